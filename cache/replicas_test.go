@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 func dial(t *testing.T, s *redistest.Server) *redis.DB {
@@ -24,14 +25,7 @@ func dial(t *testing.T, s *redistest.Server) *redis.DB {
 	return db
 }
 
-func within(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute in vain for %s", what)
-		}
-	}
-}
+var within = polltest.Until
 
 // TestReplicasKeepOneDecision: the first stands, whoever makes it.
 func TestReplicasKeepOneDecision(t *testing.T) {

@@ -39,11 +39,6 @@ func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 	return s, err
 }
 
-// Groups is Pipeline.Groups.
-func (f *Offline) Groups(ctx context.Context, owner string) ([]ledger.Owned, error) {
-	return f.spool.Owned(ctx, owner)
-}
-
 // Turns is Pipeline.Turns.
 func (f *Offline) Turns(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	return f.spool.Items(ctx, o)

@@ -21,6 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 func TestMain(m *testing.M) {
@@ -233,14 +234,7 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 	}
 }
 
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
+var waitFor = polltest.Until
 
 // thorough reports whether continuous integration asks for all of a matrix, of
 // which a short run tries a part.

@@ -358,3 +358,26 @@ func TestFactsAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestConsentCountsForItsEndpoint and for no other.
+func TestConsentCountsForItsEndpoint(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.yaml")
+	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		env     []string
+		consent bool
+	}{
+		{nil, true},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
+		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
+	} {
+		cfg, err := Load(Sources{File: file, Env: append(tc.env, "HOME="+dir)})
+		if err != nil || cfg.Memory.Consent != tc.consent {
+			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -25,15 +26,8 @@ func TestMain(m *testing.M) {
 
 func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 
-// waitFor polls, because what is awaited is the kernel's doing.
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
+// The kernel does what is waited for.
+var waitFor = polltest.Until
 
 // newEarly is an upstream that refuses as soon as it has seen a head.
 func newEarly(t testing.TB) string {

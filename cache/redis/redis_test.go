@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,14 +61,7 @@ func set(name string) func(context.Context, redis.Cmdable) error {
 	return func(ctx context.Context, c redis.Cmdable) error { return c.Set(ctx, redis.Key(name), "x", 0).Err() }
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute in vain for %s", what)
-		}
-	}
-}
+var until = polltest.Until
 
 // rejected is how many writes a server has refused.
 func rejected(t *testing.T, direct *goredis.Client) int {

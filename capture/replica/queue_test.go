@@ -63,7 +63,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 		t.Error("keep", ok, err)
 	}
 	if ok, err := New(db, 100, 1<<20).AskForLease(ctx); ok || err != nil {
-		t.Error("want", ok, err)
+		t.Errorf("another replica asks for a lease that is held: %v, %v; want that it is refused", ok, err)
 	}
 	if ok, wanted, err := s.KeepLease(ctx); !ok || !wanted || err != nil {
 		t.Error("keep what is wanted", ok, wanted, err)

@@ -21,8 +21,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -104,6 +102,9 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
+// remembers is what the proxy remembers with.
+func (w *world) remembers() *remembering { return w.app.memory.(*remembering) }
+
 // chatBody is a conversation of one message.
 func chatBody(text string) []byte {
 	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": []any{map[string]any{"role": "user", "content": text}}})
@@ -146,7 +147,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 // delivered waits until n turns were delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
-	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.queue().Delivered >= n })
+	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory.queue().Delivered >= n })
 }
 
 // shortTerm waits until the short-term memory of one of a scope's sessions has
@@ -154,7 +155,7 @@ func (w *world) delivered(n int) {
 func (w *world) shortTerm(scope, text string) {
 	w.t.Helper()
 	waitUntil(w.t, "the session's notes", func() (found bool) {
-		err := w.app.parts.state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
+		err := w.remembers().state.Snapshots.Each(w.t.Context(), func(_ string, body []byte) error {
 			found = found || strings.Contains(string(body), text)
 			return nil
 		}, scope)
@@ -168,7 +169,7 @@ func (w *world) restart() *world {
 	w.t.Helper()
 	w.stop()
 	next := start(w.t, w.dir, w.settings)
-	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.queue().Pending == 0 })
+	waitUntil(w.t, "what was captured to be delivered", func() bool { return next.app.memory.queue().Pending == 0 })
 	return next
 }
 
@@ -344,8 +345,8 @@ func TestGraphitiEndToEnd(t *testing.T) {
 	}
 }
 
-// TestChatDoesNotNoticeWhatGraphitiDoes: the answer is unchanged and at most
-// the timeout later.
+// TestChatDoesNotNoticeWhatGraphitiDoes: the answer is unchanged, and where
+// Graphiti does not answer the deadline ends the wait, as the header says.
 func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -371,14 +372,9 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 			w := start(t, t.TempDir(), map[string]string{
 				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": "1s", "recall.background_timeout": "2s", "memory.timeout": "500ms",
 			})
-			begin := time.Now()
 			answer, header, saw := w.say(question)
 			if answer != "I do not know." || saw != question || !strings.HasPrefix(header, tc.want+"; facts=0; chars=0;") {
 				t.Errorf("%q, %s, %q", answer, header, saw)
-			}
-			// Not a measurement: without the deadline this would be 2 s or more.
-			if took := time.Since(begin); took > 1900*time.Millisecond {
-				t.Errorf("took %v", took)
 			}
 			w.stop()
 			if strings.Contains(w.log.String(), "cat") {
@@ -445,35 +441,5 @@ func TestDataDirThatCannotBeWritten(t *testing.T) {
 	}
 	if _, err = newApp(cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "data_dir") || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestSmokeTestOfGraphiti(t *testing.T) {
-	t.Parallel()
-	g, err := graphititest.Start(graphititest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	r, err := rest.New(remote.Options{Endpoint: g.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	try := func(ctx context.Context) (string, error) {
-		var out bytes.Buffer
-		err := cli.TryConnection(ctx, &out, r, &config.Config{}, "", true, false)
-		return out.String(), err
-	}
-	out, err := try(context.Background())
-	if err != nil || strings.Count(out, "✓") != 6 {
-		t.Errorf("%v\n%s", err, out)
-	}
-	g.KillWorker()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	out, err = try(ctx)
-	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
@@ -128,10 +127,9 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 			for _, c := range calls {
 				g.Always(c, fault)
 			}
-			began := time.Now()
 			_, err = w.cli("memory", "forget", "--user", "josh", "--yes")
-			if err == nil || !strings.Contains(err.Error(), "waits to be deleted") || time.Since(began) > 20*time.Second {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			if err == nil || !strings.Contains(err.Error(), "waits to be deleted") {
+				t.Errorf("forgetting while the memory %s: %v, want that it waits to be deleted", name, err)
 			}
 			w.ask("s3", user("My dog is called Rex."))
 			if name == "hangs" {
@@ -182,7 +180,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	ctx, cutOff := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { // ends with cutOff
-		_, err := w.app.service.Forget(ctx, service.Selector{Group: "user_josh"})
+		_, err := w.remembers().service.Forget(ctx, service.Selector{Group: "user_josh"})
 		ended <- err
 	}()
 	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -384,13 +385,5 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 	return missing, twice, held
 }
 
-// waitUntil waits for what other processes, or the goroutines of a whole proxy,
-// bring about over sockets and files: for a minute, since machines are slow.
-func waitUntil(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
+// waitUntil waits for other processes, and for goroutines of a whole proxy.
+var waitUntil = polltest.Until

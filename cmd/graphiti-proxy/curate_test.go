@@ -1,9 +1,7 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,55 +38,6 @@ func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut stri
 	return b.String(), e.String(), err
 }
 
-// TestMemoryByHand: what is promoted is found, once, and forgotten, without a
-// proxy that runs.
-func TestMemoryByHand(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	must := func(args ...string) string {
-		t.Helper()
-		out, err := command(t, dir, args...)
-		if err != nil {
-			t.Fatalf("%v: %v", args, err)
-		}
-		return out
-	}
-	for range 2 {
-		must("memory", "promote", "--kind", "decision", "We keep sessions in Postgres,", "not in Redis.")
-	}
-	must("memory", "promote", "--kind", "procedure", "--workspace", "https://github.com/acme/widgets", "Release with make ship.")
-	if out := must("memory", "show"); strings.Count(out, "Postgres") != 1 || !strings.Contains(out, "decision") || strings.Contains(out, "graphiti_episode") || strings.Contains(out, "make ship") {
-		t.Errorf("show: %s", out)
-	}
-	var found struct {
-		Facts []struct{ Text, Verdict, Scope string }
-	}
-	if err := json.Unmarshal([]byte(must("memory", "search", "--json", "--explain", "Where do we keep sessions?")), &found); err != nil || len(found.Facts) != 1 ||
-		found.Facts[0].Verdict != "shown" || found.Facts[0].Scope != "user" || !strings.HasSuffix(found.Facts[0].Text, "We keep sessions in Postgres, not in Redis.") {
-		t.Errorf("search: %+v, %v", found, err)
-	}
-	if out := must("memory", "search", "--workspace", "git@github.com:acme/widgets.git", "How do we release?"); !strings.Contains(out, "workspace") || !strings.Contains(out, "make ship") {
-		t.Errorf("search in a workspace: %s", out)
-	}
-	must("memory", "forget", "--user", owner(t, dir), "--yes")
-	if out := must("memory", "show"); strings.Contains(out, "Postgres") {
-		t.Errorf("after forgetting: %s", out)
-	}
-	for _, tc := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"memory", "promote", "--kind", "idea", "x"}, "write one of decision"},
-		{[]string{"memory", "promote", "--kind", "preference", "the token is ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"}, "credential"},
-		{[]string{"memory", "show", "--last", "0"}, "--last must be 1 to 10000"},
-		{[]string{"memory", "search"}, "needs the text"},
-	} {
-		if _, err := command(t, dir, tc.args...); err == nil || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%v: %v, want %q", tc.args, err, tc.says)
-		}
-	}
-}
-
 // owner is the person of single mode, as the data directory has it.
 func owner(t *testing.T, dir string) string {
 	t.Helper()
@@ -97,58 +46,6 @@ func owner(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(b))
-}
-
-// TestImport: lines and archives are kept, each once, and are shown and found; what
-// cannot be read is named.
-func TestImport(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	lines := file("notes.jsonl", `{"scope":"user","role":"user","name":"Ann","content":"I breed alpacas.","timestamp":"2026-01-05T10:00:00Z","session":"a"}
-
-{"role":"assistant","name":"Bob","content":"How many?","timestamp":"2026-01-05T10:01:00Z","session":"a"}
-{"role":"assistant","name":"Bob","content":"How many?","timestamp":"2026-01-05T10:01:00Z","session":"a"}
-`)
-	chatGPT := `[{"conversation_id":"c1","current_node":"3","mapping":{
-		"0":{"parent":null,"message":null},
-		"1":{"parent":"0","message":{"author":{"role":"user"},"create_time":1767605000.5,"content":{"parts":["Which llama eats hay?"]}}},
-		"2":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":null,"content":{"parts":["A first try."]}}},
-		"3":{"parent":"1","message":{"author":{"role":"assistant"},"create_time":1767605001,"content":{"parts":["Every llama eats hay.",{"asset":1}]}}}}}]`
-	var z bytes.Buffer
-	w := zip.NewWriter(&z)
-	f, err := w.Create("export/conversations.json")
-	if err == nil {
-		_, err = f.Write([]byte(chatGPT))
-	}
-	if err != nil || w.Close() != nil {
-		t.Fatal(err)
-	}
-	archive := file("chatgpt.zip", z.String())
-	for again, want := range []string{"3 messages imported, 0 already present\n", "0 messages imported, 3 already present\n"} {
-		if out, err := command(t, dir, "memory", "import", lines); err != nil || out != want {
-			t.Errorf("lines, time %d: %q, %v", again, out, err)
-		}
-	}
-	if out, err := command(t, dir, "memory", "import", archive); err != nil || out != "2 messages imported, 0 already present\n" {
-		t.Errorf("%q, %v", out, err)
-	}
-	out, err := command(t, dir, "memory", "show")
-	if err != nil || strings.Count(out, "How many?") != 2 || strings.Contains(out, "A first try") || !strings.Contains(out, "2026-01-05 10:00") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := command(t, dir, "memory", "search", "Does Ann breed alpacas?"); err != nil || !strings.Contains(out, "Ann, 2026-01-05: I breed alpacas.") {
-		t.Errorf("%v %s", err, out)
-	}
-	if _, err := command(t, dir, "memory", "import", file("bad", `{"role":"tool","content":"x"}`)); err == nil || !strings.Contains(err.Error(), `line 1: role: "tool"`) {
-		t.Error(err)
-	}
 }
 
 // TestForgottenConversation: a conversation that has lost a block gets none any
@@ -173,7 +70,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatal(header)
 		}
 		w.delivered(2)
-		if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -198,7 +95,7 @@ func TestForgottenConversation(t *testing.T) {
 // group is the person's.
 func (w *world) group() string {
 	w.t.Helper()
-	id, namer, err := w.app.identity()
+	id, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -246,7 +143,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.app.service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+	if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -296,7 +193,7 @@ func TestDirectives(t *testing.T) {
 		w.delivered(map[string]int{"false": 2, "true": 4}[on])
 		w = w.restart()
 		person := strings.Join(w.held(), "\n")
-		groups, err := found(w.app.service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
+		groups, err := found(w.remembers().service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +229,7 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 	if saw := ask(); strings.Contains(saw, "wip slash") {
 		t.Errorf("before: %s", saw)
 	}
-	if _, err := w.app.service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(3)

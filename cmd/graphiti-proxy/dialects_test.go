@@ -153,7 +153,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		w.delivered(6)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
 		w.delivered(7) // the same words, and another turn
-		if q := w.app.queue(); q.Delivered != 7 || q.Pending != 0 {
+		if q := w.app.memory.queue(); q.Delivered != 7 || q.Pending != 0 {
 			t.Errorf("%+v", q)
 		}
 		w.stop()
@@ -211,8 +211,8 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	}
 	w.stop() // what was said is in the spool then
 	w = start(t, dir, settings)
-	waitUntil(t, "all turns", func() bool { return w.app.queue().Pending == 0 })
-	if n := w.app.queue().Delivered; n != turns {
+	waitUntil(t, "all turns", func() bool { return w.app.memory.queue().Pending == 0 })
+	if n := w.app.memory.queue().Delivered; n != turns {
 		t.Errorf("%d turns were kept, not %d", n, turns)
 	}
 	said := ""
@@ -383,7 +383,7 @@ func TestBackgroundAnswer(t *testing.T) {
 	t.Cleanup(up.Close)
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
 	w.exchange("/v1/responses", m{"model": "m", "background": true, "input": "How is the weather in Lisbon?"})
-	waitUntil(t, "what says that it goes on in the background", w.app.parts.pending.Referable)
+	waitUntil(t, "what says that it goes on in the background", w.remembers().pending.Referable)
 	for range 4 {
 		resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/responses/resp_7")
 		if err != nil {
@@ -413,7 +413,7 @@ func TestBeginningCutOff(t *testing.T) {
 	w.delivered(2)
 	w.exchange("/v1/chat/completions", m{"model": "m", "messages": append(history, m{"role": "assistant", "content": long}, user("On Fridays?"))})
 	w.delivered(3)
-	if groups, err := w.app.pipeline.Owned(t.Context(), ""); err != nil || len(groups) != 1 {
+	if groups, err := w.remembers().pipeline.Owned(t.Context(), ""); err != nil || len(groups) != 1 {
 		t.Errorf("sessions: %v, %v; want one", groups, err)
 	}
 }

@@ -54,7 +54,7 @@ func TestChatGoesOnWithAFullDisk(t *testing.T) {
 			t.Errorf("%q, %s, %q", answer, header, saw)
 		}
 	}
-	waitUntil(t, "the turns to wait in RAM", func() bool { return w.app.queue().InMemory == 5 })
+	waitUntil(t, "the turns to wait in RAM", func() bool { return w.app.memory.queue().InMemory == 5 })
 	if s := w.status(); !strings.Contains(s, "5 wait in RAM, 0 are lost") || !strings.Contains(s, "embedded, trouble") || !strings.Contains(s, "make room") {
 		t.Error(s)
 	}
@@ -69,7 +69,7 @@ func TestChatGoesOnWithAFullDisk(t *testing.T) {
 	}
 	restore()
 	w.delivered(6)
-	if q := w.app.queue(); q.InMemory+q.NotKept != 0 || q.Unkept != nil || !strings.Contains(w.log.String(), "turns are kept on disk again") {
+	if q := w.app.memory.queue(); q.InMemory+q.NotKept != 0 || q.Unkept != nil || !strings.Contains(w.log.String(), "turns are kept on disk again") {
 		t.Errorf("%+v", q)
 	}
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {

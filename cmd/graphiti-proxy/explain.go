@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
 // explainFlags are those of status that describe a request.
@@ -60,8 +61,18 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 			return err
 		}
 	}
-	a := &app{cfg: cfg, log: slog.New(slog.DiscardHandler)}
-	id, namer, err := a.identity()
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return err
+	}
+	log, people := slog.New(slog.DiscardHandler), new(identity.Registry)
+	people.Set(list)
+	owner, err := ownerOf(cfg, log)
+	if err != nil {
+		return err
+	}
+	callers := newCallers(cfg, owner, people, log)
+	id, namer, err := callers.settings(cfg)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.app.service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
+	if _, err := w.remembers().service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -98,7 +98,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	for i := range 8 { // accepted, and not there yet
 		w.say(fmt.Sprint("Miso did something funny, number ", i))
 	}
-	groups, err := found(w.app.service.Find(context.Background(), service.Selector{User: "josh"}))
+	groups, err := found(w.remembers().service.Find(context.Background(), service.Selector{User: "josh"}))
 	if err != nil || len(groups) == 0 {
 		t.Fatal(groups, err)
 	}
@@ -114,7 +114,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 			t.Errorf("%s: the running conversation still has %q", when, first)
 		}
 	}
-	if q := w.app.queue(); q.Pending != 0 || q.Dead != 0 {
+	if q := w.app.memory.queue(); q.Pending != 0 || q.Dead != 0 {
 		t.Errorf("%+v", q)
 	}
 	settled(t, g)
@@ -292,38 +292,6 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// TestToldAgainAfterForgetting: lines are imported, texts promoted, and groups
-// told whose they are, once more after it was all forgotten, and the command
-// says so.
-func TestToldAgainAfterForgetting(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := start(t, dir, map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw", "promote.directives": "true", "ingest.include_system": "true"})
-	lines := filepath.Join(dir, "lines.jsonl")
-	if err := os.WriteFile(lines, []byte(`{"role":"user","content":"I breed alpacas.","timestamp":"2026-01-05T09:00:00Z"}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for round := range 2 {
-		for _, want := range []string{"1 message imported, 0 already present\n", "0 messages imported, 1 already present\n"} {
-			if out, err := w.cli("memory", "import", lines); err != nil || out != want {
-				t.Errorf("%q, %v, want %q", out, err, want)
-			}
-			if _, err := w.cli("memory", "promote", "--kind", "decision", "Postgres, not MySQL"); err != nil {
-				t.Error(err)
-			}
-		}
-		w.say(fmt.Sprint("preference: tabs, not spaces\nround ", round))
-		waitUntil(t, "all of it", func() bool { return len(w.held()) == 6 && w.app.queue().Pending == 0 })
-		all := strings.Join(w.held(), "\n")
-		for _, want := range []string{"alpacas", "Postgres", "content:\ntabs", "This memory belongs to"} {
-			if strings.Count(all, want) != 1 {
-				t.Errorf("round %d: %q is there %d times in %s", round, want, strings.Count(all, want), all)
-			}
-		}
-		w.forget("user_josh")
-	}
-}
-
 // TestForgettingOneSession: what was said in it lies in the person's or the
 // project's memory, and is exported and forgotten there, with what the session
 // itself was to be told; what was said in others stays.
@@ -335,7 +303,7 @@ func TestForgettingOneSession(t *testing.T) {
 	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
 	w.delivered(3)
 	// A proxy that does not know who said it finds it all the same.
-	err := w.app.memory.Write(t.Context(), "user_josh", []graphiti.Message{{
+	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Message{{
 		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
 		SourceDescription: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
 	}})
@@ -385,31 +353,6 @@ func TestForgettingOneSession(t *testing.T) {
 	w.delivered(5)
 	if out := export("s1"); !strings.Contains(out, "Where were we?") || strings.Contains(out, "Miso") {
 		t.Errorf("what was said in it afterwards: %s", out)
-	}
-}
-
-// TestASessionIsSomebodys: where credentials are tenants, a session's id alone
-// says nothing, and another's session of that name is left.
-func TestASessionIsSomebodys(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
-	for _, key := range []string{"sk-a", "sk-b"} {
-		w.exchange("/v1/chat/completions", chat(user("I am "+key)), "Authorization", "Bearer "+key, "X-Graphiti-Session", "s1")
-	}
-	for _, said := range []string{"I am sk-a", "I am sk-b"} {
-		w.shortTerm(graphiti.SessionScope("session:s1", ""), said)
-	}
-	if _, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err == nil || !strings.Contains(err.Error(), "credential") {
-		t.Errorf("%v", err)
-	}
-	if _, err := w.cli("memory", "forget", "--session", "s1", "--credential", "sha256:"+sha("sk-a"), "--yes"); err != nil {
-		t.Error(err)
-	}
-	for key, want := range map[string]int{"sk-a": 0, "sk-b": 3} {
-		out, err := w.cli("memory", "export", "--session", "s1", "--credential", "sha256:"+sha(key))
-		if n := strings.Count(out, "\n"); err != nil || n != want {
-			t.Errorf("%s has %d lines, want %d: %s %v", key, n, want, out, err)
-		}
 	}
 }
 

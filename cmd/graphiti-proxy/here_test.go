@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 )
 
 // withProjects starts a proxy that knows something of the person and of two projects; what
@@ -109,93 +106,6 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 			if err != nil || !strings.HasPrefix(out, tc.says) || strings.Contains(out, "Postgres") != tc.project {
 				t.Errorf("%s: search: %v\n%s", tc.name, err, out)
 			}
-		}
-	}
-}
-
-// TestMemoryListNamesProjectsAndConversations, and how many more there are. It is the
-// same with a proxy that runs and without one.
-func TestMemoryListNamesProjectsAndConversations(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	w := withProjects(t, data, nil)
-	list := func(args ...string) string {
-		t.Helper()
-		out, err := w.cli(append([]string{"memory", "list"}, args...)...)
-		if err != nil {
-			t.Fatalf("%v: %v", args, err)
-		}
-		return out
-	}
-	out := list("--json")
-	if got := gjson.Get(out, "memories.#.messages").String() + gjson.Get(out, "conversations.#.messages").String(); got != "[4,3,2][4,2,2]" {
-		t.Errorf("%s in %s", got, out)
-	}
-	text := strings.Join(strings.Fields(list()), " ")
-	for _, want := range []string{"MEMORY KIND MESSAGES FIRST LAST acme/widgets project 4 20", " you own 3 20", "CONVERSATION IN MESSAGES FIRST LAST Our database is Postgres. acme/widgets 4 20"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if text := list("--limit", "2"); strings.Count(text, "… and 1 more; list them with --limit") != 2 {
-		t.Errorf("%s", text)
-	}
-	w.stop()
-	alone, err := command(t, t.TempDir(), "memory", "list", "--json", "--set", "data_dir="+data, "--set", "identity.owner=user:josh", "--set", "identity.group_ids=raw")
-	if err != nil || alone != out {
-		t.Errorf("without a proxy: %v\n%s\nwith one:\n%s", err, alone, out)
-	}
-}
-
-// TestMemoryListRefusesWhatCannotBeMeant, in one line.
-func TestMemoryListRefusesWhatCannotBeMeant(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, tc := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"--limit", "0"}, "--limit must be 1 to 1000"},
-		{[]string{"--limit", "1001"}, "--limit must be 1 to 1000"},
-		{[]string{"--limit", "many"}, "is not a number"},
-		{[]string{"--user", ""}, "is empty"},
-		{[]string{"--workspace", "."}, "unknown flag"},
-		{[]string{"all"}, `takes no argument "all"`},
-		{[]string{"--set", "identity.mode=multi"}, "say whose memories are meant"},
-	} {
-		_, err := command(t, dir, append([]string{"memory", "list"}, tc.args...)...)
-		if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: %v, want %q", tc.args, err, tc.says)
-		}
-	}
-	if _, err := command(t, dir, "memory", "list", "--limit", "0"); !errors.As(err, new(cli.UsageError)) {
-		t.Errorf("%v", err)
-	}
-	if out, errOut, err := commandIn(t, dir, dir, "memory", "list"); err != nil || out != "" || !strings.Contains(errOut, "no memory yet for you") {
-		t.Errorf("an empty one: %q, %q, %v", out, errOut, err)
-	}
-}
-
-// TestMemoryListOfACredential: where each credential is a tenant, one lists what is
-// its own, and a directory does not stand for anybody.
-func TestMemoryListOfACredential(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
-	turns := 0
-	for key, text := range map[string]string{"sk-one": "We use Postgres.", "sk-other": "We use Redis."} {
-		w.say(text, "Authorization", "Bearer "+key, "X-Graphiti-Session", "s", "X-Graphiti-Workspace", widgets)
-		turns++
-		w.delivered(turns)
-	}
-	out, err := w.cli("memory", "list", "--json", "--credential", "sha256:"+sha("sk-one"))
-	if err != nil || gjson.Get(out, "memories.#").Int() != 1 || gjson.Get(out, "memories.0.name").String() != "acme/widgets" ||
-		gjson.Get(out, "conversations.#.begins").String() != `["We use Postgres."]` || strings.Contains(out, "Redis") {
-		t.Errorf("%v %s", err, out)
-	}
-	at := "--set=admin.listen=" + w.app.admin.Addr().String()
-	for _, args := range [][]string{{"show"}, {"search", "Postgres"}, {"export"}, {"list"}} {
-		if out, _, err := commandIn(t, t.TempDir(), checkout(t), append([]string{"memory", at}, args...)...); err == nil || !strings.Contains(err.Error(), "say whose memor") || out != "" {
-			t.Errorf("%v of nobody: %v %s", args, err, out)
 		}
 	}
 }

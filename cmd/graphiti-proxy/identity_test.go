@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
@@ -60,7 +59,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		w.say(fact, "Authorization", "Bearer sk-josh", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s2", "X-Graphiti-Agent", "ava")
 		w.say(fact, "Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol", "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "s3")
 		w = w.restart()
-		groups, err := w.app.pipeline.Owned(context.Background(), "")
+		groups, err := w.remembers().pipeline.Owned(context.Background(), "")
 		if err != nil || len(groups) < 10 {
 			t.Fatalf("%d groups are held, %v; want 10 at least", len(groups), err)
 		}
@@ -180,7 +179,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 // heldIn are the contents of a group.
 func (w *world) heldIn(group string) []graphiti.Episode {
 	w.t.Helper()
-	episodes, err := w.app.memory.Episodes(context.Background(), group, 1000)
+	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), group, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -296,7 +295,7 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 func TestExplanation(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	id, namer, err := w.app.identity()
+	id, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,31 +381,7 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 	}
 	w.delivered(2)
 	w = w.restart()
-	if q := w.app.queue(); q.Delivered != 2 {
+	if q := w.app.memory.queue(); q.Delivered != 2 {
 		t.Errorf("queue %+v, want 2 delivered", q)
-	}
-}
-
-// TestConsentCountsForItsEndpoint and for no other.
-func TestConsentCountsForItsEndpoint(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "c.yaml")
-	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		env     []string
-		consent bool
-	}{
-		{nil, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
-	} {
-		cfg, err := config.Load(config.Sources{File: file, Env: append(tc.env, "HOME="+dir)})
-		if err != nil || cfg.Memory.Consent != tc.consent {
-			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
-		}
 	}
 }

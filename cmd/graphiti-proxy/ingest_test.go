@@ -74,11 +74,11 @@ func history(n int, last string) m {
 // held are the contents of the only group there is.
 func (w *world) held() (contents []string) {
 	w.t.Helper()
-	id, namer, err := w.app.identity()
+	id, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 1000)
+	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -175,11 +175,11 @@ func TestGitMetadata(t *testing.T) {
 		w := start(t, t.TempDir(), map[string]string{"ingest.git_metadata": setting})
 		w.request(history(0, "I say something."), "X-Codex-Turn-Metadata", told)
 		w.delivered(1)
-		id, namer, err := w.app.identity()
+		id, namer, err := w.remembers().callers.settings(w.app.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		episodes, err := w.app.memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
+		episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
 		if err != nil || len(episodes) != 2 {
 			t.Fatal(len(episodes), err)
 		}

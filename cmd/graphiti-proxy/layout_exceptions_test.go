@@ -16,18 +16,13 @@ var largeInterfaces = map[string]string{}
 
 // sleepingTests wait for time to pass.
 var sleepingTests = map[string]string{
-	"cache/redis/redis_test.go:until":                                         "waits for Redis",
-	"cache/replicas_test.go:within":                                           "waits for Redis",
 	"capture/bench_test.go:BenchmarkBacklog":                                  "measures now and then what goes on",
 	"capture/bench_test.go:BenchmarkDelivery":                                 "measures now and then what goes on",
 	"capture/graph_test.go:until":                                             "waits in a bubble",
 	"capture/pending_test.go:TestAbandonedToolLoopIsKept":                     "a table of steps that a bubble takes",
-	"capture/pipeline_test.go:waitFor":                                        "waits in a bubble, or for files",
 	"capture/verify_test.go:TestRandomFaults":                                 "spreads what happens over time",
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",
-	"cmd/graphiti-proxy/crash_test.go:waitUntil":                              "waits for processes, sockets and files",
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":                "waits for processes of its own",
-	"graphiti/embedded/vectors_test.go:TestMeaning":                           "waits for a server over HTTP",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                          "waits for programs of others",
 	"internal/e2e/graphiti_test.go:world.until":                               "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                                  "waits for programs of others",
@@ -35,5 +30,4 @@ var sleepingTests = map[string]string{
 	"internal/e2e/operator_test.go:TestOperatorsDay":                          "waits for programs of others",
 	"internal/e2e/operator_test.go:operator.until":                            "waits for programs of others",
 	"proxy/lifetime_test.go:TestSilentBodyIsEnded":                            "is a client that is slow over a socket",
-	"proxy/lifetime_test.go:waitFor":                                          "waits for servers and sockets",
 }

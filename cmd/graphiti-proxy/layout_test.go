@@ -49,8 +49,9 @@ var mayImport = map[string][]string{
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
 	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
 	"internal/memo":             {"internal/dialect"},
+	"internal/polltest":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/health"},
-	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/service"},
+	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},
 	"proxy":                     {"capture", "capture/ledger", "capture/response", "graphiti", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 44 // lower it when a package goes
+	maxPackages      = 45 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

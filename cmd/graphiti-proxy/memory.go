@@ -117,18 +117,28 @@ func newMemoryForgetCommand() *cobra.Command {
 			return errors.New("nothing was deleted: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
 		if !yes {
-			if !terminal.Is(os.Stdin) {
-				return cli.Usage(errors.New("nothing was deleted: there is no terminal to ask on; add --yes to delete without asking"))
+			agreed, err := ask(errOut, "delete all of this for good?")
+			if err != nil {
+				return cli.Usage(fmt.Errorf("nothing was deleted: %w; add --yes to delete without asking", err))
 			}
-			fmt.Fprint(errOut, "delete all of this for good? [y/N] ")
-			line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-			if !isYes(line) {
+			if !agreed {
 				return errors.New("nothing was deleted")
 			}
 		}
 		return forgetGroups(c, at, s, groups)
 	})
 	return c
+}
+
+// ask asks a person, and reports whether they agree. The error says that nobody can
+// be asked.
+func ask(errOut io.Writer, question string) (agreed bool, err error) {
+	if !terminal.Is(os.Stdin) {
+		return false, errors.New("there is no terminal to ask on")
+	}
+	fmt.Fprintf(errOut, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	return isYes(line), nil
 }
 
 // isYes reports whether an answer to [y/N] agrees.

@@ -109,7 +109,7 @@ func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
 // data are asked for.
 func sayWhose(c *cobra.Command, s *service.Selector) {
 	w := c.OutOrStdout()
-	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
+	if cli.WantsJSON(c) {
 		w = c.ErrOrStderr()
 	}
 	if s.Own || *s == (service.Selector{}) {

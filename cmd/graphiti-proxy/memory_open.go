@@ -14,7 +14,10 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -90,7 +93,7 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		if err != nil {
 			return err
 		}
-		if asJSON, err := c.Flags().GetBool("json"); err != nil || !asJSON || c.Flags().Lookup("json").Hidden {
+		if !cli.WantsJSON(c) || c.Flags().Lookup("json").Hidden {
 			fmt.Fprintln(c.ErrOrStderr(), at.Says)
 		}
 		return errors.Join(f(c, args, at), at.Close())
@@ -116,26 +119,30 @@ func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 
 // makeMemoryFiles likewise; a data directory may be made for it.
 func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
-	// What it would log is not what was asked for.
-	a, err := openStopped(cfg, slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler) // what it would log is not what was asked for
+	o := opener{
+		settings: newSettings(cfg), log: log, quiet: log, budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size),
+		files: &files{cfg: cfg, log: log}, stop: &stopStack{Grace: cfg.ShutdownGrace, Log: log},
+	}
+	memory, _, err := o.open(datadir.Command)
 	if errors.Is(err, datadir.ErrInUse) {
-		return nil, cli.DirInUse(target(cfg), found)
+		err = cli.DirInUse(target(cfg), found)
+	} else if broken := o.files.NotOpened(); broken != nil {
+		err = broken[0]
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, o.stop.Shutdown(ctx))
 	}
-	broken := a.files.NotOpened()
-	switch {
-	case broken != nil:
-		err = broken[0]
-	case a.service == nil:
-		err = errors.New(a.status(ctx, false).Memory.Off())
-	default:
-		return &cli.Place{Host: a.host(), Says: inFiles(cfg), Close: func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			defer cancel()
-			return a.Shutdown(ctx)
-		}}, nil
+	h := memory.host()
+	if h.Memory == nil {
+		var s health.Status
+		memory.describe(ctx, &s, false)
+		return nil, errors.Join(errors.New(s.Memory.Off()), o.stop.Shutdown(ctx))
 	}
-	return nil, errors.Join(err, a.Shutdown(ctx))
+	h.Memory.Listen()
+	return &cli.Place{Host: h, Says: inFiles(cfg), Close: func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		return o.stop.Shutdown(ctx)
+	}}, nil
 }

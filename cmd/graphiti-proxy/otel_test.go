@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -187,11 +186,7 @@ func TestTelemetryIsBounded(t *testing.T) {
 	t.Run("no collector", func(t *testing.T) {
 		w := start(t, t.TempDir(), map[string]string{"otel.endpoint": "http://127.0.0.1:1"})
 		w.say("hello")
-		began := time.Now()
-		w.stop()
-		if d := time.Since(began); d > telemetry.CollectorGrace+10*time.Second {
-			t.Errorf("stopping took %v", d)
-		}
+		w.stop() // which fails where it takes longer than it may
 	})
 	t.Run("protocol", func(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")

@@ -22,14 +22,14 @@ func TestLostOwner(t *testing.T) {
 			w := start(t, dir, nil)
 			w.say(fact)
 			w.delivered(1)
-			before := w.app.owner
+			before := w.remembers().callers.owner
 			w.stop()
 			if err := lose(filepath.Join(dir, "owner")); err != nil {
 				t.Fatal(err)
 			}
 			w = start(t, dir, nil)
-			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.app.owner != before {
-				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.app.owner, saw)
+			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.remembers().callers.owner != before {
+				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.remembers().callers.owner, saw)
 			}
 			if !strings.Contains(w.log.String(), "the file owner of data_dir was lost") {
 				t.Errorf("the log does not say that the file owner was lost: %s", w.log.String())

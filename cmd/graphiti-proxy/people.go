@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,14 +13,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// people are the registered people, and the doubts about who they are.
+// people are the registered people, and the doubts about who they are. They implement
+// the service's interface to them.
 type people struct {
 	identity.Registry
+	proofs *cache.Proofs
+	log    *slog.Logger
+	quiet  *slog.Logger
 	doubts atomic.Pointer[[]identity.Doubt] // of the last judge
-	base   context.Context                  //nolint:containedctx // ends with the app
+
+	base   context.Context //nolint:containedctx // ends with close
+	cancel context.CancelFunc
 
 	mu       sync.Mutex // guards what follows; held from judge to take
-	retrying bool       // retryPeople runs, or must not begin because the app ends
+	retrying bool       // retry runs, or must not begin because the app ends
 	retries  sync.WaitGroup
 }
 
@@ -32,29 +39,65 @@ const (
 	retryPeopleEvery = time.Second
 )
 
-// judge compares people with the proofs in the state. Its caller holds a.people.mu
-// until take.
-func (a *app) judge(p *cache.Proofs, list []identity.Person) (identity.Judged, error) {
+// openPeople puts the people of the configuration into use. While the state cannot be
+// read they have no memory.
+func openPeople(proofs *cache.Proofs, list []identity.Person, log, quiet *slog.Logger) *people {
+	p := &people{proofs: proofs, log: log, quiet: quiet}
+	p.doubts.Store(&[]identity.Doubt{})
+	p.base, p.cancel = context.WithCancel(context.Background())
+	p.Take(identity.DoubtAll(list))
+	if p.check() != nil {
+		quiet.Warn("people of identity.users_file have no memory until the state can be read")
+	}
+	return p
+}
+
+// close ends what tries again.
+func (p *people) close() {
+	p.cancel()
+	p.mu.Lock()
+	p.retrying = true // no more
+	p.mu.Unlock()
+	p.retries.Wait()
+}
+
+// reload takes over other people, unless their proofs cannot be read, or rest fails.
+func (p *people) reload(list []identity.Person, rest func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j, err := p.judge(list)
+	if err == nil {
+		err = rest()
+	}
+	if err == nil {
+		p.takeLocked(j)
+	}
+	return err
+}
+
+// judge compares people with the proofs in the state. Its caller holds p.mu until
+// takeLocked.
+func (p *people) judge(list []identity.Person) (identity.Judged, error) {
 	if len(list) == 0 {
 		return identity.Judged{}, nil
 	}
-	ctx, cancel := context.WithTimeout(a.people.base, readPeopleWithin)
+	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
 	defer cancel()
-	known, err := p.All(ctx)
+	known, err := p.proofs.All(ctx)
 	if err != nil {
 		return identity.Judged{}, err
 	}
 	return identity.Judge(list, known), nil
 }
 
-// take puts the judged people into use, and logs who has no memory.
-func (a *app) take(p *cache.Proofs, j identity.Judged) {
-	ctx, cancel := context.WithTimeout(a.people.base, readPeopleWithin)
+// takeLocked puts the judged people into use, and logs who has no memory.
+func (p *people) takeLocked(j identity.Judged) {
+	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
 	defer cancel()
-	a.people.Take(j)
-	a.people.doubts.Store(&j.Doubts)
-	if err := p.Claim(ctx, j.Claims); err != nil {
-		a.log.Warn("a person who is renamed in identity.users_file may not be noticed until the next reload", "error", err)
+	p.Take(j)
+	p.doubts.Store(&j.Doubts)
+	if err := p.proofs.Claim(ctx, j.Claims); err != nil {
+		p.log.Warn("a person who is renamed in identity.users_file may not be noticed until the next reload", "error", err)
 	}
 	if len(j.Doubts) == 0 {
 		return
@@ -69,115 +112,92 @@ func (a *app) take(p *cache.Proofs, j identity.Judged) {
 	} else {
 		attrs = append(attrs, "to_do", "run graphiti-proxy status: it says of each of them what to do")
 	}
-	a.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
+	p.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
 }
 
-// register puts the people of the configuration into use at the start. While the
-// state cannot be read they have no memory.
-func (a *app) register(p *cache.Proofs, list []identity.Person) {
-	base, cancel := context.WithCancel(context.Background())
-	a.people.base = base
-	a.OnClose("people", func(context.Context) error {
-		cancel()
-		a.people.mu.Lock()
-		a.people.retrying = true // no more
-		a.people.mu.Unlock()
-		a.people.retries.Wait()
-		return nil
-	})
-	a.people.Take(identity.DoubtAll(list))
-	a.people.mu.Lock()
-	defer a.people.mu.Unlock()
-	if a.checkLocked(p) != nil {
-		a.quiet.Warn("people of identity.users_file have no memory until the state can be read")
-	}
-}
-
-// checkPeople judges the people again. If the state cannot be read, nothing changes,
+// check judges the people again. If the state cannot be read, nothing changes,
 // and it tries again until it can.
-func (a *app) checkPeople(p *cache.Proofs) error {
-	a.people.mu.Lock()
-	defer a.people.mu.Unlock()
-	return a.checkLocked(p)
+func (p *people) check() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.checkLocked()
 }
 
-func (a *app) checkLocked(p *cache.Proofs) error {
-	j, err := a.judge(p, a.people.People())
+func (p *people) checkLocked() error {
+	j, err := p.judge(p.People())
 	if err == nil {
-		a.take(p, j)
+		p.takeLocked(j)
 		return nil
 	}
-	a.quiet.Warn("compare identity.users_file with whose memory is whose failed, retrying", "error", err)
-	if !a.people.retrying {
-		a.people.retrying = true
-		a.people.retries.Go(func() { a.retryPeople(p) }) // ends with the first success, or with the app
+	p.quiet.Warn("compare identity.users_file with whose memory is whose failed, retrying", "error", err)
+	if !p.retrying {
+		p.retrying = true
+		p.retries.Go(p.retry) // ends with the first success, or with close
 	}
 	return err
 }
 
-func (a *app) retryPeople(p *cache.Proofs) {
+func (p *people) retry() {
 	for failed := true; failed; {
 		select {
-		case <-a.people.base.Done():
+		case <-p.base.Done():
 			return
 		case <-time.After(retryPeopleEvery):
 		}
-		a.people.mu.Lock()
-		failed = a.checkLocked(p) != nil
-		a.people.retrying = failed
-		a.people.mu.Unlock()
+		p.mu.Lock()
+		failed = p.checkLocked() != nil
+		p.retrying = failed
+		p.mu.Unlock()
 	}
-}
-
-// registrar implements the service's interface to the registered people.
-type registrar struct {
-	*app
-	proofs *cache.Proofs
 }
 
 // errGone says that a reload has just removed the person.
 var errGone = errors.New("nobody has this id any more")
 
-func (r registrar) find(id string) *identity.Person {
-	for _, p := range r.people.People() {
-		if p.ID == id {
-			return &p
+func (p *people) find(id string) *identity.Person {
+	for _, one := range p.People() {
+		if one.ID == id {
+			return &one
 		}
 	}
 	return nil
 }
 
+// name returns the name of a registered person.
+func (p *people) name(key string) (name string, ok bool) {
+	if one := p.Registered(key); one != nil {
+		return one.Name, true
+	}
+	return "", false
+}
+
 // MemoryOf returns the key of the memory of the person with an id.
-func (r registrar) MemoryOf(id string) (string, bool) {
-	if p := r.find(id); p != nil {
-		return p.Memory(), true
+func (p *people) MemoryOf(id string) (string, bool) {
+	if one := p.find(id); one != nil {
+		return one.Memory(), true
 	}
 	return "", false
 }
 
 // Accept confirms a person: it makes the keys and identities that they have now the
 // proofs of their memory.
-func (r registrar) Accept(ctx context.Context, id string) error {
-	p := r.find(id)
-	if p == nil {
+func (p *people) Accept(ctx context.Context, id string) error {
+	one := p.find(id)
+	if one == nil {
 		return errGone
 	}
-	if err := r.proofs.Assign(ctx, p.Memory(), p.Proofs()); err != nil {
+	if err := p.proofs.Assign(ctx, one.Memory(), one.Proofs()); err != nil {
 		return err
 	}
-	return r.checkPeople(r.proofs)
+	return p.check()
 }
 
 // Check judges the people again.
-func (r registrar) Check() { _ = r.checkPeople(r.proofs) }
+func (p *people) Check() { _ = p.check() }
 
 // unconfirmed lists the people in doubt, for the status.
-func (a *app) unconfirmed() (list []health.Unconfirmed) {
-	doubts := a.people.doubts.Load()
-	if doubts == nil {
-		return nil
-	}
-	for _, d := range *doubts {
+func (p *people) unconfirmed() (list []health.Unconfirmed) {
+	for _, d := range *p.doubts.Load() {
 		list = append(list, health.Unconfirmed{ID: d.ID, Why: d.Why(), Remedy: d.Remedy()})
 	}
 	return list

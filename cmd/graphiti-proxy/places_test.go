@@ -90,7 +90,7 @@ var asRecorded = []sessionStart{
 // groups are those that anything was ever kept in.
 func (w *world) groups() (groups []string) {
 	w.t.Helper()
-	list, err := w.app.pipeline.Owned(context.Background(), "")
+	list, err := w.remembers().pipeline.Owned(context.Background(), "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

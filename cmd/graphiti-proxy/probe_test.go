@@ -27,7 +27,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
-	w.app.prober.Ask(t.Context())
+	w.remembers().prober.Ask(t.Context())
 	g.Always(graphititest.Healthcheck, graphititest.Answer(http.StatusServiceUnavailable, ""))
 	before := len(g.Requests())
 	get := func(path string, out any) {

@@ -76,7 +76,7 @@ func seen(t *testing.T, r *proxytest.Request) (texts []string) {
 // keptFor are the texts that are kept for a project.
 func (w *world) keptFor(dir string) string {
 	w.t.Helper()
-	_, namer, err := w.app.identity()
+	_, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestSummaryOfWhere(t *testing.T) {
 	w.delivered(4)
 	w.see(chat(user("Goodbye.")), "User-Agent", "Other/1") // in the order of the queue
 	w.delivered(5)
-	_, namer, err := w.app.identity()
+	_, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -80,12 +78,11 @@ func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) 
 	errOut := c.ErrOrStderr()
 	cli.PrintGroups(errOut, groups)
 	otherwise := "graphiti-proxy memory forget --user " + id
-	if !terminal.Is(os.Stdin) {
-		return false, cli.Usage(fmt.Errorf("nothing was changed: there is no terminal to ask on; if what is held is this person's, add --yes; else run %s first", otherwise))
+	agreed, err := ask(errOut, "is all of this the memory of the person who has the id "+id+" now?")
+	if err != nil {
+		return false, cli.Usage(fmt.Errorf("nothing was changed: %w; if what is held is this person's, add --yes; else run %s first", err, otherwise))
 	}
-	fmt.Fprintf(errOut, "is all of this the memory of the person who has the id %s now? [y/N] ", id)
-	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-	if !isYes(line) {
+	if !agreed {
 		return false, fmt.Errorf("nothing was changed; to have this person begin with an empty memory, run %s first", otherwise)
 	}
 	return true, nil

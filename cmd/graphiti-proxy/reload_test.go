@@ -169,7 +169,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	if got := w.api(t, "second"); got != http.StatusOK {
 		t.Errorf("without a mistake: %d", got)
 	}
-	if w.app.people.Resolve("user:discord:123") != "user:discord:123" {
+	if w.remembers().people.Resolve("user:discord:123") != "user:discord:123" {
 		t.Error("who was registered is still known when there is no registry")
 	}
 }
@@ -246,7 +246,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	w.say("My cat is called Miso.")
-	waitUntil(t, "the turn", func() bool { return w.app.queue().Verified == 1 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Verified == 1 })
 	same, moved := *w.app.cfg, *w.app.cfg
 	moved.Memory.Endpoint = "http://elsewhere.example"
 	since := w.app.status(t.Context(), true).Memory.ConsentSince
@@ -286,7 +286,7 @@ func TestConsentTakenBack(t *testing.T) {
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	w.say("My cat is called Miso.")
-	waitUntil(t, "the turn", func() bool { return w.app.queue().Verified == 1 })
+	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Verified == 1 })
 	with, without := *w.app.cfg, *w.app.cfg
 	without.Memory.Consent = false
 	if waiting, err := w.app.reload(&without); err != nil || len(waiting) > 0 {
@@ -308,7 +308,7 @@ func TestConsentTakenBack(t *testing.T) {
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
 		t.Error(header)
 	}
-	waitUntil(t, "the second turn", func() bool { return w.app.queue().Verified == 2 })
+	waitUntil(t, "the second turn", func() bool { return w.app.memory.queue().Verified == 2 })
 	waitUntil(t, "what is looked up for the third", func() bool {
 		return slices.ContainsFunc(g.Requests(), func(r graphititest.Request) bool { return bytes.Contains(r.Body, []byte("You told me")) })
 	})

@@ -109,7 +109,7 @@ func TestInDoubtNothingIsKept(t *testing.T) {
 		}
 	}
 	w = w.restart()
-	if groups, err := w.app.pipeline.Owned(t.Context(), ""); err != nil || len(groups) > 0 {
+	if groups, err := w.remembers().pipeline.Owned(t.Context(), ""); err != nil || len(groups) > 0 {
 		t.Errorf("kept in %v, %v", groups, err)
 	}
 }

@@ -73,31 +73,9 @@ func TestRepair(t *testing.T) {
 			if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
 				t.Errorf("%q, %s", answer, header)
 			}
-			if q := w.app.queue(); q.Delivered < 41 {
+			if q := w.app.memory.queue(); q.Delivered < 41 {
 				t.Errorf("%+v", q)
 			}
 		})
-	}
-}
-
-// TestRepairOfNothing says what is wrong, and leaves nothing behind.
-func TestRepairOfNothing(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, args := range map[string][]string{
-		"nothing can be read": {"repair", "memory.db"},
-		"no file of a data":   {"repair", "../memory.db"},
-		"no such file":        {"repair", "state.db"},
-	} {
-		if _, err := command(t, dir, append(args, "--set", "data_dir="+dir)...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", args, err)
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(dir, "repair-*"))
-	if more, _ := filepath.Glob(filepath.Join(dir, "*.repaired")); err != nil || len(left)+len(more) > 0 {
-		t.Errorf("left behind: %v %v", left, more)
 	}
 }

@@ -68,7 +68,7 @@ func (h *histories) note(c proxytest.Conversation) (said string) {
 		what := said
 		for k, b := 0, before[len(before)-1]; k < min(len(b), len(texts)); k++ {
 			if b[k] != texts[k] {
-				what = fmt.Sprintf("%s %s: message %d, %d attempts before, was %.30q, is %.30q", time.Now().Format("05.000"), said, k, len(before), b[k], texts[k])
+				what = fmt.Sprintf("%s: message %d, %d attempts before, was %.30q, is %.30q", said, k, len(before), b[k], texts[k])
 				break
 			}
 		}
@@ -159,7 +159,6 @@ func TestReplicasActAsOne(t *testing.T) {
 		defer pause.Unlock()
 		time.Sleep(300 * time.Millisecond)
 		fault()
-		t.Log(time.Now().Format("05.000"), "a fault of redis")
 	}
 	at(10)
 	again(all[0])
@@ -176,7 +175,6 @@ func TestReplicasActAsOne(t *testing.T) {
 	if frozen {
 		time.Sleep(2 * time.Second)
 		r.Thaw()
-		t.Log(time.Now().Format("05.000"), "thawed")
 	}
 	at(70)
 	again(all[deliverer(t, all)])

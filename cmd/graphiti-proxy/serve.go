@@ -73,7 +73,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	// They end with Shutdown below, and with ctx.
 	go func() { served <- a.Serve() }()
 	go budget.Rest(ctx)
-	a.warm(ctx)
+	a.memory.warm(ctx)
 	for {
 		select {
 		case err := <-served:
@@ -137,7 +137,7 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 // call it.
 func banner(w io.Writer, settings, command string, a *app) {
 	adminAddr := "off"
-	if a.admin != nil {
+	if a.cfg.Admin.Listen != "off" {
 		adminAddr = address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
 	}
 	base := a.base()

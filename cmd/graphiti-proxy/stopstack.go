@@ -50,6 +50,16 @@ func (s *stopStack) OnClose(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, close: f})
 }
 
+// closes has OnClose end what ends without an error.
+func closes(f func()) func(context.Context) error {
+	return func(context.Context) error { f(); return nil }
+}
+
+// closing has OnClose end what takes no context.
+func closing(f func() error) func(context.Context) error {
+	return func(context.Context) error { return f() }
+}
+
 // OnUnlock adds what keeps other processes out. It is not ended while a part
 // hangs: that one may still write.
 func (s *stopStack) OnUnlock(name string, f func(context.Context) error) {

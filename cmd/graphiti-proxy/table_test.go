@@ -32,16 +32,66 @@ func TestTablesObeyNobody(t *testing.T) {
 	}
 }
 
-// TestUsageErrors are told apart from failures.
+// TestUsageErrors are told apart from failures, and say what is wrong. An empty
+// selector, as of a variable that is not set, must not have the owner's whole memory
+// deleted.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{
-		{"memory", "search"}, {"memory", "promote", "x"}, {"memory", "promote", "--kind", "decision"}, {"memory", "promote", "--kind", "idea", "x"}, {"memory", "import"},
-	} {
-		var usage cli.UsageError
-		if _, err := command(t, t.TempDir(), args...); !errors.As(err, &usage) {
-			t.Errorf("%v: %v", args, err)
+	type line struct {
+		args []string
+		says string
+	}
+	lines := []line{
+		{[]string{"memory", "search"}, "needs the text"},
+		{[]string{"memory", "promote", "x"}, "kind"},
+		{[]string{"memory", "promote", "--kind", "decision"}, "needs"},
+		{[]string{"memory", "promote", "--kind", "idea", "x"}, "write one of decision"},
+		{[]string{"memory", "import"}, "needs"},
+		{[]string{"memory", "show", "--last", "0"}, "--last must be 1 to 10000"},
+		{[]string{"memory", "list", "--limit", "0"}, "--limit must be 1 to 1000"},
+		{[]string{"memory", "list", "--limit", "many"}, "is not a number"},
+		{[]string{"memory", "list", "--workspace", "."}, "unknown flag"},
+		{[]string{"memory", "list", "all"}, `takes no argument "all"`},
+	}
+	for _, flag := range []string{"--user", "--agent", "--workspace", "--session", "--group", "--credential", "--card"} {
+		for _, value := range []string{"", " "} {
+			lines = append(lines, line{[]string{"memory", "forget", flag, value, "--yes"}, flag})
 		}
+	}
+	for _, tc := range lines {
+		_, err := command(t, t.TempDir(), tc.args...)
+		if !errors.As(err, new(cli.UsageError)) || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want a usage error in one line with %q", tc.args, err, tc.says)
+		}
+	}
+}
+
+// TestCatalogIsPrinted: what there is of each memory and conversation, what could not
+// be counted, and how many more there are.
+func TestCatalogIsPrinted(t *testing.T) {
+	t.Parallel()
+	of := func(n int) service.Span {
+		return service.Span{Messages: n, First: "2026-01-02T03:04:05.000Z", Last: "2026-01-03T03:04:05.000Z"}
+	}
+	var out, errOut bytes.Buffer
+	printCatalog(&out, &errOut, &service.Selector{}, &service.Catalog{
+		Memories: []service.Kept{
+			{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)}, {Name: "hers", Scope: "agent", Uncounted: "it is down"},
+		},
+		Conversations: []service.Talk{{Begins: "Our database is Postgres.", In: "acme/widgets", Span: of(4)}},
+		AllMemories:   3, AllConversations: 2,
+	})
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"MEMORY KIND MESSAGES FIRST LAST acme/widgets project, shared 4 2026-01-02 03:04 2026-01-03 03:04 you own 3 ", "hers agent ? ",
+		"CONVERSATION IN MESSAGES FIRST LAST Our database is Postgres. acme/widgets 4 2026-01-02 03:04 2026-01-03 03:04 … and 1 more; list them with --limit",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if want := "not counted: hers: it is down\n"; errOut.String() != want {
+		t.Errorf("beside it stands %q, want %q", errOut.String(), want)
 	}
 }
 

@@ -101,10 +101,10 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 		for _, by := range sayers {
 			s := by.selector
 			s.Workspace = "w"
-			if list, err := w.app.service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
+			if list, err := w.remembers().service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
 				t.Errorf("%s: of %s is shown %+v (%v)", ids, by.word, list.Messages, err)
 			}
-			groups, err := found(w.app.service.Find(context.Background(), by.selector))
+			groups, err := found(w.remembers().service.Find(context.Background(), by.selector))
 			var theirs string
 			for _, g := range groups {
 				if held := w.heldIn(g.Group); len(held) == 2 && strings.Contains(held[0].Content, by.word) && !g.Shared {
@@ -114,18 +114,18 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 			if err != nil || theirs == "" {
 				t.Fatalf("%s: %+v finds %+v (%v), not the group of %s", ids, by.selector, groups, err, by.word)
 			}
-			spelt, err := found(w.app.service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha(by.spelt), Workspace: "w"}))
+			spelt, err := found(w.remembers().service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha(by.spelt), Workspace: "w"}))
 			if err != nil || slices.ContainsFunc(spelt, func(o ledger.Owned) bool { return o.Group == theirs }) {
 				t.Errorf("%s: who spells %s finds %+v (%v)", ids, by.word, spelt, err)
 			}
 			s = by.selector
 			s.Session = "old"
-			meant, err := w.app.service.Find(context.Background(), s)
+			meant, err := w.remembers().service.Find(context.Background(), s)
 			if err != nil || !slices.ContainsFunc(meant.Parts, func(o ledger.Owned) bool { return o.Group == theirs && !o.Shared }) {
 				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, meant.Parts, err)
 			}
 			s.Group = theirs
-			if _, err := w.app.service.Forget(context.Background(), s); err != nil {
+			if _, err := w.remembers().service.Forget(context.Background(), s); err != nil {
 				t.Error(err)
 			}
 			if held := w.heldIn(theirs); len(held) > 0 {

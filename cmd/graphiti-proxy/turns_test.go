@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,29 +86,6 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 	}
 	if got := w.heldIn("user_josh"); len(got) != 2 {
 		t.Errorf("the person has it more than once: %q", got)
-	}
-}
-
-// TestConversationsThatComeBackAtOnce: as after a restart, each brings a history
-// that is not known, and all of them are kept.
-func TestConversationsThatComeBackAtOnce(t *testing.T) {
-	t.Parallel()
-	const conversations, length = 150, 10
-	w := start(t, t.TempDir(), map[string]string{"recall.enabled": "false"})
-	var clients sync.WaitGroup
-	for i := range conversations {
-		clients.Go(func() {
-			var said []m
-			for j := range length {
-				said = append(said, user(fmt.Sprint("I say ", i, " ", j)), m{"role": "assistant", "content": fmt.Sprint("you said ", i, " ", j)})
-			}
-			w.request(chat(append(said, user(fmt.Sprint("And now ", i)))...), "X-Graphiti-Session", fmt.Sprint("s", i))
-		})
-	}
-	clients.Wait()
-	w.delivered(conversations * (length + 1))
-	if q := w.app.queue(); q.Delivered+q.Pending != conversations*(length+1) || q.LeftOut != 0 {
-		t.Errorf("%+v", q)
 	}
 }
 
@@ -207,7 +183,7 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	ask(w, "d", user("I ask twice."), m{"role": "assistant", "content": "half an answer, and the rest"}, user("Go on."))
 	w.stop()
 	w = start(t, dir, settings) // what the histories brought is on disk
-	waitUntil(t, "delivery", func() bool { return w.app.queue().Pending == 0 })
+	waitUntil(t, "delivery", func() bool { return w.app.memory.queue().Pending == 0 })
 	want := []string{"I ask twice.", "half an answer, and the rest"}
 	for range len(talks) + 2 + 1 {
 		want = append(want, "Go on.", "I go on.")
@@ -240,7 +216,7 @@ func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
 		t.Errorf("before: %s", words)
 	}
 	w.request(history(0, "Tell me everything."))
-	waitUntil(t, "an answer to be given up", func() bool { return w.app.queue().GivenUp == 1 })
+	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory.queue().GivenUp == 1 })
 	metrics, words = told()
 	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers were too many at once, or too large, to be read") {
 		t.Errorf("after: %s", words)

@@ -95,7 +95,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 		}
 	}
 	for credential, want := range map[string]bool{"local/sha256:" + sha("dummy"): true, "more/sha256:" + sha("dummy"): false, "sha256:" + sha("dummy"): false} {
-		found, err := w.app.service.Search(t.Context(), service.Selector{Credential: credential}, "What is my cat called?", true)
+		found, err := w.remembers().service.Search(t.Context(), service.Selector{Credential: credential}, "What is my cat called?", true)
 		if b, _ := json.Marshal(found); err != nil || strings.Contains(string(b), "Miso") != want {
 			t.Errorf("%s: %s, %v", credential, b, err)
 		}

@@ -3,7 +3,6 @@ package embedded
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -49,12 +48,8 @@ func TestFind(t *testing.T) {
 		t.Fatalf("the oldest place is %d of %d", g.oldest, place)
 	}
 	check("the newer half", g.oldest)
-	bytes := g.noted()
-	for s, l := range g.lists {
-		bytes += wordBytes + 2*len(s) + cap(l.deltas)
-	}
-	if g.bytes != groupBytes+bytes {
-		t.Errorf("%d bytes are known of, %d taken", g.bytes, groupBytes+bytes)
+	if n := counted(g); g.bytes != n {
+		t.Errorf("%d bytes are known of, %d held", g.bytes, n)
 	}
 	if places, n := g.find("never", 5); n != 0 || places != nil {
 		t.Errorf("%v, %d of a word that nobody said", places, n)
@@ -98,24 +93,26 @@ func messages(n int) []indexedMessage {
 	return all
 }
 
-// TestWhatAnIndexTakes of memory is known to a fifth, and bounded for 100,000
-// messages.
-func TestWhatAnIndexTakes(t *testing.T) {
-	all, g := messages(100_000), newGroup()
-	heap := func() int {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc) //nolint:gosec // it fits
+// counted is how many bytes an index holds, counted anew.
+func counted(g *groupIndex) int {
+	n := groupBytes + g.noted()
+	for s, l := range g.lists {
+		n += wordBytes + 2*len(s) + cap(l.deltas)
 	}
-	before := heap()
-	for part := range slices.Chunk(all, readAtOnce) {
+	for name := range g.speakers {
+		n += speakerBytes + 2*len(name)
+	}
+	return n
+}
+
+// TestWhatAnIndexHolds is known while messages come, and bounded for 100,000 of them.
+func TestWhatAnIndexHolds(t *testing.T) {
+	g := newGroup()
+	for part := range slices.Chunk(messages(100_000), readAtOnce) {
 		g.add(1, part)
 	}
-	took := heap() - before
-	runtime.KeepAlive(all)
-	if took > 24<<20 || g.weight() > took*6/5 || g.weight() < took*4/5 {
-		t.Errorf("it takes %d bytes, known are %d", took, g.weight())
+	if n := counted(g); g.weight() != n || n > 24<<20 {
+		t.Errorf("it holds %d bytes, and knows of %d, want both to be the same, and %d at most", n, g.weight(), 24<<20)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // meanings is a stand-in for an embeddings endpoint: words that mean the same
@@ -95,17 +97,9 @@ func TestMeaning(t *testing.T) {
 		}
 		return len(facts) > 0 && strings.Contains(facts[0].Text, want) && !strings.Contains(facts[0].Text, "somebody else")
 	}
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("waited in vain for %s", what)
-			}
-		}
-	}
 	within := func(question, want string) {
 		t.Helper()
-		until(want, func() bool { return finds(question, want) })
+		polltest.Until(t, want, func() bool { return finds(question, want) })
 	}
 	within("Where is the car?", "automobile")
 	within("Is there a doctor?", "physician")
@@ -127,7 +121,7 @@ func TestMeaning(t *testing.T) {
 	endpoint.fault.Store(1)
 	calls = endpoint.calls.Load()
 	tell(t, e, "g", "4", "Our home is by the lake.", "")
-	until("a call that fails", func() bool { return endpoint.calls.Load() > calls })
+	polltest.Until(t, "a call that fails", func() bool { return endpoint.calls.Load() > calls })
 	endpoint.fault.Store(0)
 	within("Which house?", "home")
 	if err := e.Forget(t.Context(), "g"); err != nil {

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -161,15 +162,7 @@ func certificateFor(t *testing.T, ip net.IP) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// until waits for something to become true.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); <-time.After(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", what)
-		}
-	}
-}
+var until = polltest.Until
 
 func port(address string) string {
 	_, port, _ := net.SplitHostPort(address)

@@ -78,7 +78,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := im.waitForRoom(ctx, done.Kept+done.Known); err != nil {
+		if err := waitForRoom(ctx, im.Pending, im.tell(done)); err != nil {
 			return err
 		}
 		answer, err := im.Call(ctx, ImportRequest{s, batch})
@@ -124,39 +124,10 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 // Await waits until the memory has what was imported, as long as it makes
 // progress: it is on disk already. It returns how many turns still wait.
 func (im FileImport) Await(ctx context.Context, done Imported) (int, error) {
-	return im.wait(ctx, done.Kept+done.Known, 0, patience)
+	return waitForTurns(ctx, 0, patience, im.Pending, im.tell(done))
 }
 
-// waitForRoom waits until few turns wait, so that the next call is answered
-// soon, however long the memory takes for a turn.
-func (im FileImport) waitForRoom(ctx context.Context, lines int) error {
-	left, err := im.wait(ctx, lines, MaxPending, ImportTimeout)
-	if err == nil && left > MaxPending {
-		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
-	}
-	return err
-}
-
-// wait returns when at most so many turns wait, or their number has not fallen
-// for some time.
-func (im FileImport) wait(ctx context.Context, lines, most int, patience time.Duration) (int, error) {
-	least, since := -1, time.Now()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		pending, err := im.Pending(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if least < 0 || pending < least {
-			least, since = pending, time.Now()
-		}
-		if pending <= most || time.Since(since) > patience {
-			return pending, nil
-		}
-		im.Tell(lines, fmt.Sprintf("%d turns wait for the memory", pending))
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
+// tell says what is waited for.
+func (im FileImport) tell(done Imported) func(waits string) {
+	return func(waits string) { im.Tell(done.Kept+done.Known, waits) }
 }

@@ -88,13 +88,47 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 		}
 	}
 	pending := func(context.Context) (int, error) { return sv.o.Pipeline.Status().Pending, nil }
-	if err := (FileImport{Pending: pending, Tell: func(int, string) {}}).waitForRoom(ctx, 0); err != nil {
+	if err := waitForRoom(ctx, pending, func(string) {}); err != nil {
 		return done, err
 	}
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
 	done.Kept += kept
 	done.Known += messages - kept
 	return done, err
+}
+
+// waitForRoom waits until few turns wait for the memory, so that the next call is
+// answered soon, however long the memory takes for a turn.
+func waitForRoom(ctx context.Context, pending func(context.Context) (int, error), tell func(waits string)) error {
+	left, err := waitForTurns(ctx, MaxPending, ImportTimeout, pending, tell)
+	if err == nil && left > MaxPending {
+		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
+	}
+	return err
+}
+
+// waitForTurns returns when at most so many turns wait, or their number has not fallen
+// for some time.
+func waitForTurns(ctx context.Context, most int, patience time.Duration, pending func(context.Context) (int, error), tell func(waits string)) (int, error) {
+	least, since := -1, time.Now()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		left, err := pending(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if least < 0 || left < least {
+			least, since = left, time.Now()
+		}
+		if left <= most || time.Since(since) > patience {
+			return left, nil
+		}
+		tell(fmt.Sprintf("%d turns wait for the memory", left))
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // turnOf is a line as it is kept: one side of a turn.

@@ -338,6 +338,67 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	}
 }
 
+// TestKeptAgainAfterForgetting: lines are imported and texts promoted once, and once
+// more after it was all forgotten.
+func TestKeptAgainAfterForgetting(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	lines := []service.Line{{Role: "user", Content: "I breed alpacas.", Timestamp: "2026-01-05T09:00:00Z"}}
+	for round := range 2 {
+		for _, want := range []service.Imported{{Kept: 1}, {Known: 1}} {
+			if done := run(t, m, service.Import, service.ImportRequest{Lines: lines}); done.Kept != want.Kept || done.Known != want.Known {
+				t.Errorf("round %d: imported %+v, want %+v", round, done, want)
+			}
+			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Postgres, not MySQL"}})
+		}
+		m.Settle(t)
+		all := fmt.Sprint(export(t, m, service.ExportRequest{Group: servicetest.OwnersGroup}))
+		for _, want := range []string{"alpacas", "Postgres"} {
+			if n := strings.Count(all, want); n != 1 {
+				t.Errorf("round %d: %q is there %d times in %s", round, want, n, all)
+			}
+		}
+		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup}})
+	}
+}
+
+// TestCredentialsAreTenants: where they are, one lists what is its own, a session's id
+// alone names nobody's, and another's session of that name is left.
+func TestCredentialsAreTenants(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
+	one, other := service.Selector{Credential: "sha256:" + strings.Repeat("1a", 32)}, service.Selector{Credential: "sha256:" + strings.Repeat("2b", 32)}
+	for text, s := range map[string]service.Selector{"We use Postgres.": one, "We use Redis.": other} {
+		s.Session, s.Workspace = "s1", widgets
+		run(t, m, service.Import, service.ImportRequest{Selector: s, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: text}}})
+	}
+	m.Settle(t)
+	list := run(t, m, service.List, service.ListRequest{Selector: one, Limit: 50})
+	if len(list.Memories) != 1 || list.Memories[0].Name != "acme/widgets" || strings.Contains(fmt.Sprint(list), "Redis") {
+		t.Errorf("the one lists %+v", list)
+	}
+	if _, err := service.Groups.Run(t.Context(), m.Host, &service.Selector{Session: "s1"}); err == nil || !strings.Contains(err.Error(), "credential") {
+		t.Errorf("a session of nobody: %v, want that it asks for a credential", err)
+	}
+	in := func(s service.Selector) (parts []ledger.Owned) {
+		s.Session = "s1"
+		return run(t, m, service.Groups, s).Parts
+	}
+	for _, p := range in(one) {
+		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1", Credential: one.Credential}})
+	}
+	for text, tc := range map[string]struct {
+		s    service.Selector
+		want int
+	}{"forgotten": {one, 0}, "another's": {other, 1}} {
+		n := 0
+		for _, p := range in(tc.s) {
+			n += len(export(t, m, service.ExportRequest{Group: p.Group, Session: "s1", Credential: tc.s.Credential}))
+		}
+		if n != tc.want {
+			t.Errorf("%s: %d messages of the session, want %d", text, n, tc.want)
+		}
+	}
+}
+
 // TestQueueOperations: dead letters and waiting turns are listed, sent again and
 // dropped, of a proxy that runs and of the files alone.
 func TestQueueOperations(t *testing.T) {

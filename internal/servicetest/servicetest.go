@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -119,16 +120,7 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 // Settle waits until the memory holds all that was kept.
 func (m *Memory) Settle(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); m.Pipeline.Status().Pending > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("turns are still waiting for the memory")
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	polltest.Until(t, "the memory to hold what was kept", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
 // people are those who are registered: the owner, with their own memory.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
@@ -29,24 +30,34 @@ type MemoryService interface {
 	Check(ctx context.Context, report func(remote.Check))
 }
 
-// OpenMemory opens a memory; store is nil where it is a service.
-func OpenMemory(o MemoryOptions) (m *graphiti.Memory, store *embedded.Store, err error) {
+// Backend is an open memory, with what only one in a file has: of a service Ledger is
+// nil, and Warm and Pause do nothing.
+type Backend struct {
+	Memory *graphiti.Memory
+	Ledger func(ledger.Say) *ledger.Ledger // its record of turns
+	Warm   func(ctx context.Context) error // makes its indexes
+	Pause  func(paused bool)               // of what is sent to an embedding model
+}
+
+// OpenMemory opens a memory.
+func OpenMemory(o MemoryOptions) (b Backend, err error) {
 	if o.Kind != "embedded" {
 		s, err := ConnectMemory(o)
 		if err != nil {
-			return nil, nil, err
+			return b, err
 		}
-		return s.Memory(), nil, nil
+		return Backend{Memory: s.Memory(), Warm: func(context.Context) error { return nil }, Pause: func(bool) {}}, nil
 	}
-	if store, err = embedded.Open(filepath.Join(o.Dir, "memory.db")); err != nil {
-		return nil, nil, err
+	store, err := embedded.Open(filepath.Join(o.Dir, "memory.db"))
+	if err != nil {
+		return b, err
 	}
 	if o.Embedding.URL != "" {
 		if err := store.Embed(o.Embedding, o.Log); err != nil {
-			return nil, nil, errors.Join(err, store.Close())
+			return b, errors.Join(err, store.Close())
 		}
 	}
-	return store.Memory(), store, nil
+	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause}, nil
 }
 
 // ConnectMemory makes a client of a service, and calls nothing yet.

@@ -28,11 +28,13 @@ type Environment struct {
 
 type environmentKey struct{}
 
-// Dir is the directory that a command is called in.
-func Dir(c *cobra.Command) string {
+func environment(c *cobra.Command) Environment {
 	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
-	return cmp.Or(env.Dir, ".")
+	return env
 }
+
+// Dir is the directory that a command is called in.
+func Dir(c *cobra.Command) string { return cmp.Or(environment(c).Dir, ".") }
 
 // InEnvironment lets a command find that.
 func InEnvironment(ctx context.Context, e Environment) context.Context {
@@ -89,9 +91,15 @@ func GlobalFlags(root *cobra.Command) {
 // JSONFlag lets a command print JSON.
 func JSONFlag(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
 
+// WantsJSON reports whether JSON is asked for.
+func WantsJSON(c *cobra.Command) bool {
+	asked, err := c.Flags().GetBool("json")
+	return err == nil && asked
+}
+
 // Output prints v where JSON is asked for, else what text prints.
 func Output(c *cobra.Command, v any, text func(io.Writer)) error {
-	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
+	if WantsJSON(c) {
 		return terminal.JSON(c.OutOrStdout(), v)
 	}
 	text(c.OutOrStdout())
@@ -139,19 +147,17 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 			flags[key] = f.Value.String()
 		}
 	}
-	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
-	return config.Load(config.Sources{Flags: flags, Env: env.Vars, File: file})
+	return config.Load(config.Sources{Flags: flags, Env: environment(c).Vars, File: file})
 }
 
 // FileLine says which file of settings is in use, and which one of the current
 // directory is not.
 func FileLine(c *cobra.Command, cfg *config.Config) string {
-	env, _ := c.Context().Value(environmentKey{}).(Environment)
 	line := cfg.File()
 	if line == "" {
 		line = "no file, only defaults, environment and flags"
 	}
-	name := filepath.Join(env.Dir, strayFile)
+	name := filepath.Join(environment(c).Dir, strayFile)
 	stray, err := os.Stat(name)
 	if err != nil {
 		return line
@@ -167,9 +173,8 @@ const strayFile = "graphiti-proxy.yaml"
 
 // Variable reads the environment of a command.
 func Variable(c *cobra.Command) func(name string) string {
-	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
 	return func(name string) string {
-		for _, v := range env.Vars {
+		for _, v := range environment(c).Vars {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
 			}

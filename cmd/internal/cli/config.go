@@ -101,7 +101,7 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 		found.Mistakes = strings.Split(err.Error(), "\n")
 	}
 	found.Valid = err == nil
-	if asJSON, _ := c.Flags().GetBool("json"); asJSON || err == nil {
+	if WantsJSON(c) || err == nil {
 		err = errors.Join(err, Output(c, found, func(w io.Writer) { printChecked(w, FileLine(c, cfg), cfg, &found) }))
 	}
 	return err

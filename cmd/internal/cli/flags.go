@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
@@ -86,4 +88,23 @@ func flagMistake(err error) error {
 		what = "is not a duration; write e.g. 30s"
 	}
 	return fmt.Errorf("%s %s %s", flag, value, what)
+}
+
+// Text is the value of a flag that says something: an empty one, as of a variable
+// that is not set, is refused and not taken for a flag that was not given.
+func Text(s *string) pflag.Value { return (*text)(s) }
+
+var errEmpty = errors.New("it is empty")
+
+type text string
+
+func (t *text) String() string { return string(*t) }
+func (t *text) Type() string   { return "string" }
+
+func (t *text) Set(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errEmpty
+	}
+	*t = text(s)
+	return nil
 }

@@ -48,8 +48,7 @@ func NewInitCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			env, _ := c.Context().Value(environmentKey{}).(Environment)
-			name := config.UsualFile(env.Vars)
+			name := config.UsualFile(environment(c).Vars)
 			if len(args) == 1 {
 				name = args[0]
 			}

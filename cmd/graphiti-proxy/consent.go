@@ -1,0 +1,58 @@
+package main
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+)
+
+// consent says whether conversations may be sent to the memory that the proxy runs
+// with: it counts for the endpoint that it stands beside, and the running one may not
+// be it any more. The embedded memory needs none.
+type consent struct {
+	*settings
+	log   *slog.Logger
+	noted atomic.Pointer[datadir.Consent] // in data_dir; nil: none is needed, or there is none
+}
+
+// given reports whether a configuration that was read gives it.
+func (c *consent) given(read *config.Config) bool {
+	return !c.cfg.RemoteMemory() || read.Memory.Consent && !c.moved(read)
+}
+
+// note writes to data_dir since when it counts.
+func (c *consent) note() error {
+	if !c.cfg.RemoteMemory() {
+		return nil
+	}
+	noted, err := datadir.NoteConsent(c.cfg.DataDir, c.cfg.Memory.Endpoint)
+	c.noted.Store(noted)
+	return err
+}
+
+// reload takes over what a configuration says of it, and reports whether it is
+// given.
+func (c *consent) reload(cfg *config.Config) bool {
+	if c.given(cfg) {
+		if err := c.note(); err != nil {
+			c.log.Warn("write consent to data_dir failed", "error", err)
+		}
+		return true
+	}
+	c.noted.Store(nil)
+	if err := datadir.WithdrawConsent(c.cfg.DataDir); err != nil {
+		c.log.Warn("remove consent from data_dir failed", "error", err)
+	}
+	c.log.Warn("memory is off: consent to send conversations to the memory's endpoint was withdrawn",
+		"endpoint", c.cfg.Memory.Endpoint, "configured", cfg.Memory.Endpoint)
+	return false
+}
+
+func (c *consent) describe(m *health.Memory) {
+	if noted := c.noted.Load(); noted != nil {
+		m.ConsentFor, m.ConsentSince = noted.Endpoint, &noted.Since
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+)
+
+// files are the databases of data_dir, and what is lost while one of them cannot be
+// used. Without them there is no memory: a block could not be repeated, or a turn
+// would be lost.
+type files struct {
+	datadir.Files
+	cfg  *config.Config
+	log  *slog.Logger
+	lost atomic.Int64 // turns that were not kept meanwhile
+}
+
+// serving is the memory of a proxy whose files cannot be used.
+func (f *files) serving() proxy.Memory {
+	return proxy.Memory{Off: proxy.Off{Reason: inject.ReasonState, Missed: func() { f.lost.Add(1) }}}
+}
+
+// broken notes that a file could not be opened, and logs everything that is wrong.
+// Files that are not locked may be another's.
+func (f *files) broken(err error, locked bool) {
+	all := []error{err}
+	if locked {
+		if more := service.TryFiles(f.cfg.DataDir, f.cfg.State.Backend != "redis", f.cfg.RemoteMemory()); len(more) > 0 {
+			all = more
+		}
+	}
+	f.Broken(f.cfg.DataDir, all...)
+	for _, t := range f.NotOpened() {
+		f.log.Error("memory is off: a file of data_dir cannot be used; requests are forwarded, and nothing is recalled or kept until a restart", "error", t.What(), "to_do", t.Remedy)
+	}
+}
+
+// addTo adds what was lost while memory was off, and since when turns cannot be
+// kept.
+func (f *files) addTo(s *capture.QueueStatus) {
+	s.NotKept += int(f.lost.Load())
+	for _, t := range f.Faults() {
+		if s.Unkept != nil && (!t.Lasting() || !t.Since.Before(*s.Unkept)) {
+			continue
+		}
+		if t.Lasting() || t.Path == turnsFile(f.cfg) {
+			s.Unkept, s.UnkeptError, s.UnkeptRemedy = &t.Since, t.What(), t.Remedy
+		}
+	}
+}
+
+// turnsFile is where turns are kept.
+func turnsFile(cfg *config.Config) string {
+	if cfg.RemoteMemory() {
+		return filepath.Join(cfg.DataDir, "spool.db")
+	}
+	return filepath.Join(cfg.DataDir, "memory.db")
+}
+
+// memorySwitch gives a proxy what it remembers with, and takes it away while a file
+// of data_dir cannot be used.
+type memorySwitch struct {
+	files *files
+	proxy *proxy.Server
+
+	mu     sync.Mutex   // guards what follows
+	wanted proxy.Memory // as the configuration has it
+	off    bool         // because of a file
+}
+
+// set takes over what the configuration makes of memory.
+func (s *memorySwitch) set(m proxy.Memory) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = m
+	s.setLocked()
+}
+
+func (s *memorySwitch) setLocked() {
+	if s.off {
+		s.proxy.Set(s.files.serving())
+	} else {
+		s.proxy.Set(s.wanted)
+	}
+}
+
+func (s *memorySwitch) filesChanged(wrong *sqlite.Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off = wrong != nil; s.off {
+		s.files.log.Error("memory is off: a file of data_dir cannot be used; requests are forwarded, and nothing is recalled or kept", "error", wrong.What(), "to_do", wrong.Remedy)
+	} else {
+		s.files.log.Info("memory is on again: the files of data_dir can be used")
+	}
+	s.setLocked()
+}

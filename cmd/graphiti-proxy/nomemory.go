@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// noMemory is the memory of a proxy that has none before a restart: it says why.
+type noMemory struct {
+	files *files
+	given proxy.Memory
+	why   func(*health.Memory)
+}
+
+// unwanted is the memory where a setting says that there is none.
+func unwanted(f *files) *noMemory {
+	return &noMemory{files: f, why: func(m *health.Memory) {
+		m.Where = ""
+		m.TurnOff(health.FaultSetting, time.Time{}, "memory.backend is off", "")
+	}}
+}
+
+// withoutConsent is the memory where nobody has allowed its use.
+func withoutConsent(s *settings, f *files) *noMemory {
+	return &noMemory{files: f, given: proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}}, why: func(m *health.Memory) {
+		m.WithoutConsent(false, s.live.Load().ConsentFor())
+	}}
+}
+
+// withoutFiles is the memory where a file could not be opened.
+func withoutFiles(f *files) *noMemory {
+	return &noMemory{files: f, given: f.serving(), why: func(m *health.Memory) { m.WithoutFiles(f.Faults()) }}
+}
+
+func (n *noMemory) serving() proxy.Memory { return n.given }
+func (*noMemory) start(*proxy.Server)     {}
+func (*noMemory) warm(context.Context)    {}
+
+// reload only looks for mistakes.
+func (*noMemory) reload(cfg *config.Config, rest func() error) error {
+	if _, err := identity.LoadPeople(cfg.Identity.UsersFile); err != nil {
+		return err
+	}
+	if _, _, err := identitySettings(cfg); err != nil {
+		return err
+	}
+	return rest()
+}
+
+func (n *noMemory) host() *service.Host {
+	return &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return n.queue(), nil }}
+}
+
+func (n *noMemory) describe(_ context.Context, s *health.Status, _ bool) {
+	s.Queue = n.queue()
+	s.Memory.NotKept, s.Memory.InMemory = s.Queue.NotKept, s.Queue.InMemory
+	n.why(&s.Memory)
+}
+
+func (n *noMemory) queue() capture.QueueStatus {
+	s := capture.QueueStatus{Delivers: true} // all that there is
+	n.files.addTo(&s)
+	return s
+}

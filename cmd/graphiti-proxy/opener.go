@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// recallCacheBytes bounds the cache of what searches found.
+const recallCacheBytes = 24 << 20
+
+// opener is what a memory is opened with, for a proxy or for a command.
+type opener struct {
+	*settings
+	log    *slog.Logger
+	quiet  *slog.Logger   // for what may happen with each request
+	tracer trace.Tracer   // nil: nobody looks
+	budget *budget.Budget // of what is inspected
+	known  *memo.Memo     // what is known of the conversations of the moment
+	files  *files
+	stop   *stopStack // gets the parts
+}
+
+// open opens what remembering needs. Where data_dir cannot be used, and nobody else
+// uses it, the proxy goes on without memory. lock is nil where data_dir is not used.
+func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
+	cfg := o.cfg
+	switch {
+	case cfg.Memory.Backend == "off":
+		return unwanted(o.files), nil, nil
+	case cfg.RemoteMemory() && !cfg.Memory.Consent:
+		o.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
+			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
+		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
+	}
+	switch lock, err = datadir.Acquire(cfg.DataDir, holder); {
+	case sqlite.IsFault(err):
+		o.files.broken(err, false)
+		return withoutFiles(o.files), nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	o.stop.OnUnlock("lock", closing(lock.Unlock))
+	before := o.stop.Begun()
+	opened, err := o.openParts()
+	switch {
+	case sqlite.IsFault(err):
+		o.stop.Undo(before)
+		o.files.broken(err, true)
+		return withoutFiles(o.files), lock, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return opened, lock, nil
+}
+
+// openParts opens what is in data_dir and what works with it, from the memory
+// itself to the watcher of answers.
+func (o *opener) openParts() (*remembering, error) {
+	cfg := o.cfg
+	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
+	if err := r.consent.note(); err != nil {
+		return nil, err
+	}
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := ownerOf(cfg, o.log)
+	if err != nil {
+		return nil, err
+	}
+	if r.backend, err = cli.OpenMemory(memoryOptions(cfg, o.log)); err != nil {
+		return nil, err
+	}
+	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
+	state, shared, err := o.openState()
+	if err != nil {
+		return nil, err
+	}
+	r.state = state
+	r.people = openPeople(state.Proofs, list, o.log, o.quiet)
+	o.stop.OnClose("people", closes(r.people.close))
+	r.callers = newCallers(cfg, owner, &r.people.Registry, o.log)
+	id, namer, err := r.callers.settings(cfg)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
+		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: shared,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.stop.OnClose("recall cache", closes(facts.Close))
+	if r.pipeline, err = o.openPipeline(&r.backend, facts, state, shared); err != nil {
+		return nil, err
+	}
+	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
+	o.stop.OnClose("open turns", closes(r.pending.Close))
+	r.responses = response.Start(o.quiet, o.budget)
+	r.planner = inject.New(inject.Services{
+		Search:    r.backend.Memory,
+		Facts:     facts,
+		Decisions: state.Decisions,
+		Snapshots: state.Snapshots,
+		Opening:   opening{r},
+		Redact:    r.pipeline.RedactedBy,
+		Memo:      o.known,
+		Log:       o.quiet,
+	}, r.groups(cfg, namer), o.planning(cfg))
+	o.stop.OnClose("recall", closes(r.planner.Close))
+	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
+	r.service = service.New(service.Options{
+		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
+		Remote: cfg.RemoteMemory(), Shared: shared, Name: telemetry.ProcessName(),
+		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
+		Settings: serviceSettings(cfg, namer),
+		Log:      o.log,
+	})
+	o.stop.OnClose("forgetting", closes(r.service.Close))
+	allowed := func() bool { return r.consent.given(o.live.Load()) }
+	r.prober = health.NewProber(r.backend.Memory, allowed, state.Decisions.Emptied)
+	o.stop.OnClose("probe", closes(r.prober.Close))
+	r.given.wanted = r.proxyMemory(cfg, id)
+	return r, nil
+}
+
+// opening asks the service, which is there before the first request.
+type opening struct{ *remembering }
+
+func (o opening) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
+	return o.service.Standing(ctx, w)
+}
+
+func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (about, open string, err error) {
+	return o.service.Summary(ctx, w, session)
+}
+
+// openState opens where blocks and sessions are kept; shared is nil where no replicas
+// share it.
+func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
+	if o.cfg.State.Backend != "redis" {
+		if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
+			return nil, nil, err
+		}
+		o.stop.OnClose("state", closing(state.Close))
+	} else {
+		if shared, err = openRedis(o.cfg, o.quiet); err != nil {
+			return nil, nil, err
+		}
+		var advice sync.WaitGroup
+		advice.Go(func() { shared.Advise(o.log) }) // ends with its one call
+		o.stop.OnClose("shared state", func(context.Context) error {
+			defer advice.Wait()
+			return shared.Close()
+		})
+		state = cache.Share(shared, o.cfg.Recall.StickyTTL)
+	}
+	if err := state.Generations.Refresh(context.Background()); err != nil {
+		o.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
+	}
+	return state, shared, nil
+}
+
+func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
+	db, err := redis.Open(cfg.State.RedisURL, log)
+	if err != nil {
+		return nil, fmt.Errorf("state.redis_url: %w", err)
+	}
+	return db, nil
+}
+
+// openPipeline opens the record of turns, and delivers what waits in it.
+func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State, shared *redis.DB) (p *capture.Pipeline, err error) {
+	cfg := o.cfg
+	cards := card.Cards{Lists: state.Snapshots, Own: func(said []ledger.Turn) bool { return p.AddAsync(said) }}
+	options := capture.Options{
+		Bounds: ingestBounds(cfg),
+		Place: capture.Place{
+			Path:     turnsFile(cfg),
+			Memory:   b.Memory,
+			Ledger:   b.Ledger,
+			Apart:    b.Memory.Apart(),
+			Verify:   cfg.Ingest.Verify,
+			Withheld: state.Generations.Blocked(),
+		},
+		Events: capture.Events{
+			OnStored: facts.DropGroup,
+			OnKept: func(t *ledger.Turn, groups []string) {
+				if err := cards.Keep(t, groups); err != nil {
+					o.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+				}
+			},
+			OnDelivered: telemetry.Deliveries(o.tracer),
+		},
+		Log: o.quiet,
+	}
+	if shared != nil {
+		options.Shared = &capture.Shared{DB: shared, Name: telemetry.ProcessName()}
+	}
+	if p, err = capture.Open(options); err != nil {
+		return nil, err
+	}
+	o.stop.OnClose("ingestion", p.Shutdown)
+	return p, shareGenerations(p, state.Generations)
+}
+
+// shareGenerations has the queue know what was forgotten, and the state the
+// newest generation: either file may have been lost.
+func shareGenerations(p *capture.Pipeline, g *cache.Generations) error {
+	floors, err := g.Floors(context.Background())
+	if err != nil {
+		return err
+	}
+	newest, err := p.Raise(floors)
+	g.AtLeast(newest)
+	return err
+}

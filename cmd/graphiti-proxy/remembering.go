@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// remembering is what a proxy remembers with: parts that opener.openParts opens, and
+// that stay over a reload.
+type remembering struct {
+	*settings
+	log *slog.Logger
+
+	callers callers
+	people  *people
+	consent consent
+	given   memorySwitch
+
+	backend   cli.Backend
+	state     *cache.State
+	pipeline  *capture.Pipeline
+	planner   *inject.Memory
+	service   *service.Service
+	prober    *health.Prober
+	pending   *proxy.PendingTurns
+	responses *response.Workers
+
+	stop *stopStack
+}
+
+func (r *remembering) serving() proxy.Memory { return r.given.wanted }
+
+func (r *remembering) start(p *proxy.Server) {
+	r.service.Listen()
+	r.given.proxy = p
+	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
+	r.stop.OnClose("files", closes(r.given.files.Close))
+}
+
+func (r *remembering) warm(ctx context.Context) {
+	if err := r.backend.Warm(ctx); err != nil {
+		r.log.Warn("index the memory failed; the first searches wait for it", "error", err)
+	}
+}
+
+func (r *remembering) host() *service.Host {
+	return &service.Host{Memory: r.service, Queue: r.pipeline, Counts: func(context.Context) (capture.QueueStatus, error) { return r.queue(), nil }}
+}
+
+func (r *remembering) queue() capture.QueueStatus {
+	s := r.pipeline.Status()
+	s.GivenUp = int(r.responses.Dropped())
+	r.given.files.addTo(&s)
+	return s
+}
+
+func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool) {
+	read := r.live.Load()
+	m := &s.Memory
+	// It can be withdrawn while the proxy runs, and given again.
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(key string) bool { return key == "memory.consent" })
+	if s.Identity == "single" {
+		s.Owner = r.service.Owner()
+	}
+	s.Unconfirmed = r.people.unconfirmed()
+	s.Blocked = r.state.Generations.Blocked()
+	r.consent.describe(m)
+	if r.cfg.RemoteMemory() {
+		if n, half, most := r.planner.SearchTimes(); n > 0 {
+			m.Searches = &graphiti.SearchTimes{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
+		}
+	}
+	s.Queue = r.queue()
+	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
+	faults := r.given.files.Faults()
+	switch {
+	case slices.ContainsFunc(faults, (*sqlite.Fault).Lasting):
+		m.WithoutFiles(faults)
+	case r.moved(read):
+		m.Moved(read.Memory.Endpoint)
+	case !r.consent.given(read):
+		m.WithoutConsent(true, read.ConsentFor())
+	default:
+		if fresh {
+			r.prober.Ask(ctx)
+			s.Queue = r.queue()
+		}
+		m.Judge(r.prober.Last(), &s.Queue, faults)
+	}
+}
+
+// groups are those that a configuration names.
+type groups struct {
+	graphiti.Namer
+	reads func(w graphiti.Who, about bool) []graphiti.Target
+}
+
+func (g groups) Reads(w graphiti.Who, about bool) []graphiti.Target { return g.reads(w, about) }
+
+func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
+	return groups{namer, func(w graphiti.Who, about bool) []graphiti.Target {
+		if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
+			g, ok := namer.Group(graphiti.ScopeUser, w)
+			about = ok && r.pipeline.Promoted(g)
+		}
+		return r.service.Recallable(searched(cfg, namer, r.pipeline.Promoted)(w, about))
+	}}
+}
+
+// searched are the groups that a recall searches: of a service those that may
+// hold something.
+func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group string) bool) func(graphiti.Who, bool) []graphiti.Target {
+	return func(w graphiti.Who, about bool) []graphiti.Target {
+		reads := namer.Reads(w, about)
+		if cfg.RemoteMemory() {
+			reads = slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
+		}
+		return reads
+	}
+}
+
+// ownedTurns are recorded behind whose each of their groups is.
+type ownedTurns struct {
+	*capture.Pipeline
+	owned func([]ledger.Turn) []ledger.Turn
+}
+
+func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
+	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
+}
+
+func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
+
+// proxyMemory is how a proxy remembers by a configuration, and what with.
+func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
+	var turns proxy.Turns = r.pipeline
+	if cfg.Ingest.IncludeSystem {
+		turns = ownedTurns{r.pipeline, r.service.Owned}
+	}
+	return proxy.Memory{
+		Settings: proxy.Settings{
+			Identity:     id,
+			Rules:        rules(cfg),
+			Recall:       cfg.Recall.Enabled,
+			Ingest:       cfg.Ingest.Enabled,
+			Note:         proxy.Note{Git: cfg.Ingest.GitMetadata, Tools: cfg.Ingest.ToolSummaries},
+			Timeout:      cfg.Recall.Timeout,
+			DropThinking: cfg.Memory.DropBoundThinking,
+		},
+		Services: proxy.Services{
+			Planner:     r.planner,
+			Sessions:    r.state.Sessions,
+			Turns:       turns,
+			Owned:       r.service,
+			Tenants:     r.state.Tenants,
+			Generations: r.state.Generations,
+			Responses:   r.responses,
+			Pending:     r.pending,
+		},
+	}
+}

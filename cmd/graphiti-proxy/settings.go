@@ -1,0 +1,156 @@
+package main
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+)
+
+// settings are the configuration that an app runs with.
+type settings struct {
+	cfg  *config.Config                // as it was at the start
+	live atomic.Pointer[config.Config] // as it was read last
+}
+
+func newSettings(cfg *config.Config) *settings {
+	s := &settings{cfg: cfg}
+	s.live.Store(cfg)
+	return s
+}
+
+// moved reports whether a configuration that is read while the proxy runs
+// names another memory than the one that it runs with, which consent was given
+// for.
+func (s *settings) moved(read *config.Config) bool {
+	return s.cfg.RemoteMemory() && read.RemoteMemory() && s.cfg.Memory.Endpoint != read.Memory.Endpoint
+}
+
+// What follows is what each package reads of a configuration.
+
+func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
+	return telemetry.Options{
+		Endpoint: cfg.OTel.Endpoint, Traces: cfg.OTel.Traces, Metrics: cfg.OTel.Metrics, Sample: cfg.OTel.Sample,
+		Version: telemetry.Version(), Instance: telemetry.ProcessName(), Log: log,
+	}
+}
+
+func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics http.Handler, secured *tls.Config) admin.Options {
+	return admin.Options{
+		TLS: secured, Listen: cfg.Admin.Listen, Token: cfg.Admin.Token,
+		Host: h, Metrics: metrics, Log: log, Audit: telemetry.Always(log),
+	}
+}
+
+// routes are where requests go.
+func (a *app) routes(cfg *config.Config) proxy.Routes {
+	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
+	return proxy.Routes{
+		Upstreams: cfg.Upstreams(),
+		Logged:    cfg.Log.Requests,
+		Limits: proxy.Limits{
+			InspectBytes:     cfg.Limits.InspectBytes,
+			InspectTotal:     inspectTotal(cfg),
+			Messages:         cfg.Limits.Messages,
+			HeaderBytes:      cfg.Limits.HeaderBytes,
+			HeaderTimeout:    cfg.Limits.HeaderTimeout,
+			IdleTimeout:      cfg.Limits.IdleTimeout,
+			BodyTimeout:      cfg.Limits.BodyTimeout,
+			Connections:      cfg.Limits.Connections,
+			PerAddress:       cfg.PerAddress(),
+			Allow:            cfg.Networks(func(error) {}), // likewise
+			Keys:             keys,
+			UpstreamConnect:  cfg.Upstream.ConnectTimeout,
+			UpstreamResponse: cfg.Upstream.ResponseTimeout,
+			UpstreamIdle:     cfg.Upstream.IdleTimeout,
+		},
+		WebSocket: webSocket(cfg.WebSocket, a.host().Memory != nil),
+	}
+}
+
+// inspectTotal is what may be inspected at the same time.
+func inspectTotal(cfg *config.Config) int {
+	if cfg.Limits.InspectTotal > 0 {
+		return cfg.Limits.InspectTotal
+	}
+	return budget.Default()
+}
+
+// webSocket reads the setting: without memory there is nothing to refuse for.
+func webSocket(setting string, memory bool) proxy.WebSocket {
+	if !memory {
+		return proxy.WebSocketTunnel
+	}
+	return map[string]proxy.WebSocket{"refuse": proxy.WebSocketRefuse, "intercept": proxy.WebSocketIntercept, "tunnel": proxy.WebSocketTunnel}[setting]
+}
+
+func rules(cfg *config.Config) proxy.Rules {
+	return proxy.Rules{
+		Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
+		SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
+	}
+}
+
+// memoryOptions says which memory is opened. Nothing is sent to an embedding
+// model without consent.
+func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey}, Dir: cfg.DataDir, Log: log}
+	switch e := cfg.Embedding; {
+	case e.URL == "" || cfg.RemoteMemory():
+	case !cfg.Memory.Consent:
+		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", e.URL)
+	default:
+		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: e.APIKey}
+	}
+	return o
+}
+
+// planning is how is decided what goes into requests.
+func (s *settings) planning(cfg *config.Config) inject.Settings {
+	return inject.Settings{
+		Timeout:    cfg.Recall.Timeout,
+		Background: cfg.Recall.BackgroundTimeout,
+		MaxFacts:   cfg.Recall.MaxFacts,
+		Asked:      cfg.FactsAsked(),
+		MaxChars:   cfg.Recall.MaxChars,
+		StaleAfter: cfg.Recall.StaleAfter,
+		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
+		MinScore:   cfg.Recall.MinScore,
+		Drift:      cfg.Recall.DriftThreshold,
+		Share:      cfg.Recall.ContextShare,
+		Window:     cfg.Recall.ContextWindow,
+		NoWait:     !cfg.Recall.Wait,
+		CardChars:  cfg.Recall.CardChars,
+		Resume:     cfg.Recall.ResumeWithin,
+		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !s.moved(cfg),
+		Similar:    cfg.Recall.PrefetchSimilarity,
+		Compaction: cfg.Recall.Compaction,
+		Unseen:     cfg.Ingest.BackfillTurns,
+	}
+}
+
+func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings {
+	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
+}
+
+// ingestBounds are those of the record of turns that a reload changes.
+func ingestBounds(cfg *config.Config) capture.Bounds {
+	return capture.Bounds{
+		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
+		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter,
+	}
+}

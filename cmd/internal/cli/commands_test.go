@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+// runConfig runs a command of a program that has the commands of a configuration.
+func runConfig(t *testing.T, home string, args ...string) (string, error) {
+	t.Helper()
+	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
+	GlobalFlags(root)
+	root.AddCommand(NewConfigCommand(nil))
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(args)
+	err := root.ExecuteContext(InEnvironment(t.Context(), Environment{Vars: []string{"HOME=" + home}, Dir: home}))
+	return out.String(), err
+}
+
+// TestConfigCheckLooksIntoFiles, and finds all mistakes that would keep the
+// proxy from starting; its answer is there for programs, too.
+func TestConfigCheckLooksIntoFiles(t *testing.T) {
+	dir := t.TempDir()
+	none := filepath.Join(dir, "none")
+	_, err := runConfig(t, dir, "config", "check", "--set", "identity.owner=user:", "--set", "tls.cert="+none, "--set", "tls.key="+none, "--set", "identity.users_file="+none)
+	if err == nil {
+		t.Fatal("it is valid")
+	}
+	for _, want := range []string{"identity.owner", "tls.cert", none} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is not among %v", want, err)
+		}
+	}
+	out, err := runConfig(t, dir, "config", "check", "--json")
+	var answer struct {
+		Valid          bool
+		Listen, Memory string
+	}
+	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.Valid || answer.Listen == "" || answer.Memory == "" {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// TestConfigCheckNamesTooFewDescriptors: a limit of connections that the limit
+// of open files is far below is noted.
+func TestConfigCheckNamesTooFewDescriptors(t *testing.T) {
+	room := wire.RoomForClients()
+	if room > 400_000 {
+		t.Skip("this machine has descriptors for every limit that may be set")
+	}
+	for limit, noted := range map[int]bool{1_000_000: true, room: false} {
+		out, err := runConfig(t, t.TempDir(), "config", "check", "--set", fmt.Sprintf("limits.connections=%d", limit))
+		if err != nil || strings.Contains(out, fmt.Sprintf("file descriptors for %d clients; raise the limit of open files", room)) != noted {
+			t.Errorf("limits.connections %d: %v\n%s", limit, err, out)
+		}
+	}
+}
+
+func TestSmokeTestOfGraphiti(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	r, err := rest.New(remote.Options{Endpoint: g.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	try := func(ctx context.Context) (string, error) {
+		var out bytes.Buffer
+		err := TryConnection(ctx, &out, r, &config.Config{}, "", true, false)
+		return out.String(), err
+	}
+	out, err := try(context.Background())
+	if err != nil || strings.Count(out, "✓") != 6 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	g.KillWorker()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	out, err = try(ctx)
+	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
