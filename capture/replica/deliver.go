@@ -36,7 +36,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 		s.sent = max(s.sent, m.Sent)
 	}
 	s.mu.Unlock()
-	err = s.read(ctx, func(e *entry) error {
+	err = s.read(ctx, "-", func(e *entry) error {
 		m := marks[e.Number]
 		if m.Sent == 0 {
 			s.queue(e)

@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"capture/ledger":            {"cache/sqlite", "graphiti"},
 	"capture/redact":            {},
 	"capture/replica":           {"cache/redis", "capture/ledger", "graphiti"},
+	"capture/said":              {"capture/ledger", "graphiti", "graphiti/embedded"},
 	"capture/response":          {"internal/budget", "internal/dialect"},
 	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
 	"config":                    {},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 44 // lower it when a package goes
+	maxPackages      = 45 // lower it when a package goes
 )
 
 // source is one Go file of the tree.
