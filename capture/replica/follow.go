@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
@@ -13,13 +12,15 @@ var leftScript = script("left")
 // errEnough ends a read.
 var errEnough = errors.New("enough")
 
-// Since implements ledger.Arrivals.
+// Since implements ledger.Arrivals. Where somebody has emptied the database numbers begin
+// anew, and it begins with the first.
 func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group string, e ledger.Entry) error) error {
-	err := s.read(ctx, "("+strconv.FormatInt(after, 10)+"-0", func(e *entry) error {
-		if n == 0 {
+	found := 0
+	err := s.read(ctx, "("+idOf(after), func(e *entry) error {
+		if found == n {
 			return errEnough
 		}
-		n--
+		found++
 		out, err := e.withMark(mark{})
 		if err != nil {
 			return err
@@ -29,7 +30,13 @@ func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group stri
 	if errors.Is(err, errEnough) {
 		return nil
 	}
-	return err
+	if err != nil || found > 0 || after == 0 {
+		return err
+	}
+	if last, err := s.lastNumber(ctx); err != nil || last >= after {
+		return err
+	}
+	return s.Since(ctx, 0, n, f)
 }
 
 // Left implements ledger.Arrivals.

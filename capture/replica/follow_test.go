@@ -48,7 +48,7 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 	if ok, err := one.TakeLease(t.Context()); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if err := one.Groups(func(string, bool) {}); err != nil {
+	if err := one.InDoubt(func(string, ledger.Entry) {}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := one.Next(t.Context(), "g", 2)
@@ -63,5 +63,14 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 	}
 	if left, err := other.Left(t.Context(), all); err != nil || !slices.Equal(left, all[:1]) {
 		t.Errorf("%v have left, %v; want the delivered one, %v", left, err, all[:1])
+	}
+	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Add(t.Context(), []ledger.Turn{turn("new", "g")}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ids := since(all[len(all)-1], 10); !slices.Equal(ids, []string{"new"}) {
+		t.Errorf("in an emptied database, where numbers begin anew, %q was followed, want the new one", ids)
 	}
 }
