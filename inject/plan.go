@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,6 +81,7 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 // nothing.
 type Services struct {
 	Search    Searcher
+	Recent    Recent // beside a memory that takes its time
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
@@ -258,6 +260,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if atOnce || m.opts().NoWait {
 		deadline = time.Time{} // what is not cached is looked up behind
 	}
+	recent := m.said(query, reads, t.deadline)
 	found, looks, source, err := m.search(query, t.generation, reads, deadline)
 	t.looks = looks
 	if err != nil && facts != nil {
@@ -266,11 +269,9 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 			source = SourceCache
 		}
 	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return alone(before, StatusTimeout, ReasonNone)
-	case err != nil:
-		return alone(before, StatusError, ReasonNone)
+	recent = unlearnt(recent, found)
+	if err != nil && count(recent) == 0 {
+		return alone(before, failure(err), ReasonNone)
 	}
 	ch := m.chooser(t)
 	opened, _ := formatBlock(before)
@@ -282,8 +283,27 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
-	all := ch.choose(scoped(reads, found))
-	return show(append(before, lines(all)...), source, silence(all))
+	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
+	shown := lines(all)
+	switch {
+	case err != nil && len(shown) == 0:
+		return alone(before, failure(err), ReasonNone)
+	case len(shown) > 0 && !anyShown(all[count(recent):]):
+		source = SourceLocal
+	}
+	return show(append(before, shown...), source, silence(all))
+}
+
+// failure is what a request without facts says of a search that failed.
+func failure(err error) Status {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return StatusTimeout
+	}
+	return StatusError
+}
+
+func anyShown(all []Candidate) bool {
+	return slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown })
 }
 
 // alone decides to show what is known without a search: no search was needed, or it

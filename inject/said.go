@@ -1,0 +1,118 @@
+package inject
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// Recent finds what people said so recently that the memory may not have worked it off.
+type Recent interface {
+	// Search returns up to max messages of a group that match the query, the best first.
+	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+}
+
+// said returns what was said recently in each of the targets and is strong enough by
+// itself. They are in RAM, or nearly: what takes longer is left out.
+func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
+	if soon := time.Now().Add(m.opts().Timeout / unready); soon.Before(deadline) {
+		deadline = soon
+	}
+	ctx, cancel := context.WithDeadline(m.base, deadline)
+	defer cancel()
+	out := make([][]graphiti.Fact, len(targets))
+	for i, t := range targets {
+		facts, err := m.opts().Recent.Search(ctx, t.Group, query, m.opts().Asked)
+		if err != nil {
+			m.opts().Log.Debug("what was said recently cannot be searched", "error", err)
+			continue
+		}
+		for j := range facts {
+			if facts[j].Strength >= m.opts().MinScore {
+				out[i] = append(out[i], facts[j])
+			}
+		}
+	}
+	return out
+}
+
+// unlearnt leaves of what was said recently what no fact came from that was found.
+func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
+	out := make([][]graphiti.Fact, len(said))
+	for i := range said {
+		for j := range said[i] {
+			if !learnt(&said[i][j], found) {
+				out[i] = append(out[i], said[i][j])
+			}
+		}
+	}
+	return out
+}
+
+func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
+	text := contentOf(said.Text)
+	for _, facts := range found {
+		for i := range facts {
+			if cameFrom(&facts[i], said, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// heldFrom is the part of a text's words, as many as another text has, from which the other
+// says no less.
+const heldFrom = 0.8
+
+// cameFrom reports whether a fact came from a message, or says the same. One that stopped
+// being true before the message was said did not; one that was known before must say all
+// of it.
+func cameFrom(f, said *graphiti.Fact, text map[string]bool) bool {
+	if f.Entity || over(f, said.CreatedAt) {
+		return false
+	}
+	fact := contentOf(f.Text)
+	if f.CreatedAt.Before(said.CreatedAt) && !holds(fact, contentOf(said.Text[len(said.Said):])) {
+		return false
+	}
+	return holds(text, fact)
+}
+
+// holds reports whether a text has nearly all words of another.
+func holds(text, of map[string]bool) bool {
+	held := 0
+	for w := range of {
+		if text[w] {
+			held++
+		}
+	}
+	return len(of) > 0 && float64(held) >= heldFrom*float64(len(of))
+}
+
+// over reports whether a fact was not true any more at a time.
+func over(f *graphiti.Fact, at time.Time) bool {
+	return !f.InvalidAt.IsZero() && f.InvalidAt.Before(at) || !f.ExpiredAt.IsZero() && f.ExpiredAt.Before(at)
+}
+
+// contentOf returns the words of a text that say what it is about.
+func contentOf(text string) map[string]bool {
+	out := make(map[string]bool)
+	words.Each(text, func(w []byte, k words.Kind) bool {
+		if k == words.Content {
+			out[string(w)] = true
+		}
+		return true
+	})
+	return out
+}
+
+// count returns how many facts there are.
+func count(found [][]graphiti.Fact) (n int) {
+	for _, facts := range found {
+		n += len(facts)
+	}
+	return n
+}
