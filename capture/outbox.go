@@ -3,13 +3,16 @@ package capture
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/justsaid"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // outbox keeps turns until a memory that is elsewhere is known to hold them, and
@@ -26,7 +29,8 @@ type outbox struct {
 	worker   sync.WaitGroup
 	base     context.Context // of all that is done
 	abort    context.CancelFunc
-	replicas *replicas  // nil: this process is alone
+	replicas *replicas // nil: this process is alone
+	recent   *justsaid.Index
 	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu     sync.Mutex // guards what follows
@@ -48,18 +52,43 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
 		OnDelivered: o.OnDelivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
 	})
-	b.Withhold(o.Withheld)
 	if o.Shared != nil {
 		b.join(s)
-	} else if err := b.deliver(b.base); err != nil {
+	}
+	if b.recent, err = b.openRecent(); err != nil {
 		b.abort()
 		return nil, errors.Join(err, s.Close())
+	}
+	b.Withhold(o.Withheld)
+	if b.replicas == nil {
+		if err := b.deliver(b.base); err != nil {
+			b.abort()
+			return nil, errors.Join(err, b.recent.Close(), s.Close())
+		}
 	}
 	b.worker.Go(func() { everyMinute(stop, b.upkeepNow) })
 	if b.replicas != nil {
 		go b.runElection()
 	}
 	return b, nil
+}
+
+// others is how often the outbox is looked at for turns of other replicas.
+const others = 500 * time.Millisecond
+
+// openRecent begins to follow what comes into the outbox.
+func (b *outbox) openRecent() (*justsaid.Index, error) {
+	o := justsaid.Options{
+		Path: filepath.Join(filepath.Dir(b.opts().Path), "recent.db"), Outbox: b.spool, Log: b.opts().Log,
+		For: func() time.Duration { return b.opts().RecentFor },
+		Say: func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+			return messagesOf(t, scope, 0, b.opts().MaxChars, time.Now())
+		},
+	}
+	if b.replicas != nil {
+		o.Every = others
+	}
+	return justsaid.Open(o)
 }
 
 func (o *Options) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
@@ -101,6 +130,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		return nil, err
 	}
 	b.note(turns, all)
+	b.recent.Wake()
 	b.mu.Lock()
 	for i := range turns {
 		for _, g := range all[i].Groups {
@@ -140,6 +170,7 @@ func (b *outbox) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
 	b.loop.Wait()
+	ended := b.recent.Close()
 	close(b.ended)
 	b.abort()
 	if b.replicas != nil {
@@ -150,9 +181,9 @@ func (b *outbox) close(ctx context.Context) error {
 	b.mu.Unlock()
 	if b.replicas != nil {
 		b.warnOfLocal()
-		return b.replicas.local.Close()
+		return errors.Join(ended, b.replicas.local.Close())
 	}
-	return b.spool.Close()
+	return errors.Join(ended, b.spool.Close())
 }
 
 // Fault is what is known to be wrong with the file of this process; nil:

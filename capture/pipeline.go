@@ -37,6 +37,7 @@ type Options struct {
 	Timeout     time.Duration
 	Verify      bool                                  // whether acceptance is not taken for proof
 	StallAfter  time.Duration                         // without a sign of work
+	RecentFor   time.Duration                         // how long a turn is found after it was delivered
 	Withheld    []string                              // groups to which nothing is handed over, until Withhold is called
 	Shared      *Shared                               // what replicas share; nil: nothing
 	OnDelivered func(deliver.Delivery)                // is called for each delivery of a turn that has a Trace; may be nil
@@ -85,6 +86,10 @@ type Queue interface {
 	// Drop removes dead turns for good: those of the numbers, or all when there
 	// are none. It returns how many.
 	Drop(numbers []int64) (int, error)
+
+	// Recent finds what waits, or left the queue a short while ago: up to max messages
+	// of people in a group, the best first.
+	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
 	// Withhold has nothing handed over to some groups, and to no others, until it is
 	// called again. Their turns wait.
@@ -177,6 +182,7 @@ type Bounds struct {
 	MaxChars   int
 	Timeout    time.Duration
 	StallAfter time.Duration
+	RecentFor  time.Duration
 	Paused     bool // nothing is handed over
 }
 
@@ -184,7 +190,7 @@ type Bounds struct {
 func (p *Pipeline) Set(b Bounds) {
 	o := *p.opts()
 	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
-	o.Timeout, o.StallAfter = b.Timeout, b.StallAfter
+	o.Timeout, o.StallAfter, o.RecentFor = b.Timeout, b.StallAfter, b.RecentFor
 	p.o.Store(&o)
 	p.record.apply(b.Paused)
 }

@@ -36,6 +36,7 @@ type Config struct {
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
 		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"most time for one call to the memory, other than recall"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"what a person says is found here at once, while Graphiti has not worked it off or does not answer, and this long after it was delivered"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"requests without memory, by path; * stands for any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"requests without memory, by model; * stands for any text"`

@@ -61,7 +61,7 @@ func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string
 // noRecent has nothing that a memory does not have.
 type noRecent struct{}
 
-func (noRecent) Search(context.Context, string, string, int) ([]graphiti.Fact, error) {
+func (noRecent) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Recent finds what people said so recently that the memory may not have worked it off.
 type Recent interface {
-	// Search returns up to max messages of a group that match the query, the best first.
-	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+	// Recent returns up to max messages of a group that match the query, the best first.
+	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 }
 
 // said returns what was said recently in each of the targets and is strong enough by
@@ -24,7 +24,7 @@ func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Tim
 	defer cancel()
 	out := make([][]graphiti.Fact, len(targets))
 	for i, t := range targets {
-		facts, err := m.opts().Recent.Search(ctx, t.Group, query, m.opts().Asked)
+		facts, err := m.opts().Recent.Recent(ctx, t.Group, query, m.opts().Asked)
 		if err != nil {
 			m.opts().Log.Debug("what was said recently cannot be searched", "error", err)
 			continue

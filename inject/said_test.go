@@ -15,7 +15,7 @@ import (
 // saidIn are messages of groups, as they are found.
 type saidIn map[string][]graphiti.Fact
 
-func (s saidIn) Search(_ context.Context, group, _ string, _ int) ([]graphiti.Fact, error) {
+func (s saidIn) Recent(_ context.Context, group, _ string, _ int) ([]graphiti.Fact, error) {
 	return s[group], nil
 }
 

@@ -280,6 +280,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 
 		Verify:     cfg.Ingest.Verify,
 		StallAfter: cfg.Ingest.StallAfter,
+		RecentFor:  cfg.Memory.LocalFor,
 
 		OnStored: facts.DropGroup,
 		OnKept: func(t *ledger.Turn, groups []string) {

@@ -42,6 +42,7 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 func (a *app) newPlanner(cfg *config.Config, namer graphiti.Namer) *inject.Memory {
 	return inject.New(inject.Services{
 		Search:    a.memory,
+		Recent:    a.pipeline,
 		Facts:     a.parts.facts,
 		Decisions: a.parts.state.Decisions,
 		Snapshots: a.parts.state.Snapshots,
@@ -219,7 +220,7 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 	a.service.Set(a.serviceSettings(cfg, namer))
 	a.pipeline.Set(capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
-		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, Paused: !allowed,
+		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, RecentFor: cfg.Memory.LocalFor, Paused: !allowed,
 	})
 }
 
