@@ -30,7 +30,7 @@ type outbox struct {
 	base     context.Context // of all that is done
 	abort    context.CancelFunc
 	replicas *replicas // nil: this process is alone
-	recent   *justsaid.Index
+	recent   newest
 	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu     sync.Mutex // guards what follows
@@ -55,10 +55,7 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 	if o.Shared != nil {
 		b.join(s)
 	}
-	if b.recent, err = b.openRecent(); err != nil {
-		b.abort()
-		return nil, errors.Join(err, s.Close())
-	}
+	b.recent = b.openRecent()
 	b.Withhold(o.Withheld)
 	if b.replicas == nil {
 		if err := b.deliver(b.base); err != nil {
@@ -76,8 +73,26 @@ func openOutbox(set *settings, stop chan struct{}, redact func(string) string, t
 // others is how often the outbox is looked at for turns of other replicas.
 const others = 500 * time.Millisecond
 
+// newest are the turns that the memory may not have worked off.
+type newest interface {
+	Wake()
+	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+	Block(groups []string)
+	Close() error
+}
+
+// noneNewest finds nothing.
+type noneNewest struct{}
+
+func (noneNewest) Wake()          {}
+func (noneNewest) Block([]string) {}
+func (noneNewest) Close() error   { return nil }
+func (noneNewest) Search(context.Context, string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
 // openRecent begins to follow what comes into the outbox.
-func (b *outbox) openRecent() (*justsaid.Index, error) {
+func (b *outbox) openRecent() newest {
 	o := justsaid.Options{
 		Path: filepath.Join(filepath.Dir(b.opts().Path), "recent.db"), Outbox: b.spool, Log: b.opts().Log,
 		For: func() time.Duration { return b.opts().RecentFor },
@@ -88,7 +103,12 @@ func (b *outbox) openRecent() (*justsaid.Index, error) {
 	if b.replicas != nil {
 		o.Every = others
 	}
-	return justsaid.Open(o)
+	x, err := justsaid.Open(o)
+	if err != nil {
+		o.Log.Warn("what was said recently is not found until Graphiti has worked it off", "error", err)
+		return noneNewest{}
+	}
+	return x
 }
 
 func (o *Options) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
