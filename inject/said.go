@@ -2,6 +2,7 @@ package inject
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -52,61 +53,27 @@ func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
 }
 
 func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
-	text := contentOf(said.Text)
-	for _, facts := range found {
-		for i := range facts {
-			if cameFrom(&facts[i], said, text) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(found, func(facts []graphiti.Fact) bool {
+		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) })
+	})
 }
-
-// heldFrom is the part of a text's words, as many as another text has, from which the other
-// says no less.
-const heldFrom = 0.8
 
 // cameFrom reports whether a fact came from a message, or says the same. One that stopped
 // being true before the message was said did not; one that was known before must say all
 // of it.
-func cameFrom(f, said *graphiti.Fact, text map[string]bool) bool {
+func cameFrom(f, said *graphiti.Fact) bool {
 	if f.Entity || over(f, said.CreatedAt) {
 		return false
 	}
-	fact := contentOf(f.Text)
-	if f.CreatedAt.Before(said.CreatedAt) && !holds(fact, contentOf(said.Text[len(said.Said):])) {
+	if f.CreatedAt.Before(said.CreatedAt) && !words.Holds(f.Text, said.Text[len(said.Said):]) {
 		return false
 	}
-	return holds(text, fact)
-}
-
-// holds reports whether a text has nearly all words of another.
-func holds(text, of map[string]bool) bool {
-	held := 0
-	for w := range of {
-		if text[w] {
-			held++
-		}
-	}
-	return len(of) > 0 && float64(held) >= heldFrom*float64(len(of))
+	return words.Holds(said.Text, f.Text)
 }
 
 // over reports whether a fact was not true any more at a time.
 func over(f *graphiti.Fact, at time.Time) bool {
 	return !f.InvalidAt.IsZero() && f.InvalidAt.Before(at) || !f.ExpiredAt.IsZero() && f.ExpiredAt.Before(at)
-}
-
-// contentOf returns the words of a text that say what it is about.
-func contentOf(text string) map[string]bool {
-	out := make(map[string]bool)
-	words.Each(text, func(w []byte, k words.Kind) bool {
-		if k == words.Content {
-			out[string(w)] = true
-		}
-		return true
-	})
-	return out
 }
 
 // count returns how many facts there are.
