@@ -34,6 +34,7 @@ type Options struct {
 	MaxAge      time.Duration
 	MaxBatch    int // turns in one call
 	MaxChars    int // of one message
+	Episodes    Episodes
 	Timeout     time.Duration
 	Verify      bool                                  // whether acceptance is not taken for proof
 	StallAfter  time.Duration                         // without a sign of work
@@ -180,6 +181,7 @@ type Bounds struct {
 	MaxAge     time.Duration
 	MaxBatch   int
 	MaxChars   int
+	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration
 	RecentFor  time.Duration
@@ -189,7 +191,7 @@ type Bounds struct {
 // Set changes the bounds, from the next turn and the next call on.
 func (p *Pipeline) Set(b Bounds) {
 	o := *p.opts()
-	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars
+	o.MaxTurns, o.MaxBytes, o.MaxAge, o.MaxBatch, o.MaxChars, o.Episodes = b.MaxTurns, b.MaxBytes, b.MaxAge, b.MaxBatch, b.MaxChars, b.Episodes
 	o.Timeout, o.StallAfter, o.RecentFor = b.Timeout, b.StallAfter, b.RecentFor
 	p.o.Store(&o)
 	p.record.apply(b.Paused)

@@ -56,6 +56,7 @@ type Plan struct {
 	Generation int64             // of its first request
 	Recall     bool              // the next turn may be prepared for
 	Write      []graphiti.Target // the groups that the turn is to be kept in
+	Block      string            // the block of the newest turn; empty: there is none
 
 	// Unseen are those of the newest earlier turns, in their order, of which
 	// this process knows nothing: the conversation went on elsewhere, or
@@ -232,6 +233,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	}
 	if t.decision.Block != "" {
 		m.show(&t, who)
+		p.Block = t.decision.Block
 		p.Inserts = append(p.Inserts, c.Insert(c.Last, t.decision.Block))
 	}
 	if p.Turn != "" {

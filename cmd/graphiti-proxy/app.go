@@ -276,6 +276,7 @@ func (a *app) openPipeline(facts *cache.Recall[[]graphiti.Fact], state *cache.St
 		MaxAge:   cfg.Ingest.MaxAge,
 		MaxBatch: cfg.Ingest.MaxBatch,
 		MaxChars: cfg.Ingest.MaxMessageChars,
+		Episodes: capture.Episodes(cfg.Ingest.Episodes),
 		Timeout:  cfg.Memory.Timeout,
 
 		Verify:     cfg.Ingest.Verify,

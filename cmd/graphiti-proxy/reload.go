@@ -220,7 +220,7 @@ func (a *app) reloadMemory(cfg *config.Config, id identity.Settings, namer graph
 	a.service.Set(a.serviceSettings(cfg, namer))
 	a.pipeline.Set(capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
-		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, RecentFor: cfg.Memory.LocalFor, Paused: !allowed,
+		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes), Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, RecentFor: cfg.Memory.LocalFor, Paused: !allowed,
 	})
 }
 
