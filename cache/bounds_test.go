@@ -37,16 +37,22 @@ func TestSharedNamesAreBounded(t *testing.T) {
 		})
 	}
 	keep(0)
-	for _, kind := range []string{"block", "snapshot"} { // as if their time were over
-		names, err := direct.Keys(ctx, redis.Key(kind, "*")).Result()
+	indexes := []string{scopeIndex(decisionKind, factsOf("g")), scopeIndex(snapshotKind, "g")}
+	for _, index := range indexes { // as if their time were over
+		names, err := direct.ZRange(ctx, index, 0, -1).Result()
 		if err != nil || len(names) != n || direct.Del(ctx, names...).Err() != nil {
-			t.Fatalf("%d %s keys, %v; want %d, and all deleted", len(names), kind, err, n)
+			t.Fatalf("%s has %d names, %v; want %d, and all deleted", index, len(names), err, n)
+		}
+		for _, name := range names {
+			if err := direct.ZAdd(ctx, index, redis.Z{Score: 1, Member: name}).Err(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	keep(n)
-	for _, kind := range []string{"blocks", "snapshots"} {
-		if got := direct.SCard(ctx, redis.Key(kind, "g")).Val(); got < n || got > n+n/2 {
-			t.Errorf("the set of %s has %d names, want %d to %d", kind, got, n, n+n/2)
+	for _, index := range indexes {
+		if got := direct.ZCard(ctx, index).Val(); got != n {
+			t.Errorf("%s has %d names, want %d", index, got, n)
 		}
 	}
 }

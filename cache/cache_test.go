@@ -148,21 +148,20 @@ func TestOldStateIsRemoved(t *testing.T) {
 	if err := s.Sessions.Put(ctx, key(1), "session:1"); err != nil {
 		t.Fatal(err)
 	}
-	kept := s.file
 	count := func() (n int) {
 		t.Helper()
-		if err := kept.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM decisions) + (SELECT count(*) FROM chain)", nil, &n); err != nil {
+		if err := s.file.db.QueryRow(ctx, "SELECT count(*) FROM records", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	kept.sweep(time.Now().Add(-time.Minute))
+	s.file.sweep(time.Now().Add(59 * time.Minute))
 	if n := count(); n != 2 {
-		t.Errorf("%d rows after sweeping what is older than they are, want 2", n)
+		t.Errorf("%d records after a sweep before they expire, want 2", n)
 	}
-	kept.sweep(time.Now().Add(time.Minute))
+	s.file.sweep(time.Now().Add(61 * time.Minute))
 	if n := count(); n != 0 {
-		t.Errorf("%d rows after sweeping everything, want 0", n)
+		t.Errorf("%d records after a sweep when they have expired, want 0", n)
 	}
 }
 
@@ -197,16 +196,14 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 }
 
 // forgetful is a store that keeps nothing.
-type forgetful struct{ sessionStore }
+type forgetful struct{ store }
 
-func (forgetful) shared() bool                                            { return false }
-func (forgetful) setPending(context.Context, [16]byte, string, time.Time) {}
-func (forgetful) endPendingAsync([16]byte)                                {}
+func (forgetful) writeAsync(*record) {}
 
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newSessions(forgetful{})
+		c := newSessions(forgetful{}, false)
 		c.SetPending(t.Context(), key(1), "session:1")
 		c.SetPending(t.Context(), key(2), "session:2")
 		if s, ok := c.Pending(t.Context(), key(1)); !ok || s != "session:1" {

@@ -1,7 +1,10 @@
 package cache
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -18,7 +21,8 @@ const (
 // Decisions keeps what was decided about each turn: the newest in RAM, all in a
 // store. It implements inject.Decisions and is safe for concurrent use.
 type Decisions struct {
-	store  decisionStore
+	store  store
+	shared bool // replicas write to it: a key without a decision may get one at any moment
 	recent *byteLRU[[16]byte, recentDecision]
 }
 
@@ -27,27 +31,6 @@ type Decisions struct {
 type recentDecision struct {
 	*inject.Decision       // nil: there is none
 	forgets          int64 // the number then
-}
-
-// decisionStore is where decisions outlive the process.
-type decisionStore interface {
-	// shared reports whether other processes write to it. A key without a
-	// decision may then get one at any moment, so that none is not cached.
-	shared() bool
-
-	// read calls found for each key that has a decision, with its index.
-	read(ctx context.Context, keys [][16]byte, found func(i int, d *inject.Decision)) error
-
-	// keep stores a decision for a key that has none, and returns the decision
-	// that the key has then. If one of the scopes has a newer generation than
-	// the decision, the decision is stored without its block.
-	keep(ctx context.Context, key [16]byte, d inject.Decision, groups, scopes []string) (*inject.Decision, error)
-
-	// empty removes the blocks that hold facts of a group, and returns how many.
-	empty(ctx context.Context, group string) (int, error)
-
-	// countEmptied counts the decisions whose block was removed so.
-	countEmptied(ctx context.Context) (int, error)
 }
 
 // withoutBlock returns the decision as if it had never had a block.
@@ -75,12 +58,15 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	}
 	for len(missing) > 0 {
 		n := min(len(missing), maxLookup)
-		err := d.store.read(ctx, missing[:n], func(i int, found *inject.Decision) { list[at[i]] = found })
+		err := d.store.get(ctx, decisionKind, keysOf(missing[:n]), func(i int, value []byte) (err error) {
+			list[at[i]], err = parseDecision(value)
+			return err
+		})
 		if err != nil {
 			return list, fmt.Errorf("read decisions: %w", err)
 		}
 		for i, k := range missing[:n] {
-			if found := list[at[i]]; found != nil || !d.store.shared() {
+			if found := list[at[i]]; found != nil || !d.shared {
 				// A decision that Keep has stored meanwhile stays.
 				e := recentDecision{found, now}
 				d.recent.AddOver(k, e, e.bytes(), func(o recentDecision) bool { return o.forgets < now })
@@ -104,7 +90,15 @@ func (e recentDecision) bytes() int {
 // where its facts came from. If one of them has forgotten something since the
 // request arrived, the decision is stored without its block.
 func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
-	kept, err := d.store.keep(ctx, key, made, groups, factsOfAll(groups))
+	without := withoutBlock(made)
+	refused := appendDecision(make([]byte, 0, 2*(decisionHead+len(made.Reason))+len(made.Block)), &without)
+	r := &record{kind: decisionKind, key: key[:], value: appendDecision(refused, &made)[len(refused):], scopes: factsOfAll(groups), generation: made.Generation,
+		refused: refused, first: true}
+	value, err := d.store.keep(ctx, r)
+	kept := &made
+	if err == nil && !bytes.Equal(value, r.value) {
+		kept, err = parseDecision(value)
+	}
 	if err != nil {
 		// It may have been stored all the same: perhaps only the time ran out.
 		d.recent.Remove(key)
@@ -122,7 +116,7 @@ func (d *Decisions) remember(key [16]byte, kept *inject.Decision, forgets int64)
 // Forget removes the blocks that hold facts of a group, and returns how many. The
 // decisions stay: their conversations go on without those blocks.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
-	n, err := d.store.empty(ctx, group)
+	n, err := d.store.forget(ctx, decisionKind, factsOf(group))
 	if err != nil {
 		return n, fmt.Errorf("empty blocks: %w", err)
 	}
@@ -131,9 +125,60 @@ func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 
 // Emptied counts the decisions whose block was removed by Forget.
 func (d *Decisions) Emptied(ctx context.Context) (int, error) {
-	n, err := d.store.countEmptied(ctx)
+	n := 0
+	err := d.store.scoped(ctx, decisionKind, []string{emptiedScope}, func(_, _ []byte) error { n++; return nil })
 	if err != nil {
 		return 0, fmt.Errorf("count blocks: %w", err)
 	}
 	return n, nil
+}
+
+// decisionHead is how long the numbers before a decision's texts are at most.
+const decisionHead = 4 * binary.MaxVarintLen64
+
+// appendDecision appends a decision as it is stored: what stays of it for good, and
+// the block at the end.
+func appendDecision(b []byte, d *inject.Decision) []byte {
+	ingest := uint64(0)
+	if d.Ingest {
+		ingest = 1
+	}
+	for _, n := range [...]uint64{ingest, uint64(d.Facts), uint64(d.Generation), uint64(len(d.Reason))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(append(b, d.Reason...), d.Block...)
+}
+
+var errDecision = errors.New("a stored decision is damaged")
+
+// splitDecision returns the numbers before a decision's texts, and the texts.
+func splitDecision(value []byte) (numbers [4]uint64, texts []byte, err error) {
+	for i := range numbers {
+		n, size := binary.Uvarint(value)
+		if size <= 0 {
+			return numbers, nil, errDecision
+		}
+		numbers[i], value = n, value[size:]
+	}
+	if numbers[3] > uint64(len(value)) {
+		return numbers, nil, errDecision
+	}
+	return numbers, value, nil
+}
+
+func parseDecision(value []byte) (*inject.Decision, error) {
+	n, texts, err := splitDecision(value)
+	if err != nil {
+		return nil, err
+	}
+	return &inject.Decision{Ingest: n[0] == 1, Facts: int(n[1]), Generation: int64(n[2]), Reason: string(texts[:n[3]]), Block: string(texts[n[3]:])}, nil
+}
+
+// emptied returns a stored decision without its block.
+func emptied(value []byte) []byte {
+	n, texts, err := splitDecision(value)
+	if err != nil {
+		return nil
+	}
+	return value[:len(value)-len(texts)+int(n[3])]
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -29,38 +31,24 @@ type Forget struct {
 // It also knows the forgets under way: no block shows anything of their groups.
 // All of it outlives the process. It is safe for concurrent use.
 type Generations struct {
-	store   generationStore
+	store   store
+	counter counter
+	shared  bool // each write reads the generations of its scopes where replicas share them
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // under way, as last read; nil: not known
 	reading chan struct{}            // holds a token while the store is read
 	changed func(blocked []string)
 }
 
-// generationStore is where generations outlive the process.
-type generationStore interface {
-	read(ctx context.Context) (number int64, under []Forget, err error)
-
-	// raise adds one to the number, or to seen where that is higher, makes it
-	// the generation of the scopes and of f, and returns when every replica
-	// knows it. If the number that it returns is not zero, it is stored,
-	// whatever the error.
-	raise(ctx context.Context, f Forget, seen int64, scopes []string) (number int64, err error)
-
-	// end removes a forget that is under way, unless it was raised again. The
-	// end of a whole group ends the forgets of its sessions too.
-	end(ctx context.Context, f Forget) error
-
-	// floors returns the generation of each scope that was forgotten; a store
-	// that replicas share returns none.
-	floors(ctx context.Context) (map[string]int64, error)
-}
+// generationKey is the key of the number's record.
+const generationKey = "number"
 
 // readTime bounds how long a request waits for the store when the forgets under
 // way are not known.
 const readTime = 100 * time.Millisecond
 
-func newGenerations(s generationStore) *Generations {
-	return &Generations{store: s, reading: make(chan struct{}, 1), changed: func([]string) {}}
+func newGenerations(s store, c counter, shared bool) *Generations {
+	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string) {}}
 }
 
 // Now returns the number for a request that arrives now. It may be older than the
@@ -118,7 +106,7 @@ func (g *Generations) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("read generations: %w", ctx.Err())
 	}
-	number, under, err := g.store.read(ctx)
+	number, under, err := g.read(ctx)
 	if err != nil {
 		g.under.Store(nil)
 		return fmt.Errorf("read generations: %w", err)
@@ -127,6 +115,26 @@ func (g *Generations) Refresh(ctx context.Context) error {
 	g.under.Store(&under) // before a request can carry the number
 	g.AtLeast(number)
 	return nil
+}
+
+// read returns the number and the forgets under way. A forget that begins between
+// both is under way before the number counts it.
+func (g *Generations) read(ctx context.Context) (number int64, under []Forget, err error) {
+	number = 1
+	err = g.store.get(ctx, generationKind, [][]byte{[]byte(generationKey)}, func(_ int, value []byte) (err error) {
+		number, err = strconv.ParseInt(string(value), 10, 64)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	err = g.store.list(ctx, forgetKind, []string{""}, func(_ string, key, value []byte) error {
+		f, err := parseForget(string(key), string(value))
+		under = append(under, f)
+		return err
+	})
+	slices.SortFunc(under, func(a, b Forget) int { return strings.Compare(a.key(), b.key()) })
+	return number, under, err
 }
 
 // AtLeast raises the number to one that was seen elsewhere, unless it is higher.
@@ -139,7 +147,8 @@ func (g *Generations) AtLeast(number int64) {
 // generation. The forget is under way until End. If the generation is not zero,
 // the forget is stored, whatever the error.
 func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
-	number, err := g.store.raise(ctx, f, g.Now(), []string{f.Scope, factsOf(f.Group)})
+	r := &record{kind: forgetKind, key: []byte(f.key()), value: []byte(f.behindNumber())}
+	number, err := g.counter.raise(ctx, r, g.Now(), []string{f.Scope, factsOf(f.Group)})
 	if f.Generation = number; number == 0 {
 		return f, fmt.Errorf("store what is to be forgotten: %w", err)
 	}
@@ -148,22 +157,74 @@ func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 	return f, err
 }
 
-// End ends a forget: the memory is proven to hold nothing of it.
+// End ends a forget, unless it was raised again: the memory is proven to hold
+// nothing of it. The end of a whole group ends the forgets of its sessions too.
 func (g *Generations) End(ctx context.Context, f Forget) error {
-	if err := g.store.end(ctx, f); err != nil {
+	if err := g.end(ctx, f); err != nil {
 		return fmt.Errorf("store that it is forgotten: %w", err)
 	}
 	return g.Refresh(ctx)
 }
 
+func (g *Generations) end(ctx context.Context, f Forget) error {
+	_, under, err := g.read(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []*record
+	for _, o := range under {
+		if o.Group == f.Group && o.Generation <= f.Generation && (o.Scope == f.Scope || f.Scope == f.Group) {
+			was := strconv.FormatInt(o.Generation, 10) + o.behindNumber()
+			gone = append(gone, &record{kind: forgetKind, key: []byte(o.key()), was: []byte(was)})
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	// A replica that does not know of the forget may still show what it is about.
+	if err := g.counter.announce(ctx, EventGeneration); err != nil {
+		return err
+	}
+	return g.store.write(ctx, gone...)
+}
+
 // Floors returns the generation of each scope that was forgotten. It returns none
 // when replicas share the state: each write reads those that it needs.
 func (g *Generations) Floors(ctx context.Context) (map[string]int64, error) {
-	floors, err := g.store.floors(ctx)
+	if g.shared {
+		return nil, nil
+	}
+	floors := make(map[string]int64)
+	err := g.store.list(ctx, floorKind, []string{""}, func(_ string, scope, value []byte) (err error) {
+		floors[string(scope)], err = strconv.ParseInt(string(value), 10, 64)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read generations: %w", err)
 	}
 	return floors, nil
+}
+
+// key returns the key of a forget's record. Tabs and line breaks separate names in
+// it and in its value; no name has one.
+func (f *Forget) key() string { return f.Group + "\t" + f.Scope }
+
+// behindNumber returns what stands in a forget's record behind its generation.
+func (f *Forget) behindNumber() string {
+	return "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied)
+}
+
+func parseForget(key, value string) (f Forget, err error) {
+	f.Group, f.Scope, _ = strings.Cut(key, "\t")
+	parts := strings.Split(value, "\n")
+	if len(parts) != 4 {
+		return f, fmt.Errorf("what is to be forgotten of %s cannot be read", f.Group)
+	}
+	f.Session, f.Owner, f.Emptied = parts[1], parts[2], parts[3] == "true"
+	if f.Generation, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
+		return f, fmt.Errorf("what is to be forgotten of %s: %w", f.Group, err)
+	}
+	return f, nil
 }
 
 // factsOf is the scope of the facts of a group. Forgetting a session of the group

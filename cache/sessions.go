@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -19,34 +20,27 @@ const (
 	// maxPrefixes bounds the fingerprints of one conversation that are looked up
 	// in the store.
 	maxPrefixes = 64
+
+	// pendingWait bounds how long a request waits until other replicas can find
+	// its conversation.
+	pendingWait = 100 * time.Millisecond
+
+	// untilLen is the length of the time, in Unix seconds, that stands before the
+	// session of a conversation without an answer.
+	untilLen = 8
 )
 
 // Sessions knows which session a conversation belongs to, by the fingerprint of
 // its beginning. It is safe for concurrent use.
 type Sessions struct {
-	store  sessionStore
+	store  store
+	shared bool // replicas write to it: a fingerprint without a session may get one at any moment
 	recent *lru.Cache[[16]byte, link]
 }
 
-// sessionStore is where sessions outlive the process. The methods that end with
-// Async do not wait; their writes keep their order.
-type sessionStore interface {
-	// shared reports whether other processes write to it. A fingerprint without
-	// a session may then get one at any moment, so that none is not cached.
-	shared() bool
-
-	readLinks(ctx context.Context, fingerprints [][16]byte, found func(i int, session string)) error
-	putLink(ctx context.Context, fingerprint [16]byte, session string) error
-	putLinkAsync(fingerprint [16]byte, session string)
-
-	readPending(ctx context.Context, fingerprints [][16]byte, found func(i int, session string)) error
-	setPending(ctx context.Context, fingerprint [16]byte, session string, until time.Time)
-	endPendingAsync(fingerprint [16]byte)
-}
-
-func newSessions(s sessionStore) *Sessions {
+func newSessions(s store, shared bool) *Sessions {
 	recent, _ := lru.New[[16]byte, link](sessionsInRAM) // fails for no size only
-	return &Sessions{store: s, recent: recent}
+	return &Sessions{store: s, shared: shared, recent: recent}
 }
 
 type link struct {
@@ -57,14 +51,15 @@ type link struct {
 // Pending returns the session of the first of the fingerprints whose conversation
 // has no answer yet.
 func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
-	if s.store.shared() && len(fingerprints) > 0 {
+	if s.shared && len(fingerprints) > 0 {
 		// Another replica may have seen the answer.
 		asked := fingerprints[:min(len(fingerprints), maxPrefixes)]
 		first, session := len(asked), ""
-		err := s.store.readPending(ctx, asked, func(i int, of string) {
+		err := s.store.get(ctx, pendingKind, keysOf(asked), func(i int, value []byte) error {
 			if i < first {
-				first, session = i, of
+				first, session = i, string(value[min(len(value), untilLen):])
 			}
+			return nil
 		})
 		if err == nil {
 			return session, session != ""
@@ -85,7 +80,31 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
 	s.remember(fingerprint, session, until)
-	s.store.setPending(ctx, fingerprint, session, until)
+	value := append(binary.BigEndian.AppendUint64(nil, uint64(until.Unix())), session...)
+	r := &record{kind: pendingKind, key: fingerprint[:], value: value}
+	if !s.shared {
+		s.store.writeAsync(r)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, pendingWait)
+	defer cancel()
+	_ = s.store.write(ctx, r) // should that fail, other replicas take the conversation for a new one
+}
+
+// loadPending reads the conversations that an earlier process left without an
+// answer: their clients will ask again.
+func (s *Sessions) loadPending(ctx context.Context) error {
+	err := s.store.list(ctx, pendingKind, []string{""}, func(_ string, key, value []byte) error {
+		if len(key) == 16 && len(value) > untilLen {
+			until := time.Unix(int64(binary.BigEndian.Uint64(value)), 0)
+			s.remember([16]byte(key), string(value[untilLen:]), until)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
+	}
+	return nil
 }
 
 func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Time) {
@@ -96,7 +115,7 @@ func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Tim
 // the same beginning is a new one from now on.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
 	s.recent.Remove(fingerprint)
-	s.store.endPendingAsync(fingerprint)
+	s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
 }
 
 // Find returns the session of the first of the fingerprints that is known.
@@ -119,7 +138,8 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 		return "", false, nil
 	}
 	known := make([]string, len(missing))
-	if err := s.store.readLinks(ctx, missing, func(i int, session string) { known[i] = session }); err != nil {
+	err := s.store.get(ctx, linkKind, keysOf(missing), func(i int, value []byte) error { known[i] = string(value); return nil })
+	if err != nil {
 		if older != "" {
 			return older, true, nil
 		}
@@ -130,7 +150,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 			s.recent.ContainsOrAdd(f, link{session: known[i]})
 			return known[i], true, nil
 		}
-		if !s.store.shared() {
+		if !s.shared {
 			s.recent.ContainsOrAdd(f, link{})
 		}
 	}
@@ -140,7 +160,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 // Put stores the session of the conversations that begin with a fingerprint.
 func (s *Sessions) Put(ctx context.Context, fingerprint [16]byte, session string) error {
 	s.recent.Add(fingerprint, link{session: session})
-	if err := s.store.putLink(ctx, fingerprint, session); err != nil {
+	if err := s.store.write(ctx, linkOf(fingerprint, session)); err != nil {
 		return fmt.Errorf("remember session: %w", err)
 	}
 	return nil
@@ -149,5 +169,9 @@ func (s *Sessions) Put(ctx context.Context, fingerprint [16]byte, session string
 // PutAsync is Put without waiting for the store. Writes keep their order.
 func (s *Sessions) PutAsync(fingerprint [16]byte, session string) {
 	s.recent.Add(fingerprint, link{session: session})
-	s.store.putLinkAsync(fingerprint, session)
+	s.store.writeAsync(linkOf(fingerprint, session))
+}
+
+func linkOf(fingerprint [16]byte, session string) *record {
+	return &record{kind: linkKind, key: fingerprint[:], value: []byte(session)}
 }

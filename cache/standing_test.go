@@ -72,11 +72,11 @@ func TestListsAreBounded(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			for i := range 2 * standingMax {
+			for i := range 2 * standingKind.most {
 				add(t, s, "a", fmt.Append(nil, i), s.Generations.Now(), "g")
 			}
-			if all := strings.Fields(entries(t, s, "a")); len(all) != standingMax || all[0] != fmt.Sprintf("a:%d", 2*standingMax-1) || all[standingMax-1] != fmt.Sprintf("a:%d", standingMax) {
-				t.Errorf("%d entries: %q; want the newest %d", len(all), all, standingMax)
+			if all := strings.Fields(entries(t, s, "a")); len(all) != standingKind.most || all[0] != fmt.Sprintf("a:%d", 2*standingKind.most-1) || all[standingKind.most-1] != fmt.Sprintf("a:%d", standingKind.most) {
+				t.Errorf("%d entries: %q; want the newest %d", len(all), all, standingKind.most)
 			}
 		})
 	}

@@ -29,10 +29,9 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	sessions := sessionFile{f.db}
-	s := newState(decisionFile{f.db, &f.decided}, sessions, snapshotFile{f.db}, tenantFile{f.db}, generationFile{f.db}, proofFile{f.db})
+	s := newState(f, f, false)
 	s.file = f
-	err = sessions.loadPending(time.Now(), s.Sessions.remember)
+	err = s.Sessions.loadPending(context.Background())
 	if err == nil {
 		err = s.Generations.Refresh(context.Background())
 	}
@@ -46,14 +45,14 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 // snapshots expire ttl after they were written. Close does not close db.
 func Share(db *redis.DB, ttl time.Duration) *State {
 	r := replicas{db, ttl}
-	return newState(decisionRedis{r}, sessionRedis{r}, snapshotRedis{r}, tenantRedis{r}, generationRedis{r}, proofRedis{r})
+	return newState(r, r, true)
 }
 
-func newState(d decisionStore, s sessionStore, n snapshotStore, t tenantStore, g generationStore, p proofStore) *State {
+func newState(s store, c counter, shared bool) *State {
 	return &State{
-		Decisions: &Decisions{store: d, recent: newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s), Snapshots: &Snapshots{n}, Tenants: newTenants(t), Generations: newGenerations(g),
-		Proofs: &Proofs{p},
+		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
+		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s}, Tenants: newTenants(s),
+		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c},
 	}
 }
 

@@ -36,17 +36,17 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	defer s.Close()
 	err := s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-			INSERT INTO accepted SELECT 'tenant' || i, i FROM n`, maxTenants)
+			INSERT INTO records SELECT 'accepted', '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tenants.Accept("one more")                                   // the first day is longest ago
+	s.Tenants.Accept("one more")                                   // the first is longest ago
 	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
 		var n int
-		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != maxTenants {
-			t.Errorf("%d tenants are kept (%v), want %d", n, err, maxTenants)
+		if err := tx.QueryRow("SELECT count(*) FROM records WHERE kind = 'accepted'").Scan(&n); err != nil || n != tenantKind.most {
+			t.Errorf("%d tenants are kept (%v), want %d", n, err, tenantKind.most)
 		}
 		return nil
 	})

@@ -16,6 +16,60 @@ import (
 // truncated ends a text that was cut.
 const truncated = "…[truncated]"
 
+// redactSlack is what is looked at of a text, in bytes, beyond what can be delivered of
+// it: our own blocks are taken out of it later.
+const redactSlack = 64 << 10
+
+// clean makes a turn what is recorded of it: without credentials, whoever wrote them, and
+// no longer than it is written to the memory, because what is longer takes room and is
+// not sent. What is much too long goes before it is searched for credentials.
+func (p *Pipeline) clean(t *ledger.Turn) {
+	maxChars := p.opts().MaxChars
+	most := utf8.UTFMax*maxChars + redactSlack
+	texts := []*string{&t.User, &t.Assistant, &t.Speaker, &t.Tools, &t.Git.Branch}
+	for i := range t.Restored {
+		texts = append(texts, &t.Restored[i].Speaker, &t.Restored[i].Source)
+	}
+	for _, text := range texts {
+		if len(*text) > most {
+			*text = strings.ToValidUTF8((*text)[:most], "")
+		}
+		clean, n := p.secrets.Redact(*text)
+		*text = clean
+		p.redacted.Add(int64(n))
+	}
+	said := texts[:2]
+	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
+	if !slices.ContainsFunc(said, long) {
+		return
+	}
+	t.WholeDigest = t.Digest()
+	for _, text := range said {
+		if long(text) {
+			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
+		}
+	}
+}
+
+// Redacted is a text with credentials taken out of it.
+func (p *Pipeline) Redacted(text string) string {
+	text, _ = p.secrets.Redact(text)
+	return text
+}
+
+// RedactedBy is Redacted with a deadline. ok is false where the time was not enough:
+// then there is no text.
+func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
+	redacted, _, ok = p.secrets.RedactBy(text, by)
+	return redacted, ok
+}
+
+// HoldsSecret reports whether a text looks like it holds a credential.
+func (p *Pipeline) HoldsSecret(text string) bool {
+	_, n := p.secrets.Redact(text)
+	return n > 0
+}
+
 // messagesOf is a turn as it is written to one group, less what the group has
 // already: what the person said, and what was answered.
 func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
@@ -163,20 +217,4 @@ func clip(s string, max int) string {
 		keep--
 	}
 	return s
-}
-
-// shorten cuts texts to what is written of them: what is longer takes room in
-// the spool, and is not sent.
-func shorten(t *ledger.Turn, maxChars int) {
-	texts := []*string{&t.User, &t.Assistant}
-	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
-	if !slices.ContainsFunc(texts, long) {
-		return
-	}
-	t.WholeDigest = t.Digest()
-	for _, text := range texts {
-		if long(text) {
-			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
-		}
-	}
 }

@@ -259,14 +259,12 @@ func (p *Pipeline) keepAll(ctx context.Context, turns []ledger.Turn) (kept int, 
 	return kept, nil
 }
 
-// prepare returns the turns that a group may not have, as they are stored: without
-// credentials, and no longer than they are written to the memory.
+// prepare returns the turns that a group may not have, as they are recorded.
 func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, len(turns))
 	for _, t := range turns {
 		if len(t.Targets) > 0 && !p.recent.has(t.ID, t.Targets) {
-			p.redact(&t)
-			shorten(&t, p.opts().MaxChars)
+			p.clean(&t)
 			list = append(list, t)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// recentMax bounds the turns that are remembered in memory.
+// recentMax bounds the turns that are remembered.
 const recentMax = 1 << 16
 
 // recent is the LRU cache before the ledger. It holds the turns that this

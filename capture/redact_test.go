@@ -58,18 +58,18 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestLongTextIsCutBeforeItIsKept: no more than can be delivered, and a bit.
+// TestLongTextIsCutBeforeItIsKept: no more than can be delivered, and what is far behind
+// that is not even searched.
 func TestLongTextIsCutBeforeItIsKept(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars = 1000 })
 	tn := turn("1", "a")
-	tn.User = strings.Repeat("é", 1<<20) + " hunter2"
-	p.redact(&tn)
-	if len(tn.User) > 4*1000+redactSlack || !strings.HasSuffix(tn.User, "é") {
-		t.Errorf("%d bytes, that end with %q", len(tn.User), tn.User[len(tn.User)-10:])
-	}
+	tn.User = strings.Repeat("é", 1<<20) + " password=hunter22xyz"
 	add(t, p, tn)
 	waitFor(t, "the turn", func() bool { return len(m.contents("a")) > 0 })
+	if n := p.Status().Redacted; n != 0 {
+		t.Errorf("%d secrets were looked for in vain", n)
+	}
 	if got := m.contents("a")[0]; got != strings.Repeat("é", 1000-len([]rune(truncated)))+truncated {
 		t.Errorf("%d characters", len([]rune(got)))
 	}

@@ -22,7 +22,7 @@ type QueueStatus struct {
 	LeftOut   int        `json:"left_out"`        // turns of histories for which there was no room; since the start
 	GivenUp   int        `json:"answers_dropped"` // that a Watcher, which counts them, did not read; since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir cannot be used; since the start
-	InMemory  int        `json:"in_memory"`       // turns that wait for data_dir in memory, and end with the process
+	InMemory  int        `json:"in_memory"`       // turns that wait for data_dir in RAM, and end with the process
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// unkeptTurns and unkeptBytes bound the turns that wait in memory for the
+	// unkeptTurns and unkeptBytes bound the turns that wait in RAM for the
 	// disk. More are refused and counted: a client's history may bring them
 	// again.
 	unkeptTurns = 5000
@@ -23,7 +23,7 @@ const (
 	unkeptRetry = time.Second
 )
 
-// unkept holds turns in memory that are to be written: notes for a moment, and all
+// unkept holds turns in RAM that are to be written: notes for a moment, and all
 // turns while data_dir cannot be written. They end with the process.
 type unkept struct {
 	wake    chan struct{} // notes wait
@@ -45,7 +45,7 @@ func (u *unkept) waiting() (turns int, err error) {
 	return len(u.turns), u.err
 }
 
-// turnsSize is what turns take in memory.
+// turnsSize is what turns take in RAM.
 func turnsSize(turns []ledger.Turn) (bytes int) {
 	for i := range turns {
 		bytes += turnBytes + len(turns[i].User) + len(turns[i].Assistant)
@@ -191,7 +191,7 @@ func (p *Pipeline) flushUnkept() {
 		left := len(u.turns)
 		u.mu.Unlock()
 		if err != nil {
-			p.opts().Log.Error("turns that waited in memory cannot be kept", "error", err, "turns", len(turns))
+			p.opts().Log.Error("turns that waited in RAM cannot be kept", "error", err, "turns", len(turns))
 		}
 		if left == 0 {
 			p.keptAgain()
@@ -224,7 +224,7 @@ type LostError struct {
 
 // Error is one line: how many, why, and what helps.
 func (e *LostError) Error() string {
-	says := fmt.Sprintf("turns that waited in memory for data_dir are lost: %d: %v", e.Turns, e.Err)
+	says := fmt.Sprintf("turns that waited in RAM for data_dir are lost: %d: %v", e.Turns, e.Err)
 	var t *sqlite.Fault
 	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault says it itself
 		says += "; " + e.remedy
@@ -247,7 +247,7 @@ func (p *Pipeline) endUnkept() error {
 	if n == 0 {
 		return nil
 	}
-	p.opts().Log.Error("turns are lost with the process: they waited in memory for data_dir", "turns", n, "error", err)
+	p.opts().Log.Error("turns are lost with the process: they waited in RAM for data_dir", "turns", n, "error", err)
 	return &LostError{n, err, remedy}
 }
 

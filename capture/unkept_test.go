@@ -76,7 +76,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 		add(t, p, tn) // a request that is repeated
 	}
 	if p.unkept.turns[7].User == "user t7 "+secret {
-		t.Error("a credential waits in memory")
+		t.Error("a credential waits in RAM")
 	}
 	s := p.Status()
 	if s.InMemory != 300 || s.NotKept != 0 || s.Unkept == nil || s.UnkeptError == "" || s.UnkeptRemedy == "" {

@@ -139,14 +139,14 @@ func New(o Options) (*Server, error) {
 		DisablePreParseMultipartForm: true,
 		HeaderReceived:               s.bodyPatience,
 		// The server's own answer must be written, and swallowed, before the
-		// next request begins: see listen.Conn.
+		// next request begins: see clientConn in wire.
 		ReduceMemoryUsage:     true,
 		ConnState:             wire.Follow,
 		ReadBufferSize:        o.Routes.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
 		ReadTimeout:           o.Routes.Limits.HeaderTimeout,
 		IdleTimeout:           o.Routes.Limits.IdleTimeout,
-		Concurrency:           math.MaxInt32, // see listen.Conns
+		Concurrency:           math.MaxInt32, // wire.ClientConns bounds them
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,

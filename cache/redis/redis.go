@@ -26,6 +26,12 @@ const Nil = goredis.Nil
 // Z is a member of a sorted set.
 type Z = goredis.Z
 
+// SetArgs are the conditions of a SET.
+type SetArgs = goredis.SetArgs
+
+// StringSliceCmd is a call that returns strings.
+type StringSliceCmd = goredis.StringSliceCmd
+
 // Cmdable has the server's commands as methods.
 type Cmdable = goredis.Cmdable
 

@@ -62,20 +62,24 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 		return text, 0, true
 	}
 	s := newScan(text)
-	s.urls()
-	s.privateKeys()
 	late := func() bool { return !by.IsZero() && time.Now().After(by) }
-	if !s.byRules(r.own, nil, late) {
+	own, ok := s.byRules(r.own, nil, late)
+	if !ok {
 		return "", 0, false
 	}
-	s.dotted()
-	s.headers()
-	s.settings()
-	s.sort()
-	if !s.byRules(r.rules, r.allow, late) {
+	// Of two secrets at one place the kind counts that stands first in this list.
+	list := s.urls(nil)
+	list = s.privateKeys(list)
+	list = append(list, own...)
+	list = s.dotted(list)
+	list = s.headers(list)
+	list = s.settings(list)
+	s.known = s.sorted(list)
+	more, ok := s.byRules(r.rules, r.allow, late)
+	if !ok {
 		return "", 0, false
 	}
-	text, n = s.replaced()
+	text, n = s.without(s.sorted(append(s.known, more...)))
 	return text, n, true
 }
 
@@ -84,8 +88,7 @@ type scan struct {
 	text  string
 	lower string // text with ASCII letters in lower case, so that offsets stay the same
 	seen  trigrams
-	list  []found
-	known int // how many of list are sorted
+	known []found // what is found before the rules of gitleaks are tried, sorted
 }
 
 // found is a secret's place in a text.
@@ -133,35 +136,29 @@ func (s *scan) places(word string) iter.Seq[int] {
 	}
 }
 
-// found notes a secret, unless it was redacted before.
-func (s *scan) found(id string, start, end int) {
-	if !strings.Contains(s.text[start:end], "[redacted:") {
-		s.list = append(s.list, found{start, end, id})
-	}
+// sorted returns secrets by their places, but for those that were redacted before. Of
+// those at one place the order stays.
+func (s *scan) sorted(list []found) []found {
+	list = slices.DeleteFunc(list, func(f found) bool { return strings.Contains(s.text[f.start:f.end], "[redacted:") })
+	slices.SortStableFunc(list, func(a, b found) int { return a.start - b.start })
+	return list
 }
 
-// sort sorts the secrets by their places.
-func (s *scan) sort() {
-	slices.SortStableFunc(s.list, func(a, b found) int { return a.start - b.start })
-	s.known = len(s.list)
+// isKnown reports whether a place lies in a secret that is known.
+func (s *scan) isKnown(at int) bool {
+	i := sort.Search(len(s.known), func(i int) bool { return s.known[i].start > at })
+	return i > 0 && at < s.known[i-1].end
 }
 
-// isFound reports whether a place lies in one of the sorted secrets.
-func (s *scan) isFound(at int) bool {
-	i := sort.Search(s.known, func(i int) bool { return s.list[i].start > at })
-	return i > 0 && at < s.list[i-1].end
-}
-
-// replaced returns the text without the secrets, and how many there were. Of two that
-// overlap the first stands for both.
-func (s *scan) replaced() (string, int) {
-	if len(s.list) == 0 {
+// without returns the text without the secrets, which are sorted, and how many there
+// were. Of two that overlap the first stands for both.
+func (s *scan) without(list []found) (string, int) {
+	if len(list) == 0 {
 		return s.text, 0
 	}
-	s.sort()
 	var b strings.Builder
 	at, n := 0, 0
-	for _, f := range s.list {
+	for _, f := range list {
 		if f.start < at {
 			at = max(at, f.end) // the rest of one that overlaps
 			continue

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -137,7 +136,7 @@ func (s *scan) windows(r *rule) (list []span) {
 			case !k.names && s.inToken(at):
 			case r.assigned:
 				value := s.assigned(end)
-				if value < 0 || s.isFound(value-valueLen/2) {
+				if value < 0 || s.isKnown(value-valueLen/2) {
 					continue
 				}
 				w = span{at - nameLen, value + 3}
@@ -182,14 +181,6 @@ func (s *scan) tokenStart(at int) int {
 func (s *scan) wordStart(at int) int {
 	for n := 0; n < before && at > 0 && isName(s.text[at-1]); n++ {
 		at--
-	}
-	return at
-}
-
-// tokenRest returns where the token at a place ends.
-func (s *scan) tokenRest(at int) int {
-	for n := 0; n < maxValue && at < len(s.text) && isGraph(s.text[at]); n++ {
-		at++
 	}
 	return at
 }
@@ -246,15 +237,15 @@ func isLetter(c byte) bool {
 }
 
 // byRules finds the secrets of some rules; false when time ran out.
-func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) bool {
+func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) (list []found, ok bool) {
 	for _, r := range rules {
 		where := s.windows(r)
 		if len(where) > 0 && late() {
-			return false
+			return nil, false
 		}
-		s.byRule(r, allow, where)
+		list = s.byRule(list, r, allow, where)
 	}
-	return true
+	return list, true
 }
 
 // joint returns how many bytes may stand between two lines of a match of our own rules.
@@ -266,7 +257,7 @@ func (r *rule) joint() int {
 }
 
 // byRule finds the secrets of one rule in some parts of the text.
-func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
+func (s *scan) byRule(list []found, r *rule, allow []allowlist, where []span) []found {
 	for _, w := range where {
 		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 		for {
@@ -276,32 +267,36 @@ func (s *scan) byRule(r *rule, allow []allowlist, where []span) {
 				continue
 			}
 			for _, m := range matches {
-				s.matched(r, allow, w.from, m)
+				if secret, ok := s.matched(r, allow, w.from, m); ok {
+					list = append(list, secret)
+				}
 			}
 			break
 		}
 	}
+	return list
 }
 
-func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) {
+// matched returns the secret of a match in the part of the text that begins at a place.
+func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) (f found, ok bool) {
 	from, to := r.secret(m)
 	if from < 0 || from == to {
-		return
+		return f, false
 	}
 	if r.own {
-		if s.mine(r, span{at + m[0], at + m[1]}, span{at + from, at + to}) {
-			s.found(r.ID, at+from, s.rest(at+from, at+to))
+		if !s.mine(r, span{at + m[0], at + m[1]}, span{at + from, at + to}) {
+			return f, false
 		}
-		return
+		return found{at + from, s.rest(at+from, at+to), r.ID}, true
 	}
 	secret, match, line := s.text[at+from:at+to], s.text[at+m[0]:at+m[1]], lineAround(s.text, at+m[0], at+m[1])
 	if r.Entropy > 0 && entropy(secret) <= r.Entropy || allowed(allow, secret, match, line) || allowed(r.Allow, secret, match, line) {
-		return
+		return f, false
 	}
 	if r.ID == "generic-api-key" && (wordy(secret) || isCode(secret, false) || identifies(secret) && !confides(match) || strings.Contains(match, " h1:")) {
-		return // go.sum has h1:
+		return f, false // go.sum has h1:
 	}
-	s.found(r.ID, at+from, at+to)
+	return found{at + from, at + to, r.ID}, true
 }
 
 // wholeMatch is the group of a rule whose whole match is the secret.
@@ -365,19 +360,4 @@ func lineAround(text string, from, to int) string {
 		hi = to + i
 	}
 	return text[start:hi]
-}
-
-// entropy returns Shannon's entropy, in bits for each character.
-func entropy(s string) (bits float64) {
-	count := make(map[rune]int)
-	n := 0
-	for _, c := range s {
-		count[c]++
-		n++
-	}
-	for _, c := range count {
-		p := float64(c) / float64(n)
-		bits -= p * math.Log2(p)
-	}
-	return bits
 }

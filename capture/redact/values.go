@@ -2,6 +2,7 @@ package redact
 
 import (
 	_ "embed"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -382,4 +383,25 @@ func class(c byte) byte {
 func isMail(v string) bool {
 	name, host, ok := strings.Cut(v, "@")
 	return ok && name != "" && strings.IndexByte(host, '.') > 0 && wordy(host) && wordy(name)
+}
+
+// generated reports whether a generator may have made a token.
+func generated(v string) bool {
+	v = start(v)
+	return !wordy(v) && !stands(v) && !describes(v) && entropy(v) > 2.5
+}
+
+// entropy returns Shannon's entropy, in bits for each character.
+func entropy(s string) (bits float64) {
+	count := make(map[rune]int)
+	n := 0
+	for _, c := range s {
+		count[c]++
+		n++
+	}
+	for _, c := range count {
+		p := float64(c) / float64(n)
+		bits -= p * math.Log2(p)
+	}
+	return bits
 }

@@ -36,7 +36,7 @@ const (
 // The errors with which Decode gives up on valid bytes.
 var (
 	ErrTooLarge = errors.New("decoded, it is too large")
-	ErrBusy     = errors.New("there is no memory for it now")
+	ErrBusy     = errors.New("there is no RAM for it now")
 	ErrLate     = errors.New("decoding it took too long")
 )
 
@@ -165,11 +165,7 @@ func inflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(br), nil
 }
 
-// copyTo feeds all that r yields to feed.
-func copyTo(r io.Reader, feed func([]byte)) (int64, error) {
-	return io.Copy(feedWriter(feed), r)
-}
-
+// feedWriter is a function as a writer.
 type feedWriter func([]byte)
 
 func (f feedWriter) Write(p []byte) (int, error) {

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // TestAConversationThatWaitsHoldsUpNoOther: what is done with the answer of one
@@ -13,16 +11,13 @@ import (
 // then those of the first in their order.
 func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
 	w := Start(slog.New(slog.DiscardHandler), nil)
-	report := func(order uint64, done func()) {
-		w.reports.add(order, finished{done: func(dialect.Answer, bool) { done() }})
-	}
 	held, others := make(chan struct{}), make(chan struct{})
 	var first []int
 	for i := range 3 {
-		report(0, func() { <-held; first = append(first, i) })
+		w.reports.add(0, func() { <-held; first = append(first, i) })
 	}
 	for n := range uint64(100) {
-		report(n+1, func() { others <- struct{}{} })
+		w.reports.add(n+1, func() { others <- struct{}{} })
 	}
 	for range 100 {
 		<-others

@@ -3,6 +3,7 @@ package response
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -92,13 +93,6 @@ type piece struct {
 	clean  bool
 }
 
-// finished is an answer that has been read.
-type finished struct {
-	done   func(dialect.Answer, bool)
-	answer dialect.Answer
-	clean  bool
-}
-
 // answer is one answer on the worker's side.
 type answer struct {
 	reader dialect.Reader
@@ -118,11 +112,10 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w.wide.New = func() any { b := make([]byte, 0, wide); return &b }
 	for i := range w.workers {
 		w.workers[i] = &worker{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
-		w.wg.Add(1)
 		// Ends when Close closes stop.
-		go w.work(w.workers[i])
+		w.wg.Go(func() { w.work(w.workers[i]) })
 	}
-	w.reports = reports{log: log, room: make(chan struct{}, maxReports), waiting: make(map[uint64][]finished)}
+	w.reports = reports{log: log, slots: make(chan struct{}, maxReports), waiting: make(map[uint64][]func())}
 	return w
 }
 
@@ -130,56 +123,58 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 // conversation, while conversations do not wait for each other. A report waits for the
 // disk, and those that wait together share a commit.
 type reports struct {
-	log  *slog.Logger
-	room chan struct{} // one for each answer here
-	wg   sync.WaitGroup
+	log   *slog.Logger
+	slots chan struct{} // holds one for each answer here
+	wg    sync.WaitGroup
 
-	mu      sync.Mutex            // guards waiting
-	waiting map[uint64][]finished // by order, behind the one that is being reported
+	mu      sync.Mutex          // guards waiting
+	waiting map[uint64][]func() // by order, behind the one that is being reported
 }
 
-func (r *reports) add(order uint64, f finished) {
-	r.room <- struct{}{}
+// add has done called for an answer. It waits while there are maxReports.
+func (r *reports) add(order uint64, done func()) {
+	r.slots <- struct{}{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, busy := r.waiting[order]
 	if busy {
-		r.waiting[order] = append(list, f)
+		r.waiting[order] = append(list, done)
 		return
 	}
 	r.waiting[order] = nil
 	// Ends when no answer of the conversation waits.
-	r.wg.Go(func() { r.run(order, f) })
+	r.wg.Go(func() { r.run(order, done) })
 }
 
-func (r *reports) run(order uint64, f finished) {
-	for more := true; more; {
-		r.report(f)
-		<-r.room
-		f, more = r.next(order)
+func (r *reports) run(order uint64, done func()) {
+	for done != nil {
+		r.report(done)
+		<-r.slots
+		done = r.next(order)
 	}
 }
 
-func (r *reports) next(order uint64) (f finished, more bool) {
+// next returns the next report of a conversation; nil: none waits.
+func (r *reports) next(order uint64) (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.waiting[order]
 	if len(list) == 0 {
 		delete(r.waiting, order)
-		return f, false
+		return nil
 	}
-	f, r.waiting[order] = list[0], list[1:]
-	return f, true
+	done, r.waiting[order] = list[0], list[1:]
+	return done
 }
 
 // report calls done. A panic loses this one answer only.
-func (r *reports) report(f finished) {
+func (r *reports) report(done func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("keeping an answer panicked", "error", fmt.Sprint(p))
 		}
 	}()
-	f.done(f.answer, f.clean)
+	done()
 }
 
 // Close waits until everything that the workers have got is read and reported. What comes
@@ -286,26 +281,21 @@ func (t *Tee) hand(p piece) {
 }
 
 func (w *Workers) work(k *worker) {
-	defer w.wg.Done()
 	for {
 		select {
 		case p := <-k.pieces:
 			w.takeAndKeep(p)
-			k.reap()
-			continue
 		case <-k.wake:
-			k.reap()
-			continue
 		case <-w.stop:
+			select {
+			case p := <-k.pieces: // what the worker has got is read
+				w.takeAndKeep(p)
+			default:
+				k.reap()
+				return
+			}
 		}
-		select {
-		case p := <-k.pieces:
-			w.takeAndKeep(p)
-			k.reap()
-		default:
-			k.reap()
-			return
-		}
+		k.reap()
 	}
 }
 
@@ -342,7 +332,8 @@ func (w *Workers) take(p piece) {
 		a.finish()
 	}
 	if p.end && !a.lost {
-		w.reports.add(a.meta.Order, finished{a.done, a.reader.Answer(), p.clean})
+		done, read, clean := a.done, a.reader.Answer(), p.clean
+		w.reports.add(a.meta.Order, func() { done(read, clean) })
 	}
 	if a.lost {
 		a.lose()
@@ -401,6 +392,6 @@ func (a *answer) finish() {
 		return // the reader has seen no end: no turn
 	}
 	// What could be decoded counts, also of a stream that was cut.
-	_, _ = copyTo(plain, a.sse.Feed)
+	_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
 	a.sse.End()
 }

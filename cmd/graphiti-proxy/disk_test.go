@@ -54,8 +54,8 @@ func TestChatGoesOnWithAFullDisk(t *testing.T) {
 			t.Errorf("%q, %s, %q", answer, header, saw)
 		}
 	}
-	waitUntil(t, "the turns to wait in memory", func() bool { return w.app.queue().InMemory == 5 })
-	if s := w.status(); !strings.Contains(s, "5 wait in memory, 0 are lost") || !strings.Contains(s, "embedded, trouble") || !strings.Contains(s, "make room") {
+	waitUntil(t, "the turns to wait in RAM", func() bool { return w.app.queue().InMemory == 5 })
+	if s := w.status(); !strings.Contains(s, "5 wait in RAM, 0 are lost") || !strings.Contains(s, "embedded, trouble") || !strings.Contains(s, "make room") {
 		t.Error(s)
 	}
 	if ready := w.get("/readyz"); !strings.Contains(ready, `"ready": true`) || !strings.Contains(ready, `"disk"`) || !strings.Contains(ready, `"turns_in_memory": 5`) || !strings.Contains(ready, `"since"`) {

@@ -13,7 +13,7 @@ import (
 
 // TestNothingAcknowledgedIsLostOnAFullDisk: turns wait on a file system of two
 // megabytes while Graphiti is down. When it is full chats go on, and turns wait
-// in memory, and status says so; when there is room again, every turn arrives.
+// in RAM, and status says so; when there is room again, every turn arrives.
 func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,12 +52,12 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
-	waitUntil(t, "all turns to be on disk or in memory", func() bool { q := w.app.queue(); return q.Pending+q.InMemory == said+3 })
+	waitUntil(t, "all turns to be on disk or in RAM", func() bool { q := w.app.queue(); return q.Pending+q.InMemory == said+3 })
 	taken := w.app.queue().Pending
 	if taken == 0 || taken >= said+3 {
 		t.Fatalf("%d turns of %d were taken", taken, said+3)
 	}
-	if s := w.status(); !strings.Contains(s, "turns are not kept on disk since") || !strings.Contains(s, "wait in memory") || !strings.Contains(s, "make room") {
+	if s := w.status(); !strings.Contains(s, "turns are not kept on disk since") || !strings.Contains(s, "wait in RAM") || !strings.Contains(s, "make room") {
 		t.Error(s)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {

@@ -42,7 +42,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")
 	}
 	if q.Unkept != nil {
-		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in memory, %d are lost",
+		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in RAM, %d are lost",
 			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
 	}
 	for _, t := range files {
@@ -65,7 +65,7 @@ func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
 	}
-	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in memory", m.NotKept, m.InMemory)
+	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in RAM", m.NotKept, m.InMemory)
 }
 
 // Moved notes that there is no memory because the configuration now names another

@@ -42,7 +42,7 @@ type Reading struct {
 func (x *Exchange) ReadBody(r Reading) (Body, error) {
 	busy, err := x.readBody(r)
 	if x.rest == nil {
-		x.client.endBody()
+		x.client.stage = stageIdle
 	}
 	return Body{x.body, x.rest == nil, busy && r.Inspect}, err
 }
@@ -108,7 +108,7 @@ func (x *Exchange) growBody(length int, r Reading) bool {
 	before := cap(x.body)
 	if len(x.body) == 0 && length > smallBody {
 		if b, _ := bodies.Get().(*[]byte); b != nil && r.Share.Resize(before, cap(*b)) {
-			x.body, x.box = (*b)[:0], b
+			x.body = (*b)[:0]
 			return true
 		}
 	}
@@ -130,13 +130,10 @@ func (x *Exchange) growBody(length int, r Reading) bool {
 func (x *Exchange) FreeBody() (held int) {
 	if n := cap(x.body); n > smallBody {
 		if n <= keptBody {
-			if x.box == nil {
-				x.box = new([]byte)
-			}
-			*x.box = x.body
-			bodies.Put(x.box)
+			body := x.body
+			bodies.Put(&body)
 		}
-		x.body, x.box = nil, nil
+		x.body = nil
 	}
 	x.body = x.body[:0]
 	return cap(x.body)

@@ -12,10 +12,9 @@ const maxChunkLine = 16 << 10
 // who want a copy, and the end, which must be the sender's own.
 type chunkTracker struct {
 	state chunkState
-	left  int64 // bytes of payload left in this chunk
+	left  int64 // bytes of payload left in this chunk; in a size, what was read of it
 	line  int   // bytes of the current size or trailer line
-	size  int64 // the size read so far
-	digit int   // digits read
+	digit int   // digits of a size that were read
 	cr    bool  // the byte before was a carriage return
 }
 
@@ -61,8 +60,9 @@ func (t *chunkTracker) done() bool { return t.state == chunkDone }
 // step takes one byte that is not payload.
 func (t *chunkTracker) step(c byte) error {
 	// Both signs of a line's end, or neither: whoever takes one alone for an end
-	// reads other chunks (RFC 9112 section 2.2).
-	if t.line++; t.line > maxChunkLine || t.cr != (c == '\n') {
+	// reads other chunks (RFC 9112 section 2.2). A NUL is refused as in a head (RFC 9110
+	// section 5.5).
+	if t.line++; t.line > maxChunkLine || t.cr != (c == '\n') || c == 0 {
 		return errBadChunk
 	}
 	t.cr = c == '\r'
@@ -72,26 +72,19 @@ func (t *chunkTracker) step(c byte) error {
 			if t.digit++; t.digit > 15 {
 				return errBadChunk
 			}
-			t.size = t.size<<4 | int64(d)
+			t.left = t.left<<4 | int64(d)
 			return nil
 		}
-		if t.digit == 0 {
+		if t.digit == 0 || c != '\r' && c != ';' && c != ' ' && c != '\t' {
 			return errBadChunk
 		}
-		switch c {
-		case '\n':
-			t.endSize()
-		case '\r', ';', ' ', '\t':
-			t.state = chunkExt
-		default:
-			return errBadChunk
-		}
+		t.state = chunkExt
 	case chunkExt:
-		switch c {
-		case '\n':
-			t.endSize()
-		case 0: // refused as in a head (RFC 9110 section 5.5)
-			return errBadChunk
+		if c == '\n' {
+			t.digit, t.line = 0, 0
+			if t.state = chunkData; t.left == 0 {
+				t.state = chunkTrailer
+			}
 		}
 	case chunkDataEnd:
 		switch c {
@@ -106,27 +99,15 @@ func (t *chunkTracker) step(c byte) error {
 		case '\r':
 		case '\n':
 			t.state = chunkDone
-		case 0:
-			return errBadChunk
 		default:
 			t.state = chunkTrailerIn
 		}
 	case chunkTrailerIn:
-		switch c {
-		case '\n':
+		if c == '\n' {
 			t.state, t.line = chunkTrailer, 0
-		case 0:
-			return errBadChunk
 		}
 	}
 	return nil
-}
-
-func (t *chunkTracker) endSize() {
-	t.left, t.size, t.digit, t.line = t.size, 0, 0, 0
-	if t.state = chunkData; t.left == 0 {
-		t.state = chunkTrailer
-	}
 }
 
 func hexDigit(c byte) int {

@@ -20,12 +20,12 @@ import (
 // happened, what the server itself writes is dropped.
 type clientConn struct {
 	net.Conn
-	Sock  socket
-	muted bool // owned by the goroutine that serves the connection
+	sock  socket
+	muted bool // an answer, or a part of one, was sent past the server; owned by the goroutine that serves the connection
 	tls   bool // the client has to speak TLS
 
 	timeouts ClientTimeouts
-	writeBy  time.Time   // the deadline in force, renewed by Extend
+	writeBy  time.Time   // the deadline in force, see renew
 	stage    stage       // of the request that the server reads
 	stopped  atomic.Bool // the rest of the body is no longer wanted
 
@@ -49,7 +49,7 @@ type ClientTimeouts struct {
 
 // newClientConn wraps a client's connection, which no ClientConns counts yet.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
-	c := &clientConn{Conn: raw, Sock: socketOf(raw), timeouts: t}
+	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
@@ -64,9 +64,6 @@ const (
 	stageBody               // in the body
 )
 
-// bodyStopped reports whether the rest of the body is no longer wanted.
-func (c *clientConn) bodyStopped() bool { return c.stopped.Load() }
-
 // SetReadDeadline is called by the server: it sets one deadline for a head when the
 // request's first byte has come, and one for the whole body. Read replaces the latter
 // by one for each read of the body: a client may be slow, but not silent.
@@ -79,9 +76,6 @@ func (c *clientConn) SetReadDeadline(t time.Time) error {
 	}
 	return c.Conn.SetReadDeadline(t)
 }
-
-// endBody says that nothing more of the body is read.
-func (c *clientConn) endBody() { c.stage = stageIdle }
 
 // Close closes the connection and takes it out of the count. When the connection was
 // taken from the server, the server's call only releases it.
@@ -143,7 +137,7 @@ func (c *clientConn) answerPlainHTTP(err error) {
 	if !errors.As(err, &record) || record.Conn == nil || !slices.Contains(beginnings, string(record.RecordHeader[:])) {
 		return
 	}
-	c.mute() // the server would write TLS
+	c.muted = true // the server would write TLS
 	_ = record.Conn.SetDeadline(time.Now().Add(plainTime))
 	if _, err := io.WriteString(record.Conn, plainAnswer); err != nil {
 		return
@@ -179,29 +173,25 @@ func (c *clientConn) Write(p []byte) (int, error) {
 
 // send writes a piece of an answer past the server.
 func (c *clientConn) send(p []byte) error {
-	if by, renewed := extend(c.writeBy, c.timeouts.Write); renewed {
-		c.writeBy = by
-		if err := c.SetWriteDeadline(by); err != nil {
-			return err
-		}
+	if err := renew(&c.writeBy, c.timeouts.Write, c.SetWriteDeadline); err != nil {
+		return err
 	}
 	_, err := c.Conn.Write(p)
 	return err
 }
 
-// extend returns the deadline of a wait that begins now and may take as long as
-// patience: by, when that is late enough. A renewed one lies somewhat later than it
-// has to, so that few reads and writes have to set one.
-func extend(by time.Time, patience time.Duration) (_ time.Time, renewed bool) {
+// renew sets a deadline for a wait that begins now and may take as long as patience,
+// unless the one in force is right for it. A new one lies somewhat later than it has to,
+// so that few reads and writes have to set one.
+func renew(by *time.Time, patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
-	if by.Sub(now) >= patience {
-		return by, false
+	slack := min(patience/4, time.Second)
+	if left := by.Sub(now); patience <= left && left <= patience+slack {
+		return nil
 	}
-	return now.Add(patience + min(patience/4, time.Second)), true
+	*by = now.Add(patience + slack)
+	return set(*by)
 }
-
-// mute notes that an answer, or a part of one, was sent past the server.
-func (c *clientConn) mute() { c.muted = true }
 
 // Follow notes the server's states of a connection: active with the first byte of
 // a request, and idle when the server has written its answer.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"net"
 	"net/netip"
 	"slices"
@@ -19,11 +20,11 @@ type ClientConns struct {
 	limit int // the most at the same time
 	part  int // the most of one address; 0: no bound
 	room  int // how many there are file descriptors for
+	count counter
 
 	mu   sync.Mutex // guards what follows
 	open map[*clientConn]struct{}
 	from map[netip.Prefix]int
-	gone chan struct{} // closed when the last one leaves; nil: nobody waits
 }
 
 // NewClientConns bounds the connections that are open at the same time, and those of
@@ -74,6 +75,7 @@ func (cs *ClientConns) admit(c *clientConn) (why string) {
 		cs.open, cs.from = make(map[*clientConn]struct{}), make(map[netip.Prefix]int)
 	}
 	cs.open[c] = struct{}{}
+	cs.count.add()
 	if c.from.IsValid() {
 		cs.from[c.from]++
 	}
@@ -94,10 +96,7 @@ func (cs *ClientConns) leave(c *clientConn) {
 			delete(cs.from, c.from)
 		}
 	}
-	if len(cs.open) == 0 && cs.gone != nil {
-		close(cs.gone)
-		cs.gone = nil
-	}
+	cs.count.remove()
 }
 
 // MakeRoom closes idle connections, those that have been silent for longest. A new
@@ -135,24 +134,9 @@ func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 // Wait waits until no connection is open, at most for as long as patience. It reports
 // whether that is so.
 func (cs *ClientConns) Wait(patience time.Duration) bool {
-	cs.mu.Lock()
-	if len(cs.open) == 0 {
-		cs.mu.Unlock()
-		return true
-	}
-	if cs.gone == nil {
-		cs.gone = make(chan struct{})
-	}
-	gone := cs.gone
-	cs.mu.Unlock()
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case <-gone:
-		return true
-	case <-t.C:
-		return false
-	}
+	ctx, end := context.WithTimeout(context.Background(), patience)
+	defer end()
+	return cs.count.wait(ctx) == nil
 }
 
 // BreakAll breaks every connection. The goroutine that serves one notices, and closes

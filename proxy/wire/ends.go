@@ -4,24 +4,12 @@ package wire
 type bodyEnd struct {
 	left    int64 // bytes left of a body of known length
 	chunked bool
-	unwrap  bool // the client does not know chunks: it gets only the payload: it gets only the payload
+	unwrap  bool // the client does not know chunks: it gets only the payload
 	open    bool // the body ends with the connection
 	chunks  chunkTracker
 	extra   int    // bytes behind the end: the connection cannot be used again
-	plain   []byte // payload for a client that does not know chunks
+	plain   []byte // the payload for such a client
 }
-
-// ofLength returns the end of a body of n bytes.
-func ofLength(n int64) bodyEnd { return bodyEnd{left: n} }
-
-// inChunks returns the end of a chunked body; unwrap: the client does not know chunks.
-func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
-
-// untilClose returns the end of a body that ends with the connection.
-func untilClose() bodyEnd { return bodyEnd{open: true} }
-
-// ends reports whether the body says itself where it ends.
-func (b *bodyEnd) ends() bool { return !b.open }
 
 // looksWhole reports whether a client that got only a part of the body cannot see
 // that it is a part.
@@ -34,9 +22,6 @@ func (b *bodyEnd) done() bool {
 	}
 	return !b.open && b.left == 0
 }
-
-// clean reports whether nothing came behind the end.
-func (b *bodyEnd) clean() bool { return b.extra == 0 }
 
 // take consumes p, copies the payload in it to tee, and returns the bytes for the
 // client.
@@ -63,19 +48,12 @@ func copyTo(tee Tee, p []byte) {
 
 func (b *bodyEnd) takeChunks(p []byte, tee Tee) ([]byte, error) {
 	b.plain = b.plain[:0]
-	var n int
-	var err error
-	switch {
-	case b.unwrap:
-		n, err = b.chunks.feed(p, func(piece []byte) {
+	n, err := b.chunks.feed(p, func(piece []byte) {
+		if b.unwrap {
 			b.plain = append(b.plain, piece...)
-			copyTo(tee, piece)
-		})
-	case tee != nil:
-		n, err = b.chunks.feed(p, tee.Write)
-	default:
-		n, err = b.chunks.feed(p, nil)
-	}
+		}
+		copyTo(tee, piece)
+	})
 	b.extra += len(p) - n
 	if b.unwrap {
 		return b.plain, err

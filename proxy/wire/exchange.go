@@ -19,12 +19,10 @@ type Exchange struct {
 	client   *clientConn
 	timeouts Timeouts
 
-	connection []byte // the client's Connection field
-	suspect    bool   // the head says two things about the body's length
-	marked     bool   // a proxy in front has marked the request, see hops.go
+	head   headFacts
+	marked bool // a proxy in front has marked the request, see hops.go
 
 	body     []byte    // what was read of the request's body
-	box      *[]byte   // the box from the pool bodies that body's buffer came in; nil: it is new
 	rest     io.Reader // the body's rest, to be streamed; nil when body holds all
 	fields   int       // how many fields the head has, when the body comes in chunks
 	trailers []byte    // lines behind a body in chunks that was read whole
@@ -52,7 +50,7 @@ func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 		x.link = new(link)
 	}
 	x.client, _ = ctx.Conn().(*clientConn)
-	x.connection, x.trailers = connectionOf(ctx.Request.Header.RawHeaders()), x.trailers[:0]
+	x.head = readFields(ctx.Request.Header.RawHeaders())
 	return x
 }
 
@@ -73,12 +71,10 @@ func (x *Exchange) End() {
 	if cap(x.out) > smallBody {
 		x.out = nil
 	}
-	x.out = x.out[:0]
-	if x.bufs = nil; cap(x.list) > keptList {
+	if cap(x.list) > keptList {
 		x.list = nil
 	}
-	x.w, x.ctx, x.client, x.rest, x.pump, x.connection = nil, nil, nil, nil, nil, nil
-	x.suspect, x.marked, x.fields = false, false, 0
+	*x = Exchange{link: x.link, body: x.body, in: x.in, out: x.out[:0], list: x.list, trailers: x.trailers[:0]}
 	exchanges.Put(x)
 }
 
@@ -88,7 +84,7 @@ func (x *Exchange) Break() {
 	x.w.hangups.forget(x.link)
 	x.abandon()
 	x.pump.join(x)
-	x.client.mute()
+	x.client.muted = true
 	x.client.reset()
 	x.ctx.SetConnectionClose()
 }
@@ -97,12 +93,12 @@ func (x *Exchange) Break() {
 // read, and otherwise from when the body has been sent.
 func (x *Exchange) Watch() {
 	if x.rest == nil {
-		x.w.hangups.watch(x.link, x.client.Sock)
+		x.w.hangups.watch(x.link, x.client.sock)
 	}
 }
 
 // Unanswered notes that the client gets no answer, because it has left.
 func (x *Exchange) Unanswered() {
 	x.ctx.SetConnectionClose()
-	x.client.mute()
+	x.client.muted = true
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -24,6 +23,9 @@ type Answer struct {
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	up.waiting.Add(1)
 	defer up.waiting.Add(-1)
+	if o.Pieces == nil {
+		o.Pieces = [][]byte{x.body}
+	}
 	if err := x.buildHead(up, &o); err != nil {
 		return Answer{}, err
 	}
@@ -79,7 +81,7 @@ func (x *Exchange) fault(err error) error {
 // readHead reads an answer's head into x.in, and returns how many bytes came.
 // Interim answers are passed on to the client.
 func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) {
-	if err := up.SetReadDeadline(time.Now().Add(x.timeouts.Response)); err != nil {
+	if err := renew(&up.readBy, x.timeouts.Response, up.SetReadDeadline); err != nil {
 		return 0, fmt.Errorf("await answer: %w", err)
 	}
 	for {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 
@@ -27,7 +28,7 @@ func newFrames(in io.Reader, share budget.Share) *frames {
 // take reads a frame's payload. left is how many bytes it could not take for lack of
 // RAM; what came before them stands in raw.
 func (f *frames) take(h ws.Header) (left int64, err error) {
-	paid := f.room(&f.raw, ws.MaxHeaderSize) // a frame may be empty, and there may be any number of them
+	paid := f.grow(&f.raw, ws.MaxHeaderSize) // a frame may be empty, and there may be any number of them
 	f.raw = appendHeader(f.raw, h)
 	if !paid {
 		f.message = nil
@@ -39,7 +40,7 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 			return left, fmt.Errorf("read frame: %w", err)
 		}
 		n := int(min(int64(f.in.Buffered()), left))
-		if !f.room(&f.raw, n) {
+		if !f.grow(&f.raw, n) {
 			return left, nil
 		}
 		b, _ := f.in.Peek(n) // they are there
@@ -48,7 +49,7 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 		left -= int64(n)
 	}
 	from := len(f.message)
-	if !f.room(&f.message, len(f.raw)-at) {
+	if !f.grow(&f.message, len(f.raw)-at) {
 		f.message = nil
 		return 0, nil
 	}
@@ -62,8 +63,8 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 // whole reports whether the message holds all that was taken.
 func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
 
-// room makes room in a buffer for n bytes more, if there is enough RAM.
-func (f *frames) room(b *[]byte, n int) bool {
+// grow makes room in a buffer for n bytes more, if there is enough RAM.
+func (f *frames) grow(b *[]byte, n int) bool {
 	if *b == nil {
 		*b = []byte{}
 	}
@@ -110,15 +111,8 @@ func (f *frames) passFrame(to io.Writer, h ws.Header) error {
 	return f.pass(to, h.Length)
 }
 
-type byteWriter struct{ b []byte }
-
-func (w *byteWriter) Write(p []byte) (int, error) {
-	w.b = append(w.b, p...)
-	return len(p), nil
-}
-
 func appendHeader(dst []byte, h ws.Header) []byte {
-	w := byteWriter{dst}
-	_ = ws.WriteHeader(&w, h) // into a buffer: cannot fail
-	return w.b
+	b := bytes.NewBuffer(dst)
+	_ = ws.WriteHeader(b, h) // into a buffer: cannot fail
+	return b.Bytes()
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -22,20 +23,17 @@ type hangups struct {
 	mu    sync.Mutex // guards what follows; held while the sockets are checked
 	idle  bool       // run waits for wake: there is no request
 	links []*link
-	socks []socket // of their clients
-	gone  []bool
 }
 
 // watch registers a link until forget. Its client's connection must stay open
 // in between, or the descriptor could belong to another.
 func (h *hangups) watch(l *link, client socket) {
-	if !client.known() {
+	if client == noSocket {
 		return
 	}
 	h.mu.Lock()
-	l.watched = len(h.links) + 1
 	h.links = append(h.links, l)
-	h.socks = append(h.socks, client)
+	l.watched, l.sock = len(h.links), client
 	idle := h.idle
 	h.idle = false
 	h.mu.Unlock()
@@ -53,35 +51,23 @@ func (h *hangups) forget(l *link) {
 	if l.watched == 0 {
 		return
 	}
-	i, last := l.watched-1, len(h.links)-1
-	h.links[i], h.socks[i] = h.links[last], h.socks[last]
-	h.links[i].watched = i + 1
+	last := len(h.links) - 1
+	h.links[l.watched-1] = h.links[last]
+	h.links[last].watched = l.watched
 	h.links[last] = nil
-	h.links, h.socks = h.links[:last], h.socks[:last]
-	l.watched = 0
+	h.links, l.watched = h.links[:last], 0
 }
 
 // look checks all clients once, and ends the exchanges of those that have left. It
-// reports whether exchanges remain.
+// reports whether there are any.
 func (h *hangups) look() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.links) == 0 {
-		h.idle = true
-		return false
+	h.idle = len(h.links) == 0
+	if !h.idle {
+		haveLeft(h.links, (*link).abandon)
 	}
-	if cap(h.gone) < len(h.socks) {
-		h.gone = make([]bool, 2*len(h.socks))
-	}
-	gone := h.gone[:len(h.socks)]
-	clear(gone)
-	markLeft(h.socks, gone)
-	for i, g := range gone {
-		if g {
-			h.links[i].abandon()
-		}
-	}
-	return true
+	return !h.idle
 }
 
 func (h *hangups) count() int {
@@ -99,18 +85,20 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run checks the clients until stop is closed. While there are none it only waits.
-func (h *hangups) run(stop <-chan struct{}) {
+// run checks the clients until open ends, and calls each behind it. While there are no
+// requests it only waits.
+func (h *hangups) run(open context.Context, each func()) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-open.Done():
 			return
 		case <-t.C:
 			if !h.look() {
 				t.Stop()
 			}
+			each()
 		case <-h.wake:
 			t.Reset(hangupInterval)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxAnswerHead bounds the head of an upstream's answer.
@@ -93,7 +94,7 @@ func stray(head []byte) bool {
 }
 
 func (h *AnswerHead) parseFields() error {
-	var coded, connection bool
+	var coded bool
 	for name, value := range fieldLines(h.Fields) {
 		if len(name) == 0 {
 			return errBadHead
@@ -109,15 +110,14 @@ func (h *AnswerHead) parseFields() error {
 			coded = true
 			h.chunked = lastTokenIs(value, "chunked")
 		case FieldIs(name, "connection"):
-			connection = true
+			h.conn = joinLists(h.conn, value)
 		case FieldIs(name, "content-type"):
 			h.Event = hasPrefixFold(value, "text/event-stream")
 		case FieldIs(name, "content-encoding"):
 			h.Encoding = value
 		}
 	}
-	if connection {
-		h.conn = connectionOf(h.Fields)
+	if h.conn != nil {
 		h.keep = !tokenIn(h.conn, "close") && (h.keep || tokenIn(h.conn, "keep-alive"))
 	}
 	if coded {
@@ -141,12 +141,7 @@ func (h *AnswerHead) bodiless(headRequest bool) bool {
 // that is no field yields an empty name.
 func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
-		for len(b) > 0 {
-			var line []byte
-			line, b = cutLine(b)
-			if len(line) == 0 {
-				return
-			}
+		for line := range lines(b) {
 			name, value, ok := bytes.Cut(line, []byte{':'})
 			if !ok || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 {
 				name = nil
@@ -168,42 +163,30 @@ func Line(b []byte, lower string) (name, value []byte) {
 	return nil, nil
 }
 
-// connectionOf returns the value of the Connection field among the lines of a head.
-// Several lines make one list (RFC 9110 section 5.3); a single one is not copied.
-func connectionOf(fields []byte) []byte {
-	const name = "connection"
-	var list []byte
-	own := false
-	for len(fields) > 0 {
-		var line []byte
-		line, fields = cutLine(fields)
-		if len(line) <= len(name) || line[len(name)] != ':' || !FieldIs(line[:len(name)], name) {
-			continue
-		}
-		value := trimBlank(line[len(name)+1:])
-		if len(list) == 0 {
-			list = value
-			continue
-		}
-		if !own {
-			list, own = append([]byte(nil), list...), true
-		}
-		list = append(append(list, ','), value...)
+// joinLists joins the values of two lines of a field into one list (RFC 9110 section
+// 5.3). A single one is not copied.
+func joinLists(list, value []byte) []byte {
+	if len(list) == 0 {
+		return value
 	}
-	return list
+	return append(append(slices.Clip(list), ','), value...)
 }
 
-// cutLine cuts the first line off b, without its end.
-func cutLine(b []byte) (line, rest []byte) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
-		return b, nil
+// lines yields the lines of a head up to an empty one, without their ends.
+func lines(b []byte) func(yield func(line []byte) bool) {
+	return func(yield func(line []byte) bool) {
+		for len(b) > 0 {
+			line := b
+			if i := bytes.IndexByte(b, '\n'); i < 0 {
+				b = nil
+			} else {
+				line, b = bytes.TrimSuffix(b[:i], []byte{'\r'}), b[i+1:]
+			}
+			if len(line) == 0 || !yield(line) {
+				return
+			}
+		}
 	}
-	line, rest = b[:i], b[i+1:]
-	if i > 0 && line[i-1] == '\r' {
-		line = line[:i-1]
-	}
-	return line, rest
 }
 
 func trimBlank(b []byte) []byte {

@@ -1,13 +1,12 @@
 package wire
 
-import (
-	"sync"
-)
+import "sync"
 
 // link ends the upstream's part of an exchange when its client leaves. It is safe for
 // concurrent use.
 type link struct {
-	watched int // index in hangups, plus one; guarded by hangups.mu
+	watched int    // index in hangups, plus one; guarded by hangups.mu
+	sock    socket // whose end is watched for; guarded by hangups.mu
 
 	mu        sync.Mutex    // guards what follows
 	gone      bool          // the client left, or the server stops

@@ -130,7 +130,7 @@ func (l *Listener) acceptFails(err error, pause time.Duration) {
 		return
 	}
 	l.o.Log.Warn("clients cannot be accepted for the moment: the process has no file descriptors left",
-		"remedy", "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections")
+		"remedy", MoreFiles)
 	l.o.MakeRoom()
 }
 

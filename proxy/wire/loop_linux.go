@@ -23,9 +23,6 @@ const (
 
 	// maxReads is how often a loop reads one stream before it serves the others.
 	maxReads = 16
-
-	// minSweep is the least time between two sweeps for silent streams.
-	minSweep = 10 * time.Millisecond
 )
 
 // loops are event loops for half of the processors: the other half serves the requests
@@ -35,33 +32,43 @@ type loops struct {
 	next atomic.Uint32
 }
 
-func (l *loops) start(log *slog.Logger) {
+// startLoops starts the loops; close ends them.
+func startLoops(log *slog.Logger) *loops {
+	l := new(loops)
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		one, err := newLoop(log)
 		if err != nil {
 			log.Warn("streams are relayed by goroutines, because there is no event loop", "error", err)
-			return
+			break
 		}
 		l.all = append(l.all, one)
 	}
+	return l
 }
 
+// close ends the loops. No stream is left. It may be called again.
 func (l *loops) close() {
 	for _, one := range l.all {
-		one.close()
+		one.tell(func() { one.ended = true })
+		<-one.done
+		_ = one.file.Close()
 	}
 }
 
-// on reports whether there are any.
-func (l *loops) on() bool { return len(l.all) > 0 }
+// sweep makes the loops look for streams that have been silent for too long.
+func (l *loops) sweep() {
+	for _, one := range l.all {
+		one.tell(func() { one.due = true })
+	}
+}
 
 // take gives the stream to a loop; false when none can relay it.
 func (l *loops) take(s *stream, end func(bool, error)) bool {
-	up, ok := s.Up.(*net.TCPConn)
-	if !ok || !l.on() {
+	up, ok := s.up.Conn.(*net.TCPConn)
+	if !ok || len(l.all) == 0 {
 		return false
 	}
-	client, ok := s.Client.Conn.(*net.TCPConn)
+	client, ok := s.client.Conn.(*net.TCPConn)
 	if !ok {
 		return false
 	}
@@ -107,7 +114,6 @@ type onLoop struct {
 	up     int // the upstream's socket, which only the loop has
 	client syscall.RawConn
 
-	id      int32     // its index in the loop's table, plus one; 0: none
 	by      time.Time // the deadline of the side that the loop waits for
 	pending []byte    // what the client's socket has not taken yet; meanwhile the upstream is not read
 	failed  error     // of the body, behind pending
@@ -116,6 +122,9 @@ type onLoop struct {
 	over    bool
 	gone    atomic.Bool // it was cut
 }
+
+// key is what the kernel names the stream by.
+func (on *onLoop) key() int32 { return int32(on.up) } // #nosec G115 -- a descriptor
 
 // cut makes the loop end the stream.
 func (on *onLoop) cut(s *stream) {
@@ -135,13 +144,12 @@ type loop struct {
 
 	mu      sync.Mutex // guards what follows
 	changed []*stream  // new, or cut
+	due     bool       // a sweep
 	ended   bool
 
 	// What follows belongs to the loop's goroutine.
-	streams []*stream // by id less one
-	free    []int32   // ids
-	more    []*stream // read maxReads times, and have more
-	look    time.Time // when the next sweep is due
+	streams map[int32]*stream // by the upstream's socket, which the events name
+	more    []*stream         // read maxReads times, and have more
 	now     time.Time
 
 	events [128]unix.EpollEvent
@@ -163,7 +171,7 @@ func newLoop(log *slog.Logger) (*loop, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	l := &loop{log: log, epfd: fd, file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{}), buf: make([]byte, loopRead)} // #nosec G115 -- a descriptor
+	l := &loop{log: log, epfd: fd, file: os.NewFile(uintptr(fd), "epoll"), done: make(chan struct{}), streams: make(map[int32]*stream), buf: make([]byte, loopRead)} // #nosec G115 -- a descriptor
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		_ = l.file.Close()
 		return nil, err
@@ -179,49 +187,33 @@ func newLoop(log *slog.Logger) (*loop, error) {
 	return l, nil
 }
 
-func (l *loop) close() {
-	l.mu.Lock()
-	l.ended = true
-	l.mu.Unlock()
-	l.wake()
-	<-l.done
-	_ = l.file.Close()
-}
-
 // changes tells the loop that a stream is new, or cut.
 func (l *loop) changes(s *stream) {
-	l.mu.Lock()
-	l.changed = append(l.changed, s)
-	first := len(l.changed) == 1
-	l.mu.Unlock()
-	if first {
-		l.wake()
-	}
+	l.tell(func() { l.changed = append(l.changed, s) })
 }
 
-// wake ends the loop's wait, now or the next.
-func (l *loop) wake() { _ = l.file.SetReadDeadline(time.Unix(1, 0)) }
+// tell makes the loop see what note notes. It ends the loop's wait, now or the next.
+func (l *loop) tell(note func()) {
+	l.mu.Lock()
+	note()
+	l.mu.Unlock()
+	_ = l.file.SetReadDeadline(time.Unix(1, 0))
+}
 
 func (l *loop) run() {
 	defer close(l.done)
-	var armed time.Time
-	for woken := true; ; {
-		if woken || !l.look.Equal(armed) { // before changed is read: what comes behind it wakes again
-			armed = l.look
-			_ = l.file.SetReadDeadline(armed)
+	for told := true; ; {
+		if told { // before what was noted is read: what comes behind it ends the wait again
+			_ = l.file.SetReadDeadline(time.Time{})
 		}
 		if !l.takeChanges() {
 			return
 		}
-		if l.look.Before(armed) || armed.IsZero() && !l.look.IsZero() {
-			continue // a new stream needs an earlier sweep
-		}
 		l.ready = 0
-		if len(l.more) > 0 {
+		if told = false; len(l.more) > 0 {
 			l.wait(uintptr(l.epfd)) // #nosec G115 -- a descriptor
-			woken = false
 		} else {
-			woken = l.raw.Read(l.wait) != nil
+			told = l.raw.Read(l.wait) != nil
 		}
 		l.now = time.Now()
 		more := l.more
@@ -232,19 +224,17 @@ func (l *loop) run() {
 		for _, s := range more {
 			l.step(s, (*loop).pump)
 		}
-		if !l.look.IsZero() && !l.now.Before(l.look) {
-			l.sweep()
-		}
 	}
 }
 
-// takeChanges adds new streams and ends cut ones. It returns false at the loop's end.
+// takeChanges adds new streams, and ends cut and silent ones. It returns false at the
+// loop's end.
 func (l *loop) takeChanges() bool {
 	l.mu.Lock()
-	changed, ended := l.changed, l.ended
-	l.changed = nil
+	changed, due, ended := l.changed, l.due, l.ended
+	l.changed, l.due = nil, false
 	l.mu.Unlock()
-	if len(changed) > 0 {
+	if len(changed) > 0 || due {
 		l.now = time.Now()
 	}
 	for _, s := range changed {
@@ -256,20 +246,16 @@ func (l *loop) takeChanges() bool {
 			l.add(s)
 		}
 	}
+	if due {
+		l.sweep()
+	}
 	return !ended
 }
 
 func (l *loop) add(s *stream) {
-	on := s.on
-	if n := len(l.free); n > 0 {
-		on.id, l.free = l.free[n-1], l.free[:n-1]
-	} else {
-		l.streams = append(l.streams, nil)
-		on.id = int32(len(l.streams)) // #nosec G115 -- bounded by the descriptors
-	}
-	l.streams[on.id-1] = s
-	l.allow(on, s.Idle)
-	if err := l.watch(on.up, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: on.id}); err != nil {
+	l.streams[s.on.key()] = s
+	l.allow(s.on, s.idle)
+	if err := l.watch(s.on.up, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.on.key()}); err != nil {
 		l.end(s, false, err)
 	}
 }
@@ -282,11 +268,7 @@ func (l *loop) watch(fd int, e *unix.EpollEvent) error {
 func (l *loop) forget(fd int) { _ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, fd, nil) }
 
 // allow sets the deadline of the side that the loop waits for.
-func (l *loop) allow(on *onLoop, patience time.Duration) {
-	if on.by = l.now.Add(patience); l.look.IsZero() || on.by.Before(l.look) {
-		l.look = on.by
-	}
-}
+func (l *loop) allow(on *onLoop, patience time.Duration) { on.by = l.now.Add(patience) }
 
 // end ends the loop's part in a stream.
 func (l *loop) end(s *stream, whole bool, err error) {
@@ -295,22 +277,19 @@ func (l *loop) end(s *stream, whole bool, err error) {
 		return
 	}
 	on.over, on.pending = true, nil
-	if on.id > 0 {
-		l.streams[on.id-1] = nil
-		l.free = append(l.free, on.id)
-		l.forget(on.up)
-		if on.asked {
-			_ = on.client.Control(func(fd uintptr) { l.forget(int(fd)) }) // #nosec G115 -- a descriptor
-		}
+	delete(l.streams, on.key())
+	l.forget(on.up)
+	if on.asked {
+		_ = on.client.Control(func(fd uintptr) { l.forget(int(fd)) }) // #nosec G115 -- a descriptor
 	}
 	// Ends when on.end returns.
 	go func() {
 		if !whole {
 			_ = unix.Close(on.up)
 		} else if c, err := giveBack(on.up); err != nil {
-			s.Lost = true
+			s.keep = false
 		} else {
-			s.Up = c
+			s.up = &upstreamConn{Conn: c, of: s.up.of, sock: socketOf(c)}
 		}
 		on.end(whole, err)
 	}()
@@ -320,7 +299,7 @@ func (l *loop) end(s *stream, whole bool, err error) {
 const ofClient = 1
 
 func (l *loop) event(e *unix.EpollEvent) {
-	s := l.streams[e.Fd-1]
+	s := l.streams[e.Fd]
 	if s == nil {
 		return // it has just ended
 	}
@@ -358,16 +337,16 @@ func (l *loop) pump(s *stream) {
 		case err != nil:
 			l.end(s, false, os.NewSyscallError("read", err))
 			return
-		case n == 0 && s.Body.ends():
+		case n == 0 && !s.body.open:
 			l.end(s, false, io.EOF)
 			return
 		case n == 0:
 			l.end(s, true, nil)
 			return
 		}
-		out, failed := s.Body.take(l.buf[:n], s.Tee)
+		out, failed := s.body.take(l.buf[:n], s.tee)
 		on.failed = failed
-		l.allow(on, s.Idle)
+		l.allow(on, s.idle)
 		if l.send(s, out); on.over || n < len(l.buf) && !on.closed {
 			return // the kernel reports when there is more
 		}
@@ -398,7 +377,7 @@ func (l *loop) send(s *stream, out []byte) {
 	switch {
 	case on.failed != nil:
 		l.end(s, false, on.failed)
-	case s.Body.done():
+	case s.body.done():
 		l.end(s, true, nil)
 	}
 }
@@ -407,7 +386,7 @@ func (l *loop) send(s *stream, out []byte) {
 func (l *loop) keep(s *stream, out []byte) {
 	on := s.on
 	if len(on.pending) == 0 { // otherwise its deadline is set already
-		l.allow(on, s.Client.patience())
+		l.allow(on, s.client.timeouts.Write)
 	}
 	on.pending = append(on.pending[:0], out...)
 	if on.asked {
@@ -416,7 +395,7 @@ func (l *loop) keep(s *stream, out []byte) {
 	on.asked = true
 	var err error
 	failed := on.client.Control(func(fd uintptr) {
-		err = l.watch(int(fd), &unix.EpollEvent{Events: unix.EPOLLOUT | unix.EPOLLET, Fd: on.id, Pad: ofClient}) // #nosec G115 -- a descriptor
+		err = l.watch(int(fd), &unix.EpollEvent{Events: unix.EPOLLOUT | unix.EPOLLET, Fd: on.key(), Pad: ofClient}) // #nosec G115 -- a descriptor
 	})
 	if failed != nil || err != nil {
 		l.end(s, false, ErrGone)
@@ -429,28 +408,20 @@ func (l *loop) flush(s *stream) {
 		return
 	}
 	if l.send(s, s.on.pending); !s.on.over && len(s.on.pending) == 0 {
-		l.allow(s.on, s.Idle)
+		l.allow(s.on, s.idle)
 		l.pump(s)
 	}
 }
 
 // sweep ends the streams with a side that has been silent for too long.
 func (l *loop) sweep() {
-	l.look = time.Time{}
 	for _, s := range l.streams {
 		switch {
-		case s == nil:
 		case l.now.Before(s.on.by):
-			if l.look.IsZero() || s.on.by.Before(l.look) {
-				l.look = s.on.by
-			}
 		case len(s.on.pending) > 0:
 			l.end(s, false, ErrGone)
 		default:
 			l.end(s, false, os.ErrDeadlineExceeded)
 		}
-	}
-	if soon := l.now.Add(minSweep); !l.look.IsZero() && l.look.Before(soon) {
-		l.look = soon
 	}
 }

@@ -7,8 +7,8 @@ import "log/slog"
 // loops is empty: goroutines relay all streams.
 type loops struct{}
 
-func (*loops) start(*slog.Logger)                   {}
-func (*loops) on() bool                             { return false }
+func startLoops(*slog.Logger) *loops                { return new(loops) }
+func (*loops) sweep()                               {}
 func (*loops) close()                               {}
 func (*loops) take(*stream, func(bool, error)) bool { return false }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ type copied struct{ bytes.Buffer }
 func (c *copied) Write(p []byte) { c.Buffer.Write(p) }
 func (c *copied) Close(bool)     {}
 
+func ofLength(n int64) bodyEnd     { return bodyEnd{left: n} }
+func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
+func untilClose() bodyEnd          { return bodyEnd{open: true} }
+
 // relayed is what can be seen of a relayed body.
 type relayed struct {
 	Client, Tee string
@@ -51,32 +56,28 @@ type relayed struct {
 
 // play relays a body as an upstream sends it, piece by piece, in a loop or in a
 // goroutine.
-func play(t *testing.T, l *relayers, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
+func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
 	t.Helper()
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
-	s := &stream{Up: up, Client: newClientConn(client, ClientTimeouts{Write: time.Minute}), Body: body, Tee: tee, Idle: time.Minute}
-	if l == nil {
-		s.Client.Conn = notTCP{client}
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
+	if w == nil {
+		s.client.Conn, s.w = notTCP{client}, &Wire{loops: new(loops), o: Options{Log: slog.New(slog.DiscardHandler)}}
 	}
 	result := make(chan relayed, 1)
-	loops := l
-	if l == nil {
-		loops = &relayers{log: slog.New(slog.DiscardHandler)}
-	}
-	loops.start(s, func(whole bool, err error) {
-		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.Body.clean()}
-		if whole && s.Body.ends() {
-			_ = s.Up.SetReadDeadline(time.Time{})
-			_, err := io.WriteString(s.Up, "again")
+	s.start(func(whole bool, err error) {
+		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.body.extra == 0}
+		if whole && !s.body.open {
+			_ = s.up.SetReadDeadline(time.Time{})
+			_, err := io.WriteString(s.up, "again")
 			r.Kept = err == nil
 		}
-		_ = s.Client.Close()
-		_ = s.Up.Close()
+		_ = s.client.Close()
+		s.up.Close()
 		result <- r
 	})
-	if (s.on != nil) != (l != nil && l.loops.on()) {
+	if (s.on != nil) != (w != nil && runtime.GOOS == "linux") {
 		t.Fatal("relayed by the other way")
 	}
 	for _, p := range pieces {
@@ -131,8 +132,7 @@ func reset(c *net.TCPConn) {
 // TestLoopRelaysAsAGoroutineDoes: byte for byte, to the same end, with the same
 // copy, however the body ends and in whatever pieces it comes.
 func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
-	l := startLoops(slog.New(slog.DiscardHandler))
-	t.Cleanup(l.close)
+	w, _ := newWire(t)
 	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
 	large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat("y", 300<<10))
 	cases := []struct {
@@ -175,7 +175,7 @@ func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 			}
 			pieces := cutIn(tc.sent, size)
 			want := play(t, nil, tc.body, pieces, tc.end)
-			got := play(t, l, tc.body, pieces, tc.end)
+			got := play(t, w, tc.body, pieces, tc.end)
 			if tc.name == "something behind the end" && size < len(tc.sent) {
 				got.Clean, want.Clean = false, false // how much of it has come by then is the kernel's doing
 				got.Kept, want.Kept = false, false
@@ -188,7 +188,7 @@ func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 			}
 		}
 	}
-	broken := play(t, l, inChunks(false), []string{events}, reset)
+	broken := play(t, w, inChunks(false), []string{events}, reset)
 	if broken.Whole || broken.Err != "broken" {
 		t.Errorf("reset: %+v", broken)
 	}
@@ -230,18 +230,21 @@ func fixtures(t *testing.T) (all []fixture) {
 // held is a stream that a loop relays, and both its ends.
 type held struct {
 	*stream
-	upstream, client *net.TCPConn
+	upstream, reader *net.TCPConn
 	ended            chan error // ErrGone and others; nil: it came whole
 }
 
-func hold(t *testing.T, l *relayers, idle, patience time.Duration) held {
+func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	t.Helper()
 	up, upstream := tcp(t)
 	conn, client := tcp(t)
-	h := held{&stream{Up: up, Client: newClientConn(conn, ClientTimeouts{Write: patience}), Body: inChunks(false), Idle: idle}, upstream, client, make(chan error, 1)}
-	l.start(h.stream, func(_ bool, err error) {
-		_ = h.Client.Close()
-		_ = h.Up.Close()
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
+	h := held{s, upstream, client, make(chan error, 1)}
+	w.hangups.watch(s.link, s.client.sock)
+	s.start(func(_ bool, err error) {
+		w.hangups.forget(s.link)
+		_ = s.client.Close()
+		s.up.Close()
 		h.ended <- err
 	})
 	return h
@@ -268,7 +271,7 @@ func TestLoopEndsStreams(t *testing.T) {
 	}{
 		{"a silent upstream", 50 * time.Millisecond, time.Minute, func(held) {}, "timeout"},
 		{"a client that takes nothing", time.Minute, 50 * time.Millisecond, func(h held) { flood(h.upstream) }, fmt.Sprint(ErrGone)},
-		{"a client that left", time.Minute, time.Minute, func(h held) { reset(h.client); flood(h.upstream) }, fmt.Sprint(ErrGone)},
+		{"a client that left", time.Minute, time.Minute, func(h held) { reset(h.reader); flood(h.upstream) }, fmt.Sprint(ErrGone)},
 		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.cut() }, fmt.Sprint(ErrGone)},
 		{"cut while the client takes nothing", time.Minute, time.Minute, func(h held) {
 			_ = h.upstream.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
@@ -279,9 +282,8 @@ func TestLoopEndsStreams(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			l := startLoops(slog.New(slog.DiscardHandler))
-			t.Cleanup(l.close)
-			h := hold(t, l, tc.idle, tc.patience)
+			w, _ := newWire(t)
+			h := hold(t, w, tc.idle, tc.patience)
 			tc.happens(h)
 			if err := <-h.ended; kind(err) != tc.want && h.on != nil {
 				t.Errorf("ended with %v, want %s", err, tc.want)
@@ -297,9 +299,8 @@ func TestLoopEndsStreams(t *testing.T) {
 // TestLoopWaitsForASlowClient: what it has not taken yet is bounded, and it
 // gets all of it.
 func TestLoopWaitsForASlowClient(t *testing.T) {
-	l := startLoops(slog.New(slog.DiscardHandler))
-	t.Cleanup(l.close)
-	h := hold(t, l, time.Minute, time.Minute)
+	w, _ := newWire(t)
+	h := hold(t, w, time.Minute, time.Minute)
 	const size = 32 << 20
 	sent := make(chan error, 1)
 	go func() {
@@ -312,14 +313,14 @@ func TestLoopWaitsForASlowClient(t *testing.T) {
 		}
 		sent <- err
 	}()
-	other := hold(t, l, time.Minute, time.Minute) // which goes on meanwhile
+	other := hold(t, w, time.Minute, time.Minute) // which goes on meanwhile
 	if _, err := io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-other.ended; err != nil {
 		t.Error(err)
 	}
-	got, err := io.ReadAll(h.client)
+	got, err := io.ReadAll(h.reader)
 	if err != nil || len(got) != size+len("2000000\r\n\r\n0\r\n\r\n") {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -339,15 +340,13 @@ func (brokenTee) Close(bool)   {}
 
 // TestBugCostsItsStreamOnly.
 func TestBugCostsItsStreamOnly(t *testing.T) {
-	var log bytes.Buffer
-	l := startLoops(slog.New(slog.NewTextHandler(&log, nil)))
-	defer l.close()
-	other := hold(t, l, time.Minute, time.Minute)
+	w, log := newWire(t)
+	other := hold(t, w, time.Minute, time.Minute)
 	up, upstream := tcp(t)
 	conn, _ := tcp(t)
 	ended := make(chan error, 1)
-	l.start(&stream{Up: up, Client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), Body: inChunks(false), Idle: time.Minute, Tee: brokenTee{}},
-		func(_ bool, err error) { ended <- err })
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), body: inChunks(false), idle: time.Minute, tee: brokenTee{}}
+	s.start(func(_ bool, err error) { ended <- err })
 	_, _ = io.WriteString(upstream, "1\r\nx\r\n0\r\n\r\n")
 	if err := <-ended; !errors.Is(err, errBug) {
 		t.Error(err)

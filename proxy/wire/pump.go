@@ -39,8 +39,8 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 	defer wideBuffers.Put(pooled)
 	for {
 		if len(pending) > 0 {
-			// bodyStopped is checked after the deadline is set; join sets it before its own.
-			if up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)) != nil || x.client.bodyStopped() {
+			// stopped is checked after the deadline is set; join sets it before its own.
+			if renew(&up.writeBy, x.timeouts.Idle, up.SetWriteDeadline) != nil || x.client.stopped.Load() {
 				p.whole = false
 				return
 			}
@@ -50,7 +50,7 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 			}
 		}
 		if p.whole {
-			x.w.hangups.watch(x.link, x.client.Sock)
+			x.w.hangups.watch(x.link, x.client.sock)
 			return
 		}
 		n, err := rest.Read(*pooled)
@@ -68,7 +68,7 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 				pending = append(x.appendTrailers(append(pending, "0\r\n"...)), "\r\n"...)
 			}
 		case err != nil:
-			if !x.client.bodyStopped() {
+			if !x.client.stopped.Load() {
 				p.late = IsTimeout(err)
 				x.abandon() // the client left or fell silent in the middle
 			}
@@ -104,9 +104,9 @@ func (p *pump) join(x *Exchange) bool {
 		}
 		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
 		<-p.done
-		_ = p.up.SetWriteDeadline(time.Time{})
+		p.up.writeBy = time.Unix(1, 0)
 	}
-	x.client.endBody()
+	x.client.stage = stageIdle
 	return p.whole
 }
 

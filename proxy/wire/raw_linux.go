@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of a loop never wait, so the scheduler is not told of them: to be
-// told costs a sixth of an event, most of it in watching that they come back.
+// These calls never wait, so the scheduler is not told of them: to be told costs a
+// sixth of an event in a loop, most of it in watching that they come back.
 
 func rawRead(fd int, b []byte) (int, error) {
 	n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) // #nosec G103 G115 -- what read(2) takes
@@ -22,6 +22,13 @@ func rawWrite(fd uintptr, b []byte) (int, error) {
 
 func rawEpoll(fd uintptr, events []unix.EpollEvent) (int, error) {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0) // #nosec G103 -- what epoll_pwait(2) takes
+	return result(n, e)
+}
+
+// peek looks at what has arrived: 0 bytes without an error are the end.
+func (s socket) peek() (int, error) {
+	var b [1]byte
+	n, _, e := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(s), uintptr(unsafe.Pointer(&b)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0) // #nosec G103 G115 -- what recvfrom(2) takes
 	return result(n, e)
 }
 

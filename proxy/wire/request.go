@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-
-	"github.com/valyala/fasthttp"
-)
+import "bytes"
 
 // Check returns why a request cannot be forwarded, judged by its head; nil when it can.
 func (x *Exchange) Check(up *Upstream) error {
@@ -12,44 +8,42 @@ func (x *Exchange) Check(up *Upstream) error {
 		return errUnknownUpstream
 	}
 	h := &x.ctx.Request.Header
-	head := readFields(h.RawHeaders())
-	// After a head with two statements about the length, a server in front of us may
-	// see the next request begin elsewhere (RFC 9112 section 6.1).
-	x.suspect = head.coding && head.length
 	switch {
 	case !bytes.HasPrefix(h.Protocol(), []byte("HTTP/1.")): // "PRI * HTTP/2.0"
 		return errHTTP2
-	case head.coding && h.ContentLength() != -1: // which is chunked
+	case x.head.coding && h.ContentLength() != -1: // which is chunked
 		return errCoding
-	case x.IsUpgrade() && !head.webSocket:
+	case x.IsUpgrade() && !x.head.webSocket:
 		// Over HTTP/2 requests would pass that nobody reads, with fields addressed to
 		// us.
 		return errUpgrade
 	}
-	return x.checkHops(up, head.hops)
+	return x.checkHops(up, x.head.hops)
 }
 
 // IsUpgrade reports whether the client asks for another protocol, such as
 // WebSocket.
 func (x *Exchange) IsUpgrade() bool {
-	return len(x.ctx.Request.Header.Peek(fasthttp.HeaderUpgrade)) > 0 && tokenIn(x.connection, "upgrade")
+	return x.head.upgrade && tokenIn(x.head.connection, "upgrade")
 }
 
 // headFacts are the fields of a head that decide how it may be forwarded.
 type headFacts struct {
-	length    bool     // there is a Content-Length
-	coding    bool     // there is a Transfer-Encoding
-	webSocket bool     // Upgrade asks for it, and for nothing else
-	hops      [][]byte // the values of hopField
+	connection []byte   // the list in Connection
+	length     bool     // there is a Content-Length
+	coding     bool     // there is a Transfer-Encoding
+	upgrade    bool     // there is an Upgrade
+	webSocket  bool     // which asks for that, and for nothing else
+	hops       [][]byte // the values of hopField
 }
+
+// suspect reports whether the head says two things about the body's length: a server in
+// front of us may see the next request begin elsewhere (RFC 9112 section 6.1).
+func (f *headFacts) suspect() bool { return f.length && f.coding }
 
 func readFields(raw []byte) (f headFacts) {
 	other := false
-	for len(raw) > 0 {
-		var line []byte
-		if line, raw = cutLine(raw); len(line) == 0 {
-			break
-		}
+	for line := range lines(raw) {
 		switch line[0] | 0x20 {
 		case 'c', 't', 'u': // the rest need not be looked at
 		default:
@@ -57,19 +51,21 @@ func readFields(raw []byte) (f headFacts) {
 		}
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch {
+		case FieldIs(name, "connection"):
+			f.connection = joinLists(f.connection, trimBlank(value))
 		case FieldIs(name, "content-length"):
 			f.length = true
 		case FieldIs(name, "transfer-encoding"):
 			f.coding = true
 		case FieldIs(name, "upgrade"):
 			for t := range tokens(value) {
-				f.webSocket = true
+				f.upgrade = true
 				other = other || !FieldIs(t, "websocket")
 			}
 		case FieldIs(name, hopFieldLower):
 			f.hops = append(f.hops, value)
 		}
 	}
-	f.webSocket = f.webSocket && !other
+	f.webSocket = f.upgrade && !other
 	return f
 }

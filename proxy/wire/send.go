@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Rewrite says which fields of a head are changed when it is passed on, beside those
@@ -24,15 +23,12 @@ type Field struct{ Name, Value string }
 type Outgoing struct {
 	Head Rewrite
 
-	// Pieces make up the body that is sent, when it was read whole and is changed.
+	// Pieces make up the body that is sent, when it was read whole; nil: as it was read.
 	Pieces [][]byte
 }
 
 // length returns the length of a body that was read whole.
-func (x *Exchange) length(o *Outgoing) (n int) {
-	if o.Pieces == nil {
-		return len(x.body)
-	}
+func (o *Outgoing) length() (n int) {
 	for _, p := range o.Pieces {
 		n += len(p)
 	}
@@ -73,20 +69,14 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 
 // appendFields writes the client's fields that are passed on.
 func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool, err error) {
-	raw := x.ctx.Request.Header.RawHeaders()
-	for len(raw) > 0 {
-		var line []byte
-		line, raw = cutLine(raw)
-		if len(line) == 0 {
-			break
-		}
+	for line := range lines(x.ctx.Request.Header.RawHeaders()) {
 		name, _, ok := bytes.Cut(line, []byte{':'})
 		if !ok || line[0] == ' ' || line[0] == '\t' {
 			return out, false, errFolded
 		}
 		switch {
 		case FieldIs(name, "host"), FieldIs(name, "content-length"), FieldIs(name, "transfer-encoding"), FieldIs(name, "expect"):
-		case hopByHop(name), namedBy(x.connection, name), x.w.o.Own(name), r.drops(name):
+		case hopByHop(name), namedBy(x.head.connection, name), x.w.o.Own(name), r.drops(name):
 		case r.Extend.Name != "" && strings.EqualFold(string(name), r.Extend.Name):
 			out = append(append(append(append(out, line...), ','), r.Extend.Value...), "\r\n"...)
 			extended = true
@@ -123,7 +113,7 @@ func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	case x.rest != nil && length < 0, len(x.trailers) > 0:
 		return append(out, "Transfer-Encoding: chunked\r\n"...)
 	case x.rest == nil && (length != -2 || len(x.body) > 0):
-		length = x.length(o)
+		length = o.length()
 	case x.rest == nil:
 		return out
 	}
@@ -141,17 +131,17 @@ const inlineBody = 16 << 10
 
 // send writes head and body.
 func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
-	if err := up.SetWriteDeadline(time.Now().Add(x.timeouts.Idle)); err != nil {
-		return fmt.Errorf("send request: %w", err)
-	}
 	if x.rest != nil {
 		x.pump = startPump(x, up)
 		return nil
 	}
+	if err := renew(&up.writeBy, x.timeouts.Idle, up.SetWriteDeadline); err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
 	head := len(x.out)
 	var end []byte // what follows the body, when that is one chunk
 	if len(x.trailers) > 0 {
-		if n := x.length(o); n > 0 {
+		if n := o.length(); n > 0 {
 			x.out = append(strconv.AppendInt(x.out, int64(n), 16), "\r\n"...)
 			end = append(end, "\r\n"...)
 		}
@@ -167,10 +157,7 @@ func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
 
 // write writes x.out, which holds the head, the body, and what stands behind.
 func (x *Exchange) write(up *upstreamConn, o *Outgoing, end []byte) error {
-	if x.length(o) <= inlineBody {
-		if o.Pieces == nil {
-			x.out = append(x.out, x.body...)
-		}
+	if o.length() <= inlineBody {
 		for _, p := range o.Pieces {
 			x.out = append(x.out, p...)
 		}
@@ -178,14 +165,8 @@ func (x *Exchange) write(up *upstreamConn, o *Outgoing, end []byte) error {
 		_, err := up.Write(x.out)
 		return err
 	}
-	bufs := append(x.list[:0], x.out)
-	if o.Pieces == nil {
-		bufs = append(bufs, x.body)
-	}
-	if bufs = append(bufs, o.Pieces...); len(end) > 0 {
-		bufs = append(bufs, end)
-	}
-	x.list, x.bufs = bufs, bufs
+	x.list = append(append(append(x.list[:0], x.out), o.Pieces...), end)
+	x.bufs = x.list
 	_, err := x.bufs.WriteTo(up.Conn)
 	clear(x.list)
 	return err

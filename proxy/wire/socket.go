@@ -10,31 +10,22 @@ import (
 
 // socket is the file descriptor under a connection, for questions that
 // net.Conn cannot answer. It is valid only as long as the connection is open,
-// which its owner must see to. The zero of fd is replaced by noSocket.
-type socket struct{ fd int }
+// which its owner must see to.
+type socket int
 
 // noSocket stands for a connection without a descriptor, such as a pipe.
-var noSocket = socket{fd: -1}
+const noSocket socket = -1
 
 // socketOf finds the socket under a connection.
 func socketOf(c net.Conn) socket {
-	sc, ok := rawConn(c).(syscall.Conn)
-	if !ok {
-		return noSocket
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return noSocket
-	}
 	s := noSocket
-	if raw.Control(func(fd uintptr) { s.fd = int(fd) }) != nil { // #nosec G115 -- a descriptor fits
-		return noSocket
+	if sc, ok := rawConn(c).(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { s = socket(fd) }) // #nosec G115 -- a descriptor fits
+		}
 	}
 	return s
 }
-
-// known reports whether there is a descriptor that can be asked.
-func (s socket) known() bool { return s.fd >= 0 }
 
 // rawConn returns the connection under all TLS, also under that to a forward proxy.
 func rawConn(c net.Conn) net.Conn {
@@ -46,6 +37,13 @@ func rawConn(c net.Conn) net.Conn {
 		c = t.NetConn()
 	}
 }
+
+// MoreFiles is the remedy for too few file descriptors.
+const MoreFiles = "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
+
+// TooFew reports whether there are descriptors for less than half of the connections
+// that the limit allows: few operators ever reach the limit.
+func TooFew(room, connections int) bool { return room < connections/2 }
 
 // NoDescriptors reports whether an error says that the process, or the machine,
 // has no descriptors left.

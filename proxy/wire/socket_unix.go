@@ -1,26 +1,35 @@
-//go:build unix && !linux
+//go:build unix
 
 package wire
 
-import "golang.org/x/sys/unix"
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
 
 // quiet reports whether nothing has arrived on an idle connection, neither
 // data nor an end.
 func (s socket) quiet() bool {
-	if s.fd < 0 {
+	if s == noSocket {
 		return true
 	}
-	p := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(p[:], 0)
-	return err == nil && n == 0
+	_, err := s.peek()
+	return err == unix.EAGAIN //nolint:errorlint // a bare errno
 }
 
-// markLeft marks in gone which of the sockets their peers have shut. Without
-// POLLRDHUP an end that stands behind unread data is not seen.
-func markLeft(socks []socket, gone []bool) {
-	var b [1]byte
-	for i, s := range socks {
-		n, _, err := unix.Recvfrom(s.fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		gone[i] = n == 0 && err == nil || err == unix.ECONNRESET //nolint:errorlint // a bare errno
+// keptFiles is how many descriptors are kept for files, listeners, and the connections
+// of the admin API and of the memory.
+const keptFiles = 96
+
+// RoomForClients returns how many clients the process has file descriptors for: two for
+// each, one of them for the upstream, beside keptFiles. The Go runtime has raised the
+// limit as far as it may.
+func RoomForClients() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {
+		return math.MaxInt32
 	}
+	n := int(l.Cur) // #nosec G115 -- compared above
+	return max((n-min(keptFiles, n/3))/2, 1)
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"io"
-	"net"
 	"sync"
 	"time"
 )
@@ -30,25 +29,34 @@ type Tee interface {
 	Close(whole bool) // called at least once; only the first call counts
 }
 
-// stream is the body of an answer on its way from an upstream to a client. It
-// has one owner at a time; others may only call cut.
+// Relayed is the result of relaying an answer.
+type Relayed struct {
+	First time.Time // when the client had the first of the body; zero: never
+	Err   error     // ErrGone when the client did not take it
+}
+
+// stream is an answer on its way from an upstream to a client. It has one owner at a
+// time: the exchange, and when that has ended an event loop or a goroutine. Others may
+// only call cut.
 type stream struct {
-	Up     net.Conn // after a loop, a new connection of the same socket
-	Client *clientConn
-	Body   bodyEnd
-	Tee    Tee           // nil: nobody wants a copy
-	Idle   time.Duration // longest silence of the upstream
-	First  time.Time     // when the client had the first of the body; zero: never
+	*link
+	w       *Wire
+	up      *upstreamConn // after a loop, with a new connection of the same socket
+	client  *clientConn
+	body    bodyEnd
+	tee     Tee           // nil: nobody wants a copy
+	idle    time.Duration // longest silence of the upstream
+	first   time.Time     // when the client had the first of the body; zero: never
+	keep    bool          // the upstream's connection can be used again after the body
+	closing bool          // the client's connection ends with the answer
 
-	Lost bool // Up is closed, although the body has ended properly
-
-	on *onLoop // nil: a goroutine relays it
+	on *onLoop // nil: no loop relays it
 }
 
 // begin sends a head, and the bytes of the body that came with it.
 func (s *stream) begin(head, came []byte) error {
-	out, err := s.Body.take(came, s.Tee)
-	if s.Client.send(append(head, out...)) != nil {
+	out, err := s.body.take(came, s.tee)
+	if s.client.send(append(head, out...)) != nil {
 		return ErrGone
 	}
 	s.sent(len(out))
@@ -56,8 +64,8 @@ func (s *stream) begin(head, came []byte) error {
 }
 
 func (s *stream) sent(n int) {
-	if n > 0 && s.First.IsZero() {
-		s.First = time.Now()
+	if n > 0 && s.first.IsZero() {
+		s.first = time.Now()
 	}
 }
 
@@ -65,19 +73,15 @@ func (s *stream) sent(n int) {
 // whole body went through. ErrGone says that the client did not take it. It reads into
 // in, and may replace it by a wider buffer.
 func (s *stream) relay(in *[]byte) (whole bool, err error) {
-	var deadline time.Time
-	for err == nil && !s.Body.done() {
-		if by, renewed := extend(deadline, s.Idle); renewed {
-			deadline = by
-			if err := s.Up.SetReadDeadline(by); err != nil {
-				return false, err
-			}
+	for err == nil && !s.body.done() {
+		if err := renew(&s.up.readBy, s.idle, s.up.SetReadDeadline); err != nil {
+			return false, err
 		}
-		n, readErr := s.Up.Read(*in)
+		n, readErr := s.up.Read(*in)
 		if n > 0 {
 			var out []byte
-			out, err = s.Body.take((*in)[:n], s.Tee)
-			if s.Client.send(out) != nil {
+			out, err = s.body.take((*in)[:n], s.tee)
+			if s.client.send(out) != nil {
 				return false, ErrGone
 			}
 			s.sent(len(out))
@@ -85,8 +89,8 @@ func (s *stream) relay(in *[]byte) (whole bool, err error) {
 				*in = *wideBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
 			}
 		}
-		if readErr != nil && !s.Body.done() {
-			if errors.Is(readErr, io.EOF) && !s.Body.ends() {
+		if readErr != nil && !s.body.done() {
+			if errors.Is(readErr, io.EOF) && s.body.open {
 				return true, nil
 			}
 			return false, readErr
@@ -101,5 +105,27 @@ func (s *stream) cut() {
 		s.on.cut(s)
 		return
 	}
-	_ = rawConn(s.Up).Close() // without a word, which could take time
+	_ = rawConn(s.up.Conn).Close() // without a word, which could take time
+}
+
+// end ends the upstream's part, and reports whether the client's connection may
+// have another request.
+func (s *stream) end(whole bool, err error) (_ Relayed, open bool) {
+	if s.tee != nil {
+		s.tee.Close(whole)
+	}
+	there := s.detach()
+	if err != nil && !there { // we closed it, because the client left
+		err = ErrGone
+	}
+	if whole && there && s.keep && !s.body.open && s.body.extra == 0 {
+		s.up.of.give(s.up)
+	} else {
+		s.up.Close()
+	}
+	if !whole && s.body.looksWhole() || errors.Is(err, errBug) {
+		// Only a reset tells such a client that the answer is cut.
+		s.client.reset()
+	}
+	return Relayed{First: s.first, Err: err}, !s.closing && err == nil
 }

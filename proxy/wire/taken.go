@@ -48,6 +48,3 @@ func (c *clientConn) rest() {
 	c.idle()
 	c.rested = true
 }
-
-// patience returns the longest wait for one write.
-func (c *clientConn) patience() time.Duration { return c.timeouts.Write }

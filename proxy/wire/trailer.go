@@ -17,13 +17,24 @@ func headFields(h *fasthttp.RequestHeader) int {
 	return n
 }
 
+// trailer yields the fields that came behind the body.
+func (x *Exchange) trailer() func(yield func(name, value []byte) bool) {
+	return func(yield func(name, value []byte) bool) {
+		h := &x.ctx.Request.Header
+		i, end := 0, headFields(h)
+		for name, value := range h.All() {
+			if i++; i > x.fields && i <= end && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
 // appendTrailers writes the fields that came behind the body, without those that would
 // be dropped from a head.
 func (x *Exchange) appendTrailers(dst []byte) []byte {
-	h := &x.ctx.Request.Header
-	i, end := 0, headFields(h)
-	for name, value := range h.All() {
-		if i++; i > x.fields && i <= end && !hopByHop(name) && !namedBy(x.connection, name) && !x.w.o.Own(name) {
+	for name, value := range x.trailer() {
+		if !hopByHop(name) && !namedBy(x.head.connection, name) && !x.w.o.Own(name) {
 			dst = append(append(append(append(dst, name...), ": "...), value...), "\r\n"...)
 		}
 	}
@@ -35,11 +46,8 @@ func (x *Exchange) appendTrailers(dst []byte) []byte {
 func (x *Exchange) dropTrailers() {
 	h := &x.ctx.Request.Header
 	var names [][]byte
-	i, end := 0, headFields(h)
-	for name := range h.All() {
-		if i++; i > x.fields && i <= end {
-			names = append(names, bytes.Clone(name))
-		}
+	for name := range x.trailer() {
+		names = append(names, bytes.Clone(name))
 	}
 	for _, name := range names {
 		h.DelBytes(name)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -43,15 +44,17 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	w, up, client := x.w, a.up, x.client
 	x.ctx.HijackSetNoResponse(true)
 	x.ctx.Hijack(func(conn net.Conn) {
-		w.tunnels.add(up)
-		defer w.tunnels.remove(up)
+		w.tunnels.Add(1)
+		defer w.tunnels.Add(-1)
+		// The client's side ends within Linger.
+		defer context.AfterFunc(w.base, func() { _ = rawConn(up.Conn).Close() })()
 		if messages == nil {
 			w.pipe(up, client, func() { _, _ = io.Copy(client, up) }, func() { _, _ = io.Copy(up, conn) })
 			return
 		}
-		messages.warn = func() {
+		messages.warn = sync.OnceFunc(func() {
 			w.o.Log.Warn("frames of a WebSocket are in an extension that was not agreed on, such as compression; they pass without memory")
-		}
+		})
 		w.pipe(up, client, func() { _ = messages.FromUpstream(client, up) }, func() { _ = messages.fromClient(up, conn) })
 	})
 	return nil
@@ -114,42 +117,5 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 func closeWrite(c net.Conn) {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()
-	}
-}
-
-// tunnels are the connections that Cut closes, because they belong to no request of the
-// server.
-type tunnels struct {
-	mu   sync.Mutex // guards what follows
-	open map[*upstreamConn]struct{}
-}
-
-func (t *tunnels) add(c *upstreamConn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open == nil {
-		t.open = make(map[*upstreamConn]struct{})
-	}
-	t.open[c] = struct{}{}
-}
-
-func (t *tunnels) remove(c *upstreamConn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.open, c)
-}
-
-func (t *tunnels) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.open)
-}
-
-// closeAll ends the tunnels: the clients' sides end within Linger.
-func (t *tunnels) closeAll() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range t.open {
-		_ = rawConn(c.Conn).Close()
 	}
 }

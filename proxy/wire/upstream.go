@@ -44,12 +44,14 @@ type Upstream struct {
 	retired bool // connections are no longer kept
 }
 
-// Conn is one connection to an upstream. It has one owner at a time.
+// upstreamConn is one connection to an upstream. It has one owner at a time.
 type upstreamConn struct {
 	net.Conn
 	of    *Upstream
 	sock  socket
 	since time.Time // when it became idle
+
+	readBy, writeBy time.Time // the deadlines in force, see renew
 }
 
 // NewUpstream returns the upstream with the address base. roots verify it over TLS, and
@@ -159,9 +161,8 @@ func (u *Upstream) CloseIdle(t time.Time) {
 	for n < len(u.idle) && u.idle[n].since.Before(t) {
 		n++
 	}
-	old := append([]*upstreamConn(nil), u.idle[:n]...)
-	u.idle = append(u.idle[:0], u.idle[n:]...)
-	clear(u.idle[len(u.idle):cap(u.idle)])
+	old := slices.Clone(u.idle[:n])
+	u.idle = slices.Delete(u.idle, 0, n)
 	u.mu.Unlock()
 	for _, c := range old {
 		c.Close()

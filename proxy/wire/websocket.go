@@ -37,8 +37,7 @@ type WebSocket struct {
 	Limit func() int          // the longest request that is read
 	Share func() budget.Share // pays for the gathered message
 
-	warn   func() // says that frames cannot be read
-	warned sync.Once
+	warn   func()     // says, once, that frames cannot be read
 	mu     sync.Mutex // guards refuse
 	refuse error      // why the proxy ends the connection; nil: it does not
 }
@@ -56,17 +55,10 @@ func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 		limit := int64(s.Limit())
 		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // frames may be empty
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
-			if h.Rsv != 0 {
-				s.warned.Do(s.warn)
-			}
 			if !h.OpCode.IsControl() {
-				if _, err := up.Write(f.raw); err != nil {
-					return fmt.Errorf("pass frame on: %w", err)
-				}
-				f.drop()
 				through = !h.Fin
 			}
-			if err := f.passFrame(up, h); err != nil {
+			if err := s.passUnread(up, f, h); err != nil {
 				return err
 			}
 			continue
@@ -87,6 +79,22 @@ func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 			return err
 		}
 	}
+}
+
+// passUnread passes on a frame that is not read, behind what was gathered of its message.
+func (s *WebSocket) passUnread(to io.Writer, f *frames, h ws.Header) error {
+	if h.Rsv != 0 {
+		s.warn()
+	}
+	if !h.OpCode.IsControl() {
+		if len(f.raw) > 0 {
+			if _, err := to.Write(f.raw); err != nil {
+				return fmt.Errorf("pass frame on: %w", err)
+			}
+		}
+		f.drop()
+	}
+	return f.passFrame(to, h)
 }
 
 // passMessage passes on what was gathered of a client's message or, when that is all of
@@ -125,14 +133,10 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 		}
 		tooLong := h.Length > maxEvent-int64(len(f.message))
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || h.Masked || tooLong {
-			if h.Rsv != 0 {
-				s.warned.Do(s.warn)
-			}
 			if !h.OpCode.IsControl() {
-				f.drop()
 				through = !h.Fin
 			}
-			if err := f.passFrame(client, h); err != nil {
+			if err := s.passUnread(client, f, h); err != nil {
 				return err
 			}
 			continue

@@ -36,25 +36,26 @@ type Wire struct {
 	o       Options
 	hop     string // see hopField
 	hangups hangups
-	tunnels tunnels
-	streams streams
-	loops   *relayers
+	tunnels atomic.Int64 // that are open
+	streams counter      // those that go on without a handler
+	loops   *loops
 
-	base     context.Context // of connecting; ends with Cut
-	cancel   context.CancelFunc
+	base     context.Context // of what belongs to no request; ends with Cut
+	cut      context.CancelFunc
 	draining atomic.Bool
-	stop     chan struct{}
-	once     sync.Once
+	stop     context.CancelFunc // ends watcher
 	watcher  sync.WaitGroup
 }
 
 // New returns a Wire, which is ready until Close.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log), stop: make(chan struct{})}
+	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log)}
 	w.hangups.wake = make(chan struct{}, 1)
-	w.base, w.cancel = context.WithCancel(context.Background())
-	// Ends when Close closes stop.
-	w.watcher.Go(func() { w.hangups.run(w.stop) })
+	w.base, w.cut = context.WithCancel(context.Background())
+	open, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	// Ends with Close.
+	w.watcher.Go(func() { w.hangups.run(open, w.loops.sweep) })
 	return w
 }
 
@@ -69,22 +70,17 @@ func (w *Wire) Abandon() { w.hangups.abandonAll() }
 
 // Cut ends what belongs to no request: tunnels, and attempts to connect. The clients'
 // sides of tunnels end within Linger.
-func (w *Wire) Cut() {
-	w.cancel()
-	w.tunnels.closeAll()
-}
+func (w *Wire) Cut() { w.cut() }
 
 // InFlight is how many exchanges are watched for clients that leave, and how
 // many tunnels are open.
 func (w *Wire) InFlight() (exchanges, tunnels int) {
-	return w.hangups.count(), w.tunnels.count()
+	return w.hangups.count(), int(w.tunnels.Load())
 }
 
 // Close ends the watch for clients that leave, and the loops. Nothing may be in flight.
 func (w *Wire) Close() {
-	w.once.Do(func() {
-		close(w.stop)
-		w.loops.close()
-	})
+	w.stop()
 	w.watcher.Wait()
+	w.loops.close()
 }

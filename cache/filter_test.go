@@ -11,13 +11,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-func keyOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
+func hashOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
 
 // readDecided waits until all that the file holds is known.
 func readDecided(t *testing.T, s *State) {
 	t.Helper()
 	s.file.reading.Wait()
-	if s.file.decided.May(keyOf(-1)) {
+	if s.file.decided.May(hashOf(-1)) {
 		t.Fatal("May is true for a key without a decision, after the file was read")
 	}
 }
@@ -34,7 +34,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range keys / 10 {
-			k := keyOf(process*keys + i)
+			k := hashOf(process*keys + i)
 			if _, err := s.Decisions.Keep(t.Context(), k, inject.Decision{Block: fmt.Sprint(process, i)}); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	readDecided(t, s)
 	in := 0
 	for i := range keys {
-		if s.file.decided.May(keyOf(-1 - i)) {
+		if s.file.decided.May(hashOf(-1 - i)) {
 			in++
 		}
 	}
@@ -72,7 +72,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	// Where none can have one, the file is not read.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if found, err := s.Decisions.Lookup(ctx, 0, [][16]byte{keyOf(-1)}); err != nil || found[0] != nil {
+	if found, err := s.Decisions.Lookup(ctx, 0, [][16]byte{hashOf(-1)}); err != nil || found[0] != nil {
 		t.Errorf("Lookup of a key without a decision: %v, %v; want none, without a query", found, err)
 	}
 	if _, err := s.Decisions.Lookup(ctx, 0, all); err == nil {
@@ -83,8 +83,8 @@ func TestDecidedKeysAreFound(t *testing.T) {
 // TestKeysAreLookedUpUntilAllAreKnown: where the file could not be read, or not
 // yet, a key may have a decision.
 func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
-	var d decidedKeys
-	if !d.May(keyOf(1)) {
+	var d keyFilter
+	if !d.May(hashOf(1)) {
 		t.Error("May is false before anything was read")
 	}
 	s, err := OpenState(filepath.Join(t.TempDir(), "state.db"), time.Hour)
@@ -94,11 +94,11 @@ func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d.Read(ctx, s.file.db); !d.May(keyOf(1)) {
+	if d.Read(ctx, s.file.db); !d.May(hashOf(1)) {
 		t.Error("May is false after a Read that failed")
 	}
-	d.Add(keyOf(1))
-	if d.Read(t.Context(), s.file.db); !d.May(keyOf(1)) || d.May(keyOf(2)) {
-		t.Errorf("after Read: May(added key) is %v, May(other key) is %v; want true, false", d.May(keyOf(1)), d.May(keyOf(2)))
+	d.Add(hashOf(1))
+	if d.Read(t.Context(), s.file.db); !d.May(hashOf(1)) || d.May(hashOf(2)) {
+		t.Errorf("after Read: May(added key) is %v, May(other key) is %v; want true, false", d.May(hashOf(1)), d.May(hashOf(2)))
 	}
 }

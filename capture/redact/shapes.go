@@ -9,7 +9,7 @@ const maxUser = 200 // bytes of an address's user, and of its password
 
 // urls finds the passwords in addresses. They may hold characters that should be escaped:
 // the last @ before a possible host counts.
-func (s *scan) urls() {
+func (s *scan) urls(list []found) []found {
 	done := 0
 	for at := range s.places("://") {
 		if at < done || at == 0 || !isAlnum(s.text[at-1]) {
@@ -32,13 +32,14 @@ func (s *scan) urls() {
 		switch {
 		case strings.ContainsAny(user, "/@?#") || strings.Contains(auth, "[redacted:"):
 		case ok && pass != "" && !port(pass) && !stands(pass) && !sayPassword[strings.ToLower(pass)]:
-			s.found("password-in-url", from+len(user)+1, from+at)
 			done = from + at
+			list = append(list, found{from + len(user) + 1, done, "password-in-url"})
 		case !ok && len(user) >= 20 && !wordy(user) && !stands(user):
-			s.found("token-in-url", from, from+at)
 			done = from + at
+			list = append(list, found{from, done, "token-in-url"})
 		}
 	}
+	return list
 }
 
 func (s *scan) endsURL(at int) bool {
@@ -80,7 +81,7 @@ var (
 )
 
 // privateKeys finds private keys; one without an end reaches to the end of the text.
-func (s *scan) privateKeys() {
+func (s *scan) privateKeys(list []found) []found {
 	done := 0
 	for at := range s.places("-----begin") {
 		if at < done {
@@ -94,15 +95,16 @@ func (s *scan) privateKeys() {
 		if end := keyEnd.FindStringIndex(s.text[at+m[1]:]); end != nil {
 			done = at + m[1] + end[1]
 		}
-		s.found("private-key", at, done)
+		list = append(list, found{at, done, "private-key"})
 	}
 	for at := range s.places("-----end") {
 		end := keyEnd.FindStringIndex(s.text[at:min(at+200, len(s.text))])
 		if from := s.bodyBefore(at, done); from < at && end != nil && end[0] == 0 {
-			s.found("private-key", from, at)
+			list = append(list, found{from, at, "private-key"})
 		}
 		done = max(done, at)
 	}
+	return list
 }
 
 // bodyBefore returns where the base64 lines begin that end at a place: those of a key whose
@@ -121,5 +123,45 @@ func (s *scan) bodyBefore(at, least int) int {
 			return at
 		}
 		at = from
+	}
+}
+
+// dotted finds tokens that are known by their parts: Discord's, the old ones
+// of Vault, and those of Z.ai and Ollama, 32 hexadecimal digits and some more.
+func (s *scan) dotted(list []found) []found {
+	done := 0
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s.text[at:], '.')
+		if i < 0 {
+			return list
+		}
+		at += i
+		second := s.tokenEnd(at+1, "")
+		if second-at < 7 || at < done || at == 0 || !isName(s.text[at-1]) {
+			continue
+		}
+		from := at
+		for from > 0 && at-from <= 32 && isName(s.text[from-1]) {
+			from--
+		}
+		head := s.text[from:at]
+		if len(head) > 32 {
+			continue
+		}
+		third := second
+		if second-at == 7 && second < len(s.text) && s.text[second] == '.' {
+			third = s.tokenEnd(second+1, "")
+		}
+		switch {
+		case head == "s" && second-at == 25 && generated(s.text[at+1:second]):
+			list = append(list, found{from, second, "vault-service-token"})
+			done = second
+		case third-second > 26 && len(head) >= 23 && len(head) <= 28 && strings.IndexByte("MNO", head[0]) >= 0 && generated(head):
+			list = append(list, found{from, third, "discord-bot-token"})
+			done = third
+		case len(head) == 32 && identifies(head) && second-at > 16 && generated(s.text[at+1:second]):
+			list = append(list, found{from, second, "api-key"})
+			done = second
+		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 // hundred of the keys that have no decision is looked up all the same.
 const filterBits = 1 << 23
 
-// decidedKeys is a Bloom filter of the keys that have a decision in the file. It
+// keyFilter is a Bloom filter of the keys that have a decision in the file. It
 // saves the query for a key that has none: every new turn, and each turn of a
 // conversation that is new here. Only this process writes to the file, so the
 // filter is complete once Read has added every key of it. Until then each key is
 // looked up. It is safe for concurrent use.
-type decidedKeys struct {
+type keyFilter struct {
 	bits     [filterBits / 64]atomic.Uint64
 	complete atomic.Bool // Read has added every key of the file
 }
@@ -35,19 +35,19 @@ func eachBit(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 }
 
 // Add adds a key, before its decision is in the file.
-func (k *decidedKeys) Add(key [16]byte) {
+func (k *keyFilter) Add(key [16]byte) {
 	eachBit(&key, func(word uint32, bit uint64) bool { k.bits[word].Or(bit); return true })
 }
 
 // May reports whether there may be a decision for a key.
-func (k *decidedKeys) May(key [16]byte) bool {
+func (k *keyFilter) May(key [16]byte) bool {
 	return !k.complete.Load() || eachBit(&key, func(word uint32, bit uint64) bool { return k.bits[word].Load()&bit != 0 })
 }
 
 // Read adds the keys of all decisions in the file. If that fails, or ctx ends, May
 // goes on returning true for every key.
-func (k *decidedKeys) Read(ctx context.Context, db *sqlite.DB) {
-	rows, err := db.Query(ctx, "SELECT key FROM decisions")
+func (k *keyFilter) Read(ctx context.Context, db *sqlite.DB) {
+	rows, err := db.Query(ctx, "SELECT key FROM records WHERE kind = ?", decisionKind.name)
 	if err != nil {
 		return
 	}

@@ -1,0 +1,334 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+)
+
+//go:embed schema.sql
+var schema string
+
+const (
+	// sweepInterval is how often expired state is removed.
+	sweepInterval = 10 * time.Minute
+
+	// sweepRows bounds the rows that one transaction of a sweep removes, so that
+	// requests do not wait for it.
+	sweepRows = 1000
+
+	// forgetRows bounds the records that a forget has in RAM at a time.
+	forgetRows = 500
+)
+
+// file is the store of one process, on disk.
+type file struct {
+	db         *sqlite.DB
+	ttl        time.Duration
+	decided    keyFilter
+	newest     int64 // no scope has a newer generation; only writes use it
+	stop, done chan struct{}
+	cancel     context.CancelFunc
+	reading    sync.WaitGroup
+}
+
+func openFile(path string, ttl time.Duration) (*file, error) {
+	// A commit survives the end of the process. The end of the machine may
+	// take the last moment with it, which costs those conversations their
+	// newest block and nothing else; a request does not wait for the disk.
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 2, Sync: sqlite.SyncNormal,
+		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
+	if err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM records WHERE kind = ?", []any{floorKind.name}, &f.newest)
+	if err != nil {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
+	}
+	// Both end with close.
+	go f.sweepLoop()
+	f.reading.Go(func() { f.decided.Read(ctx, db) })
+	return f, nil
+}
+
+func (f *file) close() error {
+	f.cancel()
+	close(f.stop)
+	<-f.done
+	f.reading.Wait()
+	return f.db.Close()
+}
+
+func (f *file) sweepLoop() {
+	defer close(f.done)
+	t := time.NewTicker(sweepInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-f.stop:
+			return
+		case now := <-t.C:
+			for f.sweep(now) {
+			}
+		}
+	}
+}
+
+// sweep removes up to sweepRows records of each kind that have expired, and reports
+// whether there may be more.
+func (f *file) sweep(now time.Time) bool {
+	more := false
+	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		for _, k := range kinds {
+			r, err := tx.Exec("DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE kind = ? AND born < ? LIMIT ?)",
+				k.name, now.Add(-k.lives(f.ttl)).UnixMicro(), sweepRows)
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err == nil && n == sweepRows {
+				more = true
+			}
+		}
+		return nil
+	})
+	return err == nil && more
+}
+
+func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
+	var args []any
+	for _, key := range keys {
+		if !k.filtered || f.decided.May([16]byte(key)) {
+			args = append(args, key)
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	args = append(args, k.name)
+	at := make(map[string]int, len(keys))
+	for i, key := range keys {
+		at[string(key)] = i
+	}
+	return f.each(ctx, "SELECT list, key, value FROM records WHERE key IN (?"+strings.Repeat(",?", len(args)-2)+") AND kind = ? AND list = ''", args,
+		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
+}
+
+// each calls do for the rows of a query, which selects list, key and value.
+func (f *file) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
+	rows, err := f.db.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var list string
+	var key, value sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&list, &key, &value); err != nil {
+			return err
+		}
+		if err := do(list, key, value); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
+	args := []any{k.name}
+	for _, list := range lists {
+		args = append(args, list)
+	}
+	return f.each(ctx, "SELECT list, key, value FROM records WHERE kind = ? AND list IN (?"+strings.Repeat(",?", len(lists)-1)+") ORDER BY list, born, key", args, do)
+}
+
+func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
+	args := []any{k.name}
+	for _, scope := range scopes {
+		args = append(args, listed(scope))
+	}
+	return f.each(ctx, "SELECT list, key, value FROM records WHERE kind = ?"+strings.Repeat(" AND instr(scopes, ?) > 0", len(scopes))+" ORDER BY key", args,
+		func(_ string, key, value []byte) error { return do(key, value) })
+}
+
+func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
+	if r.kind.filtered {
+		f.decided.Add([16]byte(r.key))
+	}
+	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := ctx.Err(); err != nil {
+			return err // nobody waits for it: the request left without a block
+		}
+		kept, err = f.put(tx, r)
+		return err
+	})
+	return kept, err
+}
+
+func (f *file) write(ctx context.Context, records ...*record) error {
+	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, r := range records {
+			if _, err := f.put(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *file) writeAsync(r *record) {
+	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err })
+}
+
+// put stores or removes a record, and returns the value that its key has then.
+func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
+	kind, key := any(r.kind.name), any(r.key)
+	if r.value == nil {
+		var was any // NULL: any
+		if r.was != nil {
+			was = r.was
+		}
+		_, err := tx.Exec("DELETE FROM records WHERE kind = ?1 AND list = ?2 AND key = ?3 AND (?4 IS NULL OR value = ?4)", kind, r.list, key, was)
+		return nil, err
+	}
+	if r.first {
+		err := tx.QueryRow("SELECT value FROM records WHERE kind = ? AND list = ? AND key = ?", kind, r.list, key).Scan(&value)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return value, err
+		}
+	}
+	value, scopes := r.value, listed(r.scopes...)
+	if refused, err := f.older(tx, r); err != nil || refused && r.refused == nil {
+		return nil, err
+	} else if refused {
+		value, scopes = r.refused, ""
+	}
+	_, err = tx.Exec(`INSERT INTO records (kind, list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET value = excluded.value, born = excluded.born,
+			scopes = iif(instr(scopes, excluded.scopes) > 0, scopes, scopes || excluded.scopes)`,
+		kind, r.list, key, value, scopes, time.Now().UnixMicro())
+	if err == nil && r.kind.most > 0 {
+		_, err = tx.Exec(`DELETE FROM records WHERE rowid IN
+			(SELECT rowid FROM records INDEXED BY records_born WHERE kind = ? AND list = ? ORDER BY born DESC LIMIT -1 OFFSET ?)`,
+			kind, r.list, r.kind.most)
+	}
+	return value, err
+}
+
+// older reports whether one of a record's scopes has a newer generation.
+func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
+	if r.generation >= f.newest {
+		return false, nil
+	}
+	for _, scope := range r.scopes {
+		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM records WHERE kind = ? AND list = '' AND key = CAST(? AS BLOB) AND CAST(value AS INTEGER) > ?)",
+			floorKind.name, scope, r.generation).Scan(&found)
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err error) {
+	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		tx.Fold()
+		if k.rest != nil {
+			n, err = leaveRest(tx, k, scope)
+			return err
+		}
+		r, err := tx.Exec("DELETE FROM records WHERE kind = ? AND instr(scopes, ?) > 0", k.name, listed(scope))
+		if err != nil {
+			return err
+		}
+		gone, err := r.RowsAffected()
+		n = int(gone)
+		return err
+	})
+	return n, err
+}
+
+// leaveRest leaves of the records that have a scope what may stay.
+func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
+	for {
+		keys, values, err := page(tx, k, scope)
+		if err != nil {
+			return n, err
+		}
+		for i := range keys {
+			if _, err := tx.Exec("UPDATE records SET value = ?, scopes = ? WHERE kind = ? AND list = '' AND key = ?",
+				k.rest(values[i]), listed(emptiedScope), k.name, keys[i]); err != nil {
+				return n, err
+			}
+		}
+		if n += len(keys); len(keys) < forgetRows {
+			return n, nil
+		}
+	}
+}
+
+// page returns some of the records that have a scope.
+func page(tx *sqlite.Tx, k *kind, scope string) (keys, values [][]byte, err error) {
+	rows, err := tx.Query("SELECT key, value FROM records WHERE kind = ? AND list = '' AND instr(scopes, ?) > 0 LIMIT ?", k.name, listed(scope), forgetRows)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	var key, value sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&key, &value); err != nil {
+			return nil, nil, err
+		}
+		keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
+	}
+	return keys, values, rows.Err()
+}
+
+func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string) (number int64, err error) {
+	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+		number = 1
+		var text []byte
+		err := tx.QueryRow("SELECT value FROM records WHERE kind = ? AND list = '' AND key = ?", generationKind.name, []byte(generationKey)).Scan(&text)
+		if err == nil {
+			number, err = strconv.ParseInt(string(text), 10, 64)
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		number = max(number, seen) + 1
+		f.newest = max(f.newest, number)
+		text = strconv.AppendInt(nil, number, 10)
+		records := []*record{
+			{kind: generationKind, key: []byte(generationKey), value: text},
+			{kind: o.kind, key: o.key, value: append(slices.Clip(text), o.value...)},
+		}
+		for _, scope := range scopes {
+			records = append(records, &record{kind: floorKind, key: []byte(scope), value: text})
+		}
+		for _, r := range records {
+			if _, err := f.put(tx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return number, nil
+}
+
+// announce does nothing: there are no other replicas.
+func (f *file) announce(context.Context, string) error { return nil }

@@ -1,0 +1,117 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+)
+
+// all are the records of a kind that a store holds for keys, as key=value.
+func all(t *testing.T, s store, k *kind, keys ...string) string {
+	t.Helper()
+	var asked [][]byte
+	for _, key := range keys {
+		asked = append(asked, []byte(key))
+	}
+	var got []string
+	err := s.get(t.Context(), k, asked, func(i int, value []byte) error {
+		got = append(got, keys[i]+"="+string(value))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	return strings.Join(got, " ")
+}
+
+// TestStores keep the same promises, in a file and in Redis.
+func TestStores(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			state, ctx := open(t), t.Context()
+			s, c := state.Snapshots.store, state.Proofs.counter
+			k := snapshotKind
+			text := func(key, value string, generation int64, scopes ...string) *record {
+				return &record{kind: k, key: []byte(key), value: []byte(value), generation: generation, scopes: scopes}
+			}
+			first := func(r *record, refused string) *record { r.first, r.refused = true, []byte(refused); return r }
+			write := func(records ...*record) func() error { return func() error { return s.write(ctx, records...) } }
+			keep := func(r *record, want string) func() error {
+				return func() error {
+					got, err := s.keep(ctx, r)
+					if err == nil && string(got) != want {
+						err = fmt.Errorf("keep returns %q, want %q", got, want)
+					}
+					return err
+				}
+			}
+			forget := func(scope string, want int) func() error {
+				return func() error {
+					n, err := s.forget(ctx, k, scope)
+					if err == nil && n != want {
+						err = fmt.Errorf("forget ends %d records, want %d", n, want)
+					}
+					return err
+				}
+			}
+			raise := func(scope string) func() error {
+				return func() error {
+					_, err := c.raise(ctx, &record{kind: forgetKind, key: []byte(scope), value: []byte("\n\n\nfalse")}, 0, []string{scope})
+					return err
+				}
+			}
+			for i, step := range []struct {
+				do   func() error
+				want string
+			}{
+				{write(text("a", "1", 1, "g"), text("b", "1", 1, "g", "h"), text("c", "1", 1)), "a=1 b=1 c=1"},
+				{write(text("a", "2", 1, "i")), "a=2 b=1 c=1"},
+				{keep(first(text("a", "3", 1), "0"), "2"), "a=2 b=1 c=1"},
+				{write(&record{kind: k, key: []byte("c"), was: []byte("another")}), "a=2 b=1 c=1"},
+				{write(&record{kind: k, key: []byte("c"), was: []byte("1")}), "a=2 b=1"},
+				{raise("g"), "a=2 b=1"},
+				{write(text("b", "late", 1, "g"), text("c", "late", 1, "h", "g")), "a=2 b=1"},
+				{forget("g", 2), ""}, // a too, which was in g before
+				{forget("g", 0), ""},
+				{keep(first(text("a", "late", 1, "g"), "0"), "0"), "a=0"},
+				{forget("g", 0), "a=0"}, // what was refused has no scopes
+				{keep(first(text("b", "new", 2, "g"), "0"), "new"), "a=0 b=new"},
+				{write(&record{kind: k, key: []byte("a")}), "b=new"},
+			} {
+				if err := step.do(); err != nil {
+					t.Errorf("step %d: %v", i, err)
+				}
+				if got := all(t, s, k, "a", "b", "c"); got != step.want {
+					t.Errorf("step %d: the store holds %q, want %q", i, got, step.want)
+				}
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			if _, err := s.keep(ended, first(text("c", "late", 2), "0")); err == nil || all(t, s, k, "c") != "" {
+				t.Errorf("keep for nobody: %v, and the store holds %q; want an error, and nothing", err, all(t, s, k, "c"))
+			}
+		})
+	}
+}
+
+// TestErrorOfAReaderIsNotTheStores: a client that leaves while records are read for
+// it does not make Redis one that is down.
+func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
+	for name, open := range stores() {
+		s := open(t)
+		if err := s.Sessions.Put(t.Context(), key(1), "session:1"); err != nil {
+			t.Fatal(err)
+		}
+		gone := errors.New("the client has left")
+		err := s.Sessions.store.get(t.Context(), linkKind, keysOf([][16]byte{key(1)}), func(int, []byte) error { return gone })
+		if !errors.Is(err, gone) || errors.Is(err, redis.ErrDown) {
+			t.Errorf("%s: %v, want %v alone", name, err, gone)
+		}
+	}
+}
