@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -75,7 +76,7 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 	if len(t.Restored) > 0 {
 		return restored(t, have, maxChars, now)
 	}
-	source := sourceOf(t, scope)
+	source := sourceOf(t, scope, 0)
 	if t.Kind != "" {
 		return curated(t, scope, source, have, maxChars, now)
 	}
@@ -107,6 +108,39 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 		})
 	}
 	return out
+}
+
+// Episodes says how a turn is written to a memory that reads messages by a model.
+type Episodes string
+
+// The ways to write a turn.
+const (
+	PerTurn    Episodes = "turn"    // both sides in one message: the model is asked once
+	PerMessage Episodes = "message" // a message for each side
+)
+
+// episodesOf is messagesOf for a memory that reads each message by a model: of a turn in
+// which nobody says anything, and of one that only repeats what the memory knows, there is
+// none.
+func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Episodes, maxChars int, now time.Time) []graphiti.Message {
+	turn := t.Kind == "" && len(t.Restored) == 0
+	if turn && (t.Known || idle(t)) {
+		return nil
+	}
+	list := messagesOf(t, scope, have, maxChars, now)
+	if !turn || per != PerTurn || len(list) != 2 {
+		return list
+	}
+	said, answered := &list[0], &list[1]
+	said.SourceDescription = sourceOf(t, scope, len(said.Content))
+	said.Content += graphiti.AnswerMark(answered.Role) + answered.Content
+	return list[:1]
+}
+
+// idle reports whether nobody says anything in a turn: "ok thanks", and a nod. The rest of
+// a turn, in which the person says nothing, is part of one that says something.
+func idle(t *ledger.Turn) bool {
+	return t.User != "" && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
 }
 
 // restored is a turn of an export as it was kept before.
@@ -148,16 +182,18 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	}}
 }
 
-// source says where a turn comes from, as a small JSON object. Strings of
-// ours and of clients are all it holds, so that it cannot fail.
-func sourceOf(t *ledger.Turn, scope graphiti.Scope) string {
+// sourceOf says where a turn comes from, as a small JSON object. answer is where the answer
+// begins in a message that holds both sides; 0: it holds one. Strings of ours and of
+// clients are all it holds, so that it cannot fail.
+func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 	b, _ := json.Marshal(struct {
 		Source string         `json:"source"`
 		Scope  graphiti.Scope `json:"scope"`
 		Client string         `json:"client,omitempty"`
 		Talk   string         `json:"session,omitempty"`
 		Git    ledger.Git     `json:"git,omitzero"`
-	}{"graphiti-proxy", scope, t.Client, graphiti.SessionHash(t.Session), t.Git})
+		Answer int            `json:"answer,omitempty"`
+	}{"graphiti-proxy", scope, t.Client, graphiti.SessionHash(t.Session), t.Git, answer})
 	return string(b)
 }
 

@@ -49,8 +49,16 @@ func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
 }
 
 // Withhold has nothing handed over to some groups, and to no others, until it is
-// called again. Their turns wait.
-func (b *outbox) Withhold(groups []string) { b.loop.Withhold(groups) }
+// called again. Their turns wait, and are not found.
+func (b *outbox) Withhold(groups []string) {
+	b.loop.Withhold(groups)
+	b.recent.Block(groups)
+}
+
+// Recent implements Queue.
+func (b *outbox) Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error) {
+	return b.recent.Search(ctx, group, query, max)
+}
 
 // answerTime bounds what a memory that is to forget is waited for, to answer at
 // all.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/justsaid"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // outbox keeps turns until a memory that is elsewhere is known to hold them, and
@@ -29,7 +32,8 @@ type outbox struct {
 	worker   sync.WaitGroup
 	base     context.Context // of all that is done
 	abort    context.CancelFunc
-	replicas *replicas  // nil: this process is alone
+	replicas *replicas // nil: this process is alone
+	recent   newest
 	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
 
 	mu     sync.Mutex // guards what follows
@@ -50,18 +54,63 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
 		OnDelivered: o.OnDelivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
 	})
-	b.Withhold(o.Withheld)
 	if o.Shared != nil {
 		b.join(o.Shared, s)
-	} else if err := b.deliver(b.base); err != nil {
-		b.abort()
-		return nil, errors.Join(err, s.Close())
+	}
+	b.recent = b.openRecent(o.Path)
+	b.Withhold(o.Withheld)
+	if b.replicas == nil {
+		if err := b.deliver(b.base); err != nil {
+			b.abort()
+			return nil, errors.Join(err, b.recent.Close(), s.Close())
+		}
 	}
 	b.worker.Go(func() { everyMinute(stop, b.upkeepNow) })
 	if b.replicas != nil {
 		go b.runElection()
 	}
 	return b, nil
+}
+
+// others is how often the outbox is looked at for turns of other replicas.
+const others = 500 * time.Millisecond
+
+// newest are the turns that the memory may not have worked off.
+type newest interface {
+	Wake()
+	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+	Block(groups []string)
+	Close() error
+}
+
+// noneNewest finds nothing.
+type noneNewest struct{}
+
+func (noneNewest) Wake()          {}
+func (noneNewest) Block([]string) {}
+func (noneNewest) Close() error   { return nil }
+func (noneNewest) Search(context.Context, string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
+}
+
+// openRecent begins to follow what comes into the outbox. Its file is beside the spool's.
+func (b *outbox) openRecent(spool string) newest {
+	o := justsaid.Options{
+		Path: filepath.Join(filepath.Dir(spool), "recent.db"), Outbox: b.spool, Log: b.log,
+		For: func() time.Duration { return b.opts().RecentFor },
+		Say: func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+			return messagesOf(t, scope, 0, b.opts().MaxChars, time.Now())
+		},
+	}
+	if b.replicas != nil {
+		o.Every = others
+	}
+	x, err := justsaid.Open(o)
+	if err != nil {
+		o.Log.Warn("what was said recently is not found until Graphiti has worked it off", "error", err)
+		return noneNewest{}
+	}
+	return x
 }
 
 func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
@@ -103,6 +152,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 		return nil, err
 	}
 	b.note(turns, all)
+	b.recent.Wake()
 	b.mu.Lock()
 	for i := range turns {
 		for _, g := range all[i].Groups {
@@ -151,6 +201,7 @@ func (b *outbox) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
 	b.loop.Wait()
+	ended := b.recent.Close()
 	close(b.ended)
 	b.abort()
 	if b.replicas != nil {
@@ -161,9 +212,9 @@ func (b *outbox) close(ctx context.Context) error {
 	b.mu.Unlock()
 	if b.replicas != nil {
 		b.warnOfLocal()
-		return b.replicas.local.Close()
+		return errors.Join(ended, b.replicas.local.Close())
 	}
-	return b.spool.Close()
+	return errors.Join(ended, b.spool.Close())
 }
 
 // Fault is what is known to be wrong with the file of this process; nil:

@@ -34,8 +34,10 @@ type Bounds struct {
 	MaxAge     time.Duration
 	MaxBatch   int // turns in one call
 	MaxChars   int // of one message
+	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration // without a sign of work
+	RecentFor  time.Duration // how long a turn is found here after it was delivered
 }
 
 // Place is where turns are recorded.
@@ -112,6 +114,10 @@ type Queue interface {
 	// Drop removes dead turns for good: those of the numbers, or all when there
 	// are none. It returns how many.
 	Drop(numbers []int64) (int, error)
+
+	// Recent finds what waits, or left the queue a short while ago: up to max messages
+	// of people in a group, the best first.
+	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
 	// Withhold has nothing handed over to some groups, and to no others, until it is
 	// called again. Their turns wait.

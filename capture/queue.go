@@ -30,7 +30,7 @@ func (q queue) Next(ctx context.Context, group string, n int) ([]deliver.Item, e
 }
 
 func (q queue) item(group string, e *ledger.Entry) deliver.Item {
-	return deliver.Item{Entry: *e, Group: group, Messages: messagesOf(&e.Turn, e.Scope, e.Have, q.opts().MaxChars, time.Now())}
+	return deliver.Item{Entry: *e, Group: group, Messages: episodesOf(&e.Turn, e.Scope, e.Have, q.opts().Episodes, q.opts().MaxChars, time.Now())}
 }
 
 func entriesOf(items []deliver.Item) []ledger.Entry {

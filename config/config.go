@@ -36,6 +36,7 @@ type Config struct {
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
 		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"most time for one call to the memory, other than recall"`
+		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"what a person says is found here at once, while Graphiti has not worked it off or does not answer, and this long after it was delivered"`
 
 		SkipPaths  []string `key:"memory.skip_paths" reload:"yes" doc:"requests without memory, by path; * stands for any text"`
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"requests without memory, by model; * stands for any text"`
@@ -73,6 +74,7 @@ type Config struct {
 		MaxBytes        int           `key:"ingest.max_bytes" reload:"yes" default:"256MiB" kind:"size" min:"1KiB" doc:"most bytes in the queue; likewise"`
 		MaxAge          time.Duration `key:"ingest.max_age" reload:"yes" default:"30d" min:"1m" doc:"how long a turn may wait before it is dropped"`
 		MaxBatch        int           `key:"ingest.max_batch" reload:"yes" default:"10" min:"1" max:"100" doc:"most turns in one call to a memory elsewhere"`
+		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"what Graphiti gets of a turn: one message with both sides, for which its model is asked about half as often, or one for each"`
 		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"a turn counts as delivered when Graphiti shows it, and is sent again when Graphiti lost it; false: when Graphiti accepted it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"when Graphiti shows nothing new for this long, its worker is taken for dead, and sending stops until it works again"`

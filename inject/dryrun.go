@@ -24,6 +24,9 @@ func (s Services) orNothing() *Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
 	}
+	if s.Recent == nil {
+		s.Recent = noRecent{}
+	}
 	if s.Facts == nil {
 		s.Facts = noFacts{}
 	}
@@ -53,6 +56,13 @@ type readDecisions struct{ Decisions }
 
 func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) (*Decision, error) {
 	return &d, nil
+}
+
+// noRecent has nothing that a memory does not have.
+type noRecent struct{}
+
+func (noRecent) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) {
+	return nil, nil
 }
 
 // noDecisions knows of none.

@@ -21,6 +21,7 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 // nothing.
 type Services struct {
 	Search    Searcher
+	Recent    Recent // beside a memory that takes its time
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory

@@ -63,6 +63,7 @@ const (
 	SourceLive   Source = "live"   // searched for this request
 	SourceCache  Source = "cache"  // a fresh cache entry
 	SourceStale  Source = "stale"  // a stale cache entry, refreshed behind
+	SourceLocal  Source = "local"  // said recently; the memory knew nothing, or did not answer in time
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
 
@@ -73,7 +74,7 @@ var (
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
 		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
 	}
-	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceSticky}
+	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )
 
 // Outcome is what happened to one request. It feeds the response header, the

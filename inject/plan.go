@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -49,6 +50,7 @@ type Plan struct {
 	Generation int64             // of its first request
 	Recall     bool              // the next turn may be prepared for
 	Write      []graphiti.Target // the groups that the turn is to be kept in
+	Block      string            // the block of the newest turn; empty: there is none
 
 	// Unseen are those of the newest earlier turns, in their order, of which
 	// this process knows nothing: the conversation went on elsewhere, or
@@ -120,6 +122,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	}
 	if t.decision.Block != "" {
 		m.show(&t, who)
+		p.Block = t.decision.Block
 		p.Inserts = append(p.Inserts, c.Insert(c.Last, t.decision.Block))
 	}
 	if p.Turn != "" {
@@ -223,6 +226,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if atOnce || t.o.NoWait {
 		deadline = time.Time{} // what is not cached is looked up behind
 	}
+	recent := m.said(query, reads, t.deadline)
 	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
 	t.looks = looks
 	if err != nil && facts != nil {
@@ -231,11 +235,9 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 			source = SourceCache
 		}
 	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return alone(before, StatusTimeout, ReasonNone)
-	case err != nil:
-		return alone(before, StatusError, ReasonNone)
+	recent = unlearnt(recent, found)
+	if err != nil && count(recent) == 0 {
+		return alone(before, failure(err), ReasonNone)
 	}
 	ch := chooserOf(t)
 	opened, _ := formatBlock(before)
@@ -247,8 +249,27 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
-	all := ch.choose(scoped(reads, found))
-	return show(append(before, lines(all)...), source, silence(all))
+	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
+	shown := lines(all)
+	switch {
+	case err != nil && len(shown) == 0:
+		return alone(before, failure(err), ReasonNone)
+	case len(shown) > 0 && !anyShown(all[count(recent):]):
+		source = SourceLocal
+	}
+	return show(append(before, shown...), source, silence(all))
+}
+
+// failure is what a request without facts says of a search that failed.
+func failure(err error) Status {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return StatusTimeout
+	}
+	return StatusError
+}
+
+func anyShown(all []Candidate) bool {
+	return slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown })
 }
 
 // alone decides to show what is known without a search: no search was needed, or it

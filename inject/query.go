@@ -2,9 +2,7 @@ package inject
 
 import (
 	"bytes"
-	_ "embed"
 	"regexp"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -70,38 +68,8 @@ func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("
 // A question about the person has no such word: "who am I?".
 func asks(text []byte) bool {
 	text = cutWord(text, maxQuery)
-	return tells(string(text)) || words.AsksOfSelf(text)
+	return words.Tells(string(text)) || words.AsksOfSelf(text)
 }
-
-// tells reports whether a text has a word that says what it is about, and that is
-// not only said to keep a conversation going.
-func tells(text string) (does bool) {
-	words.Each(text, func(w []byte, k words.Kind) bool {
-		does = k == words.Content && !routine[string(w)]
-		return !does
-	})
-	return does
-}
-
-//go:embed routine.txt
-var routineList string
-
-// routine are the words of greetings, thanks and "go on", as words.Each tells them.
-var routine = func() map[string]bool {
-	m := make(map[string]bool)
-	for line := range strings.Lines(routineList) {
-		if line[0] == '#' {
-			continue
-		}
-		for _, word := range strings.Fields(line) {
-			words.Each(word, func(w []byte, _ words.Kind) bool {
-				m[string(w)] = true
-				return true
-			})
-		}
-	}
-	return m
-}()
 
 const (
 	fewLines   = 5   // of a log that are left as they are

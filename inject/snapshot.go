@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Snapshots keeps a text by key, for the groups and the sessions whose forgetting
@@ -39,7 +40,7 @@ const resumes = "earlier in this session, asked: "
 // add takes a turn in.
 func (s *snapshot) add(n Note, said string) {
 	s.Asked, s.At = noteLine(said), time.Now().Unix()
-	if s.About == "" && tells(s.Asked) {
+	if s.About == "" && words.Tells(s.Asked) {
 		s.About = s.Asked
 	}
 	if n.Tasks != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -28,6 +29,7 @@ type pendingTurn struct {
 	work    []byte // what tools did, as it stands in the body
 	guessed bool   // it may be no summary that was asked for
 	recall  bool   // the next turn may be prepared for
+	block   string // that stood before the person's message
 	awaited bool   // the answer is one that was fetched
 }
 
@@ -106,6 +108,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.turn.Assistant = ""
 	}
 	p.turn.Partial = a.End == dialect.EndLength
+	p.turn.Known = p.block != "" && words.OnlyAsks(p.turn.User) && words.Holds(p.block+"\n"+p.turn.User, a.Text)
 	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}

@@ -107,6 +107,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
 		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
+		block:   d.plan.Block,
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
 		p.held = d.place.person.Link(dialect.RoleOther, id)

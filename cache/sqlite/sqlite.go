@@ -20,6 +20,7 @@ type Sync string
 
 // The levels of durability.
 const (
+	SyncNone   Sync = "OFF"    // nothing
 	SyncNormal Sync = "NORMAL" // the end of the process, kill -9 included
 	SyncFull   Sync = "FULL"   // a crash of the machine too
 )

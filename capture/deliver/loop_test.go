@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -105,7 +106,8 @@ type serial struct {
 	queue   []queued
 	kept    map[string][]string
 	down    bool
-	healthy int // calls of Health
+	healthy int   // calls of Health
+	calls   []int // messages of each call
 }
 
 func (s *serial) work() {
@@ -122,6 +124,7 @@ func (s *serial) Write(_ context.Context, group string, messages []graphiti.Mess
 	if s.down {
 		return &graphiti.StatusError{Code: 503}
 	}
+	s.calls = append(s.calls, len(messages))
 	at := time.Now()
 	if n := len(s.queue); n > 0 {
 		at = s.queue[n-1].at
@@ -363,6 +366,30 @@ func TestManyGroups(t *testing.T) {
 		// The worker needs 600 s. It is never without work.
 		if took := time.Since(begun); took > 631*time.Second {
 			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestACallIsBoundedInBytes: long turns go in several calls, and one that is too long for
+// any goes alone.
+func TestACallIsBoundedInBytes(t *testing.T) {
+	looped(t, 0, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		for i, length := range []int{20 << 10, 20 << 10, 20 << 10, 200 << 10, 10} {
+			it := item(int64(i+1), "a", time.Now())
+			it.Messages = it.Messages[:1]
+			it.Messages[0].Content = strings.Repeat("x", length)
+			s.items = append(s.items, it)
+		}
+		end := begin(t, l)
+		defer end()
+		time.Sleep(time.Minute)
+		if got := s.seen(); len(got) != 5 {
+			t.Errorf("the turns %v were delivered, want all five", got)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if want := []int{2, 1, 1, 1}; !slices.Equal(m.calls, want) {
+			t.Errorf("calls of %v messages, want %v", m.calls, want)
 		}
 	})
 }

@@ -23,6 +23,9 @@ func (l *Loop) send(ctx context.Context, w *worker, a action) {
 	b := &batch{w: w, group: a.group, alone: a.alone}
 	items, err := l.o.Ledger.Next(ctx, a.group.name, a.n)
 	more := len(items) == a.n
+	if n := fitting(items); n < len(items) {
+		items, more = items[:n], true
+	}
 	items, isolate := l.together(a, items)
 	if err == nil && len(items) > 0 {
 		err = l.give(ctx, b, items)
@@ -37,6 +40,24 @@ func (l *Loop) send(ctx context.Context, w *worker, a action) {
 		w.failed(a.group, fresh, time.Now().Add(retryIn(a.group.failures, err)))
 		l.failedLocked(a, err)
 	}
+}
+
+// maxBatchBytes bounds what is sent in one call: a service reads all of it before it
+// answers, and some put a limit to it.
+const maxBatchBytes = 50 << 10
+
+// fitting returns how many items go into one call: one at least.
+func fitting(items []Item) int {
+	size := 0
+	for i := range items {
+		for _, m := range items[i].Messages {
+			size += len(m.Content)
+		}
+		if size > maxBatchBytes && i > 0 {
+			return i
+		}
+	}
+	return len(items)
 }
 
 // together leaves of items what may go in one call. One that was lost too often

@@ -13,6 +13,7 @@ type Store struct {
 	Line
 	Bounds
 	Rows
+	Arrivals
 }
 
 // Recorder takes turns.
@@ -73,5 +74,15 @@ type Rows interface {
 	Waiting(ctx context.Context, part Part, f func(Entry) error) error
 }
 
+// Arrivals lets somebody follow what comes in, and see what has left.
+type Arrivals interface {
+	// Since calls f for at most n turns and their groups that came in after a number and
+	// are still queued, the lowest number first.
+	Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error
+
+	// Left returns those of the numbers whose turns are not queued any more.
+	Left(ctx context.Context, numbers []int64) ([]int64, error)
+}
+
 // Store is the file in all its roles.
-func (s *Ledger) Store() Store { return Store{s, s, s, s} }
+func (s *Ledger) Store() Store { return Store{s, s, s, s, s} }

@@ -34,6 +34,10 @@ type Turn struct {
 	// not kept there: for what counts beyond the project. Empty where nothing does.
 	Person string `json:",omitempty"`
 
+	// Known says that the person only asked, and that the answer says no more than the
+	// block that was shown with the question.
+	Known bool `json:",omitempty"`
+
 	// Open says that the turn's end was not seen: its tool loop was abandoned.
 	// Should it go on after all, what comes is kept as a turn of its own.
 	Open bool `json:",omitempty"`

@@ -36,7 +36,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 		s.sent = max(s.sent, m.Sent)
 	}
 	s.mu.Unlock()
-	err = s.read(ctx, func(e *entry) error {
+	err = s.read(ctx, "-", func(e *entry) error {
 		m := marks[e.Number]
 		if m.Sent == 0 {
 			s.queue(e)
@@ -88,20 +88,24 @@ func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group
 // ifEmptied reads the whole stream where somebody has emptied the database:
 // numbers start again.
 func (s *Queue) ifEmptied(ctx context.Context, newest int64, found func(group string, fresh bool)) error {
-	var last int64
-	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
-		if last, err = c.Get(ctx, redis.Key("last")).Int64(); errors.Is(err, redis.Nil) {
-			return nil
-		}
-		return err
-	})
-	if err != nil || last >= newest {
+	if last, err := s.lastNumber(ctx); err != nil || last >= newest {
 		return err
 	}
 	if _, err := s.takeOver(ctx); err != nil { // what is in doubt is in flight here
 		return err
 	}
 	return s.Groups(found)
+}
+
+// lastNumber returns the number that was given last; 0: none was.
+func (s *Queue) lastNumber(ctx context.Context) (last int64, err error) {
+	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
+		if last, err = c.Get(ctx, redis.Key("last")).Int64(); errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	})
+	return last, err
 }
 
 // queue puts an entry of the stream into its line.

@@ -24,9 +24,9 @@ type mark struct {
 	Reason   string       `json:"r,omitempty"`
 }
 
-// read calls f for the entries from a number on, a page at a time.
-func (s *Queue) read(ctx context.Context, f func(e *entry) error) error {
-	for from := "-"; from != ""; {
+// read calls f for the entries from an id on, a page at a time; "-" is the first.
+func (s *Queue) read(ctx context.Context, from string, f func(e *entry) error) error {
+	for from != "" {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 			list, err = c.XRangeN(ctx, redis.Key("spool"), from, "+", page).Result()

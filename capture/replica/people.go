@@ -41,7 +41,7 @@ func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) er
 		}
 		return nil
 	}
-	err = s.read(ctx, func(e *entry) error {
+	err = s.read(ctx, "-", func(e *entry) error {
 		if err := before(e.Number); err != nil {
 			return err
 		}

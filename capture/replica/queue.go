@@ -84,7 +84,9 @@ func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 }
 
 // Store is the queue in all its roles.
-func (s *Queue) Store() ledger.Store { return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s} }
+func (s *Queue) Store() ledger.Store {
+	return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s, Arrivals: s}
+}
 
 func (s *Queue) Close() error { return nil }
 

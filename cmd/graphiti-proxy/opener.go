@@ -125,6 +125,7 @@ func (o *opener) openParts() (*remembering, error) {
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
 		Search:    r.backend.Memory,
+		Recent:    r.pipeline,
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Snapshots: state.Snapshots,

@@ -151,6 +151,7 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,
-		MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter,
+		MaxChars: cfg.Ingest.MaxMessageChars, Episodes: capture.Episodes(cfg.Ingest.Episodes),
+		Timeout: cfg.Memory.Timeout, StallAfter: cfg.Ingest.StallAfter, RecentFor: cfg.Memory.LocalFor,
 	}
 }

@@ -20,22 +20,6 @@ const (
 	isSelf                  // a person says something about themselves
 )
 
-// longestNod is the length, in bytes, up to which a message may be a nod.
-const longestNod = 120
-
-// nods reports whether a text is a word or two, at most one of them telling: "noted",
-// "got it".
-func nods(text string) bool {
-	all, telling := 0, 0
-	words.Each(text, func(_ []byte, k words.Kind) bool {
-		if all++; k == words.Content {
-			telling++
-		}
-		return all <= 2
-	})
-	return all <= 2 && telling <= 1
-}
-
 // longestSelf is the length, in bytes, up to which a message may be a statement about its
 // author: longer ones are about other things too.
 const longestSelf = 240
@@ -43,12 +27,12 @@ const longestSelf = 240
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
-	if isQuestion(content) {
+	if words.IsQuestion(content) {
 		n.Flags |= isAsking
-		if statesNothing(content) {
+		if words.OnlyAsks(content) {
 			n.Flags |= isOnlyAsked
 		}
-	} else if content != "" && len(content) <= longestNod && nods(content) {
+	} else if content != "" && words.Nods(content) {
 		n.Flags |= isOnlyAsked
 	}
 	if tellsTime(content) {
@@ -152,30 +136,4 @@ func tellsTimeIn(text string) bool {
 		}
 	}
 	return false
-}
-
-// isQuestion reports whether a text ends with a question.
-func isQuestion(s string) bool {
-	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
-	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
-}
-
-// statesNothing reports whether a text only asks: each of its sentences is a question, or
-// has no telling word.
-func statesNothing(s string) bool {
-	if !isQuestion(s) {
-		return false
-	}
-	for from, i := 0, 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '?':
-			from = i + 1
-		case c == '\n', (c == '.' || c == '!') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
-			if len(words.Of(s[from:i], 2)) > 1 {
-				return false
-			}
-			from = i + 1
-		}
-	}
-	return true
 }

@@ -3,6 +3,8 @@ package embedded
 import (
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 func TestRelativeDates(t *testing.T) {
@@ -56,7 +58,7 @@ func TestWhatStatesNothing(t *testing.T) {
 		"We meet on Friday.\nWhich room was it?":       false,
 		"":                                             false,
 	} {
-		if got := statesNothing(text); got != want {
+		if got := words.OnlyAsks(text); got != want {
 			t.Errorf("%q states nothing: %v", text, got)
 		}
 	}

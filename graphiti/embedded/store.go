@@ -6,7 +6,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"strconv"
 	"time"
 
@@ -33,8 +35,21 @@ type Store struct {
 const indexBytes = 64 << 20
 
 // Open opens the store at path, creating it where there is none.
-func Open(path string) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 1, Sync: sqlite.SyncFull,
+func Open(path string) (*Store, error) { return open(path, sqlite.SyncFull) }
+
+// OpenScratch opens an empty store at path, for what is held elsewhere: what was there
+// before is deleted, and what is written need not survive the process.
+func OpenScratch(path string) (*Store, error) {
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("empty %s: %w", path, err)
+		}
+	}
+	return open(path, sqlite.SyncNone)
+}
+
+func open(path string, s sqlite.Sync) (*Store, error) {
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 1, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)

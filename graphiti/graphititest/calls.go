@@ -135,11 +135,12 @@ func (s *Server) Erase() {
 	s.o.Deletes = Deleted
 }
 
-// said is an episode's content without who said it.
+// said is what the first speaker says in an episode's content.
 func said(content string) string {
 	if _, text, ok := strings.Cut(content, "): "); ok {
-		return text
+		content = text
 	}
+	content, _, _ = strings.Cut(content, "\n(assistant): ")
 	return content
 }
 

@@ -167,9 +167,10 @@ func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
 	listed := false
 	err = sv.o.Memory.Export(ctx, k.Group, func(e graphiti.Episode) error {
 		listed = true
-		if !waiting[e.Name] { // else it was handed over, and is not known to have arrived
-			_, role, text := spoken(e.Content)
-			l.add(k, message{e.Name, role, text, e.SourceDescription, e.ValidAt})
+		for _, said := range e.Sides() {
+			if !waiting[said.Name] { // else it was handed over, and is not known to have arrived
+				l.add(k, message{said.Name, string(said.Role), said.Text, e.SourceDescription, e.ValidAt})
+			}
 		}
 		return nil
 	})

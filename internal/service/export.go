@@ -42,8 +42,12 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		if !part.Said(&e) {
 			return nil
 		}
-		speaker, role, text := spoken(e.Content)
-		return message("memory", e.Name, role, speaker, text, e.SourceDescription, e.ValidAt)
+		for _, said := range e.Sides() {
+			if err := message("memory", said.Name, string(said.Role), said.Speaker, said.Text, e.SourceDescription, e.ValidAt); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return withRemedy(err)

@@ -136,12 +136,13 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) er
 			shown.Unlisted = append(shown.Unlisted, t.Group)
 		}
 		for _, e := range episodes {
-			if s.Own && listed[e.Name] {
-				continue
+			for _, said := range e.Sides() {
+				if s.Own && listed[said.Name] {
+					continue
+				}
+				listed[said.Name] = said.Name != ""
+				list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 			}
-			listed[e.Name] = e.Name != ""
-			_, role, text := spoken(e.Content)
-			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: e.Name, Where: "memory", Role: role, Text: text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 		}
 		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
 			if listed[g.Name] { // it has arrived meanwhile
@@ -213,21 +214,4 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 		out.Facts = append(out.Facts, f)
 	}
 	return nil
-}
-
-// spoken takes apart what Graphiti makes of a message: speaker(role): text.
-func spoken(content string) (speaker, role, text string) {
-	for at := 0; ; {
-		i := strings.Index(content[at:], "): ")
-		if i < 0 {
-			return "", "", content
-		}
-		head := content[:at+i]
-		at += i + len("): ")
-		for _, r := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
-			if name, ok := strings.CutSuffix(head, "("+string(r)); ok && !strings.Contains(name, "\n") {
-				return name, string(r), content[at:]
-			}
-		}
-	}
 }

@@ -1,0 +1,356 @@
+package justsaid
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
+)
+
+// Options configures an Index. All fields but Every are required.
+type Options struct {
+	Path   string // of the scratch file, which a start empties
+	Outbox ledger.Arrivals
+	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message
+	For    func() time.Duration // how long a turn is found after it has left the outbox
+	Every  time.Duration        // how often the outbox is looked at unasked, as others write to it; 0: never
+	Log    *slog.Logger
+}
+
+const (
+	page = 256 // turns that are read at once
+
+	// most bounds the messages that are found. Of more the oldest are left out.
+	most = 1 << 15
+
+	// sweepEvery is how often it is looked what has left the outbox.
+	sweepEvery = 5 * time.Second
+
+	// purgeFrom is from how many messages of a group on that are not found any more
+	// they are deleted, if they are as many as those that are found: a deletion has the
+	// group indexed anew.
+	purgeFrom = 64
+)
+
+// Index finds what was said recently. It is safe for concurrent use.
+type Index struct {
+	o     Options
+	store *embedded.Store
+	wake  chan struct{} // more than one token says nothing new
+	base  context.Context
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	writing sync.Mutex // held while the store is written; taken before mu
+	last    int64      // number of the turn that was read last; guarded by writing
+	failing bool       // the last look at the outbox failed; owned by run
+
+	mu      sync.Mutex // guards what follows
+	kept    map[key]*message
+	stale   map[string]int // messages of a group in the store that are not in kept
+	blocked []string       // groups with a forget under way
+}
+
+type key struct{ group, name string }
+
+type message struct {
+	number int64     // of its turn
+	left   time.Time // when the turn was seen to have left the outbox; zero: it has not
+}
+
+// Open begins to follow an outbox, until Close.
+func Open(o Options) (*Index, error) {
+	store, err := embedded.OpenScratch(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{o: o, store: store, wake: make(chan struct{}, 1), ended: make(chan struct{}), kept: make(map[key]*message), stale: make(map[string]int)}
+	x.base, x.stop = context.WithCancel(context.Background())
+	x.Wake()
+	go x.run() // ends when Close cancels base
+	return x, nil
+}
+
+// Close ends it.
+func (x *Index) Close() error {
+	x.stop()
+	<-x.ended
+	return x.store.Close()
+}
+
+// Wake says that turns came in. It does not wait.
+func (x *Index) Wake() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Search returns up to max messages of a group that match the query, the best first.
+func (x *Index) Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error) {
+	if !x.holds(group) {
+		return nil, nil
+	}
+	facts, err := x.store.Search(ctx, []string{group}, query, 2*max)
+	if err != nil {
+		return nil, fmt.Errorf("search what was said recently: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if slices.Contains(x.blocked, group) {
+		return nil, nil
+	}
+	facts = slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return x.kept[key{group, f.Episode}] == nil })
+	return facts[:min(len(facts), max)], nil
+}
+
+// holds reports whether there may be something to find in a group.
+func (x *Index) holds(group string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.kept) == 0 || slices.Contains(x.blocked, group) {
+		return false
+	}
+	_, known := x.stale[group]
+	return known
+}
+
+// Block empties the groups with a forget under way, which are these and no others. The
+// others that were blocked are read anew.
+func (x *Index) Block(groups []string) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.Lock()
+	before := x.blocked
+	x.blocked = slices.Clone(groups)
+	x.mu.Unlock()
+	for _, g := range groups {
+		if !slices.Contains(before, g) {
+			x.empty(g)
+		}
+	}
+	if slices.ContainsFunc(before, func(g string) bool { return !slices.Contains(groups, g) }) {
+		x.last = 0
+		x.Wake()
+	}
+}
+
+// empty deletes what is held of a group. writing is held.
+func (x *Index) empty(group string) {
+	x.mu.Lock()
+	_, known := x.stale[group]
+	for k := range x.kept {
+		if k.group == group {
+			delete(x.kept, k)
+		}
+	}
+	delete(x.stale, group)
+	x.mu.Unlock()
+	if !known {
+		return
+	}
+	if err := x.store.Forget(context.Background(), group); err != nil {
+		x.o.Log.Warn("messages that were said recently cannot be deleted; they are not found any more", "error", err)
+	}
+}
+
+// run follows the outbox until Close.
+func (x *Index) run() {
+	defer close(x.ended)
+	var look <-chan time.Time
+	if x.o.Every > 0 {
+		t := time.NewTicker(x.o.Every)
+		defer t.Stop()
+		look = t.C
+	}
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	for {
+		select {
+		case <-x.base.Done():
+			return
+		case <-x.wake:
+			x.tell(x.follow(x.base))
+		case <-look:
+			x.tell(x.follow(x.base))
+		case <-sweep.C:
+			x.tell(x.sweep(x.base, time.Now()))
+		}
+	}
+}
+
+// tell logs the first of several failures.
+func (x *Index) tell(err error) {
+	if err != nil && !x.failing && x.base.Err() == nil {
+		x.o.Log.Warn("what was said recently may not be found", "error", err)
+	}
+	x.failing = err != nil
+}
+
+// follow takes the turns that came in.
+func (x *Index) follow(ctx context.Context) error {
+	for {
+		n, err := x.more(ctx)
+		if n < page || err != nil {
+			return err
+		}
+	}
+}
+
+// more takes a page of turns, and returns how many they are.
+func (x *Index) more(ctx context.Context) (n int, err error) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	last := x.last
+	byGroup := make(map[string][]graphiti.Message)
+	var order []string
+	numbers := make(map[key]int64)
+	// The last one is read again: another turn may have got its number.
+	err = x.o.Outbox.Since(ctx, max(0, last-1), page, func(group string, e ledger.Entry) error {
+		n++
+		last = e.Seq
+		for _, m := range x.o.Say(&e.Turn, e.Scope) {
+			if m.RoleType == graphiti.RoleAssistant {
+				continue
+			}
+			if byGroup[group] == nil {
+				order = append(order, group)
+			}
+			byGroup[group] = append(byGroup[group], m)
+			numbers[key{group, m.Name}] = e.Seq
+		}
+		return nil
+	})
+	if err != nil {
+		return n, fmt.Errorf("read the outbox: %w", err)
+	}
+	for _, group := range order {
+		if err := x.take(ctx, group, byGroup[group], numbers); err != nil {
+			return n, err
+		}
+	}
+	x.last = last
+	return n, nil
+}
+
+// take stores messages of a group. writing is held.
+func (x *Index) take(ctx context.Context, group string, list []graphiti.Message, numbers map[key]int64) error {
+	x.mu.Lock()
+	blocked := slices.Contains(x.blocked, group)
+	x.mu.Unlock()
+	if blocked {
+		return nil
+	}
+	if err := x.store.Write(ctx, group, list); err != nil {
+		return fmt.Errorf("keep what was said recently: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stale[group] += 0
+	for i := range list {
+		k := key{group, list[i].Name}
+		x.kept[k] = &message{number: numbers[k]}
+	}
+	return nil
+}
+
+// sweep lets go of what has left the outbox for long enough, and of what is too much.
+func (x *Index) sweep(ctx context.Context, now time.Time) error {
+	err := x.see(ctx, now)
+	x.mu.Lock()
+	for k, m := range x.kept {
+		if !m.left.IsZero() && now.Sub(m.left) >= x.o.For() {
+			x.dropLocked(k)
+		}
+	}
+	if over := len(x.kept) - most; over > 0 {
+		oldest := make([]key, 0, len(x.kept))
+		for k := range x.kept {
+			oldest = append(oldest, k)
+		}
+		slices.SortFunc(oldest, func(a, b key) int { return int(x.kept[a].number - x.kept[b].number) })
+		for _, k := range oldest[:over] {
+			x.dropLocked(k)
+		}
+	}
+	x.mu.Unlock()
+	x.purge(ctx)
+	return err
+}
+
+func (x *Index) dropLocked(k key) {
+	delete(x.kept, k)
+	x.stale[k.group]++
+}
+
+// see notes which turns have left the outbox.
+func (x *Index) see(ctx context.Context, now time.Time) error {
+	var numbers []int64
+	x.mu.Lock()
+	for _, m := range x.kept {
+		if m.left.IsZero() {
+			numbers = append(numbers, m.number)
+		}
+	}
+	x.mu.Unlock()
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	gone := make(map[int64]bool)
+	for some := range slices.Chunk(numbers, page) {
+		left, err := x.o.Outbox.Left(ctx, some)
+		if err != nil {
+			return fmt.Errorf("read the outbox: %w", err)
+		}
+		for _, n := range left {
+			gone[n] = true
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range x.kept {
+		if m.left.IsZero() && gone[m.number] {
+			m.left = now
+		}
+	}
+	return nil
+}
+
+// purge deletes messages that are not found any more, of groups that have many of them.
+func (x *Index) purge(ctx context.Context) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.Lock()
+	left := make(map[string]int)
+	for k := range x.kept {
+		left[k.group]++
+	}
+	var groups []string
+	for g, n := range x.stale {
+		if n > 0 && left[g] == 0 || n >= max(purgeFrom, left[g]) {
+			groups = append(groups, g)
+		}
+	}
+	x.mu.Unlock()
+	for _, g := range groups {
+		if left[g] == 0 {
+			x.empty(g)
+			continue
+		}
+		_, err := x.store.ForgetEpisodes(ctx, g, func(e *graphiti.Episode) bool {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			return x.kept[key{g, e.Name}] == nil
+		})
+		if err == nil {
+			x.mu.Lock()
+			x.stale[g] = 0
+			x.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package justsaid
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// minute is how long a turn is found after it has left the outbox.
+const minute = time.Minute
+
+func say(t *ledger.Turn, _ graphiti.Scope) []graphiti.Message {
+	return []graphiti.Message{
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: t.User, Timestamp: t.Said},
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: t.Assistant, Timestamp: t.Said},
+	}
+}
+
+func outbox(t *testing.T) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// index follows an outbox when the test says so: nothing else wakes it.
+func index(t *testing.T, l ledger.Arrivals) *Index {
+	t.Helper()
+	x, err := Open(Options{Path: filepath.Join(t.TempDir(), "said.db"), Outbox: l, Say: say, For: func() time.Duration { return minute }, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func add(t *testing.T, l *ledger.Ledger, group, id, said string) {
+	t.Helper()
+	turn := ledger.Turn{ID: id, User: said, Assistant: "Noted: " + said, Said: time.Now(), Answered: time.Now(),
+		Targets: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: group}}}
+	if _, err := l.Add(t.Context(), []ledger.Turn{turn}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deliver has an outbox hold nothing of a group any more.
+func deliver(t *testing.T, l *ledger.Ledger, group string) {
+	t.Helper()
+	list, err := l.Next(t.Context(), group, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.MarkDelivered(group, list, true, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func follow(t *testing.T, x *Index) {
+	t.Helper()
+	if err := x.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sweep(t *testing.T, x *Index, at time.Time) {
+	t.Helper()
+	if err := x.sweep(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wants(t *testing.T, x *Index, group, query, want string) {
+	t.Helper()
+	facts, err := x.Search(t.Context(), group, query, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range facts {
+		if !f.Weighed || f.Episode == "" {
+			t.Errorf("the fact %q has no strength or no episode", f.Text)
+		}
+		got = append(got, f.Text[strings.Index(f.Text, ": ")+2:])
+	}
+	if strings.Join(got, "|") != want {
+		t.Errorf("asked %q of %s: found %q, want %q", query, group, got, want)
+	}
+}
+
+func TestWhatWaitsIsFound(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	add(t, l, "ben", "2", "My canoe is called Otto.")
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
+	wants(t, x, "carl", "What is my canoe called?", "")
+}
+
+func TestARestartReadsWhatWaits(t *testing.T) {
+	l := outbox(t)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	x := index(t, l)
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+}
+
+func TestWhatWasDeliveredIsFoundForAWhile(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	follow(t, x)
+	now := time.Now()
+	deliver(t, l, "anna")
+	sweep(t, x, now)
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+	sweep(t, x, now.Add(minute-1))
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+	sweep(t, x, now.Add(minute))
+	wants(t, x, "anna", "What is my canoe called?", "")
+	if messages := stored(t, x, "anna"); messages != 0 {
+		t.Errorf("the scratch file holds %d messages, want none", messages)
+	}
+}
+
+func TestManyAreDeletedTogether(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	for i := range purgeFrom {
+		add(t, l, "anna", "old"+string(rune('a'+i)), "The old canoe is number "+strings.Repeat("x", i+1))
+	}
+	follow(t, x)
+	deliver(t, l, "anna")
+	now := time.Now()
+	sweep(t, x, now)
+	add(t, l, "anna", "new", "My canoe is called Wanda.")
+	follow(t, x)
+	sweep(t, x, now.Add(minute))
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+	if messages := stored(t, x, "anna"); messages != 1 {
+		t.Errorf("the scratch file holds %d messages, want 1", messages)
+	}
+}
+
+func stored(t *testing.T, x *Index, group string) int {
+	t.Helper()
+	list, err := x.store.Episodes(t.Context(), group, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+func TestAForgottenGroupIsEmpty(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	add(t, l, "ben", "2", "My canoe is called Otto.")
+	follow(t, x)
+	x.Block([]string{"anna"})
+	wants(t, x, "anna", "What is my canoe called?", "")
+	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
+	if messages := stored(t, x, "anna"); messages != 0 {
+		t.Errorf("the scratch file holds %d messages of a group that is being forgotten, want none", messages)
+	}
+	add(t, l, "anna", "3", "My kayak is called Hugo.") // while it is being forgotten
+	follow(t, x)
+	wants(t, x, "anna", "What is my kayak called?", "")
+	if _, err := l.Forget(ledger.Part{Group: "anna"}, 1, true); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, "anna", "4", "My raft is called Tilda.")
+	x.Block(nil)
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "")
+	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
+}
+
+func TestAnotherSessionOfAForgottenGroupIsReadAnew(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	follow(t, x)
+	x.Block([]string{"anna"}) // one session of it is forgotten, and this turn is of another
+	x.Block(nil)
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+}
+
+// broken is an outbox that cannot be read.
+type broken struct{ ledger.Arrivals }
+
+func (broken) Since(context.Context, int64, int, func(string, ledger.Entry) error) error {
+	return errors.New("the disk is gone")
+}
+
+func TestAnOutboxThatFailsIsReadLater(t *testing.T) {
+	l := outbox(t)
+	x := index(t, broken{l})
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	if err := x.follow(t.Context()); err == nil {
+		t.Fatal("following an outbox that cannot be read succeeded")
+	}
+	wants(t, x, "anna", "What is my canoe called?", "")
+	x.writing.Lock()
+	x.o.Outbox = l
+	x.writing.Unlock()
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+}
+
+// TestANumberMayBeGivenAgain: the last turn was deleted, and another one has its number.
+func TestANumberMayBeGivenAgain(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My kayak is called Hugo.")
+	add(t, l, "anna", "2", "My raft is called Tilda.")
+	follow(t, x)
+	for _, boat := range []string{"canoe", "ferry"} {
+		list, err := l.Next(t.Context(), "anna", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.HandedOver([]int64{list[len(list)-1].Seq}); err != nil {
+			t.Fatal(err)
+		}
+		add(t, l, "anna", boat, "My "+boat+" is white.")
+		follow(t, x)
+		wants(t, x, "anna", "What colour has my "+boat+"?", "My "+boat+" is white.")
+	}
+}

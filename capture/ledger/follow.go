@@ -1,0 +1,35 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+)
+
+// Since implements Arrivals. Where the last turns were deleted numbers are given again, and
+// it begins with the first.
+func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error {
+	return each(ctx, s.db, "SELECT grp, "+entryColumns+" FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND "+queued+" ORDER BY seq LIMIT ?2", []any{after, n},
+		func(scan func(...any) error) error {
+			var group string
+			var e Entry
+			if err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) }); err != nil {
+				return err
+			}
+			return f(group, e)
+		})
+}
+
+// Left implements Arrivals.
+func (s *Ledger) Left(ctx context.Context, numbers []int64) (left []int64, err error) {
+	err = each(ctx, s.db, "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT seq FROM turns WHERE "+queued+")", []any{listOf(numbers)},
+		func(scan func(...any) error) error {
+			var n int64
+			err := scan(&n)
+			left = append(left, n)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("look what has left the queue: %w", err)
+	}
+	return left, nil
+}

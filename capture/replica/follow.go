@@ -1,0 +1,49 @@
+package replica
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+)
+
+var leftScript = script("left")
+
+// errEnough ends a read.
+var errEnough = errors.New("enough")
+
+// Since implements ledger.Arrivals. Where somebody has emptied the database numbers begin
+// anew, and it begins with the first.
+func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group string, e ledger.Entry) error) error {
+	found := 0
+	err := s.read(ctx, "("+idOf(after), func(e *entry) error {
+		if found == n {
+			return errEnough
+		}
+		found++
+		out, err := e.withMark(mark{})
+		if err != nil {
+			return err
+		}
+		return f(e.Group, out)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	if err != nil || found > 0 || after == 0 {
+		return err
+	}
+	if last, err := s.lastNumber(ctx); err != nil || last >= after {
+		return err
+	}
+	return s.Since(ctx, 0, n, f)
+}
+
+// Left implements ledger.Arrivals.
+func (s *Queue) Left(ctx context.Context, numbers []int64) ([]int64, error) {
+	args := make([]any, len(numbers))
+	for i, n := range numbers {
+		args[i] = n
+	}
+	return s.run(ctx, "look what has left the spool", leftScript, false, nil, args...)
+}

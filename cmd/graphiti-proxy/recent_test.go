@@ -1,0 +1,127 @@
+package main
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// TestWhatWasJustSaidIsRecalled: Graphiti takes an hour for a message, then it is gone.
+// Both times another conversation knows what was said, and once it is forgotten none does.
+func TestWhatWasJustSaidIsRecalled(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]graphititest.Options{
+		"REST": {Delay: time.Hour},
+		"MCP":  {Delay: time.Hour, MCP: graphititest.Today},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, err := graphititest.Start(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.Close() })
+			backend := "graphiti"
+			if o.MCP != 0 {
+				backend = "graphiti-mcp"
+			}
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+			})
+			w.say(fact)
+			w.recalledLocally()
+			w.stop()
+			w = start(t, w.dir, w.settings)
+			w.recalledLocally()
+			if backend != "graphiti" { // over MCP the end of the proxy would miss it
+				return
+			}
+			g.Close()
+			w.recalledLocally()
+			if _, err := w.cli("memory", "forget", "--yes"); err == nil {
+				t.Error("forgetting is proven without Graphiti")
+			}
+			if _, header, saw := w.say(question, "X-Graphiti-Memory", "recall"); strings.Contains(saw, "Miso") {
+				t.Errorf("what is being forgotten is recalled: %s", header)
+			}
+		})
+	}
+}
+
+// recalledLocally waits until the fact is recalled though Graphiti knows nothing of it.
+func (w *world) recalledLocally() {
+	w.t.Helper()
+	waitUntil(w.t, "what was said is recalled", func() bool {
+		_, header, saw := w.say(question, "X-Graphiti-Memory", "recall")
+		return strings.Count(saw, "Miso") == 1 && strings.Contains(header, "source=local")
+	})
+}
+
+// TestWhatWasWorkedOffIsShownOnce: the message and the fact that Graphiti made of it.
+func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+	})
+	w.say(fact)
+	w.recalled()
+	w.delivered(1)
+	settled(t, g)
+	waitUntil(t, "Graphiti's fact is recalled, and the message is not", func() bool {
+		_, header, saw := w.say(question, "X-Graphiti-Memory", "recall")
+		if strings.Count(saw, "Miso") != 1 {
+			t.Fatalf("it is shown %d times: %s", strings.Count(saw, "Miso"), saw)
+		}
+		return !strings.Contains(header, "source=local")
+	})
+}
+
+// recalled waits until the fact is recalled, from wherever.
+func (w *world) recalled() {
+	w.t.Helper()
+	waitUntil(w.t, "what was said is recalled", func() bool {
+		_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
+		return strings.Contains(saw, "Miso")
+	})
+}
+
+// TestReplicasRecallWhatOneWasTold before Graphiti has worked it off.
+func TestReplicasRecallWhatOneWasTold(t *testing.T) {
+	t.Parallel()
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	var asked atomic.Value
+	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		asked.Store(c.Messages[len(c.Messages)-1].Text)
+		return proxytest.Reply{Text: "I do not know."}
+	})
+	g, err := graphititest.Start(graphititest.Options{Delay: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	all := replicas(t, 2, model, g, redistest.Start(t))
+	said := func(text string) []map[string]string { return []map[string]string{{"role": "user", "content": text}} }
+	if _, err := all[0].ask("one", said(fact)); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "the other replica recalls it", func() bool {
+		if _, err := all[1].ask("", said(question)); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(asked.Load().(string), "Miso")
+	})
+}

@@ -1,0 +1,110 @@
+package words
+
+import (
+	_ "embed"
+	"strings"
+	"unicode"
+)
+
+// Tells reports whether a text has a word that says what it is about, and that is not only
+// said to keep a conversation going.
+func Tells(text string) (does bool) {
+	Each(text, func(w []byte, k Kind) bool {
+		does = k == Content && !routine[string(w)]
+		return !does
+	})
+	return does
+}
+
+//go:embed routine.txt
+var routineList string
+
+// routine are the words of greetings, thanks and "go on", as Each tells them.
+var routine = func() map[string]bool {
+	m := make(map[string]bool)
+	for line := range strings.Lines(routineList) {
+		if line[0] == '#' {
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			Each(word, func(w []byte, _ Kind) bool {
+				m[string(w)] = true
+				return true
+			})
+		}
+	}
+	return m
+}()
+
+// longestNod is the length, in bytes, up to which a text may be a nod.
+const longestNod = 120
+
+// Nods reports whether a text is a word or two, at most one of them telling: "noted",
+// "got it".
+func Nods(text string) bool {
+	if len(text) > longestNod {
+		return false
+	}
+	all, telling := 0, 0
+	Each(text, func(_ []byte, k Kind) bool {
+		if all++; k == Content {
+			telling++
+		}
+		return all <= 2
+	})
+	return all <= 2 && telling <= 1
+}
+
+// IsQuestion reports whether a text ends with a question.
+func IsQuestion(s string) bool {
+	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
+}
+
+// OnlyAsks reports whether a text only asks: each of its sentences is a question, or
+// has no telling word.
+func OnlyAsks(s string) bool {
+	if !IsQuestion(s) {
+		return false
+	}
+	for from, i := 0, 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '?':
+			from = i + 1
+		case c == '\n', (c == '.' || c == '!') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
+			if len(Of(s[from:i], 2)) > 1 {
+				return false
+			}
+			from = i + 1
+		}
+	}
+	return true
+}
+
+// heldFrom is the part of a text's words, as many as another text has, from which the other
+// says no less.
+const heldFrom = 0.8
+
+// Holds reports whether a text has nearly all words of another that say what it is about.
+// A text without such words holds nothing, and nothing holds it.
+func Holds(text, other string) bool {
+	in, held, all := contentOf(text), 0, 0
+	for w := range contentOf(other) {
+		all++
+		if in[w] {
+			held++
+		}
+	}
+	return all > 0 && float64(held) >= heldFrom*float64(all)
+}
+
+func contentOf(text string) map[string]bool {
+	out := make(map[string]bool)
+	Each(text, func(w []byte, k Kind) bool {
+		if k == Content {
+			out[string(w)] = true
+		}
+		return true
+	})
+	return out
+}

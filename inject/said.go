@@ -1,0 +1,85 @@
+package inject
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// Recent finds what people said so recently that the memory may not have worked it off.
+type Recent interface {
+	// Recent returns up to max messages of a group that match the query, the best first.
+	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
+}
+
+// said returns what was said recently in each of the targets and is strong enough by
+// itself. They are in RAM, or nearly: what takes longer is left out.
+func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
+	if soon := time.Now().Add(m.opts().Timeout / unready); soon.Before(deadline) {
+		deadline = soon
+	}
+	ctx, cancel := context.WithDeadline(m.base, deadline)
+	defer cancel()
+	out := make([][]graphiti.Fact, len(targets))
+	for i, t := range targets {
+		facts, err := m.opts().Recent.Recent(ctx, t.Group, query, m.opts().Asked)
+		if err != nil {
+			m.opts().Log.Debug("what was said recently cannot be searched", "error", err)
+			continue
+		}
+		for j := range facts {
+			if facts[j].Strength >= m.opts().MinScore {
+				out[i] = append(out[i], facts[j])
+			}
+		}
+	}
+	return out
+}
+
+// unlearnt leaves of what was said recently what no fact came from that was found.
+func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
+	out := make([][]graphiti.Fact, len(said))
+	for i := range said {
+		for j := range said[i] {
+			if !learnt(&said[i][j], found) {
+				out[i] = append(out[i], said[i][j])
+			}
+		}
+	}
+	return out
+}
+
+func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
+	return slices.ContainsFunc(found, func(facts []graphiti.Fact) bool {
+		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) })
+	})
+}
+
+// cameFrom reports whether a fact came from a message, or says the same. One that stopped
+// being true before the message was said did not; one that was known before must say all
+// of it.
+func cameFrom(f, said *graphiti.Fact) bool {
+	if f.Entity || over(f, said.CreatedAt) {
+		return false
+	}
+	if f.CreatedAt.Before(said.CreatedAt) && !words.Holds(f.Text, said.Text[len(said.Said):]) {
+		return false
+	}
+	return words.Holds(said.Text, f.Text)
+}
+
+// over reports whether a fact was not true any more at a time.
+func over(f *graphiti.Fact, at time.Time) bool {
+	return !f.InvalidAt.IsZero() && f.InvalidAt.Before(at) || !f.ExpiredAt.IsZero() && f.ExpiredAt.Before(at)
+}
+
+// count returns how many facts there are.
+func count(found [][]graphiti.Fact) (n int) {
+	for _, facts := range found {
+		n += len(facts)
+	}
+	return n
+}

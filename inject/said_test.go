@@ -1,0 +1,99 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// saidIn are messages of groups, as they are found.
+type saidIn map[string][]graphiti.Fact
+
+func (s saidIn) Recent(_ context.Context, group, _ string, _ int) ([]graphiti.Fact, error) {
+	return s[group], nil
+}
+
+// message is what somebody said at a time, as it is found.
+func message(text string, at time.Time, strength float64) graphiti.Fact {
+	said := "user, " + at.UTC().Format(time.DateOnly)
+	return graphiti.Fact{Text: said + ": " + text, Said: said, Dated: true, CreatedAt: at, ValidAt: at, Episode: "turn of " + text, Strength: strength, Weighed: true}
+}
+
+func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		before, after := now.Add(-time.Hour), now.Add(time.Second)
+		fact := func(text string, created time.Time) graphiti.Fact {
+			return graphiti.Fact{Text: text, CreatedAt: created}
+		}
+		day := now.UTC().Format(time.DateOnly)
+		canoe, line := "My canoe is called Wanda.", "user, "+day+": My canoe is called Wanda."
+		for _, tc := range []struct {
+			name   string
+			said   graphiti.Fact
+			known  []graphiti.Fact
+			fails  error
+			slow   bool
+			lines  []string
+			want   Status
+			source Source
+		}{
+			{name: "nothing else is known", said: message(canoe, now, 0.9), lines: []string{line}, want: StatusRecalled, source: SourceLocal},
+			{name: "the memory is down", said: message(canoe, now, 0.9), fails: errors.New("refused"), lines: []string{line}, want: StatusRecalled, source: SourceLocal},
+			{name: "the memory is slow", said: message(canoe, now, 0.9), slow: true, lines: []string{line}, want: StatusRecalled, source: SourceLocal},
+			{name: "too weak, and the memory is down", said: message(canoe, now, 0.1), fails: errors.New("refused"), want: StatusError},
+			{name: "too weak, and the memory is slow", said: message(canoe, now, 0.1), slow: true, want: StatusTimeout},
+			{name: "another fact is known", said: message(canoe, now, 0.9), known: []graphiti.Fact{fact("Miso is a cat", before)},
+				lines: []string{line, "Miso is a cat"}, want: StatusRecalled, source: SourceLive},
+			{name: "a fact came from it", said: message(canoe, now, 0.9), known: []graphiti.Fact{fact("The user's canoe is called Wanda", after)},
+				lines: []string{"The user's canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
+			{name: "the fact that came from it is no longer true", said: message(canoe, before, 0.9),
+				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)}, fact("Miso is a cat", before)},
+				lines: []string{"Miso is a cat"}, want: StatusRecalled, source: SourceLive},
+			{name: "it is true again", said: message(canoe, now, 0.9),
+				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute)}},
+				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
+			{name: "it was known before", said: message(canoe, now, 0.9), known: []graphiti.Fact{fact("The canoe is called Wanda", before)},
+				lines: []string{"The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
+			{name: "it says more than was known", said: message("My canoe is called Wanda and leaks at the stern.", now, 0.9), known: []graphiti.Fact{fact("The canoe is called Wanda", before)},
+				lines: []string{"user, " + day + ": My canoe is called Wanda and leaks at the stern.", "The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
+		} {
+			m := New(Services{
+				Search: searchFunc(func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
+					if tc.slow {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					if group != "u" {
+						return nil, tc.fails
+					}
+					return tc.known, tc.fails
+				}),
+				Recent: saidIn{"u": {tc.said}}, Facts: &fakeFacts{}, Decisions: &fakeDecisions{},
+			}, targets{}, Settings{Timeout: 400 * time.Millisecond, Background: time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.25})
+			got, p := ask(t, m, turn1about, both)
+			want := turn1about
+			if tc.lines != nil {
+				want = withBlocks(turn1about, map[string]string{about: blockOf(tc.lines...)})
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: the upstream gets (-want +got):\n%s", tc.name, diff)
+			}
+			if p.Outcome.Status != tc.want || p.Outcome.Source != tc.source {
+				t.Errorf("%s: %s, source %q; want %s, %q", tc.name, p.Outcome.Status, p.Outcome.Source, tc.want, tc.source)
+			}
+			m.Close()
+		}
+	})
+}
+
+const (
+	about      = "What is my canoe called?"
+	turn1about = `{"messages":[{"role":"user","content":"` + about + `"}]}`
+)
