@@ -67,7 +67,6 @@ type chooser struct {
 	laid       bool    // the facts are what a person laid down
 	minScore   float64 // strength that one fact must have for any to be shown; 0: none
 	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
-	followUp   bool    // earlier questions were asked along
 	count, max int     // bounds of the block: facts and characters
 }
 
@@ -272,8 +271,7 @@ func sameStatement(a, b *graphiti.Fact) bool {
 
 // settled reports whether a turn speaks of what is visible already: the best
 // fact found is, and most of the others are. A few new ones at the end come
-// from other words for the same. A memory that does not weigh may have found the best
-// ones for the earlier questions that were asked along: there anything new counts.
+// from other words for the same.
 func (ch *chooser) settled(all []Candidate) bool {
 	if ch.drift <= 0 || len(all) == 0 {
 		return false
@@ -284,7 +282,7 @@ func (ch *chooser) settled(all []Candidate) bool {
 		case Visible:
 			visible++
 		case Shown:
-			if f := all[i].Fact; f.Weighed && f.Strength >= ch.minScore || !f.Weighed && ch.followUp {
+			if all[i].Fact.Weighed && all[i].Fact.Strength >= ch.minScore {
 				return false
 			}
 			fresh++

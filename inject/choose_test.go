@@ -149,12 +149,11 @@ func TestDrift(t *testing.T) {
 		want  []string
 	}{
 		{"the same in other words", facts("a is one", "b is two", "c is three"), 0.5, nil},
-		{"a follow-up", facts("a is one", "b is two", "c is three"), 0.5, []string{"c is three"}},
 		{"something else fits best", facts("c is three", "a is one", "b is two"), 0.5, []string{"c is three"}},
 		{"most is something else", facts("a is one", "c is three", "d is four"), 0.5, []string{"c is three", "d is four"}},
 		{"switched off", facts("a is one", "b is two", "c is three"), 0, []string{"c is three"}},
 	} {
-		ch := chooser{now: time.Now(), visible: linesIn([]string{blockOf("a is one", "b is two")}), drift: tc.drift, followUp: tc.name == "a follow-up", count: 12, max: 2000}
+		ch := chooser{now: time.Now(), visible: linesIn([]string{blockOf("a is one", "b is two")}), drift: tc.drift, count: 12, max: 2000}
 		if diff := cmp.Diff(tc.want, lines(ch.choose([]Scoped{{graphiti.ScopeUser, tc.found}}))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -279,7 +278,6 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if !weighed {
 		ch.minScore = 0
 	}
-	ch.followUp = strings.Contains(query, graphiti.Earlier)
 	ch.count -= len(before)
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
