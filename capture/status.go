@@ -26,6 +26,7 @@ type QueueStatus struct {
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
 	Failing   *time.Time `json:"failing_since,omitempty"`
+	Quiet     *time.Time `json:"quiet_since,omitempty"` // since when nothing under way has become visible
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
 	Breaker   string     `json:"breaker"`                  // closed, half-open or open
 	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when turns cannot be verified by a listing
@@ -80,7 +81,7 @@ func (b *outbox) status(s *QueueStatus) {
 	if err == nil && !oldest.IsZero() {
 		s.Oldest = &oldest
 	}
-	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
+	s.Failing, s.Quiet, s.Stalled, s.Unlisted = at(d.Failing), at(d.Quiet), at(d.Stalled), at(d.Unlisted)
 	s.LastError, s.Remedy, s.Diagnosis = d.LastError, d.Remedy, d.Diagnosis
 	b.replicaStatusLocked(s)
 }

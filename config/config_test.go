@@ -179,6 +179,17 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestAddressesWithoutAScheme, as people write them.
+func TestAddressesWithoutAScheme(t *testing.T) {
+	c, err := load(t, "memory:\n  endpoint: localhost:8000\nstate:\n  backend: redis\n  redis_url: 127.0.0.1:6379/0\nidentity:\n  owner: u\n", nil, nil)
+	if err != nil || c.Memory.Endpoint != "http://localhost:8000" || c.State.RedisURL != "redis://127.0.0.1:6379/0" {
+		t.Fatalf("%v: got %q and %q", err, c.Memory.Endpoint, c.State.RedisURL)
+	}
+	if _, err := load(t, "upstream:\n  openai: api.openai.com\n", nil, nil); err == nil {
+		t.Error("a provider's address without a scheme is taken for http")
+	}
+}
+
 // TestEndpointSelectsGraphiti, as GRAPHITI_URL does, unless a backend is chosen.
 func TestEndpointSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)

@@ -53,8 +53,8 @@ func (f *field) set(s string) error {
 	}
 	switch p := f.value.Addr().Interface().(type) {
 	case *string:
-		*p = s
-		return f.checkText(s)
+		*p = f.withScheme(s)
+		return f.checkText(*p)
 	case *bool:
 		b, err := strconv.ParseBool(s)
 		if err != nil {
@@ -153,6 +153,15 @@ func (f *field) setInt(p *int, s string) error {
 	}
 	*p = n
 	return nil
+}
+
+// withScheme adds the scheme to host:port where people leave it out. It does not for
+// providers: http there would send their keys in the clear.
+func (f *field) withScheme(s string) string {
+	if s == "" || strings.Contains(s, "://") {
+		return s
+	}
+	return map[string]string{"memory.endpoint": "http://", "state.redis_url": "redis://"}[f.key] + s
 }
 
 func (f *field) checkText(s string) error {

@@ -65,7 +65,7 @@ func TestChecksAreNotFacts(t *testing.T) {
 		return []Fact{
 			{Text: "My dog is called Bruno", Group: "g"},
 			{Text: "Graphiti-Proxy-Check stores its memory in Graphiti.", Group: "g"},
-			{Text: "graphiti-proxy-check: a program", Group: "g", Entity: true},
+			{Text: "graphiti-proxy-check: a program", Group: "g"},
 			{Text: "anything", Group: CheckGroupPrefix + "x"},
 			{Text: "anything", Episode: CheckNamePrefix + "x"},
 			{Text: CheckText, Group: "g"},

@@ -34,6 +34,7 @@ func TestForgettingEpisodes(t *testing.T) {
 		"REST":           viaREST(graphititest.Options{}),
 		"REST, older":    viaREST(graphititest.Options{OldFacts: true}),
 		"MCP":            viaMCP(graphititest.Today),
+		"MCP, earlier":   viaMCP(graphititest.Earlier),
 		"MCP, older":     viaMCP(graphititest.Old),
 		"embedded store": func(t *testing.T) (*graphiti.Memory, func()) { return openEmbedded(t), func() {} },
 	} {

@@ -87,8 +87,15 @@ func (m *Memory) Ready(group string) bool {
 	return true
 }
 
-// Database returns the name of the backend's database, in lower case; empty if the
-// backend does not say.
+// KeepsNames reports whether the backend keeps names and summaries of what was spoken of
+// when it has deleted single messages: only all of a group goes without a trace.
+func (m *Memory) KeepsNames(ctx context.Context) bool {
+	k, ok := m.Forgetter.(interface{ KeepsNames(context.Context) bool })
+	return ok && k.KeepsNames(ctx)
+}
+
+// Database returns the name of the database that the backend's listings look into, in
+// lower case; empty if the backend does not say, or if its listings do not depend on it.
 func (m *Memory) Database(ctx context.Context) string {
 	if d, ok := m.Connection.(interface{ Database(context.Context) string }); ok {
 		return d.Database(ctx)

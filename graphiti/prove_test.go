@@ -118,7 +118,7 @@ func TestSmokeProvesItsCleanUp(t *testing.T) {
 		m, _ := serviceOf(t, over, graphititest.Options{Deletes: graphititest.Elsewhere})
 		var last remote.Check
 		remote.Smoke(t.Context(), m, func(c remote.Check) { last = c })
-		if last.Name != "delete the group" || last.OK || !strings.Contains(last.Remedy, "GRAPH.DELETE graphiti_proxy_smoke_") {
+		if last.Name != "delete the group" || last.OK || !strings.Contains(last.Remedy, "GRAPH.DELETE graphiti_proxy_smoke") {
 			t.Errorf("over %s, the last check is %+v; want that deleting fails, with GRAPH.DELETE as remedy", over, last)
 		}
 	}

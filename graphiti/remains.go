@@ -2,8 +2,8 @@ package graphiti
 
 import "fmt"
 
-// RemainsError says that a deleted group is not gone: the service still shows
-// something of it.
+// RemainsError says that a deleted group, or a part of it, is not gone: the service
+// still shows something of it.
 type RemainsError struct {
 	Group    string
 	Episodes int // how many are listed
@@ -13,6 +13,9 @@ type RemainsError struct {
 	// "not found". Graphiti does so on FalkorDB: it shows the graph that is named
 	// after the group, and deletes in its default one.
 	Unreachable bool
+
+	// Part says that not all of the group was to be deleted.
+	Part bool
 }
 
 // Error holds no text of what remains.
@@ -30,9 +33,13 @@ func (e *RemainsError) OrNil() error {
 
 // remedy says what to do about it.
 func (e *RemainsError) remedy() string {
-	if e.Unreachable {
+	switch {
+	case e.Unreachable && e.Part:
+		return "this Graphiti cannot delete single messages of the group, as on FalkorDB, where its delete calls look into another graph: " +
+			"delete all of the group with graphiti-proxy memory forget --group " + e.Group + ", or use Graphiti's MCP server of version 1.1.2 or newer, which can"
+	case e.Unreachable:
 		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete all of the group with redis-cli GRAPH.DELETE " +
-			e.Group + " on FalkorDB, and run Graphiti on Neo4j to delete from here"
+			e.Group + " on FalkorDB, and use Graphiti's MCP server of version 1.1.2 or newer, or Neo4j, to delete from here"
 	}
 	return "look at Graphiti's log for why it does not delete the group " + e.Group
 }

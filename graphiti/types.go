@@ -24,6 +24,11 @@ type Fact struct {
 	// from; zero where the backend does not say.
 	ReferenceTime time.Time
 
+	// Episodes are the UUIDs of the newest messages that say the fact, the last one
+	// said last, where the backend names them so: Graphiti does, since August 2026
+	// over REST.
+	Episodes []string
+
 	// Episode is the name of the message the fact was read from, where the
 	// backend knows it (see EpisodeName). It lets a caller leave out what the
 	// conversation itself still shows.
@@ -45,10 +50,6 @@ type Fact struct {
 	// Profile says that the fact was found because a person said it about
 	// themselves and the question is about them, not because its words match.
 	Profile bool
-
-	// Entity says that the text sums up all that is known of somebody or
-	// something, and is not one statement.
-	Entity bool
 }
 
 // RoleType says who a message is from, in Graphiti's words.

@@ -10,7 +10,7 @@ func BroadQuery(group string) string {
 }
 
 // Unlisted reports whether a search finds something in a group that lists nothing,
-// as with an MCP server on FalkorDB. Call it before you take a group for empty.
+// as with an older MCP server on FalkorDB. Call it before you take a group for empty.
 func (m *Memory) Unlisted(ctx context.Context, group string) (bool, error) {
 	facts, err := m.Search(ctx, []string{group}, BroadQuery(group), 1)
 	return len(facts) > 0, err

@@ -131,14 +131,12 @@ func (ch *chooser) weak(all []Candidate) bool {
 	return true
 }
 
-// lines are those that are shown: entities behind statements.
+// lines are those that are shown.
 func lines(all []Candidate) []string {
 	var out, heads []string
-	for _, entity := range []bool{false, true} {
-		for i := range all {
-			if all[i].Verdict == Shown && all[i].Fact.Entity == entity {
-				out, heads = append(out, all[i].Line), append(heads, all[i].head)
-			}
+	for i := range all {
+		if all[i].Verdict == Shown {
+			out, heads = append(out, all[i].Line), append(heads, all[i].head)
 		}
 	}
 	return joinLines(out, heads)
@@ -329,7 +327,6 @@ func (ch *chooser) fit(all []Candidate) {
 		}
 		return used, n
 	}
-	statement := func(c *Candidate) bool { return !c.Fact.Entity }
 	share := personal
 	if !slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown && !isPersonal(c.Scope) }) {
 		share = 1
@@ -338,10 +335,9 @@ func (ch *chooser) fit(all []Candidate) {
 		share float64
 		which func(*Candidate) bool
 	}{
-		{1 - personal, func(c *Candidate) bool { return statement(c) && !isPersonal(c.Scope) }},
-		{share, func(c *Candidate) bool { return statement(c) && isPersonal(c.Scope) }},
-		{1, statement}, // what one did not use
-		{1, func(*Candidate) bool { return true }},
+		{1 - personal, func(c *Candidate) bool { return !isPersonal(c.Scope) }},
+		{share, func(c *Candidate) bool { return isPersonal(c.Scope) }},
+		{1, func(*Candidate) bool { return true }}, // what one did not use
 	} {
 		u, n := fill(min(int(part.share*float64(room)), room-used), min(int(part.share*float64(ch.count)+0.5), ch.count-count), part.which)
 		used, count = used+u, count+n

@@ -7,8 +7,8 @@ import (
 )
 
 // sight is what a memory shows of what it holds. Some servers cannot list it:
-// over MCP on FalkorDB get_episodes asks another database than the one that
-// holds the group. There a search is the only look. It shows a turn when one of
+// over MCP on FalkorDB get_episodes of older servers asks another database than the
+// one that holds the group. There a search is the only look. It shows a turn when one of
 // its facts is found, and says nothing of the others: those count as delivered, not
 // as verified, and are not sent again. No barrier shows there either.
 type sight struct {

@@ -19,6 +19,7 @@ type Status struct {
 	Failing   time.Time // since when something fails for a group; zero: nothing does
 	LastError string
 	Remedy    string
+	Quiet     time.Time // since when nothing accepted has become visible; zero: nothing is awaited
 	Stalled   time.Time // since when the memory keeps nothing; zero: it does
 	Unlisted  time.Time // since when turns cannot be verified by a listing
 	Breaker   string    // closed, half-open or open
@@ -36,6 +37,9 @@ func (l *Loop) Status() Status {
 	for _, w := range l.run.workers {
 		for _, g := range w.flying {
 			s.InFlight += len(g.flights)
+		}
+		if len(w.flying) > 0 && (s.Quiet.IsZero() || w.sign.Before(s.Quiet)) {
+			s.Quiet = w.sign
 		}
 	}
 	if f := l.run.failures.all(); !f.since.IsZero() {

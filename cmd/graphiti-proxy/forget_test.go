@@ -292,6 +292,28 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 }
 
+// TestWhatGraphitiKeepsOfASession is said: over REST it cannot delete names and summaries,
+// over MCP it deletes them.
+func TestWhatGraphitiKeepsOfASession(t *testing.T) {
+	t.Parallel()
+	for backend, kept := range map[string]bool{"graphiti": true, "graphiti-mcp": false} {
+		g, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		w := start(t, t.TempDir(), map[string]string{
+			"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+		})
+		w.ask("s1", user("My cat is called Miso."))
+		w.delivered(1)
+		out, err := w.cli("memory", "forget", "--session", "s1", "--yes", "--json")
+		if err != nil || strings.Contains(out, `"names_kept": true`) != kept {
+			t.Errorf("%s: %s, %v; want names kept: %v", backend, out, err, kept)
+		}
+	}
+}
+
 // TestForgettingOneSession: what was said in it lies in the person's or the
 // project's memory, and is exported and forgotten there, with what the session
 // itself was to be told; what was said in others stays.

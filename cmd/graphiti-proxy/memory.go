@@ -161,9 +161,13 @@ func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups [
 			continue
 		}
 		done, blocks = append(done, f), blocks+f.Blocks
-		if g.Session != "" {
+		switch {
+		case f.NamesKept:
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are gone; Graphiti keeps names and summaries of what was spoken of; to delete them too, forget all of the group: graphiti-proxy memory forget --group %s\n",
+				i+1, len(groups), g.Group, g.Session, g.Group)
+		case g.Session != "":
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s holds nothing of %s\n", i+1, len(groups), g.Group, g.Session)
-		} else {
+		default:
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
 		}
 	}

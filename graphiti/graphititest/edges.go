@@ -38,6 +38,12 @@ func (s *Server) readLocked(e *Episode) {
 	e.Edges = []string{read.uuid}
 }
 
+// withdraw takes an episode off those that say the fact, and reports whether none is left.
+func (f *edge) withdraw(episode string) bool {
+	f.episodes = slices.DeleteFunc(f.episodes, func(uuid string) bool { return uuid == episode })
+	return len(f.episodes) == 0
+}
+
 // result is a fact as it is sent. Services from before August 2026 do not say
 // which episodes it is from.
 func (f *edge) result(old bool) map[string]any {
@@ -180,13 +186,17 @@ func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Episode deleted", "success": true})
 }
 
-func (s *Server) removeEpisode(uuid string) (found bool) {
+// removeEpisode looks into some groups; without one, into all.
+func (s *Server) removeEpisode(uuid string, groups ...string) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.o.Deletes >= Elsewhere {
 		return s.o.Deletes == InWords
 	}
 	for group, list := range s.episodes {
+		if len(groups) > 0 && !slices.Contains(groups, group) {
+			continue
+		}
 		n := len(list)
 		s.episodes[group] = slices.DeleteFunc(list, func(e Episode) bool { return e.UUID == uuid })
 		found = found || len(s.episodes[group]) < n

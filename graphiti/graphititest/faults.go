@@ -29,7 +29,7 @@ func (s *Server) Always(c Call, f Fault) {
 type Blindness int
 
 // What is not shown: nothing is hidden, listings are empty though searches are
-// not (an MCP server on FalkorDB), or both are empty.
+// not (an older MCP server on FalkorDB), or both are empty.
 const (
 	Sees Blindness = iota
 	BlindListing

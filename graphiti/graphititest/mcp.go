@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,11 +14,14 @@ import (
 // Age is which of Graphiti's MCP servers a stand-in is.
 type Age int
 
-// The ages: one that there is today, and one of 2025 whose tools have other
-// names and which has its path with a slash at the end.
+// The ages: version 1.1.2, of which tools and answers are recorded, on FalkorDB, where a
+// tool looks into the graph of one group; one of early 2026, whose tools for single
+// messages take no group; and one of 2025 whose tools have other names and which has its
+// path with a slash at the end.
 const (
 	NoMCP Age = iota
 	Today
+	Earlier
 	Old
 )
 
@@ -30,6 +32,22 @@ func Tool(name string) Call { return Call("tool " + name) }
 // must be there first; the rest stands behind a bar.
 var mcpTools = map[Age]map[string]string{
 	Today: {
+		"add_memory": "name episode_body | group_id source source_description uuid reference_time excluded_entity_types custom_extraction_instructions " +
+			"previous_episode_uuids update_communities saga saga_previous_episode_uuid",
+		"search_memory_facts":  "query | group_ids max_facts center_node_uuid edge_types valid_at_after valid_at_before invalid_at_after invalid_at_before",
+		"search_nodes":         "query | group_ids max_nodes entity_types center_node_uuid",
+		"get_episodes":         "| group_ids max_episodes",
+		"get_entity_edge":      "uuid | group_id",
+		"get_episode_entities": "episode_uuids | group_id",
+		"delete_episode":       "uuid | group_id",
+		"delete_entity_edge":   "uuid | group_id",
+		"clear_graph":          "| group_ids",
+		"add_triplet":          "source_node_name edge_name fact target_node_name | group_id source_node_uuid target_node_uuid",
+		"build_communities":    "| group_ids",
+		"summarize_saga":       "saga_name | group_id",
+		"get_status":           "|",
+	},
+	Earlier: {
 		"add_memory":          "name episode_body | group_id source source_description uuid reference_time",
 		"search_memory_facts": "query | group_ids max_facts center_node_uuid",
 		"search_nodes":        "query | group_ids max_nodes entity_types",
@@ -113,90 +131,37 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// useTool does what a tool does. Arguments that it does not take are an error,
-// as FastMCP's are.
+// defaultGroup is where today's server looks and writes when no group is named.
+const defaultGroup = "main"
+
+// useTool does what a tool does. Arguments that it does not take are an error, as those
+// of older servers are; today's ignores them.
 func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToolResult {
-	var args struct {
-		Name, Query, Source, UUID string
-		Body                      string          `json:"episode_body"`
-		Group                     string          `json:"group_id"`
-		Groups                    json.RawMessage `json:"group_ids"`
-		Described                 string          `json:"source_description"`
-		Time                      string          `json:"reference_time"`
-		MaxFacts                  int             `json:"max_facts"`
-		LastN                     int             `json:"last_n"`
-		MaxEpisodes               int             `json:"max_episodes"`
-	}
+	var args toolArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return toolError("Error executing tool " + name + ": " + err.Error())
 	}
-	var groups []string
-	if json.Unmarshal(args.Groups, &groups) != nil {
-		groups = nil
-	}
-	if args.Group != "" {
+	groups := args.Groups
+	switch {
+	case args.Group != "":
 		groups = []string{args.Group}
+	case age == Today && len(groups) == 0:
+		groups = []string{defaultGroup}
 	}
 	switch name {
 	case "add_memory", "add_episode":
-		at := time.Now()
-		if args.Time != "" {
-			t, err := time.Parse(time.RFC3339Nano, args.Time)
-			if err != nil {
-				return toolAnswer(age, map[string]any{"error": "Invalid reference_time: " + err.Error()})
-			}
-			at = t
-		}
-		s.mu.Lock()
-		s.accepted++
-		w := s.workers[args.Group]
-		if w == nil {
-			w = s.startWorker()
-			w.survives = true
-			s.workers[args.Group] = w
-		}
-		s.mu.Unlock()
-		w.put([]job{{group: args.Group, uuid: args.UUID, name: args.Name, content: args.Body, source: args.Described, validAt: at}})
-		return toolAnswer(age, map[string]any{"message": "Episode '" + args.Name + "' queued for processing in group '" + args.Group + "'"})
+		return s.toolAdd(age, groups, &args)
 	case "search_memory_facts", "search_facts":
 		if _, broken := s.sight(); broken != "" {
 			return toolAnswer(age, map[string]any{"error": "Error searching facts: " + broken})
 		}
-		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": s.find(query{groups: groups, text: args.Query, max: args.MaxFacts, named: true})})
-	case "search_nodes", "search_memory_nodes":
-		nodes := []any{}
-		for _, e := range s.in(groups) {
-			if blind, _ := s.sight(); blind == BlindAll {
-				break
-			}
-			if who, summary, ok := strings.Cut(said(e.Content), " is "); ok && words(args.Query)[strings.ToLower(who)] {
-				nodes = append(nodes, map[string]any{"uuid": "node-" + e.UUID, "name": who, "labels": []string{"Entity"}, "created_at": stamp(e.CreatedAt, "+00:00"), "summary": summary, "group_id": e.Group, "attributes": map[string]any{}})
-			}
+		facts := s.find(query{groups: groups, text: args.Query, max: args.MaxFacts, named: true})
+		if len(facts) == 0 {
+			return toolAnswer(age, map[string]any{"message": "No relevant facts found", "facts": facts})
 		}
-		return toolAnswer(age, map[string]any{"message": "Nodes retrieved successfully", "nodes": nodes})
+		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": facts})
 	case "get_episodes":
-		list, n := s.in(groups), args.MaxEpisodes
-		if age == Old {
-			n = args.LastN
-			list = list[max(0, len(list)-n):]
-		} else { // by uuid, whatever the time
-			slices.SortFunc(list, func(a, b Episode) int { return strings.Compare(b.UUID, a.UUID) })
-			list = list[:min(len(list), max(0, n))]
-		}
-		out := []any{}
-		if blind, _ := s.sight(); blind != Sees {
-			list = nil
-		}
-		for _, e := range list {
-			out = append(out, map[string]any{"uuid": e.UUID, "name": e.Name, "content": e.Content, "created_at": stamp(e.CreatedAt, "+00:00"), "source": "message", "source_description": e.SourceDescription, "group_id": e.Group})
-		}
-		switch {
-		case len(out) == 0:
-			return toolAnswer(age, map[string]any{"message": "No episodes found", "episodes": out})
-		case age == Old:
-			return toolAnswer(age, out)
-		}
-		return toolAnswer(age, map[string]any{"message": "Episodes retrieved successfully", "episodes": out})
+		return s.toolEpisodes(age, groups, &args)
 	case "clear_graph":
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -206,28 +171,90 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		for _, g := range groups {
 			s.clearLocked(g)
 		}
-		return toolAnswer(age, map[string]any{"message": "Graph data cleared successfully for " + strconv.Itoa(len(groups)) + " groups"})
+		return toolAnswer(age, map[string]any{"message": "Graph data cleared successfully for group IDs: " + strings.Join(groups, ", ")})
 	case "delete_episode":
-		if !s.removeEpisode(args.UUID) {
+		if !s.removeEpisode(args.UUID, groups...) {
 			return toolAnswer(age, map[string]any{"error": "Error deleting episode: node " + args.UUID + " not found"})
 		}
-		if age == Today && s.o.Deletes != InWords { // older servers leave what was read from it
-			s.removeEdges(func(f *edge) bool { return f.episodes[0] == args.UUID })
+		if age != Old && s.o.Deletes != InWords { // older servers leave what was read from it
+			s.removeEdges(func(f *edge) bool { return f.withdraw(args.UUID) })
 		}
 		return toolAnswer(age, map[string]any{"message": "Episode with UUID " + args.UUID + " deleted successfully"})
 	case "delete_entity_edge":
-		if !s.removeEdges(func(f *edge) bool { return f.uuid == args.UUID }) {
+		if !s.removeEdges(func(f *edge) bool { return f.uuid == args.UUID && (age != Today || f.group == groups[0]) }) {
 			return toolAnswer(age, map[string]any{"error": "Error deleting entity edge: edge " + args.UUID + " not found"})
 		}
 		return toolAnswer(age, map[string]any{"message": "Entity edge with UUID " + args.UUID + " deleted successfully"})
 	case "get_status":
-		message := "connected"
-		if blind, _ := s.sight(); blind == BlindListing {
-			message = "Graphiti MCP server is running and connected to falkordb database"
-		}
-		return toolAnswer(age, map[string]any{"status": "ok", "message": message})
+		return toolAnswer(age, map[string]any{"status": "ok", "message": "Graphiti MCP server is running and connected to falkordb database"})
 	}
 	return toolError("Unknown tool: " + name)
+}
+
+// toolArgs are the arguments of all tools that are served.
+type toolArgs struct {
+	Name, Query, Source, UUID string
+	Body                      string   `json:"episode_body"`
+	Group                     string   `json:"group_id"`
+	Groups                    []string `json:"group_ids"`
+	Described                 string   `json:"source_description"`
+	Time                      string   `json:"reference_time"`
+	MaxFacts                  int      `json:"max_facts"`
+	LastN                     int      `json:"last_n"`
+	MaxEpisodes               int      `json:"max_episodes"`
+}
+
+// toolAdd queues a message for its group's worker.
+func (s *Server) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
+	group, at := "", time.Now()
+	if len(groups) > 0 {
+		group = groups[0]
+	}
+	if args.Time != "" {
+		t, err := time.Parse(time.RFC3339Nano, args.Time)
+		if err != nil {
+			return toolAnswer(age, map[string]any{"error": "Invalid reference_time: " + err.Error()})
+		}
+		at = t
+	}
+	s.mu.Lock()
+	s.accepted++
+	w := s.workers[group]
+	if w == nil {
+		w = s.startWorker()
+		w.survives = true
+		s.workers[group] = w
+	}
+	s.mu.Unlock()
+	w.put([]job{{group: group, uuid: args.UUID, name: args.Name, content: args.Body, source: args.Described, validAt: at}})
+	return toolAnswer(age, map[string]any{"message": "Episode '" + args.Name + "' queued for processing in group '" + group + "'"})
+}
+
+// toolEpisodes lists episodes. Today's server takes those with the highest UUIDs, whatever
+// their time, and answers them newest first.
+func (s *Server) toolEpisodes(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
+	list := s.in(groups)
+	if age == Old {
+		list = list[max(0, len(list)-args.LastN):]
+	} else {
+		slices.SortFunc(list, func(a, b Episode) int { return strings.Compare(b.UUID, a.UUID) })
+		list = list[:min(len(list), max(0, args.MaxEpisodes))]
+		slices.SortFunc(list, func(a, b Episode) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	}
+	out := []any{}
+	if blind, _ := s.sight(); blind != Sees {
+		list = nil
+	}
+	for _, e := range list {
+		out = append(out, map[string]any{"uuid": e.UUID, "name": e.Name, "content": e.Content, "created_at": stamp(e.CreatedAt, "+00:00"), "source": "message", "source_description": e.SourceDescription, "group_id": e.Group})
+	}
+	switch {
+	case len(out) == 0:
+		return toolAnswer(age, map[string]any{"message": "No episodes found", "episodes": out})
+	case age == Old:
+		return toolAnswer(age, out)
+	}
+	return toolAnswer(age, map[string]any{"message": "Episodes retrieved successfully", "episodes": out})
 }
 
 func toolError(text string) *mcp.CallToolResult {
@@ -239,7 +266,7 @@ func toolError(text string) *mcp.CallToolResult {
 func toolAnswer(age Age, v any) *mcp.CallToolResult {
 	b, _ := json.MarshalIndent(v, "", "  ") // plain values: cannot fail
 	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}
-	if age == Today {
+	if age != Old {
 		r.StructuredContent = map[string]any{"result": v}
 	}
 	return r

@@ -136,9 +136,9 @@ func Start(o Options) (*Server, error) {
 	}
 	if o.MCP != NoMCP {
 		s.mcp = s.newMCP(o.MCP)
-		path := map[Age]string{Today: "/mcp", Old: "/mcp/"}[o.MCP] // the other one is redirected to, or not there
+		path := map[Age]string{Today: "/mcp", Earlier: "/mcp", Old: "/mcp/"}[o.MCP] // the other one is redirected to, or not there
 		mux.HandleFunc(path, s.serveMCP)
-		if o.MCP == Today {
+		if o.MCP != Old {
 			mux.HandleFunc("GET /health", s.healthcheck)
 		}
 	}

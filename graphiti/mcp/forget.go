@@ -19,6 +19,13 @@ var (
 	toolProvenance  = toolNames{"get_episode_entities"}
 )
 
+// looksByGroup reports whether tools look into the graph of a group, on FalkorDB too. Of a
+// server that does, tools for single messages take the group.
+func (s toolSet) looksByGroup() bool {
+	_, takes, err := s.find(toolDropEpisode)
+	return err == nil && takes["group_id"]
+}
+
 // errClearsAll is returned instead of asking an older server to forget: it would delete
 // the memory of everybody.
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
@@ -45,12 +52,26 @@ func (m *Client) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-func (m *Client) DropEpisode(ctx context.Context, uuid string) error {
-	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid}, nil)
+// DropEpisode implements remote.Deleter. The server looks into its default group where no
+// group is named; older ones take no name.
+func (m *Client) DropEpisode(ctx context.Context, group, uuid string) error {
+	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
 
-func (m *Client) DropFact(ctx context.Context, uuid string) error {
-	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid}, nil)
+// DropFact implements remote.Deleter, as DropEpisode does.
+func (m *Client) DropFact(ctx context.Context, group, uuid string) error {
+	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid, "group_id": group}, nil)
+}
+
+// KeepsNames reports whether the server keeps entities with an episode: newer ones delete
+// those that nothing else mentions, and rewrite the summaries of the others.
+func (m *Client) KeepsNames(ctx context.Context) bool {
+	set, err := m.session.tools(ctx)
+	if err != nil {
+		return true
+	}
+	_, _, err = set.find(toolProvenance)
+	return err != nil
 }
 
 // ForgetEpisodes implements graphiti.Forgetter. It fails when the server lists nothing but
@@ -73,7 +94,7 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 				return names, fmt.Errorf("forget fact: %w", err)
 			}
 		}
-		err := m.DropEpisode(ctx, e.UUID)
+		err := m.DropEpisode(ctx, group, e.UUID)
 		if remote.Present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
@@ -91,7 +112,7 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 		facts, err = m.Search(ctx, []string{group}, graphiti.BroadQuery(group), remote.LookFacts)
 		if err == nil && len(facts) > 0 { // which may have come since the listing
 			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
-				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true}
+				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true, Part: true}
 			}
 		}
 	}
@@ -109,7 +130,7 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 	if len(gone) == 0 {
 		return nil
 	}
-	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable}
+	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
 		err = graphiti.ErrTooLarge
@@ -137,7 +158,7 @@ func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Episode) error {
 	facts, err := m.readFrom(ctx, e)
 	for _, uuid := range facts {
 		if err == nil {
-			err = remote.Present(m.DropFact(ctx, uuid))
+			err = remote.Present(m.DropFact(ctx, e.Group, uuid))
 		}
 	}
 	return err

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -46,29 +45,24 @@ func (m *Client) Memory() *graphiti.Memory {
 // The tools, and the names that older servers have for them.
 var (
 	toolSearchFacts = toolNames{"search_memory_facts", "search_facts"}
-	toolSearchNodes = toolNames{"search_nodes", "search_memory_nodes"}
 	toolAdd         = toolNames{"add_memory", "add_episode"}
 	toolEpisodes    = toolNames{"get_episodes"}
 	toolClear       = toolNames{"clear_graph"}
 	toolStatus      = toolNames{"get_status"}
 )
 
-// Search implements graphiti.Searcher. After the facts come summaries of entities, if the
-// server has them.
+// Search implements graphiti.Searcher. Summaries of entities are not searched: Graphiti
+// makes them of all facts, those that are no longer true included, and they do not say
+// which of them still are.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	var nodes []graphiti.Fact
-	var wg sync.WaitGroup
-	// Ends with its call, which ctx bounds.
-	wg.Go(func() { nodes = m.nodes(ctx, groups, query, max) })
 	facts, err := m.facts(ctx, groups, query, max)
-	wg.Wait()
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	return graphiti.WithoutChecks(groups, append(facts, nodes...)), nil
+	return graphiti.WithoutChecks(groups, facts), nil
 }
 
 func (m *Client) facts(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact, err error) {
@@ -97,34 +91,6 @@ func where(asked, said string, groups []string) (group string, ok bool) {
 		return asked, true
 	}
 	return said, slices.Contains(groups, said)
-}
-
-// nodes returns what the server knows about entities; nothing when that fails, because
-// facts alone suffice.
-func (m *Client) nodes(ctx context.Context, groups []string, query string, max int) (facts []graphiti.Fact) {
-	_ = m.perGroups(ctx, toolSearchNodes, groups, map[string]any{"query": query, "max_nodes": max}, func(group string, call func(any) error) error {
-		var answer struct {
-			Nodes []struct {
-				UUID    string      `json:"uuid"`
-				Name    string      `json:"name"`
-				Summary string      `json:"summary"`
-				Group   string      `json:"group_id"`
-				Created remote.Time `json:"created_at"`
-			}
-		}
-		if err := call(&answer); err != nil {
-			return err
-		}
-		for _, n := range answer.Nodes {
-			if in, ok := where(group, n.Group, groups); ok && len(facts) < max && strings.TrimSpace(n.Summary) != "" {
-				f := remote.FactJSON{UUID: n.UUID, Fact: n.Name + ": " + n.Summary, CreatedAt: n.Created}
-				facts = append(facts, f.In(in))
-				facts[len(facts)-1].Entity = true
-			}
-		}
-		return nil
-	})
-	return facts
 }
 
 // perGroups calls a tool for groups: once if it takes several groups, and otherwise once
@@ -279,16 +245,18 @@ func (m *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// Database returns the name of the server's database in lower case, such as neo4j or
-// falkordb; "" when the server does not say.
+// Database returns the name of the database that listings look into, in lower case, such as
+// neo4j or falkordb; "" when the server does not say, and for newer servers on FalkorDB:
+// their listings look into the graph of the group.
 func (m *Client) Database(ctx context.Context) string {
 	var answer struct{ Message string }
-	if m.tool(ctx, toolStatus, nil, &answer) != nil {
+	set, err := m.session.tools(ctx)
+	if err != nil || m.tool(ctx, toolStatus, nil, &answer) != nil {
 		return ""
 	}
 	said := strings.ToLower(answer.Message)
 	for _, name := range []string{"falkordb", "neo4j"} {
-		if strings.Contains(said, name) {
+		if strings.Contains(said, name) && (name == "neo4j" || !set.looksByGroup()) {
 			return name
 		}
 	}
@@ -300,11 +268,11 @@ func (m *Client) tool(ctx context.Context, t toolNames, args map[string]any, out
 	if err != nil {
 		return err
 	}
-	name, _, err := set.find(t)
+	name, takes, err := set.find(t)
 	if err != nil {
 		return err
 	}
-	return m.session.call(ctx, name, args, out)
+	return m.session.call(ctx, name, keepKnown(args, takes), out)
 }
 
 // Apart implements graphiti.Writer.

@@ -58,8 +58,8 @@ func Reach(ctx context.Context, report func(Check), name string, f func(context.
 // Smoke writes to a group of its own, waits until the episode is shown, which proves that
 // the service's worker lives, and deletes the group in any case. It gives up when ctx ends.
 func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
-	group := "graphiti_proxy_smoke_" + rand.Text()
-	name := "graphiti-proxy.smoke"
+	group := "graphiti_proxy_smoke" // always the same: on FalkorDB its empty graph stays
+	name := "graphiti-proxy.smoke." + rand.Text()
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
 		return m.Write(ctx, group, []graphiti.Message{{
 			Name: name, RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now(),

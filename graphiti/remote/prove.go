@@ -15,8 +15,8 @@ import (
 type Deleter interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-	DropEpisode(ctx context.Context, uuid string) error
-	DropFact(ctx context.Context, uuid string) error
+	DropEpisode(ctx context.Context, group, uuid string) error
+	DropFact(ctx context.Context, group, uuid string) error
 }
 
 const (
@@ -42,7 +42,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 		if left.Episodes+left.Facts == 0 {
 			return nil
 		}
-		calls, stuck := dropsFor(d, episodes, facts, tried)
+		calls, stuck := dropsFor(d, group, episodes, facts, tried)
 		if stuck || len(calls) == 0 || drops+len(calls) > maxDrops {
 			return left
 		}
@@ -64,16 +64,14 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 
 // dropsFor returns the calls that delete what lookAt has found. stuck says that something
 // is still shown although its deletion was tried before.
-func dropsFor(d Deleter, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
-	add := func(uuid string, drop func(context.Context, string) error) {
+func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
+	add := func(uuid string, drop func(ctx context.Context, group, uuid string) error) {
 		stuck = stuck || tried[uuid]
 		tried[uuid] = true
-		calls = append(calls, func(ctx context.Context) error { return drop(ctx, uuid) })
+		calls = append(calls, func(ctx context.Context) error { return drop(ctx, group, uuid) })
 	}
 	for i := range facts { // before the episodes that lead to them
-		if !facts[i].Entity { // an entity goes with its episodes
-			add(facts[i].UUID, d.DropFact)
-		}
+		add(facts[i].UUID, d.DropFact)
 	}
 	for i := range episodes {
 		add(episodes[i].UUID, d.DropEpisode)

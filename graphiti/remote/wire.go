@@ -15,6 +15,7 @@ import (
 const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
+	maxEpisodes    = 32      // of a fact, the newest; a number
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
@@ -34,6 +35,8 @@ type FactJSON struct {
 	Source    string `json:"source_node_uuid"`
 	Target    string `json:"target_node_uuid"`
 	Group     string `json:"group_id"` // over MCP
+
+	Episodes []string `json:"episodes"` // that say it, the one that it was first read from in front
 }
 
 // Time reads a time as Python writes it: with a zone, without one (UTC), or null.
@@ -59,8 +62,13 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 
 // In returns the fact as found in a group; "" when that is not known.
 func (f *FactJSON) In(group string) graphiti.Fact {
+	var episodes []string
+	for _, uuid := range f.Episodes[max(0, len(f.Episodes)-maxEpisodes):] {
+		episodes = append(episodes, graphiti.Truncate(uuid, maxNameBytes))
+	}
 	return graphiti.Fact{
-		UUID: graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
+		Episodes: episodes,
+		UUID:     graphiti.Truncate(f.UUID, maxNameBytes), Name: graphiti.Truncate(f.Name, maxNameBytes), Text: graphiti.Truncate(f.Fact, MaxFactBytes), Group: group,
 		CreatedAt: f.CreatedAt.Time, ValidAt: f.ValidAt.Time, InvalidAt: f.InvalidAt.Time, ExpiredAt: f.ExpiredAt.Time,
 		ReferenceTime: f.Reference.Time,
 		Source:        graphiti.Truncate(f.Source, maxNameBytes), Target: graphiti.Truncate(f.Target, maxNameBytes),

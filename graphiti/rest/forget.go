@@ -25,11 +25,13 @@ func (r *Client) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-func (r *Client) DropEpisode(ctx context.Context, uuid string) error {
+// DropEpisode implements remote.Deleter. The service takes no group.
+func (r *Client) DropEpisode(ctx context.Context, _, uuid string) error {
 	return r.drop(ctx, "/episode/", uuid)
 }
 
-func (r *Client) DropFact(ctx context.Context, uuid string) error {
+// DropFact implements remote.Deleter, as DropEpisode does.
+func (r *Client) DropFact(ctx context.Context, _, uuid string) error {
 	return r.drop(ctx, "/entity-edge/", uuid)
 }
 
@@ -59,7 +61,7 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 			}
 			facts[edge] = facts[edge] || gone
 		}
-		err := r.DropEpisode(ctx, e.UUID)
+		err := r.DropEpisode(ctx, group, e.UUID)
 		if remote.Present(err) != nil {
 			return names, fmt.Errorf("forget episode: %w", err)
 		}
@@ -69,7 +71,7 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 	if len(list) == 0 {
 		return nil, nil
 	}
-	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable}
+	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
 	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
 		return names, fmt.Errorf("look whether they are gone: %w", err)
 	}
@@ -135,6 +137,9 @@ func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJ
 	}
 	return true, r.remove(ctx, "/entity-edge/", edge)
 }
+
+// KeepsNames reports that the service keeps entities: it has no call that deletes one.
+func (r *Client) KeepsNames(context.Context) bool { return true }
 
 // remove deletes something that may be gone already.
 func (r *Client) remove(ctx context.Context, path, uuid string) error {

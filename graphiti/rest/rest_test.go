@@ -106,6 +106,31 @@ func TestRESTRemembersAndForgets(t *testing.T) {
 	}
 }
 
+// TestFactsNameTheirEpisodes: the newest of them, where the service names them.
+func TestFactsNameTheirEpisodes(t *testing.T) {
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	for _, tc := range []struct {
+		member string
+		want   []string
+	}{
+		{`,"episodes":["e1","e2"]`, []string{"e1", "e2"}},
+		{`,"episodes":["` + strings.Join(many, `","`) + `"]`, many[1000-32:]},
+		{`,"episodes":null`, nil},
+		{"", nil},
+	} {
+		facts, err := answering(t, body(`{"facts":[{"uuid":"u","fact":"f"`+tc.member+`}]}`)).Search(t.Context(), []string{"g"}, "q", 5)
+		if err != nil || len(facts) != 1 {
+			t.Fatalf("found %+v, %v", facts, err)
+		}
+		if diff := cmp.Diff(tc.want, facts[0].Episodes); diff != "" {
+			t.Errorf("episodes (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // TestRESTSendsWhatGraphitiAccepts: role is always there, uuid never, and no
 // time lies ahead.
 func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
@@ -443,7 +468,7 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 			t.Errorf("%s: the group was deleted %d times", tc.name, n)
 		}
 		for _, q := range s.Requests() {
-			if q.Call == graphititest.Forget && !strings.HasPrefix(q.Path, "/group/graphiti_proxy_smoke_") {
+			if q.Call == graphititest.Forget && !strings.HasPrefix(q.Path, "/group/graphiti_proxy_smoke") {
 				t.Errorf("%s: deleted %s", tc.name, q.Path)
 			}
 		}

@@ -112,7 +112,13 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	fmt.Fprintf(w, "turns     %d waiting, %d delivered (%d verified), %d dropped, %d dead\n",
 		q.Pending, q.Delivered, q.Verified, q.Dropped, q.Dead)
 	if q.UnderWay > 0 {
-		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not visible in the memory yet\n", q.UnderWay)
+		quiet := ""
+		if q.Quiet != nil && q.Stalled == nil {
+			if d := time.Since(*q.Quiet).Round(time.Second); d > 0 {
+				quiet = "; nothing new for " + d.String()
+			}
+		}
+		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not visible in the memory yet%s\n", q.UnderWay, quiet)
 	}
 	if q.Lost > 0 {
 		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)

@@ -3,7 +3,25 @@ package health
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
+
+// TestTheMemoryIsQuiet: that nothing comes shows long before it is taken for a failure.
+func TestTheMemoryIsQuiet(t *testing.T) {
+	since := time.Now().Add(-40 * time.Second)
+	for want, q := range map[string]capture.QueueStatus{
+		"2 of the waiting turns are accepted, but not visible in the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
+		"2 of the waiting turns are accepted, but not visible in the memory yet\n":                      {UnderWay: 2},
+	} {
+		var b strings.Builder
+		PrintQueue(&b, &q)
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q lacks %q", b.String(), want)
+		}
+	}
+}
 
 // TestClientsAreShown by name and version, with what to do.
 func TestClientsAreShown(t *testing.T) {

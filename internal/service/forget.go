@@ -34,6 +34,10 @@ type Forgotten struct {
 	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
 	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
 
+	// NamesKept says that the memory keeps names and summaries of what was spoken of in
+	// the session; forgetting the group deletes them.
+	NamesKept bool `json:"names_kept,omitempty"`
+
 	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
 }
 
@@ -64,6 +68,7 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	}
 	more, err := sv.forget(ctx, part)
 	f.Blocks += more
+	f.NamesKept = err == nil && f.Session != "" && !own && sv.o.Memory.KeepsNames(ctx)
 	return f, err
 }
 

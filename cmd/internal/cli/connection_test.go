@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+)
+
+// TestMissingConsentIsSaid by the test that all else passes.
+func TestMissingConsentIsSaid(t *testing.T) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	for _, consent := range []bool{true, false} {
+		cfg := &config.Config{}
+		cfg.Memory.Endpoint, cfg.Memory.Consent = g.URL(), consent
+		m, err := ConnectMemory(MemoryOptions{Kind: "graphiti", Remote: remote.Options{Endpoint: g.URL()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := TryConnection(t.Context(), &out, m, cfg, "josh", true, false); err != nil {
+			t.Errorf("%v: %s", err, out.String())
+		}
+		if said := strings.Contains(out.String(), "! consent: not given"); said == consent {
+			t.Errorf("consent %v: %s", consent, out.String())
+		}
+		if err := m.Memory().Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
