@@ -14,6 +14,10 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
+
+	// Weighing says that Search weighs its facts (Fact.Strength), and that earlier
+	// questions count less than the question (Earlier).
+	Weighing bool
 }
 
 // Earlier separates, in a query, the question from earlier ones behind it. These
@@ -86,6 +90,9 @@ func (m *Memory) Ready(group string) bool {
 	}
 	return true
 }
+
+// Weighs reports whether Search weighs its facts and the parts of a query.
+func (m *Memory) Weighs() bool { return m.Weighing }
 
 // Database returns the name of the backend's database, in lower case; empty if the
 // backend does not say.

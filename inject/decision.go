@@ -75,7 +75,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who, mode Mode) Outcome {
 		// without a block, or the state was lost. It goes on without.
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	default:
-		d, o = m.recall(t, who, query(t.c))
+		d, o = m.recall(t, who, query(t.c, m.opts().Search.Weighs()))
 	}
 	if d.Ingest = mode.Ingest; d.Block == "" {
 		d.Reason = string(o.Reason)

@@ -250,7 +250,8 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	weighed := t.own == (TurnKey{}) && m.opts().MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
-	if weighed && !asks(t.c.Text(t.c.Last)) {
+	weighs := m.opts().Search.Weighs()
+	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
 		return alone(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.generation, reads)
@@ -260,17 +261,17 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	found, looks, source, err := m.search(query, t.generation, reads, deadline)
 	t.looks = looks
-	if err != nil && facts != nil {
-		found, source, err = facts, SourceStale, nil
-		if atOnce {
-			source = SourceCache
-		}
+	missed := StatusError // what it comes to where nothing else is known
+	if errors.Is(err, context.DeadlineExceeded) {
+		missed = StatusTimeout
 	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return alone(before, StatusTimeout, ReasonNone)
+	case err != nil && facts == nil:
+		return alone(before, missed, ReasonNone)
+	case err != nil && atOnce:
+		found, source = facts, SourceCache
 	case err != nil:
-		return alone(before, StatusError, ReasonNone)
+		found, source = facts, SourceStale
 	}
 	ch := m.chooser(t)
 	opened, _ := formatBlock(before)
@@ -278,12 +279,19 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	if !weighed {
 		ch.minScore = 0
 	}
+	if !weighs {
+		ch.elsewhere = otherSubjectOf(query)
+	}
 	ch.count -= len(before)
 	for _, l := range before {
 		ch.max -= utf8.RuneCountInString(l) + len("- \n")
 	}
 	all := ch.choose(scoped(reads, found))
-	return show(append(before, lines(all)...), source, silence(all))
+	chosen := lines(all)
+	if source == SourceStale && err != nil && len(chosen) == 0 { // what was prepared does not answer
+		return alone(before, missed, ReasonNone)
+	}
+	return show(append(before, chosen...), source, silence(all))
 }
 
 // alone decides to show what is known without a search: no search was needed, or it
