@@ -67,14 +67,19 @@ func inID(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// rawID replaces what Graphiti does not accept.
-func rawID(s string) string {
-	clean := strings.Map(func(r rune) rune {
+// asID replaces what Graphiti does not accept.
+func asID(s string) string {
+	return strings.Map(func(r rune) rune {
 		if inID(r) {
 			return r
 		}
 		return '_'
 	}, s)
+}
+
+// rawID does so in an id of any length.
+func rawID(s string) string {
+	clean := asID(s)
 	if len(clean) <= maxRaw {
 		return clean
 	}

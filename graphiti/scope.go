@@ -27,6 +27,8 @@ type Who struct {
 	Workspace   string // github_repo:<host>/<org>/<repo> or path:<absolute path>
 	Agent       string // the agent's bare name
 	SystemActor string // the actor's bare name
+
+	Directory string // where the client says that it works; it stands in no key
 }
 
 // Target is a scope and the group that holds it.
@@ -60,6 +62,7 @@ type Namer struct {
 	Raw    bool   // readable group ids instead of hashes
 	Recall Scopes // what is read
 	Ingest Scopes // what is written
+	Also   Also   // what else is read
 }
 
 // Reads returns the groups that recall searches for a caller, in order of

@@ -28,7 +28,7 @@ var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, injec
 func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
 	d.project = s.workspaceOf(r.memory, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace = f.id, d.project.key
+	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
 	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, s.mode(r, now, p, c, at, f, &d.project))
 	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept

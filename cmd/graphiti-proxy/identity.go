@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
@@ -29,7 +30,11 @@ func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
 func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
 	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI, People: &a.people.Registry}
 	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
-	var err error
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // {login} is not known
+	}
+	namer.Also = graphiti.Also{Names: cfg.Recall.AlsoGroups, Home: home, Proven: id.Multi}
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
 		return id, namer, fmt.Errorf("recall.scopes: %w", err)
 	}
