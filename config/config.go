@@ -53,6 +53,7 @@ type Config struct {
 		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"most characters of a conversation's first block; later ones have two fifths of it, or 1000 where that is more and fits"`
 		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
 		AlsoGroups         []string      `key:"recall.also_groups" reload:"yes" doc:"groups of a Graphiti that other clients write to, which are searched too, and never written to or deleted: main, or a name with {directory}, {login} or {user} in it, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
+		Query              string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"how Graphiti's REST service is asked: by its search, or with messages by its get-memory"`
 		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
 		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
 		MinScore           float64       `key:"recall.min_score" reload:"yes" default:"0.25" min:"0" max:"1" doc:"how strongly the best fact found must answer a message for a block to be inserted: a higher one is silent more often, 0 never; see docs/recall.md"`

@@ -113,6 +113,8 @@ func TestMistakes(t *testing.T) {
 			`flag: recall.scopes: "galaxy" is not known here; write auto, or some of session, workspace, user, agent`},
 		{"address with a password is not shown", "", nil, map[string]string{"upstream.openai": "https://u:secret@host"},
 			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
+		{"a call that MCP does not have", "memory:\n  backend: graphiti-mcp\n  endpoint: http://127.0.0.1:1\nrecall:\n  query: get-memory\n", nil, nil,
+			`graphiti-proxy.yaml:5: recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is graphiti-mcp; write search`},
 		{"a group that is none", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [main, \"a b\"]\n", nil, nil,
 			`graphiti-proxy.yaml:4: recall.also_groups: "a b" is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main`},
 		{"nobody knows what to fill in", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [\"x-{host}\"]\n", nil, nil,
