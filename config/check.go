@@ -52,6 +52,9 @@ func (c *Config) check(fail func(error)) {
 		}
 	}
 	c.checkGroups(fail)
+	if c.Identity.WorkspaceIDs == "raw" && c.Identity.Mode == "multi" {
+		fail(errors.New("identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical"))
+	}
 	if c.Recall.Query == "get-memory" && c.Memory.Backend != "graphiti" {
 		fail(fmt.Errorf("recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is %s; write search", c.Memory.Backend))
 	}

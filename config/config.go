@@ -90,13 +90,14 @@ type Config struct {
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"sent to it as a bearer token"`
 	}
 	Identity struct {
-		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
-		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
-		UsersFile   string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
-		TrustedKeys []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
-		BodyUsers   bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
-		OpenWebUI   string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET: who speaks is read from its signed header X-OpenWebUI-User-Jwt; empty: a request with that header has no memory"`
-		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
+		Mode         string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
+		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
+		UsersFile    string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
+		TrustedKeys  []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
+		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
+		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET: who speaks is read from its signed header X-OpenWebUI-User-Jwt; empty: a request with that header has no memory"`
+		GroupIDs     string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
+		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw: a project that is called as a group can be, by X-Graphiti-Workspace, is kept in the group of that very name, which other clients may share; the others, and canonical: as identity.group_ids says"`
 	}
 	State struct {
 		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks, sessions and waiting turns are kept: in data_dir, or in a Redis that several replicas share"`

@@ -115,6 +115,8 @@ func TestMistakes(t *testing.T) {
 			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"a call that MCP does not have", "memory:\n  backend: graphiti-mcp\n  endpoint: http://127.0.0.1:1\nrecall:\n  query: get-memory\n", nil, nil,
 			`graphiti-proxy.yaml:5: recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is graphiti-mcp; write search`},
+		{"a client that names the group", "identity:\n  mode: multi\n  workspace_ids: raw\n", nil, nil,
+			`graphiti-proxy.yaml:3: identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical`},
 		{"a group that is none", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [main, \"a b\"]\n", nil, nil,
 			`graphiti-proxy.yaml:4: recall.also_groups: "a b" is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main`},
 		{"nobody knows what to fill in", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [\"x-{host}\"]\n", nil, nil,

@@ -60,6 +60,7 @@ func ParseScopes(names []string) (Scopes, error) {
 // Namer finds the groups of a caller. It is a value without state.
 type Namer struct {
 	Raw    bool   // readable group ids instead of hashes
+	Named  bool   // a project that is called as a group can be has the group of that name
 	Recall Scopes // what is read
 	Ingest Scopes // what is written
 	Also   Also   // what else is read

@@ -67,3 +67,31 @@ func TestGroupsThatAreThere(t *testing.T) {
 		t.Errorf("after a reload: %s, %s", saw, header)
 	}
 }
+
+// TestProjectInAGroupThatIsThere: with identity.workspace_ids raw, what is said in a project
+// is kept in the group that the client names, beside what another client wrote.
+func TestProjectInAGroupThatIsThere(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.workspace_ids": "raw",
+	})
+	w.say(fact, "X-Graphiti-Workspace", "opencode-app__main")
+	w.delivered(1)
+	settled(t, g)
+	if n := len(g.Episodes("opencode-app__main")); n != 2 {
+		t.Errorf("%d episodes", n)
+	}
+	if _, _, saw := w.say(question, "X-Graphiti-Workspace", "opencode-app__main"); !strings.Contains(saw, "Miso") {
+		t.Errorf("recalled: %s", saw)
+	}
+	cfg := *w.app.cfg
+	cfg.Identity.WorkspaceIDs = "canonical"
+	if _, err := w.app.reload(&cfg); err == nil || !strings.Contains(err.Error(), "identity.workspace_ids") {
+		t.Errorf("a reload: %v", err)
+	}
+}

@@ -29,7 +29,7 @@ func (a *app) identity() (identity.Settings, graphiti.Namer, error) {
 
 func (a *app) identityOf(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
 	id := identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI, People: &a.people.Registry}
-	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw"}
+	namer := graphiti.Namer{Raw: cfg.Identity.GroupIDs == "raw", Named: cfg.Identity.WorkspaceIDs == "raw"}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // {login} is not known
