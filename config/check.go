@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -50,7 +51,44 @@ func (c *Config) check(fail func(error)) {
 			fail(fmt.Errorf("workspace.clones: %q is not the whole path of a directory; write e.g. /home/me/src/*", dir))
 		}
 	}
+	c.checkGroups(fail)
+	if c.Identity.WorkspaceIDs == "raw" && c.Identity.Mode == "multi" {
+		fail(errors.New("identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical"))
+	}
+	if c.Recall.Query == "get-memory" && c.Memory.Backend != "graphiti" {
+		fail(fmt.Errorf("recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is %s; write search", c.Memory.Backend))
+	}
 	c.checkState(fail)
+}
+
+var (
+	placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+	groupName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+)
+
+// checkGroups finds names in recall.also_groups that are none, and those that a client
+// could fill in with what is another person's.
+func (c *Config) checkGroups(fail func(error)) {
+	allowed := []string{"{directory}", "{login}", "{user}"}
+	why := "is not known; what is filled in is {directory}, {login} or {user}"
+	if c.Identity.Mode == "multi" {
+		allowed = allowed[2:]
+		why = "proves nothing in identity.mode multi; what is filled in there is {user}, the person who is proven"
+	}
+	for _, name := range c.Recall.AlsoGroups {
+		plain := placeholder.ReplaceAllStringFunc(name, func(p string) string {
+			if !slices.Contains(allowed, p) {
+				fail(fmt.Errorf("recall.also_groups: %q: %s %s", name, p, why))
+			}
+			return "x"
+		})
+		if !groupName.MatchString(plain) {
+			fail(fmt.Errorf("recall.also_groups: %q is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main", name))
+		}
+	}
+	if len(c.Recall.AlsoGroups) > 0 && c.Memory.Backend == "embedded" {
+		fail(errors.New("recall.also_groups: other clients write to a Graphiti, and memory.backend is embedded; set memory.endpoint, or leave the groups out"))
+	}
 }
 
 // checkKeys finds values that are no hash of a credential.

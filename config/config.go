@@ -53,6 +53,8 @@ type Config struct {
 		MaxFacts           int           `key:"recall.max_facts" reload:"yes" default:"12" min:"1" max:"100" doc:"most facts in a block; what one person said on one day counts as one"`
 		MaxChars           int           `key:"recall.max_chars" reload:"yes" default:"2500" min:"200" max:"100000" doc:"most characters of a conversation's first block; later ones have two fifths of it, or 1000 where that is more and fits"`
 		Scopes             []string      `key:"recall.scopes" reload:"yes" default:"auto" kind:"auto, or some of session, workspace, user, agent" doc:"which scopes are searched"`
+		AlsoGroups         []string      `key:"recall.also_groups" reload:"yes" doc:"groups of a Graphiti that other clients write to, which are searched too, and never written to or deleted: main, or a name with {directory}, {login} or {user} in it, such as 'opencode-{directory}__main'; see docs/graphiti.md"`
+		Query              string        `key:"recall.query" default:"search" kind:"one of search, get-memory" doc:"how Graphiti's REST service is asked: by its search, or with messages by its get-memory"`
 		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
 		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
 		MinScore           float64       `key:"recall.min_score" reload:"yes" default:"0.25" min:"0" max:"1" doc:"how strongly the best fact found must answer a message for a block to be inserted: a higher one is silent more often, 0 never; see docs/recall.md"`
@@ -90,13 +92,14 @@ type Config struct {
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"sent to it as a bearer token"`
 	}
 	Identity struct {
-		Mode        string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
-		Owner       string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
-		UsersFile   string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
-		TrustedKeys []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
-		BodyUsers   bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
-		OpenWebUI   string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET: who speaks is read from its signed header X-OpenWebUI-User-Jwt; empty: a request with that header has no memory"`
-		GroupIDs    string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
+		Mode         string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
+		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
+		UsersFile    string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
+		TrustedKeys  []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, whose asserted user is believed"`
+		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"a trusted key's person may be named in the body (safety_identifier, user, metadata.user_id) and in ?userId= too, and not in headers alone; only where callers of that gateway cannot choose them"`
+		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET: who speaks is read from its signed header X-OpenWebUI-User-Jwt; empty: a request with that header has no memory"`
+		GroupIDs     string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
+		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw: a project that is called as a group can be, by X-Graphiti-Workspace, is kept in the group of that very name, which other clients may share; the others, and canonical: as identity.group_ids says"`
 	}
 	State struct {
 		Backend  string `key:"state.backend" default:"sqlite" kind:"one of sqlite, redis" doc:"where inserted blocks, sessions and waiting turns are kept: in data_dir, or in a Redis that several replicas share"`

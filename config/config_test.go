@@ -93,7 +93,7 @@ func TestMistakes(t *testing.T) {
 		{"a setting below nothing", "server:\n  listen: 127.0.0.1:1\n", nil, map[string]string{"server.listen": "127.0.0.1:1", "recall": "off", "recal.enabled": "true"},
 			`graphiti-proxy.yaml:1: server is not a setting; graphiti-proxy config print lists them all` + "\n" +
 				`flag --set: recal.enabled is not a setting; did you mean recall.enabled?` + "\n" +
-				`flag --set: recall is a group of settings; write e.g. recall.background_timeout` + "\n" +
+				`flag --set: recall is a group of settings; write e.g. recall.also_groups` + "\n" +
 				`flag --set: server.listen is not a setting; did you mean listen?`},
 		{"what follows from a mistake", "", nil, map[string]string{"listen": "8787"},
 			`flag: listen: "8787" is not an address to listen on; write host:port, e.g. 127.0.0.1:8787`},
@@ -113,6 +113,18 @@ func TestMistakes(t *testing.T) {
 			`flag: recall.scopes: "galaxy" is not known here; write auto, or some of session, workspace, user, agent`},
 		{"address with a password is not shown", "", nil, map[string]string{"upstream.openai": "https://u:secret@host"},
 			`flag: upstream.openai: "https://u:xxxxx@host" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
+		{"a call that MCP does not have", "memory:\n  backend: graphiti-mcp\n  endpoint: http://127.0.0.1:1\nrecall:\n  query: get-memory\n", nil, nil,
+			`graphiti-proxy.yaml:5: recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is graphiti-mcp; write search`},
+		{"a client that names the group", "identity:\n  mode: multi\n  workspace_ids: raw\n", nil, nil,
+			`graphiti-proxy.yaml:3: identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical`},
+		{"a group that is none", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [main, \"a b\"]\n", nil, nil,
+			`graphiti-proxy.yaml:4: recall.also_groups: "a b" is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main`},
+		{"nobody knows what to fill in", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [\"x-{host}\"]\n", nil, nil,
+			`graphiti-proxy.yaml:4: recall.also_groups: "x-{host}": {host} is not known; what is filled in is {directory}, {login} or {user}`},
+		{"a claim opens no group", "memory:\n  endpoint: http://127.0.0.1:1\nidentity:\n  mode: multi\nrecall:\n  also_groups: [\"opencode-{directory}__main\"]\n", nil, nil,
+			`graphiti-proxy.yaml:6: recall.also_groups: "opencode-{directory}__main": {directory} proves nothing in identity.mode multi; what is filled in there is {user}, the person who is proven`},
+		{"groups of no Graphiti", "recall:\n  also_groups: [main]\n", nil, nil,
+			`graphiti-proxy.yaml:2: recall.also_groups: other clients write to a Graphiti, and memory.backend is embedded; set memory.endpoint, or leave the groups out`},
 		{"open to other machines", "listen: 0.0.0.0:80\n", nil, nil,
 			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
 		{"everybody's network", "listen: 0.0.0.0:80\nlisten.allow: [10.0.0.0/8, \"::/0\"]\n", nil, nil,

@@ -46,6 +46,9 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	if w.Proven && (s == ScopeUser || s == ScopeAgent) {
 		tenant = ""
 	}
+	if s == ScopeWorkspace && n.Named && tenant == "" && free(name) {
+		return name, true
+	}
 	if n.Raw {
 		raw := string(s) + "_" + name
 		if tenant != "" {
@@ -60,6 +63,13 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true
 }
 
+// free reports whether a name can be a group's and is in no form that Group gives to
+// another one, such as a person's.
+func free(name string) bool {
+	_, ours := ScopeOf(name)
+	return !ours && !strings.HasPrefix(name, "graphiti_") && CheckGroup(name) == nil
+}
+
 func bareUser(key string) string { return strings.TrimPrefix(key, "user:") }
 
 // inID reports whether Graphiti accepts a character in an id.
@@ -67,14 +77,19 @@ func inID(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// rawID replaces what Graphiti does not accept.
-func rawID(s string) string {
-	clean := strings.Map(func(r rune) rune {
+// asID replaces what Graphiti does not accept.
+func asID(s string) string {
+	return strings.Map(func(r rune) rune {
 		if inID(r) {
 			return r
 		}
 		return '_'
 	}, s)
+}
+
+// rawID does so in an id of any length.
+func rawID(s string) string {
+	clean := asID(s)
 	if len(clean) <= maxRaw {
 		return clean
 	}
@@ -95,7 +110,7 @@ func CheckGroup(id string) error {
 }
 
 // ScopeOf returns the scope in the id of a group: every id that Group returns has
-// one.
+// one, but for a project's that is called by its name alone (Namer.Named).
 func ScopeOf(id string) (Scope, bool) {
 	id = strings.TrimPrefix(id, "graphiti_")
 	if t, rest, ok := strings.Cut(id, "_"); ok && len(t) == 1+rawTenant && t[0] == 't' {

@@ -47,6 +47,25 @@ func TestGroupIDs(t *testing.T) {
 	}
 }
 
+// TestNamedProjects: a project has the group of its name, where that is no other's.
+func TestNamedProjects(t *testing.T) {
+	for workspace, want := range map[string]string{
+		"opencode-app__main":       "opencode-app__main",
+		"main":                     "main",
+		"user_josh":                "graphiti_workspace_" + sum("user_josh"),
+		"graphiti_proxy_check":     "graphiti_workspace_" + sum("graphiti_proxy_check"),
+		"graphiti_user_" + joshSum: "graphiti_workspace_" + sum("graphiti_user_"+joshSum),
+		"path:/home/x":             "graphiti_workspace_" + sum("path:/home/x"),
+	} {
+		if got, _ := (Namer{Named: true}).Group(ScopeWorkspace, Who{Workspace: workspace}); got != want {
+			t.Errorf("%s: %s", workspace, got)
+		}
+		if got, _ := (Namer{Named: true}).Group(ScopeWorkspace, Who{Tenant: "abc", Workspace: workspace}); got != "graphiti_workspace_"+sum("tenant:abc|"+workspace) {
+			t.Errorf("%s, of a tenant: %s", workspace, got)
+		}
+	}
+}
+
 // TestGroupsThatMayHoldSomething: a conversation's own group holds what was
 // written or promoted into it, and whoever lists it wants it searched.
 func TestGroupsThatMayHoldSomething(t *testing.T) {

@@ -14,6 +14,10 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
+
+	// Weighing says that Search weighs its facts (Fact.Strength), and that earlier
+	// questions count less than the question (Earlier).
+	Weighing bool
 }
 
 // Earlier separates, in a query, the question from earlier ones behind it. These
@@ -86,6 +90,9 @@ func (m *Memory) Ready(group string) bool {
 	}
 	return true
 }
+
+// Weighs reports whether Search weighs its facts and the parts of a query.
+func (m *Memory) Weighs() bool { return m.Weighing }
 
 // KeepsNames reports whether the backend keeps names and summaries of what was spoken of
 // when it has deleted single messages: only all of a group goes without a trace.

@@ -27,6 +27,8 @@ type Who struct {
 	Workspace   string // github_repo:<host>/<org>/<repo> or path:<absolute path>
 	Agent       string // the agent's bare name
 	SystemActor string // the actor's bare name
+
+	Directory string // where the client says that it works; it stands in no key
 }
 
 // Target is a scope and the group that holds it.
@@ -58,8 +60,10 @@ func ParseScopes(names []string) (Scopes, error) {
 // Namer finds the groups of a caller. It is a value without state.
 type Namer struct {
 	Raw    bool   // readable group ids instead of hashes
+	Named  bool   // a project that is called as a group can be has the group of that name
 	Recall Scopes // what is read
 	Ingest Scopes // what is written
+	Also   Also   // what else is read
 }
 
 // Reads returns the groups that recall searches for a caller, in order of

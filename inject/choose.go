@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -64,10 +65,11 @@ type chooser struct {
 	visible    map[string]struct{} // what earlier blocks of the conversation show: line.In
 	opening    map[string]struct{} // with what the block begins, likewise
 	guard      Guard
-	laid       bool    // the facts are what a person laid down
-	minScore   float64 // strength that one fact must have for any to be shown; 0: none
-	drift      float64 // likeness to what is visible from which nothing new is shown; 0: never
-	count, max int     // bounds of the block: facts and characters
+	laid       bool         // the facts are what a person laid down
+	minScore   float64      // strength that one fact must have for any to be shown; 0: none
+	drift      float64      // likeness to what is visible from which nothing new is shown; 0: never
+	elsewhere  otherSubject // nil: the memory weighs its facts
+	count, max int          // bounds of the block: facts and characters
 }
 
 // choose decides about every fact: scopes in the order given, what is not valid
@@ -269,31 +271,62 @@ func sameStatement(a, b *graphiti.Fact) bool {
 	return a.Name != "" && a.Name == b.Name && a.Source != "" && a.Source == b.Source && a.Target != "" && a.Target == b.Target
 }
 
+// otherSubject reports whether new facts are about something else than visible ones.
+type otherSubject func(fresh, visible []string) bool
+
+// otherSubjectOf tells it by the words of a query: new facts have one that nothing
+// visible has. It is always so where the query leans on what was asked before, which is
+// what the visible facts are about.
+func otherSubjectOf(query string) otherSubject {
+	question, _, leaning := strings.Cut(query, graphiti.Earlier)
+	if leaning {
+		return func(_, _ []string) bool { return true }
+	}
+	asked := terms(question, maxQuery)
+	return func(fresh, visible []string) bool {
+		known := make(map[string]bool)
+		for _, text := range visible {
+			maps.Copy(known, terms(text, maxQuery))
+		}
+		return slices.ContainsFunc(fresh, func(text string) bool {
+			for t := range terms(text, maxQuery) {
+				if asked[t] && !known[t] {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
 // settled reports whether a turn speaks of what is visible already: the best
 // fact found is, and most of the others are. A few new ones at the end come
-// from other words for the same.
+// from other words for the same, unless they are about something else, which the
+// strength of a fact tells, or its words.
 func (ch *chooser) settled(all []Candidate) bool {
 	if ch.drift <= 0 || len(all) == 0 {
 		return false
 	}
-	visible, fresh, first := 0, 0, Shown
+	var visible, fresh []string
+	first := Shown
 	for i := range all {
-		switch all[i].Verdict {
+		switch text := all[i].Fact.Text; all[i].Verdict {
 		case Visible:
-			visible++
+			visible = append(visible, text)
 		case Shown:
 			if all[i].Fact.Weighed && all[i].Fact.Strength >= ch.minScore {
 				return false
 			}
-			fresh++
+			fresh = append(fresh, text)
 		default:
 			continue
 		}
-		if visible+fresh == 1 {
+		if len(visible)+len(fresh) == 1 {
 			first = all[i].Verdict
 		}
 	}
-	return first == Visible && float64(visible) >= ch.drift*float64(visible+fresh)
+	return first == Visible && float64(len(visible)) >= ch.drift*float64(len(visible)+len(fresh)) &&
+		(ch.elsewhere == nil || !ch.elsewhere(fresh, visible))
 }
 
 // personal is the part of a block that is for what is known of the person, and

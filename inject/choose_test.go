@@ -216,3 +216,23 @@ func FuzzNormal(f *testing.F) {
 		}
 	})
 }
+
+// TestChangeOfSubject: a memory that does not weigh its facts finds something for every
+// question, what is visible first. What is new is shown where the question is about it.
+func TestChangeOfSubject(t *testing.T) {
+	const earlier = "The sister lives in Porto"
+	found := facts(earlier, "The sister has a boat", "The cat is called Miso")
+	for _, tc := range []struct {
+		asked string
+		want  []string
+	}{
+		{"What do you know about my cat?", []string{"The cat is called Miso"}},
+		{"Where does my sister live these days?", nil},
+		{"how old is she?" + graphiti.Earlier + "Where does my sister live?", []string{"The cat is called Miso"}},
+	} {
+		ch := chooser{now: time.Now(), visible: linesIn([]string{blockOf(earlier, "The sister has a boat")}), drift: 0.5, elsewhere: otherSubjectOf(tc.asked), count: 12, max: 2000}
+		if diff := cmp.Diff(tc.want, lines(ch.choose([]Scoped{{graphiti.ScopeUser, found}}))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.asked, diff)
+		}
+	}
+}

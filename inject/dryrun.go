@@ -86,6 +86,7 @@ func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 	return nil, nil
 }
 func (noSearch) Ready(string) bool { return true }
+func (noSearch) Weighs() bool      { return true }
 
 // readSnapshots reads short-term memory and keeps none.
 type readSnapshots struct{ Snapshots }

@@ -168,7 +168,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 		// without a block, or the state was lost. It goes on without.
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	default:
-		d, o = m.recall(t, who, query(t.c))
+		d, o = m.recall(t, who, query(t.c, m.opts().Search.Weighs()))
 	}
 	if d.Ingest = t.mode.Ingest; d.Block == "" {
 		d.Reason = string(o.Reason)
@@ -218,7 +218,8 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	weighed := t.own == (TurnKey{}) && t.o.MinScore > 0 // what a whole conversation is about is no question
 	before := m.opening(t, who)
-	if weighed && !asks(t.c.Text(t.c.Last)) {
+	weighs := m.opts().Search.Weighs()
+	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
 		return alone(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
@@ -229,21 +230,28 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	recent := m.said(query, reads, t.deadline)
 	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
 	t.looks = looks
-	if err != nil && facts != nil {
-		found, source, err = facts, SourceStale, nil
-		if atOnce {
-			source = SourceCache
-		}
+	missed := StatusError // what it comes to where nothing else is known
+	if errors.Is(err, context.DeadlineExceeded) {
+		missed = StatusTimeout
+	}
+	switch {
+	case err != nil && facts == nil && count(recent) == 0:
+		return alone(before, missed, ReasonNone)
+	case err != nil && facts == nil:
+	case err != nil && atOnce:
+		found, source = facts, SourceCache
+	case err != nil:
+		found, source = facts, SourceStale
 	}
 	recent = unlearnt(recent, found)
-	if err != nil && count(recent) == 0 {
-		return alone(before, failure(err), ReasonNone)
-	}
 	ch := chooserOf(t)
 	opened, _ := formatBlock(before)
 	ch.opening = linesIn([]string{opened})
 	if !weighed {
 		ch.minScore = 0
+	}
+	if !weighs {
+		ch.elsewhere = otherSubjectOf(query)
 	}
 	ch.count -= len(before)
 	for _, l := range before {
@@ -252,20 +260,12 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := lines(all)
 	switch {
-	case err != nil && len(shown) == 0:
-		return alone(before, failure(err), ReasonNone)
+	case err != nil && !(atOnce && facts != nil) && len(shown) == 0: // what was prepared does not answer
+		return alone(before, missed, ReasonNone)
 	case len(shown) > 0 && !anyShown(all[count(recent):]):
 		source = SourceLocal
 	}
 	return show(append(before, shown...), source, silence(all))
-}
-
-// failure is what a request without facts says of a search that failed.
-func failure(err error) Status {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return StatusTimeout
-	}
-	return StatusError
 }
 
 func anyShown(all []Candidate) bool {

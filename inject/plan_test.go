@@ -124,6 +124,13 @@ func always(texts ...string) searchFunc {
 }
 
 func (searchFunc) Ready(string) bool { return true }
+func (searchFunc) Weighs() bool      { return true }
+
+// service is a search that weighs neither its facts nor the parts of a query, as
+// Graphiti's.
+type service struct{ searchFunc }
+
+func (service) Weighs() bool { return false }
 
 // readied is a search of groups that may have to be read first.
 type readied struct {

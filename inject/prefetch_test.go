@@ -2,6 +2,7 @@ package inject
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,5 +72,37 @@ func TestWhatIsLikeTheTurnBefore(t *testing.T) {
 		if got := likeness(terms(question, maxQuery), terms(turn, heaviest)); got >= 0.25 != like {
 			t.Errorf("%q: %.2f", question, got)
 		}
+	}
+}
+
+// TestNothingNewWhereTheMemoryIsLate: what was prepared stands in the conversation, and
+// the search is not answered in time. That is no answer of the memory's.
+func TestNothingNewWhereTheMemoryIsLate(t *testing.T) {
+	var failing atomic.Bool
+	m := memory(t, func(ctx context.Context, _, query string) ([]graphiti.Fact, error) {
+		if strings.Contains(query, "boat") {
+			if failing.Load() {
+				return nil, errors.New("refused")
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return facts("Miso is afraid of thunder"), nil
+	}, &fakeDecisions{}, &fakeFacts{})
+	m.opts().Prefetch, m.opts().Similar = true, 0.25
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	said := `{"messages":[{"role":"user","content":"My cat Miso hides when it rains."}`
+	if _, p := ask(t, m, said+`]}`, both); p.Outcome.Facts != 1 {
+		t.Fatalf("%+v", p.Outcome)
+	}
+	m.Prefetch(who, 0, "My cat Miso hides when it rains.", "Cats fear thunder.")
+	m.running.Wait()
+	said += `,{"role":"assistant","content":"Cats fear thunder."},{"role":"user","content":"Which colour has the boat`
+	if _, p := ask(t, m, said+`?"}]}`, both); p.Outcome.Status != StatusTimeout || p.Outcome.Source != "" {
+		t.Errorf("late: %+v", p.Outcome)
+	}
+	failing.Store(true)
+	if _, p := ask(t, m, said+` now?"}]}`, both); p.Outcome.Status != StatusError {
+		t.Errorf("refused: %+v", p.Outcome)
 	}
 }

@@ -36,10 +36,12 @@ func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
 }
 
 // query is what to ask the memory for the newest turn, in one paragraph; in the
-// next one stands what was asked before, where that is needed.
-func query(c *dialect.Conversation) string {
+// next one stands what was asked before, where that is needed. A memory that does not
+// weigh the two would look for what was spoken of before: it is asked for the question
+// alone, where that says what it is about.
+func query(c *dialect.Conversation, weighs bool) string {
 	q := paragraph(cutWord(reduced(c.Text(c.Last)), maxQuery))
-	if len(q) >= shortQuestion {
+	if len(q) >= shortQuestion || !weighs && !leans(q) {
 		return string(q)
 	}
 	out := append([]byte(nil), q...)
@@ -69,6 +71,31 @@ func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("
 func asks(text []byte) bool {
 	text = cutWord(text, maxQuery)
 	return words.Tells(string(text)) || words.AsksOfSelf(text)
+}
+
+// leans reports whether what was said before is needed to know what a question is
+// about: it has fewer than two words of content. "how old is she?" has one, "and his?"
+// none. With one it stands by itself where it is about the person: "where do I live?".
+//
+// A pronoun is a function word as any other. Beside two words of content it is not
+// looked at: "what does she like to eat?" finds what anybody likes to eat.
+func leans(question []byte) bool {
+	n := words.Subjects(string(question))
+	return n == 0 || n == 1 && !words.AsksOfSelf(question)
+}
+
+// asksBriefly reports whether a text asks with function words alone: "and his?". What
+// was asked before says what it means. One word is said to keep a conversation going:
+// "why?".
+func asksBriefly(text []byte) bool {
+	text = cutWord(text, shortQuestion)
+	n, content := 0, false
+	words.Each(string(text), func(_ []byte, k words.Kind) bool {
+		n++
+		content = content || k != words.Function
+		return !content
+	})
+	return n > 1 && !content && words.Asks(string(text))
 }
 
 const (

@@ -60,7 +60,7 @@ func TestQuery(t *testing.T) {
 		}
 		body, _ := json.Marshal(map[string]any{"messages": messages})
 		c, _ := parse(t, string(body))
-		q := query(c)
+		q := query(c, true)
 		if len(q) > maxQuery {
 			t.Errorf("%s: %d bytes", tc.name, len(q))
 		}
@@ -161,6 +161,47 @@ func TestWhatAsksForNothing(t *testing.T) {
 		"who am I?": true, "Wer bin ich?": true,
 	} {
 		if got := asks([]byte(said)); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}
+
+// TestQueryOfAService: a memory that does not weigh what was asked before is asked for
+// the question alone, unless that does not say what it is about.
+func TestQueryOfAService(t *testing.T) {
+	const before = "Where does my sister live?"
+	for said, leans := range map[string]bool{
+		"What do you know about my cat?": false, "What is my cat called?": false, "Which editor do I use?": false,
+		"Where do I live?": false, "Was weißt du über meine Katze?": false, "我的猫叫什么名字？": false,
+		"and his?": true, "why?": true, "how old is she?": true, "and the second?": true, "Wie alt ist sie?": true, "¿Y la suya?": true,
+		"Who is on call?": true, "ok, and Ann?": true, "他多大？": true,
+		"What does she like to eat?": false, // a pronoun is no reason where the question has words of its own
+	} {
+		body, _ := json.Marshal(map[string]any{"messages": []map[string]string{
+			{"role": "user", "content": before}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": said},
+		}})
+		c, _ := parse(t, string(body))
+		want := said
+		if leans {
+			want += graphiti.Earlier + before
+		}
+		if got := query(c, false); got != want {
+			t.Errorf("%q: %q", said, got)
+		}
+		if got := query(c, true); got != said+graphiti.Earlier+before {
+			t.Errorf("%q, weighed: %q", said, got)
+		}
+	}
+}
+
+// TestFunctionWordsThatAsk: a service is asked for them, with what they lean on; a word
+// that keeps the conversation going asks for nothing.
+func TestFunctionWordsThatAsk(t *testing.T) {
+	for said, want := range map[string]bool{
+		"and his?": true, "Who is it?": true, "what about him?": true, "Und seine?": true,
+		"why?": false, "ok?": false, "is that right?": false, "and then": false, "": false,
+	} {
+		if got := asksBriefly([]byte(said)); got != want {
 			t.Errorf("%q: %v", said, got)
 		}
 	}

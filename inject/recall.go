@@ -19,6 +19,10 @@ type Searcher interface {
 
 	// Ready reports whether a group can be searched without reading all of it first.
 	Ready(group string) bool
+
+	// Weighs reports whether it weighs its facts, and earlier questions less than the
+	// question itself.
+	Weighs() bool
 }
 
 // FactCache remembers what searches found, for requests of one generation. What

@@ -62,7 +62,7 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 // being true before the message was said did not; one that was known before must say all
 // of it.
 func cameFrom(f, said *graphiti.Fact) bool {
-	if f.Entity || over(f, said.CreatedAt) {
+	if over(f, said.CreatedAt) {
 		return false
 	}
 	if f.CreatedAt.Before(said.CreatedAt) && !words.Holds(f.Text, said.Text[len(said.Said):]) {

@@ -84,6 +84,8 @@ func (s *state) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 
 func (s *state) Ready(string) bool { return true }
 
+func (s *state) Weighs() bool { return true }
+
 func (s *state) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*inject.Decision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

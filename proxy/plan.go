@@ -26,7 +26,7 @@ var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, injec
 func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
 	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace = f.id, d.project.key
+	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
 	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)

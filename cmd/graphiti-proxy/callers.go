@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
@@ -48,7 +49,12 @@ func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Name
 // identitySettings are those that a configuration alone gives.
 func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.Namer, err error) {
 	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI}
-	namer.Raw = cfg.Identity.GroupIDs == "raw"
+	namer.Raw, namer.Named = cfg.Identity.GroupIDs == "raw", cfg.Identity.WorkspaceIDs == "raw"
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // {login} is not known
+	}
+	namer.Also = graphiti.Also{Names: cfg.Recall.AlsoGroups, Home: home, Proven: id.Multi}
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
 		return id, namer, fmt.Errorf("recall.scopes: %w", err)
 	}

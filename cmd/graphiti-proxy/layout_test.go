@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 45 // lower it when a package goes
+	maxPackages      = 46 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

@@ -129,7 +129,8 @@ func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group stri
 	return func(w graphiti.Who, about bool) []graphiti.Target {
 		reads := namer.Reads(w, about)
 		if cfg.RemoteMemory() {
-			reads = slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
+			own := slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
+			return namer.AlsoReads(w, own)
 		}
 		return reads
 	}

@@ -108,7 +108,7 @@ func rules(cfg *config.Config) proxy.Rules {
 // memoryOptions says which memory is opened. Nothing is sent to an embedding
 // model without consent.
 func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
-	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey}, Dir: cfg.DataDir, Log: log}
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Memory.Consent:

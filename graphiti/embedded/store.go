@@ -61,7 +61,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 
 // Memory is the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true}
 }
 
 // Embed makes messages be found also by what they mean: those that are there

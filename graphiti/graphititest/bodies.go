@@ -2,6 +2,7 @@ package graphititest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -50,6 +51,30 @@ func readQuery(b []byte) (query, []problem) {
 		if !ok || n != float64(int(n)) {
 			o.reject("int_type", "Input should be a valid integer", v, "max_facts")
 		}
+		q.max = int(n)
+	}
+	return q, *o.problems
+}
+
+// readConversation reads the body of /get-memory, which must name a center, if only null.
+func readConversation(b []byte) (query, []problem) {
+	o, bad := readObject(b)
+	if bad != nil {
+		return query{}, []problem{*bad}
+	}
+	q := query{groups: []string{o.text("group_id", must)}, max: 10}
+	if _, ok := o.fields["center_node_uuid"]; !ok {
+		o.reject("missing", "Field required", o.fields, "center_node_uuid")
+	}
+	list, ok := o.fields["messages"].([]any)
+	if !ok {
+		o.reject("list_type", "Input should be a valid list", o.fields["messages"], "messages")
+	}
+	for _, one := range list {
+		m, _ := one.(map[string]any)
+		q.text += fmt.Sprintf("%v(%v): %v\n", m["role_type"], m["role"], m["content"])
+	}
+	if n, ok := o.fields["max_facts"].(float64); ok {
 		q.max = int(n)
 	}
 	return q, *o.problems

@@ -79,6 +79,17 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
 }
 
+// getMemory is a search of one group by what was said.
+func (s *Server) getMemory(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	q, problems := readConversation(b)
+	if len(problems) > 0 {
+		unprocessable(w, problems)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
+}
+
 // find finds what shares words with the query, most words first, then the
 // newest.
 func (s *Server) find(q query) []map[string]any {

@@ -24,6 +24,7 @@ const (
 	OpenAPI     Call = "GET /openapi.json"
 	Messages    Call = "POST /messages"
 	Search      Call = "POST /search"
+	GetMemory   Call = "POST /get-memory"
 	Episodes    Call = "GET /episodes/{group_id}"
 	Forget      Call = "DELETE /group/{group_id}"
 	DropEpisode Call = "DELETE /episode/{uuid}"
@@ -129,7 +130,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	for call, h := range map[Call]http.HandlerFunc{
 		Healthcheck: s.healthcheck, OpenAPI: s.openAPI, Messages: s.messages,
-		Search: s.search, Episodes: s.listEpisodes, Forget: s.forget,
+		Search: s.search, GetMemory: s.getMemory, Episodes: s.listEpisodes, Forget: s.forget,
 		DropEpisode: s.dropEpisode, ShowEdge: s.showEdge, DropEdge: s.dropEdge,
 	} {
 		mux.Handle(string(call), s.received(call, h))

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	Endpoint string // base address
 	APIKey   string // sent as a bearer token; may be empty
+
+	GetMemory bool // a group is searched by POST /get-memory, which only REST has
 }
 
 // Dial checks the address and prepares a client for it, which connects when it is used,

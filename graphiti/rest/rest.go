@@ -34,6 +34,8 @@ type Client struct {
 	shown  string // base without credentials
 	client *http.Client
 
+	getMemory bool // a group is searched by POST /get-memory
+
 	// clock is how far the service's clock was behind ours at its newest answer; nil
 	// before the first.
 	clock atomic.Pointer[time.Duration]
@@ -45,7 +47,7 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client}, nil
+	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client, getMemory: o.GetMemory}, nil
 }
 
 // Memory returns the client in all roles of a memory.
@@ -61,8 +63,11 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 	var answer struct {
 		Facts *[]remote.FactJSON `json:"facts"` // nil: not there
 	}
-	in := map[string]any{"group_ids": groups, "query": query, "max_facts": max}
-	if err := r.call(ctx, http.MethodPost, "/search", in, &answer); err != nil {
+	path, in := "/search", map[string]any{"group_ids": groups, "query": query, "max_facts": max}
+	if r.getMemory && len(groups) == 1 {
+		path, in = "/get-memory", map[string]any{"group_id": groups[0], "messages": asMessages(query), "max_facts": max, "center_node_uuid": nil}
+	}
+	if err := r.call(ctx, http.MethodPost, path, in, &answer); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	if answer.Facts == nil {
@@ -83,6 +88,16 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 		facts = append(facts, f.In(group))
 	}
 	return graphiti.WithoutChecks(groups, facts), nil
+}
+
+// asMessages returns a query as the conversation that /get-memory takes: the question
+// last.
+func asMessages(query string) (out []map[string]string) {
+	question, before, leaning := strings.Cut(query, graphiti.Earlier)
+	if leaning {
+		out = append(out, map[string]string{"role_type": "user", "role": "", "content": before})
+	}
+	return append(out, map[string]string{"role_type": "user", "role": "", "content": question})
 }
 
 // restMessage is a message as the service wants it. It must have a role, if

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Tells reports whether a text has a word that says what it is about, and that is not only
@@ -14,6 +15,21 @@ func Tells(text string) (does bool) {
 		return !does
 	})
 	return does
+}
+
+// Subjects counts words that say what a text is about, up to two. Scripts without spaces
+// come in pairs of characters: one that begins as the last one ended is no other word.
+func Subjects(text string) (n int) {
+	var last rune
+	Each(text, func(w []byte, k Kind) bool {
+		first, size := utf8.DecodeRune(w)
+		if k == Content && !routine[string(w)] && (first < utf8.RuneSelf || size < len(w) && first != last) {
+			n++
+			last, _ = utf8.DecodeLastRune(w)
+		}
+		return n < 2
+	})
+	return n
 }
 
 //go:embed routine.txt
