@@ -83,7 +83,7 @@ func TestProjectInAGroupThatIsThere(t *testing.T) {
 	w.say(fact, "X-Graphiti-Workspace", "opencode-app__main")
 	w.delivered(1)
 	settled(t, g)
-	if n := len(g.Episodes("opencode-app__main")); n != 2 {
+	if n := len(g.Episodes("opencode-app__main")); n != 1 {
 		t.Errorf("%d episodes", n)
 	}
 	if _, _, saw := w.say(question, "X-Graphiti-Workspace", "opencode-app__main"); !strings.Contains(saw, "Miso") {
