@@ -260,7 +260,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := lines(all)
 	switch {
-	case err != nil && !(atOnce && facts != nil) && len(shown) == 0: // what was prepared does not answer
+	case err != nil && (!atOnce || facts == nil) && len(shown) == 0: // what was prepared does not answer
 		return alone(before, missed, ReasonNone)
 	case len(shown) > 0 && !anyShown(all[count(recent):]):
 		source = SourceLocal
