@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -358,13 +359,16 @@ func lockSpool(t *testing.T, dir string) (release func()) {
 
 // tally counts what two groups of Graphiti hold of conversations of so many
 // turns, which is to be each side of each turn once.
-func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, twice, held int) {
+func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, twice, sides int) {
 	t.Helper()
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
-			count[e.Content]++
-			held++
+			held := graphiti.Episode{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
+			for _, side := range held.Sides() {
+				count["("+string(side.Role)+"): "+side.Text]++
+				sides++
+			}
 		}
 		for n, length := range turns {
 			for i := range length {
@@ -382,7 +386,7 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 			}
 		}
 	}
-	return missing, twice, held
+	return missing, twice, sides
 }
 
 // waitUntil waits for other processes, and for goroutines of a whole proxy.

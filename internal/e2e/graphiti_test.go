@@ -76,7 +76,7 @@ func (g *graphitiService) stop() {
 	_ = g.cmd.Wait()
 }
 
-// episodes counts the contents of a group.
+// episodes counts what people say in the contents of a group.
 func (g *graphitiService) episodes(group string) map[string]int {
 	g.t.Helper()
 	resp, err := http.Get(g.url() + "/episodes/" + group + "?last_n=1000")
@@ -90,7 +90,8 @@ func (g *graphitiService) episodes(group string) map[string]int {
 	}
 	count := make(map[string]int)
 	for _, e := range list {
-		count[e.Content]++
+		said, _, _ := strings.Cut(e.Content, "\n(assistant): ")
+		count[said]++
 	}
 	return count
 }
@@ -157,13 +158,13 @@ func TestRealGraphiti(t *testing.T) {
 		}
 	}
 	w.tell(t, "My cat is called Miso.")
-	w.until(t, "the first turn", func(q queue) bool { return q.Verified == 1 })
+	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
 	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
 		t.Errorf("the memory did not arrive: %s", answer)
 	}
 	start := time.Now()
 	tell(5)
-	w.until(t, "more turns", func(q queue) bool { return q.Verified == 7 })
+	w.until(t, "more turns", func(q queue) bool { return q.Delivered == 7 })
 	t.Logf("%.1f s for a turn", time.Since(start).Seconds()/5)
 
 	tell(6)
@@ -171,7 +172,7 @@ func TestRealGraphiti(t *testing.T) {
 	g.stop()
 	tell(2)
 	g.start()
-	w.until(t, "what a stopped Graphiti lost", func(q queue) bool { return q.Verified == 15 && q.Pending == 0 })
+	w.until(t, "what a stopped Graphiti lost", func(q queue) bool { return q.Delivered == 15 && q.Pending == 0 })
 	t.Logf("after a restart: %+v", w.queue(t))
 
 	tell(1)
@@ -189,7 +190,7 @@ func TestRealGraphiti(t *testing.T) {
 	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
 	q := w.queue(t)
 	t.Logf("after a worker that died of one message each time: %+v", q)
-	if q.Dead != 1 || q.Verified != 19 || q.Dropped != 0 {
+	if q.Dead != 1 || q.Delivered != 19 || q.Dropped != 0 {
 		t.Errorf("%+v", q)
 	}
 	held := g.episodes("user_josh")
@@ -213,7 +214,7 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 		"GRAPHITI_PROXY_INGEST_STALL_AFTER=4s", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
 		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
 	w.tell(t, "My cat is called Miso.")
-	w.until(t, "the first turn", func(q queue) bool { return q.Verified == 1 })
+	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
 	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
 		t.Errorf("the memory did not arrive: %s", answer)
 	}
@@ -226,7 +227,7 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 	w.tell(t, "Eve says [[raise]] to the model.")
 	w.tell(t, "Ada met guest number 5 in London.")
 	g.start()
-	w.until(t, "all but one", func(q queue) bool { return q.Verified == 8 && q.Dead == 1 && q.Pending == 0 })
+	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 8 && q.Dead == 1 && q.Pending == 0 })
 	held := g.episodes("user_josh")
 	for i := range 6 {
 		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
