@@ -13,11 +13,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Forget empties a part of what is older than a generation: what waits for it,
-// what is dead, what the memory holds, and what it has accepted and not come to
-// yet. Turns of that generation are kept, but for those that the memory was
-// given meanwhile. It may take as long as the memory needs for what it has
-// accepted; when ctx ends before, or anything fails, it must be called again.
+// Forget deletes the turns of a part that are older than a generation: those that wait
+// or are dead, those that the memory holds, and those that it has accepted and not
+// worked off yet. It keeps turns of the generation and newer ones, except those that the
+// memory was given meanwhile. It may take as long as the memory needs to work off what
+// it has accepted. If ctx ends before, or anything fails, it must be called again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()
 	return p.record.Forget(ctx, part, generation)
@@ -42,14 +42,12 @@ func (b *outbox) Forget(ctx context.Context, part ledger.Part, generation int64)
 	return b.empty(part, generation, true)
 }
 
-// Raise applies the generations of forgotten scopes, and returns the newest generation
-// that is known here.
+// Raise implements Groups.
 func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
 	return b.disk.Raise(floors)
 }
 
-// Withhold has nothing handed over to some groups, and to no others, until it is
-// called again. Their turns wait, and are not found.
+// Withhold implements Queue.
 func (b *outbox) Withhold(groups []string) {
 	b.loop.Withhold(groups)
 	b.recent.Block(groups)

@@ -37,8 +37,7 @@ func (b *outbox) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger
 	return b.spool.Items(ctx, o)
 }
 
-// Retry has dead turns delivered again: those of the numbers, or all when
-// there are none. It returns how many.
+// Retry implements Queue.
 func (b *outbox) Retry(numbers []int64) (int, error) {
 	groups, back, err := b.spool.Retry(numbers)
 	if err != nil {
@@ -54,8 +53,7 @@ func (b *outbox) Retry(numbers []int64) (int, error) {
 	return back.Turns, nil
 }
 
-// Drop removes dead turns for good: those of the numbers, or all when there
-// are none. It returns how many.
+// Drop implements Queue.
 func (b *outbox) Drop(numbers []int64) (int, error) {
 	gone, err := b.spool.DropDead(numbers)
 	if err != nil {

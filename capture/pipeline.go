@@ -16,10 +16,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ErrStopped says that no more turns are taken.
+// ErrStopped says that the Pipeline takes no more turns.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options says where turns are recorded, within which bounds, and who hears of it.
+// Options says where turns are recorded, within which bounds, and which functions are
+// called then.
 type Options struct {
 	Bounds
 	Place
@@ -29,7 +30,7 @@ type Options struct {
 
 // Bounds are what may change while a Pipeline works.
 type Bounds struct {
-	MaxTurns   int // in the spool; one for each group counts as one
+	MaxTurns   int // in the spool; a turn counts once for each of its groups
 	MaxBytes   int
 	MaxAge     time.Duration
 	MaxBatch   int // turns in one call
@@ -37,24 +38,25 @@ type Bounds struct {
 	Episodes   Episodes
 	Timeout    time.Duration
 	StallAfter time.Duration // without a sign of work
-	RecentFor  time.Duration // how long a turn is found here after it was delivered
+	RecentFor  time.Duration // how long Recent finds a turn after it has left the queue
 }
 
 // Place is where turns are recorded.
 type Place struct {
-	// Ledger returns the ledger in the memory's own file, whose turns are messages
-	// as say makes them. nil: the memory is elsewhere, as what follows says.
+	// Ledger returns the ledger in the memory's own file; say makes messages of its
+	// turns. nil: the memory is elsewhere, and the fields that follow describe it.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Path     string // of the spool's file
 	Memory   deliver.Memory
 	Apart    bool     // the memory works off each group by itself
-	Verify   bool     // whether acceptance is not taken for proof
+	Verify   bool     // a turn is delivered only when it was seen in the memory
 	Withheld []string // groups to which nothing is handed over, until Withhold is called
 	Shared   *Shared  // what replicas share; nil: nothing
 }
 
-// Events are called when something happened to turns; nil: nobody is.
+// Events are functions that are called when something happened to turns. They may be
+// nil.
 type Events struct {
 	OnKept      func(t *ledger.Turn, groups []string) // a turn is on disk; the groups did not have it before
 	OnStored    func(group string)                    // a group of the memory holds something new
@@ -74,7 +76,7 @@ func (e Events) orNothing() Events {
 	return e
 }
 
-// settings are the bounds that count now.
+// settings are the bounds in force.
 type settings struct{ now atomic.Pointer[Bounds] }
 
 func (s *settings) opts() *Bounds { return s.now.Load() }
@@ -97,7 +99,8 @@ type record interface {
 	close(ctx context.Context) error
 }
 
-// Queue is what waits for the memory: nothing where that is a file of ours.
+// Queue holds the turns that wait for the memory. It is empty where the memory is a file
+// of ours.
 type Queue interface {
 	// Turns lists turns that wait or are dead, the oldest first, and says how many
 	// there are in all.
@@ -107,20 +110,20 @@ type Queue interface {
 	// be written of it.
 	Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error
 
-	// Retry has dead turns delivered again: those of the numbers, or all when
-	// there are none. It returns how many.
+	// Retry delivers dead turns again: those with the numbers, or all if there are no
+	// numbers. It returns how many they are.
 	Retry(numbers []int64) (int, error)
 
-	// Drop removes dead turns for good: those of the numbers, or all when there
-	// are none. It returns how many.
+	// Drop deletes dead turns for good: those with the numbers, or all if there are no
+	// numbers. It returns how many they are.
 	Drop(numbers []int64) (int, error)
 
 	// Recent finds what waits, or left the queue a short while ago: up to max messages
 	// of people in a group, the best first.
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
-	// Withhold has nothing handed over to some groups, and to no others, until it is
-	// called again. Their turns wait.
+	// Withhold sets the groups to which nothing is sent, in place of those of the last
+	// call. Their turns wait, and Recent does not find them.
 	Withhold(groups []string)
 }
 
@@ -135,8 +138,8 @@ type Groups interface {
 	// Promoted reports whether something was promoted into a group.
 	Promoted(group string) bool
 
-	// Raise applies the generations of forgotten scopes, and returns the newest
-	// generation that is known here.
+	// Raise notes the generations of forgotten scopes, and returns the newest generation
+	// that is known here.
 	Raise(floors map[string]int64) (newest int64, err error)
 
 	// Fault is what is known to be wrong with the file of this process; nil:
@@ -205,16 +208,16 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	return p, nil
 }
 
-// Set changes the bounds, from the next turn and the next call on. While it is
-// paused, nothing is handed over.
+// Set changes the bounds from the next turn and the next call on. While paused is set,
+// nothing is sent to a remote memory.
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
 	p.record.apply(paused)
 }
 
-// Shutdown takes no more turns, waits for the calls under way until ctx ends,
-// and closes the record. What is left is delivered by the next process, but for
-// what a LostError counts.
+// Shutdown takes no more turns, waits for the calls under way until ctx ends, and closes
+// the record. The next process delivers what is left, except the turns that a LostError
+// counts.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, p.abort)()
 	p.ending.Do(func() {

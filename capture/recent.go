@@ -102,17 +102,17 @@ func (r recent) doubt() {
 	}
 }
 
-// Begin says that this process answers a turn: what a client's history shows of
-// it meanwhile is not recorded.
+// Begin notes that this process answers a turn, so that what a client's history shows of
+// it is not recorded.
 func (p *Pipeline) Begin(turn string) { p.recent.begin(turn) }
 
-// Known reports whether this process answers a turn, whose id has that number in
-// hexadecimal digits, or has recorded it: it need not be backfilled.
+// Known reports whether this process answers or has recorded the turn whose id in
+// hexadecimal digits is that number. Then the turn need not be backfilled.
 func (p *Pipeline) Known(turn [16]byte) bool { return p.recent.known(turn) }
 
-// Kept reports whether a turn was recorded not long ago for all of those
-// groups: its answer need not be read again. It does not ask the ledger.
+// Kept reports whether a turn was recorded for all of those groups a short while ago.
+// Then its answer need not be read again. It does not ask the ledger.
 func (p *Pipeline) Kept(turn string, in []graphiti.Target) bool { return p.recent.has(turn, in) }
 
-// Doubt has the ledger asked about all turns again.
+// Doubt forgets which groups have the turns, so that the ledger is asked again.
 func (p *Pipeline) Doubt() { p.recent.doubt() }

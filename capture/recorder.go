@@ -34,9 +34,10 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	return err
 }
 
-// AddAll is Add for many turns, in their order and with one wait for the disk, of
-// which somebody waits to hear: none waits in RAM. It returns how many of them some
-// group did not have; of those that come from an export, how many of their sides.
+// AddAll is Add for many turns, in order and with one wait for the disk. Its caller
+// waits for the result, so none of them waits in RAM: if the disk takes nothing, it
+// fails. It returns how many turns were new to a group; of turns that come from an
+// export, how many of their sides.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	if p.isClosed() {
 		return 0, ErrStopped
@@ -47,8 +48,8 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	return kept, err
 }
 
-// AddAsync is Add some time later: for what is short, and was said a moment ago.
-// It never waits, and reports whether there was room.
+// AddAsync is Add in the background, for short notes from a moment ago. It does not
+// wait, and reports whether there was room.
 func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
 	if p.isClosed() {
 		return false
@@ -60,9 +61,9 @@ func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
 	return true
 }
 
-// Backfill records turns from before their conversation was first seen, some time
-// later, behind all else that waits. It never waits. What cannot be recorded is not
-// Known, so that the next request of the conversation offers it again.
+// Backfill records earlier turns of a conversation in the background, after everything
+// else that waits. It does not wait. A turn that cannot be recorded is not Known, so
+// that the next request of the conversation offers it again.
 func (p *Pipeline) Backfill(h History) {
 	if p.isClosed() {
 		return
@@ -76,9 +77,9 @@ func (p *Pipeline) Backfill(h History) {
 	}
 }
 
-// CutOff notes that the answer of a turn was cut off, failed, or was withheld:
-// what a history shows of it is not kept, not after a restart either. A turn
-// that is answered again is kept all the same.
+// CutOff notes that the answer of a turn was cut off, failed, or was withheld. What a
+// client's history shows of that answer is not kept, even after a restart. If the turn
+// is answered again, it is kept.
 func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 	if p.isClosed() {
 		return ErrStopped

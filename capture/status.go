@@ -7,20 +7,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// QueueStatus counts turns, one for each group. Pending and dead are what the
-// spool holds, the others count since its file was made.
+// QueueStatus counts turns, once for each of their groups. Pending and Dead are what the
+// spool holds now. The other counts begin when the file was made, unless they say
+// otherwise.
 type QueueStatus struct {
 	Pending   int        `json:"pending"`   // not known to be kept
 	UnderWay  int        `json:"under_way"` // of the pending: handed over, and not seen yet
 	Delivered int        `json:"delivered"`
 	Verified  int        `json:"verified"` // delivered, and seen in the memory
 	Dropped   int        `json:"dropped"`
-	Evicted   int        `json:"evicted"` // of the dropped, because there were too many or too old ones; by this process, since its start
+	Evicted   int        `json:"evicted"` // of the dropped: those above the bounds or too old; by this process, since its start
 	Dead      int        `json:"dead"`
 	Lost      int        `json:"lost"`            // by the memory, and sent again; since the start
 	Redacted  int        `json:"redacted"`        // credentials taken out; since the start
 	LeftOut   int        `json:"left_out"`        // turns of histories for which there was no room; since the start
-	GivenUp   int        `json:"answers_dropped"` // that a Watcher, which counts them, did not read; since the start
+	GivenUp   int        `json:"answers_dropped"` // answers that were not read (response.Workers.Dropped); since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir cannot be used; since the start
 	InMemory  int        `json:"in_memory"`       // turns that wait for data_dir in RAM, and end with the process
 	Bytes     int        `json:"bytes"`
@@ -41,7 +42,7 @@ type QueueStatus struct {
 	UnkeptError  string     `json:"not_kept_error,omitempty"`
 	UnkeptRemedy string     `json:"not_kept_remedy,omitempty"`
 
-	// Delivers says whether this process does: of several replicas one.
+	// Delivers says whether this process delivers: of several replicas only one does.
 	Delivers bool `json:"delivers"`
 
 	// Only where several replicas share a queue. All of the above is about that

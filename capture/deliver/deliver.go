@@ -14,15 +14,15 @@ type Item struct {
 	ledger.Entry
 	Group string
 
-	// Messages are those that the group was not known to have. Have says also what
-	// was seen there since.
+	// Messages are those that the group was not known to hold when they were read. Have
+	// also counts those that were seen there since.
 	Messages []graphiti.Message
 }
 
-// Ledger is where turns are kept until the memory is known to hold them. Its
-// methods are called from several goroutines, for one group by one at a time.
-// What they leave behind is durable. A call that failed is repeated until it
-// works, and may have worked the first time.
+// Ledger keeps turns until the memory is known to hold them. Several goroutines call its
+// methods, but for one group only one at a time. What a method has written is durable
+// when it returns. A call that failed is repeated until it works; it may have worked the
+// first time.
 type Ledger interface {
 	// Groups calls found for each group with pending turns. fresh says that not
 	// all of them are backfilled.
@@ -59,9 +59,9 @@ type Memory interface {
 	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]string, error)
 	Health(ctx context.Context) error
 
-	// Clock is a time that has come by the memory's clock, as late a one as is
-	// known: it may hide what speaks of a later one. Zero where it does not, or
-	// where its clock is not known yet.
+	// Clock returns the latest time that the memory's clock is known to have reached:
+	// the memory may hide a message with a later timestamp. It returns zero if the
+	// memory hides none, or if its clock is not known yet.
 	Clock() time.Time
 }
 
@@ -69,15 +69,15 @@ type Memory interface {
 type Timing struct {
 	Batch        int           // turns in one call
 	Window       int           // turns in flight to one worker
-	Backfill     int           // of those, when a backfilled one is sent
+	Backfill     int           // the same while a backfilled one is sent
 	StallAfter   time.Duration // without a sign of work
 	FirstLook    time.Duration // after sending; doubled up to LastLook
 	LastLook     time.Duration
-	DoubtAfter   time.Duration // until what is in doubt will not be accepted any more, and a barrier is sent for it
+	DoubtAfter   time.Duration // after that the memory will not accept what is in doubt any more, and a barrier is sent for it
 	ShowAfter    time.Duration // how long a turn is searched for that cannot be listed
 	FirstBarrier time.Duration // between two barriers; doubled up to LastBarrier
 	LastBarrier  time.Duration
-	MaxLosses    int // of one turn, being first in line, and the last time alone
+	MaxLosses    int // how often the first turn in line is lost, the last time as the only one in flight, until it is dead
 }
 
 // DefaultTiming is for a Graphiti that takes seconds for a message, and not too

@@ -11,8 +11,8 @@ import (
 // probeGroup is the group that barriers of a ledger are written to.
 func probeGroup(instance string) string { return graphiti.CheckGroupPrefix + instance }
 
-// Withhold has nothing sent to some groups, and to no others, until it is
-// called again. Their turns wait.
+// Withhold sets the groups to which nothing is sent, in place of those of the last call.
+// Their turns wait.
 func (l *Loop) Withhold(groups []string) {
 	withheld := make(map[string]bool, len(groups))
 	for _, g := range groups {
@@ -24,8 +24,8 @@ func (l *Loop) Withhold(groups []string) {
 	l.signalAllLocked()
 }
 
-// Pause has nothing sent to a group, nor looked for in it, until Resume. It
-// returns when no call for it is in progress; it counts also where it returns
+// Pause stops sending to a group, and looking for turns in it, until Resume. It returns
+// when no call for the group is in progress. The group is paused even if Pause returns
 // an error.
 func (l *Loop) Pause(ctx context.Context, group string) error {
 	defer context.AfterFunc(ctx, func() {
@@ -64,8 +64,8 @@ func (l *Loop) busyLocked(group string) bool {
 	return false
 }
 
-// Discard takes turns out of flight that the ledger does not have any more. The
-// group must be paused.
+// Discard takes turns out of flight that the ledger has deleted. The group must be
+// paused.
 func (l *Loop) Discard(group string, gone func(*Item) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,22 +19,23 @@ type Options struct {
 	Outbox ledger.Arrivals
 	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message
 	For    func() time.Duration // how long a turn is found after it has left the outbox
-	Every  time.Duration        // how often the outbox is looked at unasked, as others write to it; 0: never
+	Every  time.Duration        // how often the outbox is read without a Wake, because other replicas write to it; 0: never
 	Log    *slog.Logger
 }
 
 const (
 	page = 256 // turns that are read at once
 
-	// most bounds the messages that are found. Of more the oldest are left out.
+	// most bounds the messages that can be found. Above it the oldest are dropped.
 	most = 1 << 15
 
-	// sweepEvery is how often it is looked what has left the outbox.
+	// sweepEvery is how often the Index asks the outbox which turns have left it.
 	sweepEvery = 5 * time.Second
 
-	// purgeFrom is from how many messages of a group on that are not found any more
-	// they are deleted, if they are as many as those that are found: a deletion has the
-	// group indexed anew.
+	// purgeFrom is how many dropped messages of a group are deleted from the store
+	// together, if they are as many as those that can still be found: after a deletion
+	// the store indexes the group again. A group in which nothing can be found is
+	// emptied at once.
 	purgeFrom = 64
 )
 
@@ -53,7 +54,7 @@ type Index struct {
 
 	mu      sync.Mutex // guards what follows
 	kept    map[key]*message
-	stale   map[string]int // messages of a group in the store that are not in kept
+	stale   map[string]int // how many messages of a group are in the store and not in kept
 	blocked []string       // groups with a forget under way
 }
 
@@ -77,14 +78,15 @@ func Open(o Options) (*Index, error) {
 	return x, nil
 }
 
-// Close ends it.
+// Close stops following the outbox and closes the scratch file.
 func (x *Index) Close() error {
 	x.stop()
 	<-x.ended
 	return x.store.Close()
 }
 
-// Wake says that turns came in. It does not wait.
+// Wake makes the Index read the turns that came into the outbox. It does not wait for
+// that.
 func (x *Index) Wake() {
 	select {
 	case x.wake <- struct{}{}:
@@ -121,8 +123,9 @@ func (x *Index) holds(group string) bool {
 	return known
 }
 
-// Block empties the groups with a forget under way, which are these and no others. The
-// others that were blocked are read anew.
+// Block sets the groups with a forget under way, in place of those of the last call. It
+// empties them, and nothing is found in them. Groups that are not among them any more
+// are read from the outbox again.
 func (x *Index) Block(groups []string) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -141,7 +144,7 @@ func (x *Index) Block(groups []string) {
 	}
 }
 
-// empty deletes what is held of a group. writing is held.
+// empty deletes all messages of a group. writing is held.
 func (x *Index) empty(group string) {
 	x.mu.Lock()
 	_, known := x.stale[group]
@@ -176,24 +179,24 @@ func (x *Index) run() {
 		case <-x.base.Done():
 			return
 		case <-x.wake:
-			x.tell(x.follow(x.base))
+			x.logFailure(x.follow(x.base))
 		case <-look:
-			x.tell(x.follow(x.base))
+			x.logFailure(x.follow(x.base))
 		case <-sweep.C:
-			x.tell(x.sweep(x.base, time.Now()))
+			x.logFailure(x.sweep(x.base, time.Now()))
 		}
 	}
 }
 
-// tell logs the first of several failures.
-func (x *Index) tell(err error) {
+// logFailure logs an error, unless the call before failed too.
+func (x *Index) logFailure(err error) {
 	if err != nil && !x.failing && x.base.Err() == nil {
 		x.o.Log.Warn("what was said recently may not be found", "error", err)
 	}
 	x.failing = err != nil
 }
 
-// follow takes the turns that came in.
+// follow reads the turns that came into the outbox since it was read last.
 func (x *Index) follow(ctx context.Context) error {
 	for {
 		n, err := x.more(ctx)
@@ -203,7 +206,7 @@ func (x *Index) follow(ctx context.Context) error {
 	}
 }
 
-// more takes a page of turns, and returns how many they are.
+// more reads a page of turns, and returns how many they are.
 func (x *Index) more(ctx context.Context) (n int, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -239,7 +242,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// take stores messages of a group. writing is held.
+// take makes messages of a group findable. writing is held.
 func (x *Index) take(ctx context.Context, group string, list []graphiti.Message, numbers map[key]int64) error {
 	x.mu.Lock()
 	blocked := slices.Contains(x.blocked, group)
@@ -260,7 +263,8 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Message,
 	return nil
 }
 
-// sweep lets go of what has left the outbox for long enough, and of what is too much.
+// sweep drops the messages whose turn left the outbox long enough ago, and the oldest
+// ones above most.
 func (x *Index) sweep(ctx context.Context, now time.Time) error {
 	err := x.see(ctx, now)
 	x.mu.Lock()
@@ -289,7 +293,7 @@ func (x *Index) dropLocked(k key) {
 	x.stale[k.group]++
 }
 
-// see notes which turns have left the outbox.
+// see notes for each message whether its turn has left the outbox.
 func (x *Index) see(ctx context.Context, now time.Time) error {
 	var numbers []int64
 	x.mu.Lock()
@@ -321,7 +325,7 @@ func (x *Index) see(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// purge deletes messages that are not found any more, of groups that have many of them.
+// purge deletes dropped messages from the store, in groups that have many of them.
 func (x *Index) purge(ctx context.Context) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
