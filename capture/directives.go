@@ -32,8 +32,8 @@ var (
 	}
 )
 
-// Directives finds them in what a person wrote, and counts those that are too
-// long. A line within a code block is none.
+// Directives returns the directives in what a person wrote, and counts those that are
+// too long. Lines within a code block are not directives.
 func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
 		return nil, 0

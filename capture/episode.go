@@ -16,13 +16,13 @@ import (
 // truncated ends a text that was cut.
 const truncated = "…[truncated]"
 
-// redactSlack is what is looked at of a text, in bytes, beyond what can be delivered of
-// it: our own blocks are taken out of it later.
+// redactSlack is how many bytes of a text, beyond what can be delivered of it, are
+// searched for credentials: our own blocks in it are taken out afterwards.
 const redactSlack = 64 << 10
 
-// clean makes a turn what is recorded of it: without credentials, whoever wrote them, and
-// no longer than it is written to the memory, because what is longer takes room and is
-// not sent. What is much too long goes before it is searched for credentials.
+// clean makes a turn what is recorded of it: without credentials, whoever wrote them,
+// and no longer than what is written to the memory, because the rest would take room and
+// never be sent. It cuts texts that are far too long before it searches for credentials.
 func (p *Pipeline) clean(t *ledger.Turn) {
 	maxChars := p.opts().MaxChars
 	most := utf8.UTFMax*maxChars + redactSlack
@@ -51,20 +51,20 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 	}
 }
 
-// Redacted is a text with credentials taken out of it.
+// Redacted returns a text without its credentials.
 func (p *Pipeline) Redacted(text string) string {
 	text, _ = p.secrets.Redact(text)
 	return text
 }
 
-// RedactedBy is Redacted with a deadline. ok is false where the time was not enough:
-// then there is no text.
+// RedactedBy is Redacted with a deadline. If the time is too short, ok is false and
+// there is no text.
 func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
 	redacted, _, ok = p.secrets.RedactBy(text, by)
 	return redacted, ok
 }
 
-// HoldsSecret reports whether a text looks like it holds a credential.
+// HoldsSecret reports whether something in a text looks like a credential.
 func (p *Pipeline) HoldsSecret(text string) bool {
 	_, n := p.secrets.Redact(text)
 	return n > 0
@@ -110,10 +110,11 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 	return out
 }
 
-// Episodes says how a turn is written to a memory that reads messages by a model.
+// Episodes says how many messages a turn becomes in a memory whose model reads each
+// message.
 type Episodes string
 
-// The ways to write a turn.
+// The values of Episodes.
 const (
 	PerTurn    Episodes = "turn"    // both sides in one message: the model is asked once
 	PerMessage Episodes = "message" // a message for each side
@@ -137,8 +138,9 @@ func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Epi
 	return list[:1]
 }
 
-// idle reports whether nobody says anything in a turn: "ok thanks", and a nod. The rest of
-// a turn, in which the person says nothing, is part of one that says something.
+// idle reports whether nobody says anything in a turn: "ok thanks", and a nod. It is
+// false for the rest of a turn, in which the person says nothing, because the turn as a
+// whole says something.
 func idle(t *ledger.Turn) bool {
 	return t.User != "" && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
 }
@@ -187,12 +189,12 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 // clients are all it holds, so that it cannot fail.
 func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 	b, _ := json.Marshal(struct {
-		Source string         `json:"source"`
-		Scope  graphiti.Scope `json:"scope"`
-		Client string         `json:"client,omitempty"`
-		Talk   string         `json:"session,omitempty"`
-		Git    ledger.Git     `json:"git,omitzero"`
-		Answer int            `json:"answer,omitempty"`
+		Source  string         `json:"source"`
+		Scope   graphiti.Scope `json:"scope"`
+		Client  string         `json:"client,omitempty"`
+		Session string         `json:"session,omitempty"`
+		Git     ledger.Git     `json:"git,omitzero"`
+		Answer  int            `json:"answer,omitempty"`
 	}{"graphiti-proxy", scope, t.Client, graphiti.SessionHash(t.Session), t.Git, answer})
 	return string(b)
 }

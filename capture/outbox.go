@@ -32,7 +32,7 @@ type outbox struct {
 	worker   sync.WaitGroup
 	base     context.Context // of all that is done
 	abort    context.CancelFunc
-	replicas *replicas // nil: this process is alone
+	replicas *replicas // nil: no other process shares the spool
 	recent   newest
 	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
 

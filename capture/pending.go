@@ -33,8 +33,8 @@ const (
 	referenceBytes = 100 // about what a reference takes
 )
 
-// PendingTurns are the turns whose end is awaited. R is what the next request needs of
-// one that it goes on with. It is safe for concurrent use.
+// PendingTurns holds the turns whose end is awaited. R is what a request needs to go on
+// with a turn. It is safe for concurrent use.
 type PendingTurns[R any] struct {
 	after time.Duration
 	keep  func(context.Context, ledger.Turn) error
@@ -76,8 +76,8 @@ func pendingKey(t *ledger.Turn) string {
 	return b.String()
 }
 
-// NewPending returns an empty store. A turn that did not change for as long as after is
-// given to keep.
+// NewPending returns an empty store. If a turn has not changed for the time after, keep
+// is called with it.
 func NewPending[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns[R] {
 	d := &PendingTurns[R]{
 		after: after, keep: keep, log: log,
@@ -121,9 +121,9 @@ func (d *PendingTurns[R]) change(t *ledger.Turn, f func(*openTurn[R])) {
 	}
 }
 
-// Hold says that a round of a turn has ended and another is expected. What was
-// answered in it is added to what was answered before. Where too much is held it
-// waits until the oldest are kept.
+// Hold notes that a round of a turn has ended and another is expected, and adds the
+// answer to those of the earlier rounds. If too much is held, it waits until the oldest
+// turns are kept.
 func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 	d.mu.Lock()
 	d.change(&t, func(e *openTurn[R]) {
@@ -145,8 +145,8 @@ func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 	d.keepAll(evicted)
 }
 
-// Refer remembers that requests with these references go on with a turn, and
-// what they need of it, of so many bytes. It does not wait.
+// Refer notes that requests with these references go on with a turn, and what they need
+// for it, of so many bytes. It does not wait.
 func (d *PendingTurns[R]) Refer(t *ledger.Turn, round R, bytes int, references ...dialect.Fingerprint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,8 +167,7 @@ func (d *PendingTurns[R]) Refer(t *ledger.Turn, round R, bytes int, references .
 	}
 }
 
-// Find returns what is needed of the turn that a request with this reference
-// goes on with.
+// Find returns what a request with this reference needs to go on with its turn.
 func (d *PendingTurns[R]) Find(reference dialect.Fingerprint) (round R, ok bool) {
 	if d == nil {
 		return round, false
@@ -189,11 +188,10 @@ func (d *PendingTurns[R]) Referable() bool {
 	return len(d.refer) > 0
 }
 
-// Busy says that another round of a turn has begun: its answer may take a
-// while.
+// Busy notes that another round of a turn has begun, whose answer may take a while.
 func (d *PendingTurns[R]) Busy(t *ledger.Turn) { d.touch(t, busyFor) }
 
-// Free says that a round has ended without an answer.
+// Free notes that a round has ended without an answer.
 func (d *PendingTurns[R]) Free(t *ledger.Turn) { d.touch(t, d.after) }
 
 func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
@@ -205,8 +203,8 @@ func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	}
 }
 
-// Began returns when the message of a turn with tool rounds was said, which the
-// last round does not tell; zero for a turn that is not known.
+// Began returns when the message of a turn with tool rounds was said, which a request of
+// its last round does not show; zero for an unknown turn.
 func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,7 +214,7 @@ func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
 	return time.Time{}
 }
 
-// End says that a turn has ended and was kept by others.
+// End notes that a turn has ended, and that somebody else has kept it.
 func (d *PendingTurns[R]) End(t *ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,8 +223,8 @@ func (d *PendingTurns[R]) End(t *ledger.Turn) {
 	}
 }
 
-// settle says that nothing of a turn is left to be kept. When it began stays
-// known, and which requests go on with it.
+// settle notes that nothing of a turn is left to keep. Its beginning stays known, and
+// which requests go on with it.
 func (d *PendingTurns[R]) settle(e *openTurn[R]) {
 	d.bytes -= len(e.turn.User) + len(e.turn.Assistant)
 	e.open, e.turn.User, e.turn.Assistant = false, "", ""
@@ -286,7 +284,7 @@ func (d *PendingTurns[R]) run() {
 	}
 }
 
-// Close keeps what is open as it is.
+// Close keeps the open turns as they are, and ends.
 func (d *PendingTurns[R]) Close() {
 	close(d.stop)
 	<-d.ended

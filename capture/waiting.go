@@ -22,7 +22,8 @@ const (
 	// after a restart all conversations come back with theirs at once.
 	historyBytes = 64 << 20
 
-	// batchTurns is from how many turns on no more are recorded in one write.
+	// batchTurns is how many turns a write has, or a few more: the list that reaches it
+	// is written whole.
 	batchTurns = 256
 
 	// turnBytes is about what a turn takes beside what was said in it.
@@ -34,21 +35,22 @@ const (
 type History struct {
 	Turns []ledger.Turn
 
-	// Wanted says which of them are to be kept, for which it may wait. nil: all
-	// of them.
+	// Wanted returns those of the turns that are to be kept. It may wait. nil: all of
+	// them are.
 	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
 }
 
-// waiting is what waits in RAM until it is written, in two lanes: notes for a moment,
-// and all turns while data_dir cannot be written; and behind them histories, for which
-// no request waits. What waits ends with the process.
+// waiting holds turns in RAM until they are written, in two lanes. The first holds
+// notes, for a moment, and all turns while data_dir cannot be written. The second,
+// behind it, holds histories, for which no request waits. What still waits when the
+// process ends is lost.
 type waiting struct {
 	wake    chan struct{} // something waits; more than one says nothing new
 	writing sync.Mutex    // one writes at a time, or turns would be written twice
 
 	mu        sync.Mutex // guards what follows
-	turns     lane       // what they say has no credentials in it
-	histories lane       // of which nothing was looked at
+	turns     lane       // without credentials
+	histories lane       // as they came, credentials included
 	leftOut   int        // turns of histories for which there was no room
 	lost      int        // turns since the start that were not kept
 	err       error      // of the disk, the last one
@@ -73,7 +75,8 @@ type lane struct {
 	maxBytes     int
 }
 
-// put takes a history, unless too much waits. One that is too large alone waits alone.
+// put adds a history, unless too much waits. A history with more bytes than the lane may
+// hold counts as a full lane, so that it waits by itself.
 func (l *lane) put(h History) bool {
 	n := min(bytesOf(h.Turns), l.maxBytes)
 	if l.turns+len(h.Turns) > l.maxTurns || l.bytes+n > l.maxBytes {

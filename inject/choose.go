@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Verdict says what became of a fact that was found.
+// Verdict says why a fact that was found is shown or not.
 type Verdict string
 
 // The verdicts.
@@ -31,7 +31,7 @@ const (
 	Unneeded    Verdict = "known of the person, where nothing else answers"
 )
 
-// Scoped are the facts that were found in one scope, best first.
+// Scoped holds the facts that were found in one scope, best first.
 type Scoped struct {
 	Scope graphiti.Scope
 	Facts []graphiti.Fact
@@ -63,7 +63,7 @@ type chooser struct {
 	staleAfter time.Duration
 	ownTurns   map[string]struct{} // episodes that the conversation itself shows
 	visible    map[string]struct{} // what earlier blocks of the conversation show: line.In
-	opening    map[string]struct{} // with what the block begins, likewise
+	opening    map[string]struct{} // what the block begins with: line.In
 	guard      Guard
 	laid       bool         // the facts are what a person laid down
 	minScore   float64      // strength that one fact must have for any to be shown; 0: none
@@ -72,8 +72,8 @@ type chooser struct {
 	count, max int          // bounds of the block: facts and characters
 }
 
-// choose decides about every fact: scopes in the order given, what is not valid
-// now left out, nothing twice, of two versions the newer one, nothing that the
+// choose gives every fact a verdict. It takes the scopes in the order given. It shows no
+// fact that is not valid now, none twice, the newer one of two versions, none that the
 // conversation still shows, and no more than there is room for.
 func (ch *chooser) choose(found []Scoped) []Candidate {
 	var all []Candidate
@@ -94,7 +94,7 @@ func (ch *chooser) choose(found []Scoped) []Candidate {
 	return all
 }
 
-// dismiss says why nothing is shown.
+// dismiss gives all facts that would be shown another verdict: nothing is shown.
 func dismiss(all []Candidate, why Verdict) {
 	for i := range all {
 		if all[i].Verdict == Shown {
@@ -104,7 +104,8 @@ func dismiss(all []Candidate, why Verdict) {
 }
 
 // ofPerson keeps, in a project, only those facts about the person that are strong enough
-// alone. Where none is, what they said last of themselves is shown.
+// by themselves. If no fact of any scope is strong enough, it keeps what the person said
+// last about themselves.
 func (ch *chooser) ofPerson(all []Candidate, inProject bool) {
 	answered := false
 	for i := range all {
@@ -133,7 +134,7 @@ func (ch *chooser) weak(all []Candidate) bool {
 	return true
 }
 
-// lines are those that are shown.
+// lines returns the lines of the facts that are shown.
 func lines(all []Candidate) []string {
 	var out, heads []string
 	for i := range all {
@@ -299,10 +300,10 @@ func otherSubjectOf(query string) otherSubject {
 	}
 }
 
-// settled reports whether a turn speaks of what is visible already: the best
-// fact found is, and most of the others are. A few new ones at the end come
-// from other words for the same, unless they are about something else, which the
-// strength of a fact tells, or its words.
+// settled reports whether a turn is about what is visible already: the best fact found
+// is visible, and most of the others are. The few new ones were found by other words for
+// the same. It is false if one of them is strong, or if their words are about something
+// else.
 func (ch *chooser) settled(all []Candidate) bool {
 	if ch.drift <= 0 || len(all) == 0 {
 		return false
@@ -389,8 +390,7 @@ func began(f *graphiti.Fact) time.Time {
 	return f.ValidAt
 }
 
-// when says since when a fact holds, and marks one that has not been heard of
-// for long.
+// when says since when a fact holds, and how old it is if it is older than staleAfter.
 func (ch *chooser) when(f *graphiti.Fact) string {
 	if f.Dated {
 		return ""
@@ -435,7 +435,7 @@ func normal(s string) string {
 	return string(b)
 }
 
-// normalIn is normal for the letters of all languages.
+// normalIn is normal for texts that are not ASCII.
 func normalIn(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }), " ")
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 )
 
-// Decision is what was decided about a turn: the block that stands before its
-// message in every request, or none. The first one stands; its block is emptied
-// when what it shows is forgotten, and nothing else of it changes.
+// Decision is what was decided about a turn: the block that stands before its message in
+// every request, or none. The first decision about a turn stands. The only change is
+// that its block is emptied when what it shows is forgotten.
 type Decision struct {
 	Block      string // empty: there is none, or not any more
-	Facts      int    // that the block shows, or has shown
+	Facts      int    // how many the block shows, or showed before it was emptied
 	Reason     string // why there is no block, where there never was one
 	Ingest     bool   // the turn is to be kept
-	Generation int64  // of the request for which it was made
+	Generation int64  // of the request that it was made for
 }
 
 // forgotten reports whether there was a block that was emptied, because what it
@@ -23,13 +23,13 @@ func (d *Decision) forgotten() bool { return d != nil && d.Block == "" && d.Fact
 // included. Implementations must not retain the slices, and nobody changes what
 // they return.
 type Decisions interface {
-	// Lookup returns what was decided about each key, nil where nothing was. It
-	// answers from memory where it can, with what was read under the same
-	// generation. With an error it returns what was in memory, or nothing.
+	// Lookup returns the decision about each key, nil for a key without one. It answers
+	// from RAM what it read under the same generation. With an error it returns what it
+	// had in RAM, or nothing.
 	Lookup(ctx context.Context, generation int64, keys [][16]byte) ([]*Decision, error)
 
-	// Keep stores a decision and returns the one in force, which is an earlier
-	// one where there was one. It shows nothing where one of the groups has a
-	// newer generation. It is stored when Keep returns.
+	// Keep stores a decision and returns the one in force: an earlier one, if there is
+	// one. If one of the groups has a newer generation, the decision is stored without
+	// its block. It is stored when Keep returns.
 	Keep(ctx context.Context, key [16]byte, d Decision, groups ...string) (*Decision, error)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// DryRun is a Memory that decides as one with these services does, and writes
-// nothing: what is decided is not stored, what is found is not cached, and nothing
-// is prepared.
+// DryRun returns a Memory that decides like one with these services and writes nothing:
+// it stores no decision, caches no search, and prefetches nothing.
 func DryRun(s Services, g Groups, set Settings) *Memory {
 	all := *s.orNothing()
 	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)

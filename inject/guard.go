@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// overriding are turns of phrase by which somebody wants a model to leave what it
-// was told: nobody means well by them.
+// overriding are phrases by which somebody wants a model to leave its instructions:
+// nobody who writes them means well.
 var overriding = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|all|any|your|the system)\b.{0,40}\b(instruction|prompt|rule|message|guideline)`),
 	regexp.MustCompile(`(?i)\b(system|developer) (prompt|message|instruction)s?\b`),
@@ -35,8 +35,8 @@ var triggers = []string{
 // Instructs reports whether a text reads like an instruction to a model.
 func Instructs(text string) bool { return matches(text, overriding, directing) }
 
-// Overrides reports whether a text wants a model to leave what it was told: what a
-// person laid down may direct it, and not that.
+// Overrides reports whether a text wants a model to leave its instructions. What a
+// person laid down may direct a model, but may not do that.
 func Overrides(text string) bool { return matches(text, overriding) }
 
 func matches(line string, lists ...[]*regexp.Regexp) bool {

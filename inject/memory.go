@@ -13,15 +13,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// Redact takes credentials out of a text, before it is kept or asked for. It
-// gives up at a time, when there is one; then there is no text.
+// Redact takes credentials out of a text, before the text is kept or searched for. It
+// gives up at a time, unless that is zero. If it gives up, ok is false and there is no
+// text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
-// Services are what a Memory works with. They stay what they are; what is nil does
+// Services are what a Memory works with. They do not change. A service that is nil does
 // nothing.
 type Services struct {
 	Search    Searcher
-	Recent    Recent // beside a memory that takes its time
+	Recent    Recent // what a remote memory may not have worked off
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
@@ -31,32 +32,32 @@ type Services struct {
 	Log       *slog.Logger
 }
 
-// Groups are those of a caller.
+// Groups names the groups of a caller.
 type Groups interface {
 	Reads(w graphiti.Who, about bool) []graphiti.Target // to search, in order of preference
 	Writes(w graphiti.Who) []graphiti.Target
 }
 
-// Settings control decisions.
+// Settings say how a Memory decides.
 type Settings struct {
 	Timeout    time.Duration // the most that a request may wait, storing included
-	Background time.Duration // for a search that goes on behind the request
-	MaxFacts   int           // of a block
-	Asked      int           // of a search, in each group
-	MaxChars   int           // of a block, in characters
+	Background time.Duration // the most that a search in the background may take
+	MaxFacts   int           // most facts of a block
+	Asked      int           // most facts that a search asks for, in each group
+	MaxChars   int           // most characters of a block
 	StaleAfter time.Duration // facts older than this are marked
 	Guard      Guard         // of facts that read like instructions
-	MinScore   float64       // strength that one of the facts found must have, from 0 to 1; 0: none
+	MinScore   float64       // strength, from 0 to 1, that the strongest fact must have for any to be shown; 0: none
 	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
-	Share      float64       // of the model's context window, in characters, that a block may take; 0: MaxChars counts alone
+	Share      float64       // share of the model's context window, in characters, that a block may take; 0: only MaxChars bounds it
 	Window     int           // of models that are not known, in tokens
 	NoWait     bool          // a request does not wait for a search
-	CardChars  int           // of the card, in characters; 0: none
-	Resume     time.Duration // how long ago the last conversation may be to be mentioned in a new one; 0: it never is
-	Prefetch   bool          // after each turn, for the next one
-	Similar    float64       // likeness of a question's terms to those of what was looked up after the turn before from which that answers at once
-	Compaction bool          // who summarises a conversation is told what is known
-	Unseen     int           // most earlier turns in Plan.Unseen that nobody knew
+	CardChars  int           // most characters of the card; 0: no card is shown
+	Resume     time.Duration // a new conversation mentions the last one if that is not longer ago; 0: never
+	Prefetch   bool          // facts are searched after each turn, for the next one
+	Similar    float64       // how alike the terms of a question and of the last prefetch must be for the prefetch to answer it at once
+	Compaction bool          // a request to summarise gets what is known, too
+	Unseen     int           // how many turns back Plan.Unseen looks for turns without a decision
 }
 
 // options are what is in force.
@@ -105,7 +106,7 @@ func (m *Memory) Close() {
 	m.running.Wait()
 }
 
-// begin reports whether something may begin that Close is to wait for. It ends
+// begin reports whether background work may begin. Close waits for the work, which ends
 // with running.Done.
 func (m *Memory) begin() bool {
 	m.mu.Lock()

@@ -38,9 +38,9 @@ var (
 	taskLast  = regexp.MustCompile(`\\?"status\\?"\s*:\s*\\?"(\w+)\\?"[^{}]{0,200}?\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"`)
 )
 
-// NoteOf is the part of the body in which stands what was done since the newest
-// message of a person; nil where nothing was. It is cheap, and reading it with
-// ReadNote is not.
+// NoteOf returns the part of the body that says what was done since the newest message
+// of a person; nil if nothing was. NoteOf is cheap; ReadNote, which reads that part, is
+// not.
 func NoteOf(c *dialect.Conversation) []byte {
 	if c.Last < 0 || !c.Answered() {
 		return nil

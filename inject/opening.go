@@ -12,14 +12,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Opening is what is known at the beginning of a conversation, whether or not a
-// word fits. It is asked for within a request's time.
+// Opening finds what a conversation begins with, whatever its first question is. A
+// request waits for its calls.
 type Opening interface {
-	// Standing is what stands on the caller's card, the more important first.
+	// Standing returns what is on the caller's card, the more important first.
 	Standing(ctx context.Context, who graphiti.Who) ([]graphiti.Fact, error)
 
-	// Summary is what the last summary of a session of the caller's says, in the
-	// project that they are in. The session is named by its hash.
+	// Summary returns the last summary of a session of the caller, in the project that
+	// they are in. session is the hash of the session's id.
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
@@ -126,8 +126,8 @@ func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation 
 	m.opts().Snapshots.Save(lastKey(who), body, generation, scopes...)
 }
 
-// inProject reports whether groups are those of a project, among others: where
-// nothing is kept for it, a conversation is not told of another.
+// inProject reports whether one of the groups is a project's. Where nothing is kept for
+// a project, a new conversation does not mention the last one.
 func inProject(groups []graphiti.Target) bool {
 	return slices.ContainsFunc(groups, func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeWorkspace })
 }

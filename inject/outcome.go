@@ -7,7 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Status says in one word what recall came to.
+// Status says in one word what memory did for a request.
 type Status string
 
 // The statuses of the X-Graphiti-Memory response header.
@@ -20,8 +20,8 @@ const (
 	StatusSkipped  Status = "skipped"
 )
 
-// Reason says why a request was skipped, or memory was off. It is a closed
-// list; the empty reason means that there is nothing to say.
+// Reason says why a request was skipped, memory was off, or no block was inserted. The
+// list is closed. The empty reason means that there is nothing to say.
 type Reason string
 
 // The reasons of the X-Graphiti-Memory response header.
@@ -80,16 +80,16 @@ var (
 // Outcome is what happened to one request. It feeds the response header, the
 // log line, the span and the metrics alike.
 type Outcome struct {
-	// Promoted and Refused count the directives in the message that are kept as
-	// they stand, and those that look like they hold a credential or are too
-	// long; Unscoped those for a scope that the request does not have.
+	// Promoted counts the texts in the message that are kept as they stand. Refused
+	// counts those that look like they hold a credential or are too long, Unscoped those
+	// for a scope that the request does not have.
 	Promoted, Refused, Unscoped int
 
 	Status Status
 	Reason Reason
 	Facts  int           // facts in the newest turn's block
 	Chars  int           // characters of the newest turn's block
-	Took   time.Duration // of all that was decided, which whoever asks for the plan measures
+	Took   time.Duration // by all decisions for the request; the caller of Plan measures it
 	Source Source
 }
 

@@ -18,16 +18,16 @@ import (
 type Mode struct {
 	Recall bool
 	Ingest bool
-	Replay bool   // nothing is decided: only what was is repeated
+	Replay bool   // decisions are repeated, and none is made
 	Nobody bool   // nobody's memory is searched: nothing is found
-	Reason Reason // why not, where something is off
+	Reason Reason // why Recall is off
 
 	// Beside is the kind of a request that reads like a turn but, judging by its
 	// session, is not one.
 	Beside dialect.Kind
 
-	// Generation is how often something was forgotten when the request
-	// arrived. What is written for it carries that number.
+	// Generation is the number of forgets when the request arrived. What is written for
+	// the request carries it.
 	Generation int64
 }
 
@@ -36,43 +36,42 @@ type Plan struct {
 	Inserts []dialect.Insert
 	Outcome Outcome
 
-	// Searched are the lookups that the newest turn took; none where
-	// nothing new was decided.
+	// Searched are the searches for the newest turn; empty if nothing new was decided.
 	Searched []Searched
 
-	// Forgotten says that the conversation has lost a block, so that what the
-	// provider saw of it before is not its beginning any more.
+	// Forgotten says that the conversation has lost a block, so that its beginning is
+	// not the one that the provider saw before.
 	Forgotten bool
 
-	// Turn is the id of the turn that the request belongs to, stable over
-	// retries, tool rounds, restarts and replicas; empty when it is of none.
+	// Turn is the id of the turn that the request belongs to, stable over retries, tool
+	// rounds, restarts and replicas; empty if the request belongs to none.
 	Turn       string
 	Generation int64             // of its first request
 	Recall     bool              // the next turn may be prepared for
 	Write      []graphiti.Target // the groups that the turn is to be kept in
 	Block      string            // the block of the newest turn; empty: there is none
 
-	// Unseen are those of the newest earlier turns, in their order, of which
-	// this process knows nothing: the conversation went on elsewhere, or
-	// before a restart that may have come between an answer and its keeping.
+	// Unseen are the newest earlier turns that this process does not know, in their
+	// order. Either the conversation went on elsewhere, or a restart may have come
+	// between an answer and its recording.
 	Unseen []Unseen
 }
 
 // Unseen is an earlier turn that may not have been kept.
 type Unseen struct {
 	Turn       TurnKey
-	Message    int   // what the person said
+	Message    int   // index of what the person said
 	Generation int64 // of its first request, or of one behind it
 
 	back  int  // how many turns before the newest
 	doubt bool // whether it was to be kept was not to be known in time
 }
 
-// Plan decides about one request: which blocks are repeated, and what the
-// newest turn gets. chain holds the conversation's fingerprints, and first
-// says that the session was unknown until now, so that nothing can have been
-// decided about it. Whatever goes wrong, a plan comes back when ctx ends, or within
-// the timeout where that has no deadline.
+// Plan decides about one request: which blocks are repeated, and what the newest turn
+// gets. chain holds the conversation's fingerprints. first says that the session was
+// unknown until now, so that no decision about it can exist. Plan returns a plan
+// whatever goes wrong, at the latest when ctx ends; a ctx without a deadline gets the
+// timeout of the settings.
 func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -220,7 +219,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	before := m.opening(t, who)
 	weighs := m.opts().Search.Weighs()
 	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
-		return alone(before, StatusEmpty, ReasonRoutine)
+		return withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
 	deadline := t.deadline
@@ -236,7 +235,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	switch {
 	case err != nil && facts == nil && count(recent) == 0:
-		return alone(before, missed, ReasonNone)
+		return withoutSearch(before, missed, ReasonNone)
 	case err != nil && facts == nil:
 	case err != nil && atOnce:
 		found, source = facts, SourceCache
@@ -261,7 +260,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	shown := lines(all)
 	switch {
 	case err != nil && (!atOnce || facts == nil) && len(shown) == 0: // what was prepared does not answer
-		return alone(before, missed, ReasonNone)
+		return withoutSearch(before, missed, ReasonNone)
 	case len(shown) > 0 && !anyShown(all[count(recent):]):
 		source = SourceLocal
 	}
@@ -272,9 +271,9 @@ func anyShown(all []Candidate) bool {
 	return slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown })
 }
 
-// alone decides to show what is known without a search: no search was needed, or it
-// failed.
-func alone(lines []string, status Status, why Reason) (d Decision, o Outcome) {
+// withoutSearch decides to show what is known without a search: no search was needed, or
+// it failed.
+func withoutSearch(lines []string, status Status, why Reason) (d Decision, o Outcome) {
 	d, o = show(lines, SourceLive, why)
 	if len(lines) == 0 {
 		o.Source = ""
@@ -313,8 +312,8 @@ func silence(all []Candidate) Reason {
 	return why
 }
 
-// Choose decides about the facts that were found for a text as it would in a
-// conversation that begins with it. least is the strength that one of them must have.
+// Choose decides about the facts that were found for a text, as in a conversation that
+// begins with the text. least is the strength that one of the facts must have.
 func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
 	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
 	all = ch.choose(found)

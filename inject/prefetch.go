@@ -48,10 +48,9 @@ func (w *warm) size() (n int) {
 	return n
 }
 
-// Prefetch looks up, in the background, what a turn was about, so that the next
-// one of its session need not wait: a question that speaks of the same is
-// answered at once, and another one if the memory does not answer in time. It
-// does not wait.
+// Prefetch searches in the background for what a turn was about, for the next turn of
+// its session. A question about the same is answered at once from what it found; another
+// question is, if the memory does not answer in time. It does not wait.
 func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered string) {
 	if !m.opts().Prefetch || who.Session == "" {
 		return

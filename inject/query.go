@@ -37,8 +37,8 @@ func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
 
 // query is what to ask the memory for the newest turn, in one paragraph; in the
 // next one stands what was asked before, where that is needed. A memory that does not
-// weigh the two would look for what was spoken of before: it is asked for the question
-// alone, where that says what it is about.
+// weigh the two would look for what was spoken of before: it is asked only the
+// question, where that says what it is about.
 func query(c *dialect.Conversation, weighs bool) string {
 	q := paragraph(cutWord(reduced(c.Text(c.Last)), maxQuery))
 	if len(q) >= shortQuestion || !weighs && !leans(q) {
@@ -84,9 +84,9 @@ func leans(question []byte) bool {
 	return n == 0 || n == 1 && !words.AsksOfSelf(question)
 }
 
-// asksBriefly reports whether a text asks with function words alone: "and his?". What
-// was asked before says what it means. One word is said to keep a conversation going:
-// "why?".
+// asksBriefly reports whether a text asks with function words only: "and his?". What was
+// asked before says what it means. A single word, "why?", does not count: it keeps a
+// conversation going.
 func asksBriefly(text []byte) bool {
 	text = cutWord(text, shortQuestion)
 	n, content := 0, false

@@ -20,18 +20,18 @@ type Searcher interface {
 	// Ready reports whether a group can be searched without reading all of it first.
 	Ready(group string) bool
 
-	// Weighs reports whether it weighs its facts, and earlier questions less than the
-	// question itself.
+	// Weighs reports whether the memory weighs its facts, and weighs earlier questions
+	// less than the question itself.
 	Weighs() bool
 }
 
-// FactCache remembers what searches found, for requests of one generation. What
-// it returns is shared and must not be changed.
+// FactCache keeps what searches found, for requests of the same generation. Nobody may
+// change what it returns: it is shared.
 type FactCache interface {
 	Lookup(group, query string, generation int64) (facts []graphiti.Fact, found, fresh bool)
 
-	// Version is that of the group, for a search that begins now: what it finds is
-	// of no use once the version has changed.
+	// Version returns the version of a group, for a search that begins now. If the
+	// version has changed when the search ends, Store keeps nothing.
 	Version(group string) uint32
 
 	// Store keeps what a search found. cost is about its size in bytes.
@@ -57,15 +57,15 @@ func (k *flightKey) String() string {
 	return strconv.FormatInt(k.generation, 10) + "\x00" + k.group + "\x00" + k.query
 }
 
-// Searched is a look for facts in one group.
+// Searched is one search for facts in one group.
 type Searched struct {
 	Scope  graphiti.Scope
 	Group  string
 	Source Source
 	Found  int // facts
 	Began  time.Time
-	Took   time.Duration // until there was an answer, or it was not waited for any more
-	Err    error         // context.DeadlineExceeded where it was not
+	Took   time.Duration // until the answer came, or the request stopped waiting
+	Err    error         // context.DeadlineExceeded if the request stopped waiting
 }
 
 // search asks for the facts of each target, side by side. What is cached

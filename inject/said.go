@@ -15,8 +15,9 @@ type Recent interface {
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 }
 
-// said returns what was said recently in each of the targets and is strong enough by
-// itself. They are in RAM, or nearly: what takes longer is left out.
+// said returns the messages that were said recently in each of the targets and are
+// strong enough by themselves. A search of them takes almost no time; one that takes
+// longer is left out.
 func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
 	if soon := time.Now().Add(m.opts().Timeout / unready); soon.Before(deadline) {
 		deadline = soon
@@ -39,7 +40,7 @@ func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Tim
 	return out
 }
 
-// unlearnt leaves of what was said recently what no fact came from that was found.
+// unlearnt returns the recent messages without those from which a found fact came.
 func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
 	out := make([][]graphiti.Fact, len(said))
 	for i := range said {
@@ -58,9 +59,9 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 	})
 }
 
-// cameFrom reports whether a fact came from a message, or says the same. One that stopped
-// being true before the message was said did not; one that was known before must say all
-// of it.
+// cameFrom reports whether a fact came from a message, or says the same. A fact that
+// stopped being true before the message was said did not come from it. A fact that was
+// known before the message must say all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
 	if over(f, said.CreatedAt) {
 		return false
@@ -71,7 +72,7 @@ func cameFrom(f, said *graphiti.Fact) bool {
 	return words.Holds(said.Text, f.Text)
 }
 
-// over reports whether a fact was not true any more at a time.
+// over reports whether a fact had stopped being true by a time.
 func over(f *graphiti.Fact, at time.Time) bool {
 	return !f.InvalidAt.IsZero() && f.InvalidAt.Before(at) || !f.ExpiredAt.IsZero() && f.ExpiredAt.Before(at)
 }

@@ -96,7 +96,7 @@ const (
 	errorMet     = "error met: "
 )
 
-// SnapshotLines are all that a snapshot says, and the hash of its session.
+// SnapshotLines returns all lines of a snapshot, and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
 	var s snapshot
 	if json.Unmarshal(body, &s) == nil {
@@ -105,8 +105,8 @@ func SnapshotLines(body []byte) (lines []string, session string) {
 	return lines, s.Session
 }
 
-// SnapshotOf is the snapshot that says those lines, for the session with that
-// hash. Other lines are left out.
+// SnapshotOf returns the snapshot of lines, for the session with that hash. It leaves
+// out lines that no snapshot has.
 func SnapshotOf(lines []string, session string) []byte {
 	s := snapshot{Session: session}
 	for _, line := range lines {
@@ -133,9 +133,9 @@ func snapshotID(who graphiti.Who) TurnKey {
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
-// Remember takes a finished turn of a generation into the short-term memory of
-// its session: work is the part of the body in which stands what was done. It may
-// wait for a file, and is not for a request's way.
+// Remember adds a finished turn of a generation to the short-term memory of its session.
+// work is the part of the body that says what was done. It may wait for a file, so no
+// request may call it.
 func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said string) {
 	if who.Session == "" {
 		return

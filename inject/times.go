@@ -24,8 +24,8 @@ func (t *times) add(d time.Duration) {
 	t.n++
 }
 
-// SearchTimes says of how many of the newest searches is known how long they
-// took, and how long half and nine tenths of them took at most.
+// SearchTimes returns how many of the newest searches were measured, and the times
+// within which half and nine tenths of them ended.
 func (m *Memory) SearchTimes() (n int, half, most time.Duration) {
 	m.times.mu.Lock()
 	n = min(m.times.n, timed)

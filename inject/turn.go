@@ -118,8 +118,8 @@ func (d *Decision) of(other int64) int64 {
 	return d.Generation
 }
 
-// wanted reports whether a turn is to be kept about which was decided, or was
-// not.
+// wanted reports whether an earlier turn is to be kept, by the decision about it; d is
+// nil if there is none.
 func (u *Unseen) wanted(d *Decision, most int) bool {
 	if d == nil {
 		return u.back <= most
@@ -127,8 +127,8 @@ func (u *Unseen) wanted(d *Decision, most int) bool {
 	return d.Ingest
 }
 
-// ToBackfill returns which of some unseen turns to record. It looks up what the
-// request had no time for, and may wait for that.
+// ToBackfill returns those of some unseen turns that are to be recorded. It looks up the
+// decisions that the request had no time for, and may wait for them.
 func (m *Memory) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
 		return turns, nil

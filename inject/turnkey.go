@@ -13,10 +13,10 @@ type TurnKey [16]byte
 // turnKeyOf is the key of the turn that the message with this fingerprint opens in a
 // session.
 func turnKeyOf(session string, f dialect.Fingerprint) TurnKey {
-	var b [128]byte // so that usual ones need no memory
+	var b [128]byte // so that usual ones allocate nothing
 	sum := sha256.Sum256(append(append(b[:0], f[:]...), session...))
 	return TurnKey(sum[:16])
 }
 
-// String is the key as it stands in the names of episodes.
+// String returns the key as it stands in the names of episodes.
 func (k TurnKey) String() string { return hex.EncodeToString(k[:]) }

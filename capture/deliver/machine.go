@@ -80,11 +80,11 @@ const (
 
 // action is what is to be done. Its group is busy until done is called.
 type action struct {
-	kind  kind
-	group *group
-	n     int       // turns to send, or episodes to ask for
-	alone bool      // of a turn that goes alone
-	began time.Time // when it was decided
+	kind   kind
+	group  *group
+	n      int       // turns to send, or episodes to ask for
+	single bool      // of a turn that goes alone
+	began  time.Time // when it was decided
 }
 
 // longest is the longest wait between two questions to a machine.
@@ -207,7 +207,7 @@ func (m *machine) nextSend(now time.Time, wait *time.Duration) action {
 			return action{}
 		case g.isolate:
 			m.isolated = g
-			return m.take(i, action{kind: send, n: 1, alone: true, began: now})
+			return m.take(i, action{kind: send, n: 1, single: true, began: now})
 		default:
 			best = i
 		}
@@ -254,9 +254,9 @@ func due(at, now time.Time, wait *time.Duration) bool {
 // sent says that a call is over: all that it was about is accounted for. more
 // says that the ledger may hold further turns of the group, alone that the
 // first of them must go alone.
-func (m *machine) sent(g *group, more, fresh, alone bool) {
+func (m *machine) sent(g *group, more, fresh, single bool) {
 	g.failures, g.retryAt = 0, time.Time{}
-	g.isolate = g.isolate || alone
+	g.isolate = g.isolate || single
 	if more {
 		m.add(g.name, fresh)
 	}

@@ -194,7 +194,7 @@ func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	}
 	m.keep(b, nil)
 	a := wants(t, m, now, send, "a", 1)
-	if !a.alone {
+	if !a.single {
 		t.Errorf("%+v", a)
 	}
 	flying(m, "a", 1).lookAt = clock.Add(time.Hour)

@@ -14,13 +14,13 @@ import (
 type batch struct {
 	w        *worker
 	group    *group
-	alone    bool
+	single   bool
 	accepted bool // the memory has accepted something of it, or a message of our own
 }
 
 // send sends the first pending turns of a group.
 func (l *Loop) send(ctx context.Context, w *worker, a action) {
-	b := &batch{w: w, group: a.group, alone: a.alone}
+	b := &batch{w: w, group: a.group, single: a.single}
 	items, err := l.o.Ledger.Next(ctx, a.group.name, a.n)
 	more := len(items) == a.n
 	if n := fitting(items); n < len(items) {
@@ -67,7 +67,7 @@ func (l *Loop) together(a action, items []Item) (now []Item, isolate bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range items {
-		if items[i].isolated(l.timing.MaxLosses) && (i > 0 || !a.alone) {
+		if items[i].isolated(l.timing.MaxLosses) && (i > 0 || !a.single) {
 			return items[:i], true
 		}
 	}
@@ -180,7 +180,7 @@ func (l *Loop) inFlight(b *batch, items []Item, doubt bool, began time.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.w.inFlight(b.group, flights, doubt, b.alone, time.Now())
+	b.w.inFlight(b.group, flights, doubt, b.single, time.Now())
 }
 
 // delivered marks items as delivered where the memory's acceptance proves it.

@@ -204,7 +204,7 @@ func (s *sim) send(m *machine, a action) {
 	items := slices.Clone(all[:min(a.n, len(all))])
 	isolate := false
 	for i := range items {
-		if items[i].isolated(m.timing.MaxLosses) && (i > 0 || !a.alone) {
+		if items[i].isolated(m.timing.MaxLosses) && (i > 0 || !a.single) {
 			items, isolate = items[:i], true
 			break
 		}
@@ -227,7 +227,7 @@ func (s *sim) send(m *machine, a action) {
 		for i, it := range items {
 			flights[i] = newFlight(it, began)
 		}
-		m.inFlight(a.group, flights, doubt, a.alone, s.now)
+		m.inFlight(a.group, flights, doubt, a.single, s.now)
 	}
 	if failed {
 		m.failed(a.group, true, s.now.Add(time.Second))
@@ -245,8 +245,8 @@ func (s *sim) conclude(m *machine, g *group, fs *findings) {
 	}
 	for _, f := range fs.dead {
 		s.dead[f.item.Seq] = true
-		if f.item.Losses != m.timing.MaxLosses || !f.alone {
-			s.t.Fatalf("turn %d is dead after %d losses, alone %v", f.item.Seq, f.item.Losses, f.alone)
+		if f.item.Losses != m.timing.MaxLosses || !f.single {
+			s.t.Fatalf("turn %d is dead after %d losses, single %v", f.item.Seq, f.item.Losses, f.single)
 		}
 	}
 	if len(fs.unknown)+len(fs.unverified) > 0 {

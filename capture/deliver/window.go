@@ -31,7 +31,7 @@ type flight struct {
 	doubt bool
 	ended time.Time // when that call did
 
-	alone       bool // nothing else was in flight
+	single      bool // nothing else was in flight
 	hidden      bool // worked off, and dated later than the memory's clock shows
 	lossCounted bool // its loss counts: three make it a dead letter
 }
@@ -70,7 +70,7 @@ type findings struct {
 
 // inFlight says that turns were sent. doubt says that it is not known whether
 // they were accepted.
-func (m *machine) inFlight(g *group, flights []*flight, doubt, alone bool, now time.Time) {
+func (m *machine) inFlight(g *group, flights []*flight, doubt, single bool, now time.Time) {
 	if m.open() == 0 {
 		m.excuse(now)
 	}
@@ -81,7 +81,7 @@ func (m *machine) inFlight(g *group, flights []*flight, doubt, alone bool, now t
 	}
 	for _, f := range flights {
 		m.position++
-		f.pos, f.from, f.doubt, f.ended, f.alone = m.position, m.position+1, doubt, now, alone
+		f.pos, f.from, f.doubt, f.ended, f.single = m.position, m.position+1, doubt, now, single
 		if doubt {
 			f.from = never
 		}
@@ -241,7 +241,7 @@ func (m *machine) recognise(g *group, v view, now time.Time) (found map[*flight]
 // restarted the memory; so the last loss counts only when it was alone.
 func (m *machine) lose(fs *findings, g *group, f *flight, proof int64) {
 	most := m.timing.MaxLosses
-	f.lossCounted = proof > m.lastCounted && m.firstInLine(f) && (f.alone || f.item.Losses+1 < most)
+	f.lossCounted = proof > m.lastCounted && m.firstInLine(f) && (f.single || f.item.Losses+1 < most)
 	if f.lossCounted {
 		m.lastCounted = proof
 		f.item.Losses++

@@ -13,7 +13,7 @@ const DropChunk = 1000
 // Dropped is what left the queue without being delivered.
 type Dropped struct{ Pending, Dead Size }
 
-// All are what waited and what was dead.
+// All returns the size of both.
 func (d Dropped) All() Size { return d.Pending.Plus(d.Dead) }
 
 // The state in which a turn waits, and those in which it leaves the queue.
@@ -96,9 +96,8 @@ const (
 	oldestWaiting = "SELECT seq, 0, bytes FROM turns WHERE " + queued + " AND state <> 'dead' ORDER BY seq"
 )
 
-// Cut drops as many turns and bytes as are over the bounds: of the dead,
-// while there are some, else of those that wait, the oldest first; DropChunk
-// at most.
+// Cut drops the turns and bytes that are over the bounds: first dead turns, then waiting
+// ones, of each the oldest first, and at most DropChunk.
 func (s *Ledger) Cut(over Size) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
 		l.more = func() bool {
@@ -120,14 +119,14 @@ func (s *Ledger) DropBefore(t time.Time) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error { return l.find(tx, old, t.UnixMilli()) })
 }
 
-// DropDead drops the dead of those numbers, or all when there are none.
+// DropDead drops the dead turns with the numbers, or all if there are no numbers.
 func (s *Ledger) DropDead(numbers []int64) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
 		return l.find(tx, "SELECT seq, 1, bytes FROM turns WHERE "+chosenDead, listOf(numbers))
 	})
 }
 
-// Oldest is when the oldest waiting entry came in; zero when none waits.
+// Oldest returns when the oldest waiting entry came in; zero when none waits.
 func (s *Ledger) Oldest() (time.Time, error) {
 	var at int64
 	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT at FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY seq LIMIT 1), 0)", nil, &at)
@@ -137,8 +136,8 @@ func (s *Ledger) Oldest() (time.Time, error) {
 	return time.UnixMilli(at), nil
 }
 
-// Prune forgets the settled turns that need not be remembered any more: those
-// of last season, and the oldest of more than so many.
+// Prune deletes the rows of settled turns that are older than SeenFor, and the oldest
+// ones above most. It also deletes generations and sessions older than SeenFor.
 func (s *Ledger) Prune(now time.Time, most int) error {
 	const settled = "state NOT IN ('pending', 'sent', 'dead')"
 	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
@@ -160,6 +159,6 @@ func (s *Ledger) Prune(now time.Time, most int) error {
 	})
 }
 
-// Spare is the part of the bounds, one in so many, that is free after a cut: so
-// not every turn that comes into a full ledger needs one.
+// Spare is the part of the bounds that a cut leaves free: one in Spare. Without it every
+// turn that comes into a full ledger would need a cut.
 const Spare = 1000

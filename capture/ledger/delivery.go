@@ -29,7 +29,7 @@ const (
 	SideAssistant
 )
 
-// SideOf is the side of a turn that a message of that role is.
+// SideOf returns the side of a turn that has messages of a role.
 func SideOf(role graphiti.RoleType) Sides {
 	if role == graphiti.RoleAssistant {
 		return SideAssistant
@@ -93,8 +93,8 @@ func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Entry, error)
 	return out, err
 }
 
-// MarkSent notes, before it happens, that entries are handed over: should the
-// process end now, they are in doubt.
+// MarkSent notes entries as sent, before they are sent: if the process ends meanwhile,
+// they are in doubt.
 func (s *Ledger) MarkSent(_ string, entries []Entry) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		// In the order in which that happens, whatever the clock says.
@@ -127,8 +127,8 @@ func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 	})
 }
 
-// MarkDelivered notes that a group has the entries, and returns what left the spool;
-// Verified says that they were seen there.
+// MarkDelivered notes that a group has the entries, and returns the size of what left
+// the spool. verified says that they were seen in the memory.
 func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
 	err = s.write("note delivery", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))
@@ -147,7 +147,7 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 	return gone, err
 }
 
-// MarkDead notes that there will be no further attempt, and returns what became
+// MarkDead notes that the entry is never sent again, and returns the size of what became
 // dead.
 func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err error) {
 	err = s.write("note refusal", func(tx *sqlite.Tx) error {
@@ -180,7 +180,7 @@ func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said 
 		})
 }
 
-// HandedOver takes entries out that another spool has now.
+// HandedOver deletes entries that another spool has now.
 func (s *Ledger) HandedOver(seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil

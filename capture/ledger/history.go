@@ -9,7 +9,7 @@ import (
 // CutOff is what is noted of an answer that was interrupted.
 type CutOff struct{ ID, Group, Said string }
 
-// Cuts returns the first n of those that were noted.
+// Cuts returns the first n notes of interrupted answers.
 func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
 	err = each(ctx, s.db, "SELECT turn, grp, digest FROM turns WHERE state = 'cut' ORDER BY seq LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
@@ -21,7 +21,7 @@ func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
 	return list, err
 }
 
-// RemoveCuts takes out what another ledger has noted.
+// RemoveCuts deletes notes that another ledger has now.
 func (s *Ledger) RemoveCuts(list []CutOff) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		for _, c := range list {

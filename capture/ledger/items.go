@@ -8,8 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// MaxReason bounds what is kept of why a turn was not delivered, in
-// characters.
+// MaxReason bounds the text that says why a turn was not delivered, in characters.
 const MaxReason = 300
 
 // Condition is the state of a queued turn, in the words of those who look at the queue.
@@ -87,8 +86,8 @@ func listOf(numbers []int64) string {
 	return string(b)
 }
 
-// Retry has dead turns delivered again: those of the numbers, or all when
-// there are none.
+// Retry makes dead turns wait again: those with the numbers, or all if there are no
+// numbers.
 func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
 	err = s.write("retry turns", func(tx *sqlite.Tx) error {
 		groups, back = nil, Size{}

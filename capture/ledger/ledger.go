@@ -31,20 +31,20 @@ type Ledger struct {
 	say    Say    // of that memory
 }
 
-// Memory is a memory in the ledger's file: what it keeps and forgets is written in
-// the transaction that notes it.
+// Memory is a memory in the ledger's file. It writes and deletes messages in the
+// ledger's own transaction.
 type Memory interface {
 	// Put writes messages of a group, less those whose names it has.
 	Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error
 
-	// Delete deletes the messages of a group that are meant, nil: all, and returns
-	// the names of the meant ones.
+	// Delete deletes the messages of a group for which meant returns true, and returns
+	// their names. A nil meant means all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error)
 
 	Close() error
 }
 
-// Say returns the messages that a turn is in a group of that scope.
+// Say makes the messages of a turn for a group with that scope.
 type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
 
 // Open opens the ledger of a memory that is elsewhere, in a file of its own.
@@ -72,7 +72,7 @@ type Size struct {
 func (s Size) Plus(o Size) Size  { return Size{s.Turns + o.Turns, s.Bytes + o.Bytes} }
 func (s Size) Minus(o Size) Size { return Size{s.Turns - o.Turns, s.Bytes - o.Bytes} }
 
-// Sizes are those of the turns that wait, and of the dead.
+// Sizes are the sizes of the turns that wait and of the dead ones.
 type Sizes struct{ Pending, Dead Size }
 
 // Sizes counts what the file holds.
@@ -109,7 +109,7 @@ func count(tx *sqlite.Tx, name string, n int) error {
 	return run(tx, "UPDATE totals SET n = n + ? WHERE name = ?", n, name)
 }
 
-// Instance is the name of this spool among others.
+// Instance returns the name of this ledger, which no other one has.
 func (s *Ledger) Instance() (id string, err error) {
 	if err := s.db.QueryRow(context.Background(), "SELECT id FROM instance", nil, &id); err != nil {
 		return "", fmt.Errorf("read the ledger: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned is a group that was written to, and one of those whose it is.
+// Owned is a group that turns were written to, and one of its owners.
 type Owned struct {
 	Group   string `json:"group"`
 	Owner   string `json:"owner"`
@@ -31,8 +31,8 @@ type Part struct {
 	Owner   string // whose session; empty: everybody's with that id
 }
 
-// Means reports whether a turn is to be forgotten with the part. A session is
-// forgotten in all groups.
+// Means reports whether a turn is to be forgotten with the part. For a session the group
+// does not count: it is forgotten in all groups.
 func (p Part) Means(t *Turn) bool {
 	if p.Session != "" {
 		return t.OfSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
@@ -45,11 +45,11 @@ func (p Part) Said(e *graphiti.Episode) bool {
 	return p.Session == "" || SessionOf(e.SourceDescription) == graphiti.SessionHash(p.Session)
 }
 
-// SessionOf is what stands for the session that a message was said in, by the
-// description of its source; empty where that does not say.
+// SessionOf returns the hash of the session that a message was said in, from the
+// description of its source; empty if the description does not say.
 func SessionOf(source string) string { return gjson.Get(source, "session").Str }
 
-// Scope is what has a generation when the part was forgotten.
+// Scope returns the scope that gets a generation when the part is forgotten.
 func (p Part) Scope() string {
 	if p.Session == "" {
 		return p.Group
@@ -57,7 +57,9 @@ func (p Part) Scope() string {
 	return graphiti.SessionScope(p.Session, p.Owner)
 }
 
-// Scopes are those that a turn in a group belongs to.
+// Scopes returns the scopes that a turn in a group belongs to: the group, the session,
+// and the owner's session. If one has a newer generation than the turn, the group does
+// not keep the turn.
 func (t *Turn) Scopes(group string) [3]string {
 	session := t.OfSession()
 	return [3]string{group, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner)}
@@ -110,9 +112,9 @@ const older = ofPart + ` AND generation < ?5`
 // answers stays: no text was kept of them.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
-// Forget implements Recorder. That turns were there is still known: clients send
-// them again. Of a memory in the same file all is forgotten in one transaction, but
-// for what is of the generation.
+// Forget implements Recorder. The rows of settled turns stay, marked as forgotten,
+// because clients send those turns again. A memory in the same file forgets in the same
+// transaction; it keeps what is of the generation or a newer one.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -208,8 +210,8 @@ func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
 		scope, generation, now.UnixMilli())
 }
 
-// Raise takes over the generations of scopes, and returns the newest that is
-// known here.
+// Raise notes the generations of scopes, and returns the newest generation that is known
+// here.
 func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
 	err = s.write("store generations", func(tx *sqlite.Tx) error {
 		for scope, generation := range floors {

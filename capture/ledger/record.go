@@ -13,7 +13,7 @@ import (
 
 // Added is what became of a turn that was to be stored.
 type Added struct {
-	Groups []string // that had not had it
+	Groups []string // those that did not have the turn before
 	Size   Size
 }
 
@@ -195,7 +195,7 @@ func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 	return nil
 }
 
-// Whole says of each turn whether all of its groups have all of it.
+// Whole reports for each turn whether all of its groups have all of it.
 func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	for i := range turns {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Store is where turns wait until the memory is known to hold them, in its roles:
-// the file of one process, or what replicas share. Their methods may be called from
-// several goroutines; what they leave behind is committed.
+// Store keeps turns until the memory is known to hold them. It is the file of one
+// process, or what replicas share, by its roles. Several goroutines may call its
+// methods; what a method has written is committed when it returns.
 type Store struct {
 	Recorder
 	Line
@@ -25,13 +25,13 @@ type Recorder interface {
 	// Whole says of each turn whether all of its groups have all of it.
 	Whole(ctx context.Context, turns []Turn) ([]bool, error)
 
-	// CutOff notes that a turn's answer came to no clean end: the turn is not
-	// added any more where it comes from a history.
+	// CutOff notes that a turn's answer came to no clean end. A client's history cannot
+	// add the turn any more.
 	CutOff(ctx context.Context, t *Turn, now time.Time) error
 
-	// Forget takes the turns of a part out that are of an older generation, and
-	// has none kept from now on. The last time it also forgets that there was
-	// something.
+	// Forget takes out the turns of a part that are older than a generation, and lets
+	// none be added from now on. It may be called several times for one part; with last
+	// set it also forgets that there was something in the part.
 	Forget(part Part, generation int64, last bool) (Dropped, error)
 
 	// MarkForgotten says that a group has forgotten turns that were delivered to it.
@@ -41,8 +41,8 @@ type Recorder interface {
 	Close() error
 }
 
-// Line is what delivery goes by, and writes down. It begins with the groups for
-// which turns wait, and the entries that an earlier process handed over.
+// Line is the store as delivery uses it. Delivery begins with Groups, and with InDoubt
+// for the entries that an earlier process sent.
 type Line interface {
 	Groups(found func(group string, fresh bool)) error
 	InDoubt(found func(group string, e Entry)) error
@@ -53,7 +53,7 @@ type Line interface {
 	MarkDead(group string, e *Entry, reason string) (Size, error)
 }
 
-// Bounds are counts, and what keeps them within limits.
+// Bounds are the counts of a store, and the calls that keep it within its limits.
 type Bounds interface {
 	Sizes(ctx context.Context) (Sizes, error)
 	Totals() (Totals, error)
@@ -64,7 +64,7 @@ type Bounds interface {
 	Prune(now time.Time, most int) error
 }
 
-// Rows are what people ask for.
+// Rows are the entries of a store as people ask for them.
 type Rows interface {
 	Items(ctx context.Context, o ListOptions) ([]Item, int, error)
 	Retry(numbers []int64) (groups []string, back Size, err error)
@@ -74,7 +74,7 @@ type Rows interface {
 	Waiting(ctx context.Context, part Part, f func(Entry) error) error
 }
 
-// Arrivals lets somebody follow what comes in, and see what has left.
+// Arrivals lists the turns that came in, and those that have left.
 type Arrivals interface {
 	// Since calls f for at most n turns and their groups that came in after a number and
 	// are still queued, the lowest number first.

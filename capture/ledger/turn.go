@@ -30,8 +30,8 @@ type Turn struct {
 	Trace   string            `json:",omitempty"` // W3C's traceparent, where somebody looks
 	Targets []graphiti.Target // where it is to be kept
 
-	// Person is the group of the person's own memory, in a turn of a project that is
-	// not kept there: for what counts beyond the project. Empty where nothing does.
+	// Person is the group of the person's own memory, for what counts beyond a project.
+	// It is set in a turn of a project that is not kept in that group; else it is empty.
 	Person string `json:",omitempty"`
 
 	// Known says that the person only asked, and that the answer says no more than the
@@ -52,17 +52,16 @@ type Turn struct {
 	// it: they were cut, or this is the rest of a turn.
 	WholeDigest string `json:",omitempty"`
 
-	// Generation is how often something was forgotten when the turn's first
-	// request arrived. A scope of a newer generation does not keep it.
+	// Generation is the number of forgets when the turn's first request arrived. A scope
+	// with a newer generation does not keep the turn.
 	Generation int64 `json:",omitempty"`
 
-	// Standalone says that the turn is a text by itself, and its ID made of it.
-	// It is kept once, and once more when it is said again after it was forgotten.
+	// Standalone says that the turn is one text whose ID is made of the text. It is kept
+	// once, and again if it is said again after it was forgotten.
 	Standalone bool `json:",omitempty"`
 
-	// Restored is how the turn's sides were kept before, in a turn that comes
-	// from an export; SessionHash stands there for the session, which an export
-	// does not name.
+	// Restored says how the sides of a turn from an export were kept before. SessionHash
+	// stands for the session of such a turn, because an export does not name it.
 	Restored    []Restored `json:",omitempty"`
 	SessionHash string     `json:",omitempty"`
 }
@@ -75,7 +74,7 @@ type Restored struct {
 	Source  string `json:",omitempty"` // its description, as it was
 }
 
-// OfSession is the hash of the turn's session; empty when it has none.
+// OfSession returns the hash of the turn's session; empty when it has none.
 func (t *Turn) OfSession() string {
 	if t.SessionHash != "" {
 		return t.SessionHash
@@ -91,7 +90,8 @@ type Git struct {
 	Dirty  bool   `json:"dirty,omitempty"`
 }
 
-// Valid is g without what cannot be a commit, or a branch.
+// Valid returns g without a commit that cannot be one, and without a branch that cannot
+// be one.
 func (g Git) Valid() Git {
 	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
 		g.Commit, g.Dirty = "", false
@@ -102,7 +102,7 @@ func (g Git) Valid() Git {
 	return g
 }
 
-// Digest is that of what was said in the whole turn.
+// Digest returns the digest of what was said in the whole turn.
 func (t *Turn) Digest() string {
 	if t.WholeDigest != "" {
 		return t.WholeDigest
@@ -111,7 +111,7 @@ func (t *Turn) Digest() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// KeyOf is whose a group of that scope is.
+// KeyOf returns the key of the one, or the place, that a group of that scope belongs to.
 func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	switch scope {
 	case graphiti.ScopeSession:
@@ -122,8 +122,8 @@ func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	return t.Owner
 }
 
-// Rest is what is left of a turn whose beginning was kept without its end. Of
-// one that goes on again and again there is a rest of the rest.
+// Rest returns what is left of a turn whose beginning was kept without its end. If the
+// turn goes on once more, the rest has a rest.
 func (t *Turn) Rest() *Turn {
 	r := *t
 	r.WholeDigest = t.Digest()

@@ -54,8 +54,8 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 	return doubts, err
 }
 
-// Follow waits a while for further entries, puts them in their lines and calls
-// found for each.
+// Follow waits a while for new entries, adds each to the line of its group, and calls
+// found for it.
 func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
 	s.mu.Lock()
 	newest := s.newest
@@ -116,14 +116,14 @@ func (s *Queue) queue(e *entry) {
 	s.queueLocked(e.Group, e.Number, e.Backfill == "1")
 }
 
-func (s *Queue) queueLocked(group string, n int64, later bool) {
+func (s *Queue) queueLocked(group string, n int64, backfill bool) {
 	l := s.lines[group]
 	if l == nil {
 		l = &line{}
 		s.lines[group] = l
 	}
 	list := &l.fresh
-	if later {
+	if backfill {
 		list = &l.older
 	}
 	if i, had := slices.BinarySearch(*list, n); !had {
@@ -166,7 +166,8 @@ func (s *Queue) Groups(found func(group string, fresh bool)) error {
 	return nil
 }
 
-// InDoubt takes over first: it is what delivery begins with.
+// InDoubt implements ledger.Line. It takes over the queue first, because delivery begins
+// with this call.
 func (s *Queue) InDoubt(found func(group string, e ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
 	if err != nil {

@@ -48,8 +48,8 @@ var (
 const page = 200
 
 // Queue is the spool of several replicas. Its turns are entries of a stream;
-// one replica at a time, which holds the lease, delivers them. It keeps in
-// memory which of them wait, by group.
+// one replica at a time, which holds the lease, delivers them. In RAM it keeps which
+// of them wait, by group.
 //
 //	spool           the stream; the number of an entry is the first half of its id
 //	marks           what became of entries until now, by number
@@ -59,7 +59,7 @@ const page = 200
 //	last            the number that was given last
 //	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
 //	floor:<scope>   the generation of a group, or of a session, that was forgotten (package cache)
-//	talk:<session>  the groups in which it left something lately
+//	talk:<session>  the groups in which the session left something recently
 //	groups          whose the groups are
 //	promoted        groups into which something was promoted
 type Queue struct {
@@ -83,7 +83,7 @@ func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 	return &Queue{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
 }
 
-// Store is the queue in all its roles.
+// Store returns the queue in all its roles.
 func (s *Queue) Store() ledger.Store {
 	return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s, Arrivals: s}
 }
@@ -200,7 +200,7 @@ func digit(b bool) string {
 	return "0"
 }
 
-// Bound changes how much may wait.
+// Bound sets how much may wait.
 func (s *Queue) Bound(turns, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,5 +231,5 @@ func goneOf(reply []int64) (d ledger.Dropped) {
 	return d
 }
 
-// Prune does nothing: what was delivered is forgotten by itself.
+// Prune does nothing: what Redis knows of delivered turns expires.
 func (s *Queue) Prune(time.Time, int) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// Held are the sizes that were known last.
+// Held returns the sizes that were known last.
 func (s *Queue) Held() ledger.Sizes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Queue) Totals() (ledger.Totals, error) {
 	return totals, err
 }
 
-// Counts are the sizes and totals that replicas share.
+// Counts returns the sizes and totals that replicas share.
 func (s *Queue) Counts(ctx context.Context) (ledger.Sizes, ledger.Totals, error) {
 	n := make(map[string]int)
 	err := s.hash(ctx, "counts", func(name, value string) (err error) {
@@ -113,13 +113,13 @@ func (s *Queue) Owned(ctx context.Context, owner string) (list []ledger.Owned, e
 	return list, err
 }
 
-// Report stores what the leader tells the others.
+// Report stores the report of the leader, for the other replicas.
 func (s *Queue) Report(ctx context.Context, text []byte) error {
 	_, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, string(text), (3 * LeaseFor).Milliseconds())
 	return err
 }
 
-// Reported is what a leader told last; nil: nothing for a while.
+// Reported returns the last report of a leader; nil: there was none for a while.
 func (s *Queue) Reported(ctx context.Context) (text []byte, err error) {
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		text, err = c.Get(ctx, redis.Key("report")).Bytes()

@@ -178,7 +178,7 @@ func (r *reports) report(done func()) {
 }
 
 // Close waits until everything that the workers have got is read and reported. What comes
-// later is lost.
+// afterwards is lost.
 func (w *Workers) Close() {
 	close(w.stop)
 	w.wg.Wait()
