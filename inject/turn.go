@@ -76,12 +76,13 @@ func (t *turn) key() TurnKey {
 	return TurnKey(t.keys[len(t.keys)-1])
 }
 
-// lookBack is how many earlier turns are looked at that an earlier process
-// knew: it may have ended before all their answers were kept.
+// lookBack is how many earlier turns with a decision are looked at. An earlier process
+// decided about them, and may have ended before all their answers were kept.
 const lookBack = 50
 
-// unseen are the newest earlier turns, less those that were not to be kept: of
-// those that nobody knew, as many as the setting says. Where that could not be looked up they are in doubt.
+// unseen returns the newest earlier turns, without those that were not to be kept. Of
+// turns without a decision it returns only those that the setting Unseen reaches. A turn
+// whose decision could not be looked up is in doubt.
 func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
@@ -100,9 +101,9 @@ func (t *turn) unseen() (turns []Unseen) {
 	return kept
 }
 
-// date finds the generations of turns, of which the last was said before one of
-// that generation. What nothing was decided about was said before what follows
-// it.
+// date sets the generations of turns. Each is that of the turn's decision, or for a turn
+// without one that of the turn behind it; the last turn was said before a request of
+// generation.
 func date(turns []Unseen, decided []*Decision, generation int64) {
 	for i := len(turns) - 1; i >= 0; i-- {
 		generation = min(generation, decided[i].of(generation))

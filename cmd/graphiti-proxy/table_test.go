@@ -78,7 +78,7 @@ func TestCatalogIsPrinted(t *testing.T) {
 		Memories: []service.Kept{
 			{Name: "acme/widgets", Scope: "workspace", Shared: true, Span: of(4)}, {Name: "you", Scope: "user", Span: of(3)}, {Name: "hers", Scope: "agent", Uncounted: "it is down"},
 		},
-		Conversations: []service.Talk{{Begins: "Our database is Postgres.", In: "acme/widgets", Span: of(4)}},
+		Conversations: []service.Conversation{{Begins: "Our database is Postgres.", In: "acme/widgets", Span: of(4)}},
 		AllMemories:   3, AllConversations: 2,
 	})
 	text := strings.Join(strings.Fields(out.String()), " ")

@@ -10,14 +10,14 @@ import (
 
 func (sv *Service) cards() card.Cards { return card.Cards{Lists: sv.o.State.Snapshots} }
 
-// Standing is what stands on a caller's card, the more important first: of the
+// Standing returns what is on a caller's card, the more important first: entries of the
 // groups that a question about the person searches.
 func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
 	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)))
 }
 
-// Summary is what the last summary of a caller's session says, in the project that
-// they are in; empty where nothing is known. The session is named by its hash.
+// Summary returns the last summary of a caller's session, in the project that they are
+// in; empty if there is none. session is the hash of its id.
 func (sv *Service) Summary(ctx context.Context, w graphiti.Who, session string) (about, open string, err error) {
 	for _, t := range sv.Recallable(sv.namer().Reads(w, false)) {
 		if t.Scope == graphiti.ScopeWorkspace {
@@ -28,7 +28,7 @@ func (sv *Service) Summary(ctx context.Context, w graphiti.Who, session string) 
 	return "", "", nil
 }
 
-// card is what stands on the card of whom a selector means, in lines.
+// card returns the lines on the card of whoever a selector means.
 func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err error) {
 	targets, err := sv.targets(s)
 	if err != nil {

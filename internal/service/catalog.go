@@ -14,12 +14,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Catalog is what there is memory of, the newest first.
+// Catalog lists what there is memory of, the newest first.
 type Catalog struct {
-	Memories         []Kept `json:"memories"` // a person's own, and of projects and agents
-	Conversations    []Talk `json:"conversations"`
-	AllMemories      int    `json:"all_memories"` // listed or not
-	AllConversations int    `json:"all_conversations"`
+	Memories         []Kept         `json:"memories"` // a person's own, and of projects and agents
+	Conversations    []Conversation `json:"conversations"`
+	AllMemories      int            `json:"all_memories"` // listed or not
+	AllConversations int            `json:"all_conversations"`
 
 	Note   string   `json:"note,omitempty"` // what cannot be listed
 	Groups []string `json:"-"`              // that were looked into
@@ -32,7 +32,7 @@ type Span struct {
 	Last     string `json:"last,omitempty"`
 }
 
-// Kept is the memory in one group.
+// Kept describes the memory in one group.
 type Kept struct {
 	Name  string `json:"name"` // as people call it; the group's id where no name is known
 	Scope string `json:"scope"`
@@ -43,8 +43,8 @@ type Kept struct {
 	Uncounted string `json:"uncounted,omitempty"` // why it is not known what it holds
 }
 
-// Talk is one conversation, wherever its messages are kept.
-type Talk struct {
+// Conversation is one conversation, wherever its messages are kept.
+type Conversation struct {
 	Session string `json:"session,omitempty"` // its id, where it is known
 	Hash    string `json:"hash"`              // which stands for the id
 	Begins  string `json:"begins,omitempty"`  // what was said first, cut
@@ -61,7 +61,7 @@ const (
 	maxBegins = 80 // characters that are shown of a conversation
 )
 
-// CheckLimit refuses a number of things that cannot be listed.
+// CheckLimit returns an error unless n is between 1 and maxListed.
 func CheckLimit(n int) error {
 	if n < 1 || n > maxListed {
 		return invalid(fmt.Sprintf("limit must be 1 to %d", maxListed))
@@ -69,10 +69,10 @@ func CheckLimit(n int) error {
 	return nil
 }
 
-// Catalog lists what there is memory of that is a person's: their own, their
-// projects and agents, and their conversations; of each kind the newest ones.
+// Catalog lists a person's memories: their own, their projects and agents, and their
+// conversations; of each kind the newest ones.
 func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog, error) {
-	c := Catalog{Memories: []Kept{}, Conversations: []Talk{}}
+	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
 	if err := CheckLimit(limit); err != nil {
 		return c, err
 	}
@@ -98,7 +98,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	l := catalog{talks: make(map[string]*talk), seen: make(map[uint64]struct{}), seed: maphash.MakeSeed()}
+	l := catalog{conversations: make(map[string]*counted), seen: make(map[uint64]struct{}), seed: maphash.MakeSeed()}
 	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
@@ -111,7 +111,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 			c.Memories = append(c.Memories, k)
 		}
 	}
-	if failed != nil && !slices.ContainsFunc(c.Memories, func(k Kept) bool { return k.Uncounted == "" }) && len(l.talks) == 0 {
+	if failed != nil && !slices.ContainsFunc(c.Memories, func(k Kept) bool { return k.Uncounted == "" }) && len(l.conversations) == 0 {
 		return c, failed
 	}
 	c.Conversations = l.list()
@@ -189,19 +189,19 @@ type message struct {
 	at                       time.Time
 }
 
-// catalog is what was counted of conversations.
+// catalog counts messages by the conversation that they are in.
 type catalog struct {
-	talks map[string]*talk    // by what stands for their ids
-	seen  map[uint64]struct{} // the names of their messages: one may be in several groups
-	seed  maphash.Seed
+	conversations map[string]*counted // by what stands for their ids
+	seen          map[uint64]struct{} // the names of their messages: one may be in several groups
+	seed          maphash.Seed
 }
 
-type talk struct {
-	Talk
+type counted struct {
+	Conversation
 	begun string // when that was said which it begins with
 }
 
-// add counts a message of a group, and in the conversation that it was said in.
+// add counts a message of a group, and counts it in its conversation.
 func (l *catalog) add(k *Kept, m message) {
 	at := ""
 	if !m.at.IsZero() {
@@ -222,10 +222,10 @@ func (l *catalog) add(k *Kept, m message) {
 		return
 	}
 	l.seen[name] = struct{}{}
-	t := l.talks[hash]
+	t := l.conversations[hash]
 	if t == nil {
-		t = &talk{Talk: Talk{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
-		l.talks[hash] = t
+		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
+		l.conversations[hash] = t
 	}
 	t.count(at)
 	if m.role == string(graphiti.RoleUser) && (t.begun == "" || at < t.begun) {
@@ -244,17 +244,17 @@ func (s *Span) count(at string) {
 	s.Last = max(s.Last, at)
 }
 
-// list are the conversations, the newest first.
-func (l *catalog) list() []Talk {
-	list := make([]Talk, 0, len(l.talks))
-	for _, t := range l.talks {
-		list = append(list, t.Talk)
+// list returns the conversations, the newest first.
+func (l *catalog) list() []Conversation {
+	list := make([]Conversation, 0, len(l.conversations))
+	for _, t := range l.conversations {
+		list = append(list, t.Conversation)
 	}
-	slices.SortFunc(list, func(a, b Talk) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.Hash, b.Hash)) })
+	slices.SortFunc(list, func(a, b Conversation) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.Hash, b.Hash)) })
 	return list
 }
 
-// beginning is a text in one line, cut.
+// beginning returns the start of a text as one line, cut.
 func beginning(text string) string {
 	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 16*maxBegins)], "")), " "))
 	if len(runes) > maxBegins {

@@ -64,16 +64,16 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 // FileImport is an import of a file, in calls of Import.
 type FileImport struct {
 	Call    func(context.Context, ImportRequest) (Imported, error)
-	Pending func(context.Context) (int, error) // turns that wait for the memory
-	Tell    func(lines int, waits string)      // how far it is, and what is waited for
+	Pending func(context.Context) (int, error) // returns how many turns wait for the memory
+	Tell    func(lines int, waits string)      // is called with how many lines are done, and what is waited for
 }
 
-// Run sends the lines of a file in calls of their own, in their order, as fast
-// as the memory takes them.
+// Run sends the lines of a file in order, each batch in one call, as fast as the memory
+// takes them.
 func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
 	var batch []Line
 	bytes := 0
-	times := make(map[uint64]int) // equal lines, by their hash, are told apart by their number
+	times := make(map[uint64]int) // how often each line occurred, by its hash: equal lines get different ids
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -121,8 +121,8 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 	return done, flush()
 }
 
-// Await waits until the memory has what was imported, as long as it makes
-// progress: it is on disk already. It returns how many turns still wait.
+// Await waits until the memory has what was imported, for as long as the memory makes
+// progress. The import is on disk already. It returns how many turns still wait.
 func (im FileImport) Await(ctx context.Context, done Imported) (int, error) {
 	return waitForTurns(ctx, 0, patience, im.Pending, im.tell(done))
 }

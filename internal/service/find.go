@@ -9,14 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Meant are the groups that a selector means as a whole, and those of which only
+// Meant are the groups that a selector means. Groups are meant as a whole; of Parts only
 // what was said in a session is meant.
 type Meant struct {
 	Groups []ledger.Owned `json:"groups"`
 	Parts  []ledger.Owned `json:"parts,omitempty"`
 }
 
-// All are the ids of all of them.
+// All returns the ids of all these groups.
 func (m Meant) All() []string {
 	ids := make([]string, 0, len(m.Groups)+len(m.Parts))
 	for _, o := range m.Groups {
@@ -131,8 +131,9 @@ func (sv *Service) others(ctx context.Context, s Selector, groups []string) []le
 }
 
 // parts finds the groups in which something lies of the session that a selector
-// names, beside the session's own group. Which groups a session left something in
-// lately is known; where it is not, the person's are looked through.
+// names, beside the session's own group. The ledger lists the
+// groups in which a session recently left something; if it lists none, all groups of
+// the person are searched.
 func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, err error) {
 	if s.Session == "" {
 		return nil, nil
@@ -162,7 +163,7 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
 			s.Agent != "" && o.Group != agent,
 			o.Scope == string(graphiti.ScopeSession): // that is all of a group
-		case before >= 0: // two people's sessions of one name cannot be told apart there
+		case before >= 0: // two people's sessions of one name are one there
 			list[before].Shared = list[before].Shared || !search
 		case owner != "" && o.Owner != owner:
 			if !search && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group && k.Owner == owner }) {

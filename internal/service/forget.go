@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// ForgetTimeout is how long one call to forget a group may take: as long
-	// as Graphiti needs for what it has accepted.
+	// ForgetTimeout is the most that one call to forget a group may take: Graphiti first
+	// works off what it has accepted.
 	ForgetTimeout = 5 * time.Minute
 
-	// emptyTimeout bounds what is done before the memory is asked, also when
-	// nobody waits for it any more. Other replicas may be deaf, and are waited
-	// for again at the end.
+	// emptyTimeout bounds the part of a forget before the memory is called, even if
+	// nobody waits any more. Other replicas may not answer; they are waited for again at
+	// the end.
 	emptyTimeout = time.Minute
 
 	// What could not be forgotten is tried again after retryFirst, and after
@@ -31,24 +31,24 @@ const (
 // Forgotten says what was forgotten: a group, or what was said in a session in it.
 type Forgotten struct {
 	Group   string `json:"group"`
-	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
+	Session string `json:"session,omitempty"` // only what was said in the session; empty: the whole group
 	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
 
 	// NamesKept says that the memory keeps names and summaries of what was spoken of in
-	// the session; forgetting the group deletes them.
+	// the session. To forget the whole group deletes them.
 	NamesKept bool `json:"names_kept,omitempty"`
 
 	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
 }
 
-// Forget empties one group, or what was said in it in a session; or it takes a line
-// off a card, and does nothing else. What is on its way when it begins is not
-// recalled any more when it ends.
+// Forget empties one group, or deletes what was said in a session in it. Or it takes a
+// line off a card and does nothing else. When it ends, nothing that was under way when
+// it began is recalled any more.
 //
-// It raises the group's generation, so that nothing older is written any more,
-// empties decisions and notes, and then the queue and the memory. From its
-// beginning until a look proves that nothing is left, nothing of the group is
-// recalled. All of that outlives the process: what fails goes on by itself.
+// It raises the generation of the group, so that nothing older is written. Then it
+// empties decisions and notes, the queue, and the memory. Nothing of the group is
+// recalled until a look proves that nothing is left. All of this outlives the process:
+// if something fails, it is tried again.
 func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	f := Forgotten{Group: s.Group, Session: s.Session}
 	if s.Card != "" {
@@ -138,7 +138,7 @@ func notForgotten(err error) error {
 	return fmt.Errorf(text, err)
 }
 
-// Recallable leaves the groups of which something may be shown.
+// Recallable returns the groups without those that have a forget under way.
 func (sv *Service) Recallable(reads []graphiti.Target) []graphiti.Target {
 	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return sv.o.State.Generations.Blocks(t.Group) })
 }

@@ -17,9 +17,9 @@ import (
 // byteOrderMark begins texts of some editors.
 const byteOrderMark = "\ufeff"
 
-// ReadLines finds out what a file is and calls f for each message in it, with
-// the number of its line, or of the message in an export. What it holds meanwhile
-// is bounded by the size of one item.
+// ReadLines finds out the format of a file and calls f for each message in it, with the
+// line number, or in an export with the number of the message. It holds no more than one
+// item at a time.
 func ReadLines(r io.Reader, f func(int, Line) error) error {
 	whole := &bounded{r: r, end: maxExport, most: maxExport}
 	in := bufio.NewReaderSize(whole, 1<<20)
@@ -63,7 +63,7 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 	}
 }
 
-// readLine reads a line, or a Record, which alone says where it was.
+// readLine reads a line, or a Record: only a Record has a field where.
 func readLine(line []byte) (l Line, err error) {
 	var r Record
 	of := any(&l)

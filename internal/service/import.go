@@ -17,14 +17,14 @@ import (
 type Line struct {
 	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default user
 	Group     string `json:"group,omitempty"`     // instead of a scope
-	User      string `json:"user,omitempty"`      // whose it is; default as in the call
+	User      string `json:"user,omitempty"`      // whose line it is; default: as in the call
 	Workspace string `json:"workspace,omitempty"` // likewise
 	Role      string `json:"role"`                // user or assistant
 	Name      string `json:"name,omitempty"`      // who speaks
 	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
 	Session   string `json:"session,omitempty"`   // the conversation it was said in
-	ID        string `json:"id,omitempty"`        // tells equal lines apart
+	ID        string `json:"id,omitempty"`        // lines with the same text and another ID are kept both
 	Number    int    `json:"number,omitempty"`    // of its line in a file, for errors; default its place in the call
 
 	// Of a line of an export, which is kept as it was: the Record's fields.
@@ -36,7 +36,7 @@ type Line struct {
 // Imported counts lines.
 type Imported struct {
 	Kept  int `json:"kept"`
-	Known int `json:"known"` // that were there already
+	Known int `json:"known"` // lines that were there already
 
 	Groups []string `json:"-"`
 }
@@ -52,8 +52,8 @@ const ImportTimeout = 10 * time.Minute
 // others in the queue wait longer.
 const maxLines = 4000
 
-// Import keeps lines in their order, each once. It waits while too many turns
-// wait for the memory.
+// Import keeps lines in order, each once. While too many turns wait for the memory, it
+// waits.
 func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
 	if len(lines) == 0 || len(lines) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))

@@ -10,55 +10,56 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// Host is what operations run on: a proxy, or the files of one that does not run.
+// Host is what operations run on: a running proxy, or the files of one that is not
+// running.
 type Host struct {
 	Memory *Service // nil: it is off, or only the queue is open
 	Queue  Spool    // nil: the memory is off
 	Counts func(context.Context) (capture.QueueStatus, error)
 
-	// Status says how the proxy is. Only where fresh is set does it ask the
-	// memory, and wait for it; else it says what was found last.
+	// Status says how the proxy is. With fresh it asks the memory and waits for the
+	// answer; without, it reports the last answer.
 	Status func(ctx context.Context, fresh bool) health.Status
 }
 
-// Operation is one thing that people ask: of a memory, of its queue, or of the
-// proxy. Whoever offers it, over HTTP or as a command, adds nothing to it.
+// Operation is one thing that people ask of a memory, its queue, or the proxy. Whoever
+// offers it, over HTTP or as a command, adds nothing to it.
 type Operation[In, Out any] struct {
 	Spec
-	Default In // what is meant where the input does not say
+	Default In // input fields that the caller leaves out
 
 	Run  func(ctx context.Context, h *Host, in *In) (Out, error)
-	Each func(ctx context.Context, h *Host, in *In, f func(Out) error) error // in place of Run, where there are many answers
+	Each func(ctx context.Context, h *Host, in *In, f func(Out) error) error // replaces Run where there are many answers
 
 	Audit func(in *In, out *Out) Entry // nil: it shows and changes nothing that is remembered
 }
 
-// Spec is what there is to know about an operation before it is called.
+// Spec describes an operation.
 type Spec struct {
 	Name  string // as in memory/show
 	About string // for people
 
 	Reads         bool // it changes nothing, and its input is a few words, numbers and switches
 	WithoutMemory bool // it works while the memory is off
-	AnyDir        bool // it is about a proxy, whichever data directory it owns
+	AnyDir        bool // it may be asked of a proxy with another data directory
 
-	Size  int64         // bytes that its input may have; 0: as the mount has it
-	Takes time.Duration // how long it may take where it waits for the memory; 0: it does not wait
-	Fails Failure       // what it is when a valid input fails
+	Size  int64         // most bytes of its input; 0: the limit of the mount
+	Takes time.Duration // most time that it may wait for the memory; 0: it does not wait
+	Fails Failure       // kind of failure if a valid input fails
 }
 
-// Failure says what is wrong when an operation fails though its input is valid.
+// Failure says what is at fault when an operation fails though its input is valid.
 type Failure int
 
 // The kinds of failures.
 const (
 	OfInput  Failure = iota // what is named cannot be used as it was
-	OfFiles                 // the proxy's own
-	OfMemory                // which does not answer, or refuses
+	OfFiles                 // files of the proxy
+	OfMemory                // the memory does not answer, or refuses
 )
 
-// Entry is what the audit log says of one call, beside where it came from and
-// whether it succeeded. Without What it says nothing.
+// Entry is what the audit log says of one call, apart from where it came from and
+// whether it succeeded. An Entry without What is not logged.
 type Entry struct {
 	What   string
 	Who    string // whose memory it was about
@@ -66,10 +67,10 @@ type Entry struct {
 	More   []slog.Attr
 }
 
-// theQueue is whose the turns of the queue are, in the audit log.
+// theQueue stands in the audit log for whose the turns of the queue are.
 const theQueue = "the queue"
 
-// audit is the entry of a call about whom a selector means.
+// audit returns the audit entry of a call. The selector says about whom it was.
 func (s Selector) audit(what string, groups []string, more ...slog.Attr) Entry {
 	var parts []string
 	for _, p := range []struct{ what, value string }{
@@ -89,14 +90,14 @@ func (s Selector) audit(what string, groups []string, more ...slog.Attr) Entry {
 	return Entry{what, who, groups, more}
 }
 
-// Mountable is an operation whatever its types are.
+// Mountable is an Operation of any input and output types.
 type Mountable interface {
-	// Describe says what it is, and shows an input and an output. many says that it
-	// answers with any number of those.
+	// Describe returns the description of the operation, and an example of its input and
+	// output. many says that it answers with any number of outputs.
 	Describe() (s Spec, in, out any, many bool)
 
-	// Call reads an input, which begins as the default, and runs the operation. Each of
-	// many answers goes to emit; a single one is returned. An input that cannot
+	// Call sets the input to the default, lets read fill it in, and runs the operation.
+	// Each of many outputs goes to emit; a single one is returned. An input that cannot
 	// be read is an InvalidError.
 	Call(ctx context.Context, h *Host, read func(in any) error, emit func(out any) error) (out any, e Entry, err error)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// Operations is the table of what can be asked: each is here once, and whoever
-// offers them mounts it.
+// Operations returns the table of what can be asked. Each operation is in it once, and
+// whoever offers operations mounts it.
 func Operations() []Mountable {
 	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Accept, Export}
 }
@@ -73,10 +73,10 @@ var Turns = Operation[TurnsRequest, Listed]{
 	},
 }
 
-// Retry has dead letters delivered again.
+// Retry delivers dead turns again.
 var Retry = change(Spec{Name: "queue/retry", About: "Deliver dead letters again", Fails: OfFiles}, "retry turns", Spool.Retry)
 
-// Drop deletes dead letters for good.
+// Drop deletes dead turns for good.
 var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters for good", Fails: OfFiles}, "drop turns", Spool.Drop)
 
 func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation[Selection, Affected] {
@@ -184,8 +184,9 @@ var Import = Operation[ImportRequest, Imported]{
 	},
 }
 
-// ForgetRequest is a selector each field of which says something. An empty one, as of
-// a variable that is not set, would forget more than was meant.
+// ForgetRequest is a Selector without empty fields. A field that is named and empty, as
+// from a variable that is not set, is refused: the request would forget more than was
+// meant.
 type ForgetRequest struct{ Selector }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -218,7 +219,7 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 	},
 }
 
-// Accept says that the memory of a registered person is theirs.
+// Accept confirms that the memory of a registered person is theirs.
 var Accept = Operation[Acceptance, Accepted]{
 	Spec: Spec{Name: "registry/accept", About: "Say that the memory of a registered person is theirs", Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
@@ -227,7 +228,7 @@ var Accept = Operation[Acceptance, Accepted]{
 	},
 }
 
-// ExportRequest names a group, and for a session in it the session and whose it is.
+// ExportRequest names a group, or a session in a group and whose session it is.
 type ExportRequest struct {
 	Group      string `json:"group"`
 	Session    string `json:"session"`
@@ -239,7 +240,7 @@ func (r *ExportRequest) selector() Selector {
 	return Selector{Group: r.Group, Session: r.Session, User: r.User, Credential: r.Credential}
 }
 
-// Export gives everything that is kept of a group, or of a session in it.
+// Export returns everything that is kept of a group, or of a session in it.
 var Export = Operation[ExportRequest, Record]{
 	Spec: Spec{Name: "memory/export", About: "All that is kept of a group, or of a session in it, as JSON Lines of Record", Reads: true},
 	Each: func(ctx context.Context, h *Host, in *ExportRequest, f func(Record) error) error {

@@ -9,9 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// Owners says who wrote what a data directory holds: it has an empty name where
-// there is a memory, and nothing that says whose. It makes no file that is not
-// there.
+// Owners returns the owners of what a data directory holds. An empty name stands for a
+// memory that names no owner. It creates no file.
 func Owners(ctx context.Context, dir string, remote bool) (owners []string, err error) {
 	memory := filepath.Join(dir, "memory.db")
 	if remote && there(filepath.Join(dir, "spool.db")) || !remote && there(memory) {

@@ -7,7 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned are turns, and before them, once for each of their groups, whose it is.
+// Owned returns the turns, and before them notes that say whose each of their groups is,
+// once for each group.
 func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, 2*len(turns))
 	for i := range turns {

@@ -8,15 +8,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// People are those who are registered, and whether it is certain who they are.
+// People are the registered people, and whether it is certain whose memory is whose.
 type People interface {
-	// MemoryOf is the key of the memory that the person with an id has.
+	// MemoryOf returns the key of the memory of the person with an id.
 	MemoryOf(id string) (key string, ok bool)
 
-	// Accept says that the memory of the person with an id is theirs.
+	// Accept confirms that the memory of the person with an id is theirs.
 	Accept(ctx context.Context, id string) error
 
-	// Check looks again whose memories are whose.
+	// Check judges again whose memory is whose.
 	Check()
 }
 
@@ -33,8 +33,9 @@ type Accepted struct {
 	Memory string `json:"memory"` // its key
 }
 
-// Accept has a registered person use the memory of their id, whatever belonged
-// to whom before. While something is held in it, that is to be said to be theirs.
+// Accept gives a registered person the memory of their id, whoever it belonged to
+// before. If something is kept in it, the caller must say with Keep that it is this
+// person's.
 func (sv *Service) Accept(ctx context.Context, a Acceptance) (Accepted, error) {
 	key, ok := sv.o.People.MemoryOf(a.ID)
 	if !ok {

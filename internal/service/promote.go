@@ -23,7 +23,7 @@ type Promotion struct {
 	Text  string `json:"text"`
 }
 
-// Promoted is where a text is kept.
+// Promoted says where a text was kept.
 type Promoted struct {
 	Groups []string `json:"groups"`
 	For    string   `json:"for"` // whose they are, in words
@@ -85,16 +85,18 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 	}
 }
 
-// Beside is a caller's own memory, in a project whose turns are not kept there.
+// Beside returns the caller's own memory, if they are in a project whose turns are not
+// kept there.
 func (sv *Service) Beside(who graphiti.Who) (t graphiti.Target, ok bool) {
 	return sv.namer().Beside(who)
 }
 
-// Stated is what a person's message, all of it theirs, says that is kept beside its
-// turn: what they ask to have remembered, and the directives, where they are wanted. Of those,
-// where no scope is written it is the project's, which is less than everywhere,
-// and where there is none the person's. Those that look like they hold a credential, or are too long, are
-// refused; those for a scope that there is not here are unscoped.
+// Stated returns the texts in a person's message that are kept beside its turn: what
+// they ask to have remembered, and the directives, if the settings want them. All of
+// text must be the person's words. A directive without a scope goes to the project, or
+// to the person if there is no project. Stated counts as refused what looks like it
+// holds a credential or is too long, and as unscoped what is for a scope that the caller
+// does not have.
 func (sv *Service) Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
 	list, refused, unscoped = sv.wished(who, generation, text)
 	if !sv.settings().Directives {

@@ -10,9 +10,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// Spool holds the turns that are not delivered: *capture.Pipeline of a proxy
-// that runs, *capture.Offline where none does. With no numbers, Retry and Drop
-// mean all dead letters.
+// Spool holds the turns that are not delivered. In a running proxy it is
+// *capture.Pipeline, without one *capture.Offline. With no numbers, Retry and Drop mean
+// all dead turns.
 type Spool interface {
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 	Retry(numbers []int64) (int, error)
@@ -32,13 +32,13 @@ func OpenLedger(dir string, remote bool) (*ledger.Ledger, error) {
 	return e.Ledger(nil), nil
 }
 
-// Listed are turns that are not delivered.
+// Listed is a list of turns that are not delivered.
 type Listed struct {
-	All   int           `json:"all"` // that match, listed or not
+	All   int           `json:"all"` // how many match, listed or not
 	Turns []ledger.Item `json:"turns"`
 }
 
-// Selection names dead letters by their numbers, or all of them.
+// Selection names dead turns by their numbers, or all of them.
 type Selection struct {
 	Numbers []int64 `json:"numbers,omitempty"`
 	All     bool    `json:"all,omitempty"`
@@ -54,7 +54,7 @@ const (
 	maxNumbers = 10_000
 )
 
-// Check refuses what cannot be listed.
+// Check returns an error for a request whose turns cannot be listed.
 func (r *TurnsRequest) Check() error {
 	if r.Condition != "" && !slices.Contains(ledger.Conditions, r.Condition) {
 		return invalid(fmt.Sprintf("state: %q is not one of %s, %s, %s", r.Condition, ledger.Waiting, ledger.UnderWay, ledger.Dead))

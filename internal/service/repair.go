@@ -21,15 +21,15 @@ import (
 // databases are the files of a data directory.
 var databases = []string{"state.db", "spool.db", "memory.db"}
 
-// Repaired is what became of one file.
+// Repaired says what became of one file.
 type Repaired struct {
 	File   string         `json:"file"`
 	New    string         `json:"new"`
 	Tables []sqlite.Saved `json:"tables"`
 }
 
-// Repair saves what can be read of databases into new ones beside them: of those
-// that are named, or of all that are there. Nobody may use the directory.
+// Repair copies what can be read of damaged databases into new files beside them: the
+// named databases, or all that are there. No process may use the directory.
 func Repair(ctx context.Context, dir string, names []string) (done []Repaired, err error) {
 	all := len(names) == 0
 	if all {
@@ -58,8 +58,8 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 	return done, nil
 }
 
-// TryFiles opens and closes each database of a directory, and returns what is
-// wrong with them. state says whether that is in use, remote where the memory is.
+// TryFiles opens and closes each database of a directory, and returns what is wrong with
+// them. state says that state.db is in use, remote that the memory is remote.
 func TryFiles(dir string, state, remote bool) (all []error) {
 	note := func(file io.Closer, err error) {
 		if err == nil {

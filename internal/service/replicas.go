@@ -2,7 +2,7 @@ package service
 
 import "github.com/graphiti-proxy/graphiti-proxy/cache"
 
-// Listen applies what other replicas keep, learn and forget.
+// Listen applies what other replicas keep, learn and forget, as it happens.
 func (sv *Service) Listen() {
 	if sv.o.Shared == nil {
 		return

@@ -21,10 +21,10 @@ type Selector struct {
 	Group      string `json:"group,omitempty"`
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
 
-	// Own means, beside the workspace, what is the person's own too.
+	// Own adds the person's own memory to the workspace.
 	Own bool `json:"own,omitempty"`
 
-	// Card is a line of their card: to forget that alone.
+	// Card is a line of their card. Only that line is forgotten.
 	Card string `json:"card,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 
 // shown returns the groups whose messages are shown for a selector: those of the
 // narrowest scope that it names, and the person's own where the selector covers them
-// too. A part that was named is shown alone.
+// too. If the selector names a part of it, only that is shown.
 func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 	targets, err := sv.targets(s)
 	if err != nil || s.Group != "" {

@@ -1,6 +1,6 @@
-// Package service owns what people ask of a memory: to show, list, search, add
-// to, import, export and forget it, and of its queue. Each operation is one value in
-// one table, which the admin side and the commands mount.
+// Package service owns the operations that people run on a memory: show, list, search,
+// promote, import, export and forget. It owns those on the queue of its turns, too. Each
+// operation is one value in one table, which the admin side and the commands mount.
 //
 // It must not know flags, HTTP, or how a request is served. Of our packages it
 // may import cache and capture with theirs, the memories, inject and health.
@@ -35,8 +35,8 @@ type Options struct {
 	Multi bool   // every credential is its own tenant
 	Owner string // the person of single mode
 
-	// Resolve returns the key of a registered person for any of their
-	// identities, and Registered that person's name.
+	// Resolve returns the key of a registered person for any of their identities.
+	// Registered returns that person's name.
 	Resolve    func(user string) string
 	Registered func(key string) (name string, ok bool)
 
@@ -49,15 +49,16 @@ type Options struct {
 // Settings may change while the proxy runs.
 type Settings struct {
 	Namer    graphiti.Namer
-	MaxFacts int           // of a search
-	MaxChars int           // of a text
-	Timeout  time.Duration // of one look into the memory
+	MaxFacts int           // most facts of a search
+	MaxChars int           // most characters of a text
+	Timeout  time.Duration // of one call to the memory
 
-	Directives bool // Stated looks for them
-	Remember   bool // and for what a person asks to have remembered
+	Directives bool // Stated looks for directives
+	Remember   bool // Stated looks for what a person asks to have remembered
 }
 
-// Service is the memory in all its places. It is safe for concurrent use.
+// Service runs operations on the memory, and on what else is kept of a person. It is
+// safe for concurrent use.
 type Service struct {
 	o   Options
 	set atomic.Pointer[Settings]
@@ -71,8 +72,7 @@ type Service struct {
 	commands map[string]int // that forget something now, by what it is
 }
 
-// New returns a service that goes on with what is still to be forgotten, until
-// Close.
+// New returns a Service. Until Close it goes on with forgets that are not finished.
 func New(o Options) *Service {
 	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
 	sv.base, sv.close = context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func New(o Options) *Service {
 	return sv
 }
 
-// Close ends what is done without being asked. It goes on in the next process.
+// Close ends the unfinished forgets of this process. The next process goes on with them.
 func (sv *Service) Close() {
 	sv.close()
 	<-sv.ended

@@ -15,7 +15,7 @@ import (
 
 // Record is one line of an export.
 type Record struct {
-	Group string `json:"group,omitempty"` // in an export where what follows does not name it
+	Group string `json:"group,omitempty"` // in an export, if the fields below do not name it
 
 	Scope string `json:"scope,omitempty"`
 
@@ -25,7 +25,7 @@ type Record struct {
 	Session   string `json:"session,omitempty"`
 
 	Name    string `json:"name"`  // of the message
-	Where   string `json:"where"` // memory, queue, or session: what is noted of one for when its client drops its history
+	Where   string `json:"where"` // memory, queue, or session: a note on a session whose client may drop its history
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
@@ -33,7 +33,7 @@ type Record struct {
 	Source  string `json:"source,omitempty"`
 }
 
-// Found is a fact that was found.
+// Found is a fact that a search found.
 type Found struct {
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
@@ -41,22 +41,22 @@ type Found struct {
 	Verdict string `json:"verdict"` // shown, or why not
 	Since   string `json:"since,omitempty"`
 
-	// Strength is how strongly it answers the text, from 0 to 1; nil where the
-	// memory does not measure it.
+	// Strength is how well the fact answers the text, from 0 to 1; nil if the memory
+	// does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
 }
 
-// Shown is what is kept, and Groups where it was looked for.
+// Shown is what Show found; Groups are the groups that it looked into.
 type Shown struct {
 	Messages []Record       `json:"messages"`
 	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
-	Waiting  []string       `json:"waiting,omitempty"`  // rules that name something to fetch or to run: promoted, they stand on the card
+	Waiting  []string       `json:"waiting,omitempty"`  // rules that name something to fetch or run; they come onto the card when they are promoted
 	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
 	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing, though a search finds something
 	Groups   []string       `json:"-"`
 }
 
-// Searched is what was found, and Groups where it was searched.
+// Searched is what Search found; Groups are the groups that it searched.
 type Searched struct {
 	Facts    []Found        `json:"facts"`
 	MinScore float64        `json:"min_score"` // strength that one of them must have for any to be shown
@@ -64,7 +64,7 @@ type Searched struct {
 	Groups   []string       `json:"-"`
 }
 
-// Threshold says how the strongest fact stands to recall.min_score.
+// Threshold compares the strongest fact with recall.min_score, in words.
 func (s *Searched) Threshold() string {
 	var best *float64
 	weak, shown := false, false
@@ -90,7 +90,7 @@ func (s *Searched) Threshold() string {
 // maxShown bounds how many messages are shown at once.
 const maxShown = 10_000
 
-// CheckLast refuses a number of messages that cannot be shown.
+// CheckLast returns an error unless n is between 1 and maxShown.
 func CheckLast(n int) error {
 	if n < 1 || n > maxShown {
 		return invalid(fmt.Sprintf("last must be 1 to %d", maxShown))
@@ -160,8 +160,8 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) er
 	return nil
 }
 
-// Search returns what would be found for a text, best first; what would not be
-// shown only where all is set.
+// Search returns the facts that would be found for a text, best first. With all set it
+// also returns those that would not be shown.
 func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
 	found := Searched{Facts: []Found{}}
 	if strings.TrimSpace(query) == "" {
