@@ -46,7 +46,7 @@ func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Name
 	return id, namer, nil
 }
 
-// identitySettings are those that a configuration alone gives.
+// identitySettings returns the settings that come from the configuration only.
 func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.Namer, err error) {
 	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI}
 	namer.Raw, namer.Named = cfg.Identity.GroupIDs == "raw", cfg.Identity.WorkspaceIDs == "raw"

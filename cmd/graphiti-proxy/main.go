@@ -1,9 +1,8 @@
-// Command graphiti-proxy gives any LLM client a long-term memory. It owns the
-// wiring of the packages, commands, signals, output and exit codes, and may import any
-// package.
+// Command graphiti-proxy gives any LLM client a long-term memory. It owns the wiring of
+// the packages, and commands, signals, output and exit codes. It may import any package.
 //
-// It must not know how anything is done: a command and a proxy that runs call
-// the same functions of package service.
+// It must not know how an operation works: a command and a running proxy call the same
+// functions of package service.
 package main
 
 import (

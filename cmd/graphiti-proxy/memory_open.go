@@ -41,7 +41,7 @@ func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 }
 
 // target is the proxy that a command line is about: the one that owns its
-// data_dir, or the one at an address that it names alone.
+// data_dir, or the one at an address if the command line names only that.
 func target(cfg *config.Config) cli.ClientOptions {
 	const flag = "flag"
 	o := cli.ClientOptions{

@@ -45,31 +45,31 @@ type part struct {
 	close func(context.Context) error
 }
 
-// OnClose adds a part.
+// OnClose adds a part that f ends.
 func (s *stopStack) OnClose(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, close: f})
 }
 
-// closes has OnClose end what ends without an error.
+// closes makes a function for OnClose of one that returns no error.
 func closes(f func()) func(context.Context) error {
 	return func(context.Context) error { f(); return nil }
 }
 
-// closing has OnClose end what takes no context.
+// closing makes a function for OnClose of one that takes no context.
 func closing(f func() error) func(context.Context) error {
 	return func(context.Context) error { return f() }
 }
 
-// OnUnlock adds what keeps other processes out. It is not ended while a part
-// hangs: that one may still write.
+// OnUnlock adds a part that keeps other processes out. While another part hangs it is
+// not ended, because the other part may still write.
 func (s *stopStack) OnUnlock(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, lock: true, close: f})
 }
 
-// Begun counts the parts.
+// Begun returns how many parts there are.
 func (s *stopStack) Begun() int { return len(s.parts) }
 
-// Undo ends the parts that began after as many had begun.
+// Undo ends the parts that were added after the first begun ones.
 func (s *stopStack) Undo(begun int) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopBound)
 	defer cancel()
@@ -78,9 +78,9 @@ func (s *stopStack) Undo(begun int) {
 	}
 }
 
-// Shutdown ends all parts: first no more requests, then what those left behind,
-// then what that needs. It returns within Bound of ctx's end; the second call
-// does nothing.
+// Shutdown ends all parts, the last one added first: no request is accepted, then what
+// requests left behind is written, then what that needs is closed. It returns within
+// stopBound of the end of ctx. A second call does nothing.
 func (s *stopStack) Shutdown(ctx context.Context) (err error) {
 	s.once.Do(func() {
 		if _, bounded := ctx.Deadline(); !bounded {

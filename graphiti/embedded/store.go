@@ -31,7 +31,7 @@ type Store struct {
 	mean    *vectors // nil: messages are found by their words alone
 }
 
-// indexBytes bounds the indexes of all groups in memory.
+// indexBytes bounds the indexes of all groups in RAM.
 const indexBytes = 64 << 20
 
 // Open opens the store at path, creating it where there is none.
@@ -133,13 +133,13 @@ const (
 	maxPlace  = 1<<placeBits - 1
 )
 
-// betweenTalks is how many places are left free where another talk begins, so
-// that its messages do not stand beside those of the one before.
-const betweenTalks = 2*sameConversation + 1
+// betweenConversations is how many places are left free where another conversation
+// begins, so that its messages do not stand beside those of the one before.
+const betweenConversations = 2*sameConversation + 1
 
-// sameTalkFor is how long after a message another one belongs to the same talk,
-// where nothing else tells.
-const sameTalkFor = time.Hour
+// sameConversationFor is how long after a message another one belongs to the same
+// conversation, if they name no session.
+const sameConversationFor = time.Hour
 
 // end is where the next message of a group is written.
 type end struct {
@@ -168,8 +168,8 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id int64, err error) {
 	id = e.last + 1
 	now := gjson.Get(m.SourceDescription, "session").String()
-	if now != e.talk || now == "" && (said-e.said > sameTalkFor.Milliseconds() || e.said-said > sameTalkFor.Milliseconds()) {
-		id += betweenTalks
+	if now != e.talk || now == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
+		id += betweenConversations
 	}
 	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
 		id, e.group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept)

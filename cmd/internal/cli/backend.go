@@ -14,7 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
-// MemoryOptions says which memory is meant.
+// MemoryOptions names a memory.
 type MemoryOptions struct {
 	Kind   string // embedded, graphiti or graphiti-mcp
 	Remote remote.Options
@@ -30,13 +30,13 @@ type MemoryService interface {
 	Check(ctx context.Context, report func(remote.Check))
 }
 
-// Backend is an open memory, with what only one in a file has: of a service Ledger is
-// nil, and Warm and Pause do nothing.
+// Backend is an open memory, with what only the embedded memory has: for a service
+// Ledger is nil, and Warm and Pause do nothing.
 type Backend struct {
 	Memory *graphiti.Memory
 	Ledger func(ledger.Say) *ledger.Ledger // its record of turns
 	Warm   func(ctx context.Context) error // makes its indexes
-	Pause  func(paused bool)               // of what is sent to an embedding model
+	Pause  func(paused bool)               // of sending texts to an embedding model
 }
 
 // OpenMemory opens a memory.
@@ -60,7 +60,7 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause}, nil
 }
 
-// ConnectMemory makes a client of a service, and calls nothing yet.
+// ConnectMemory returns a client of a service, and calls nothing yet.
 func ConnectMemory(o MemoryOptions) (MemoryService, error) {
 	if o.Kind == "graphiti-mcp" {
 		return mcp.New(o.Remote)
@@ -68,7 +68,8 @@ func ConnectMemory(o MemoryOptions) (MemoryService, error) {
 	return rest.New(o.Remote)
 }
 
-// TestMemory checks a service, and with smoke that it stores a message.
+// TestMemory checks a service. With smoke it also checks that the service stores a
+// message.
 func TestMemory(ctx context.Context, s MemoryService, smoke bool, report func(remote.Check)) {
 	healthy := true
 	first := true

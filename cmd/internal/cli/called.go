@@ -10,8 +10,8 @@ import (
 // second time on the build cache.
 var goRun = regexp.MustCompile(`/(go-build\d+/b\d+/exe|[0-9a-f]{2}/[0-9a-f]{64}-d)/[^/]+$`)
 
-// Called is how a person calls this program again: as it was called, which is
-// program. What go run builds is called with go run.
+// Called returns how a person calls this program again: by program, or by go run if go
+// run built it.
 func Called(program string) string {
 	switch {
 	case goRun.MatchString(filepath.ToSlash(program)):

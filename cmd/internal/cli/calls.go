@@ -12,17 +12,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Place is where a command's operations run: through a proxy that runs, or on the
-// files of one that does not.
+// Place is where a command's operations run: through a running proxy, or on the files of
+// one that is not running.
 type Place struct {
 	Proxy *Client       // nil: on the Host
 	Host  *service.Host // nil: through the Proxy
-	Says  string        // which it is, for people
+	Says  string        // which of the two, for people
 	Close func() error
 }
 
-// Find finds the proxy that is meant, else opens what a command needs of its files;
-// found says why it was not found.
+// Find finds the proxy that is meant. If there is none it calls open for the files that
+// a command needs; found says why there is none.
 func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, error)) (*Place, error) {
 	running, found := FindProxy(ctx, o)
 	if found == nil {

@@ -33,15 +33,15 @@ func environment(c *cobra.Command) Environment {
 	return env
 }
 
-// Dir is the directory that a command is called in.
+// Dir returns the directory that a command is called in.
 func Dir(c *cobra.Command) string { return cmp.Or(environment(c).Dir, ".") }
 
-// InEnvironment lets a command find that.
+// InEnvironment makes e the environment of a command.
 func InEnvironment(ctx context.Context, e Environment) context.Context {
 	return context.WithValue(ctx, environmentKey{}, e)
 }
 
-// Usage is an error of a command line.
+// Usage makes err a UsageError.
 func Usage(err error) error { return UsageError{err} }
 
 // UsageError is a command line that cannot be understood.
@@ -57,7 +57,7 @@ func Needs(what string) cobra.PositionalArgs {
 	}
 }
 
-// RefuseArgs has commands that take no arguments refuse them.
+// RefuseArgs makes commands without arguments refuse them.
 func RefuseArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		if sub.Args == nil {
@@ -77,7 +77,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// GlobalFlags are those of every command.
+// GlobalFlags adds the flags that every command has.
 func GlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.String("config", "", "configuration file (default $XDG_CONFIG_HOME/graphiti-proxy/config.yaml; never one of the current directory)")
@@ -88,7 +88,7 @@ func GlobalFlags(root *cobra.Command) {
 	})
 }
 
-// JSONFlag lets a command print JSON.
+// JSONFlag adds --json.
 func JSONFlag(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
 
 // WantsJSON reports whether JSON is asked for.
@@ -109,8 +109,7 @@ func Output(c *cobra.Command, v any, text func(io.Writer)) error {
 // settingFlags are flags that are settings, for those that are given most often.
 var settingFlags = map[string]string{"listen": "listen", "upstream": "upstream.openai", "memory": "memory.endpoint"}
 
-// ServeFlags lets a command have the settings that are given most often as
-// flags.
+// ServeFlags adds flags for the settings that are given most often.
 func ServeFlags(c *cobra.Command) {
 	c.Flags().String("listen", "", "`address` where clients connect, such as 127.0.0.1:8787")
 	c.Flags().String("upstream", "", "`URL` of the provider with OpenAI's API, such as https://openrouter.ai/api")
@@ -150,7 +149,7 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 	return config.Load(config.Sources{Flags: flags, Env: environment(c).Vars, File: file})
 }
 
-// FileLine says which file of settings is in use, and which one of the current
+// FileLine says which file of settings is in use, and which file in the current
 // directory is not.
 func FileLine(c *cobra.Command, cfg *config.Config) string {
 	line := cfg.File()

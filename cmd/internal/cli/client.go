@@ -16,13 +16,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// ClientOptions says which proxy is meant.
+// ClientOptions names the proxy that is meant.
 type ClientOptions struct {
 	Listen string // admin.listen: where it answers; off: nowhere
 	Token  string // empty: none
 	Cert   string // the file that it is trusted by; empty: no TLS
 
-	// DataDir is what the proxy owns. With ByAddress it does not matter: the
+	// DataDir is the data directory of the proxy. With ByAddress it does not count: the
 	// proxy that answers at Listen is called.
 	DataDir   string
 	ByAddress bool
@@ -36,7 +36,7 @@ type Client struct{ o ClientOptions }
 // NewClient returns a client of the proxy that answers at o.Listen.
 func NewClient(o ClientOptions) *Client { return &Client{o} }
 
-// Address is where the proxy's admin side answers.
+// Address returns the address of the proxy's admin side.
 func (c *Client) Address() string { return Reachable(c.o.Listen) }
 
 // ErrNoProxy says that the proxy that is meant does not answer.
@@ -48,8 +48,8 @@ const (
 	whoTimeout     = 5 * time.Second
 )
 
-// ErrStranger says that what answers does not prove that it is the proxy that is
-// meant: it gets neither the token nor anything of a memory.
+// ErrStranger says that whoever answers does not prove that it is the proxy that is
+// meant. It gets neither the token nor anything of a memory.
 var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
 
 // send makes one call, and an error of any status but 200.
@@ -131,8 +131,8 @@ func (c *Client) notOurs() error {
 	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
 }
 
-// Reachable is an address at which a listener is reached from this machine: one
-// that listens on all is no place to connect to.
+// Reachable returns an address at which this machine reaches a listener: a listener on
+// all addresses is reached on loopback.
 func Reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

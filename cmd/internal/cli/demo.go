@@ -62,15 +62,15 @@ func (m *demoModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// DemoProxy is a proxy that runs.
+// DemoProxy is a running proxy.
 type DemoProxy struct {
 	URL       string
 	Delivered func() int // turns that have reached its memory
 	Stop      func(context.Context) error
 }
 
-// RunDemo shows the demonstration on w, and how command is called to go on. start
-// starts a proxy with a directory for its memory, in front of an upstream.
+// RunDemo shows the demonstration on w, and says which command goes on from there. start
+// starts a proxy, with a directory for its memory, in front of an upstream.
 func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*DemoProxy, error)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), demoTimeout)
 	defer cancel()
@@ -89,14 +89,14 @@ func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*Dem
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Stop(ctx)) }()
-	if err := talk(ctx, w, p, model); err != nil {
+	if err := converse(ctx, w, p, model); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nThe memory arrived. To have it with your own model:\n  %s serve\n  export OPENAI_BASE_URL=http://127.0.0.1:8787/v1\n", command)
 	return nil
 }
 
-func talk(ctx context.Context, w io.Writer, p *DemoProxy, model *demoModel) error {
+func converse(ctx context.Context, w io.Writer, p *DemoProxy, model *demoModel) error {
 	url := p.URL + "/v1/chat/completions"
 	fmt.Fprintf(w, "A stand-in model and graphiti-proxy run on this machine, with an empty memory.\n\nFirst conversation\n")
 	if _, _, err := say(ctx, w, url, demoFact); err != nil {

@@ -52,8 +52,8 @@ func FindProxy(ctx context.Context, o ClientOptions) (*Client, error) {
 }
 
 // FindProxyToShow finds the proxy whose status is shown: the owner of the data
-// directory; where the directory is gone, or memory is off and it was never
-// used, the proxy that says it would use it.
+// directory. If the directory is gone, or memory is off and it was never used, it is the
+// proxy whose configuration names the directory.
 func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
 	c, err := FindProxy(ctx, o)
 	if !errors.Is(err, ErrNoProxy) {
@@ -68,8 +68,8 @@ func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
 	return nil, err
 }
 
-// ForwardsTo reports an error unless the proxy that is meant forwards requests. It
-// needs no token. Only the owner of another data directory is not meant.
+// ForwardsTo returns an error unless the proxy that is meant forwards requests. It needs
+// no token. A proxy that owns another data directory is not meant.
 func ForwardsTo(ctx context.Context, o ClientOptions) error {
 	c, err := FindProxy(ctx, o)
 	if errors.Is(err, ErrNoProxy) {
@@ -95,8 +95,9 @@ func ForwardsTo(ctx context.Context, o ClientOptions) error {
 	return nil
 }
 
-// DirInUse says that another process has the data directory and cannot be asked
-// for what a command wants, and why its files are not used beside it.
+// DirInUse returns an error which says that another process has the data directory and
+// cannot be asked for what a command wants, and why the command does not use its files
+// meanwhile.
 func DirInUse(o ClientOptions, found error) error {
 	h := datadir.LockHolder(o.DataDir)
 	if h.Command {

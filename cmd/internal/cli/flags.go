@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// Complete has a shell offer the values of a flag.
+// Complete makes a shell offer the values of a flag.
 func Complete(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
@@ -90,8 +90,8 @@ func flagMistake(err error) error {
 	return fmt.Errorf("%s %s %s", flag, value, what)
 }
 
-// Text is the value of a flag that says something: an empty one, as of a variable
-// that is not set, is refused and not taken for a flag that was not given.
+// Text returns the value of a flag that must not be empty. An empty text, as from a
+// variable that is not set, is refused: it is not taken for a flag that was not given.
 func Text(s *string) pflag.Value { return (*text)(s) }
 
 var errEmpty = errors.New("it is empty")

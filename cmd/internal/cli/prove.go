@@ -20,9 +20,9 @@ import (
 // proofTimeout is how long a proof is waited for.
 const proofTimeout = 5 * time.Second
 
-// connect opens a connection on which the other side has proven that it is the
-// proxy that is meant: by the secret of the data directory, or by its certificate.
-// Without a token, to a proxy that is named by its address alone, nothing is asked.
+// connect opens a connection on which the other side has proven that it is the proxy
+// that is meant: by the secret of the data directory, or by its certificate. It asks for
+// no proof if there is no token and only the address names the proxy.
 func (c *Client) connect(ctx context.Context, network, address string, trust *tls.Config) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {

@@ -82,7 +82,7 @@ type TrialOptions struct {
 	Only   string                       // one upstream; empty: all
 }
 
-// TrialUpstreams are the names of those that can be tried.
+// TrialUpstreams returns the names of the upstreams that can be tried.
 func TrialUpstreams() (names []string) {
 	for _, p := range providers {
 		names = append(names, p.name)
@@ -96,8 +96,7 @@ const (
 	maxShown  = 200 // characters of an answer, or of a refusal
 )
 
-// RunTrial tries each upstream that there is a key for. Nothing of it is kept in the
-// memory.
+// RunTrial tries each upstream that it has a key for. The memory keeps nothing of it.
 func RunTrial(ctx context.Context, o TrialOptions) (all []TrialResult) {
 	for _, p := range providers {
 		if o.Only == "" || o.Only == p.name {
