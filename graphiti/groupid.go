@@ -110,7 +110,7 @@ func CheckGroup(id string) error {
 }
 
 // ScopeOf returns the scope in the id of a group: every id that Group returns has
-// one, but for a project's that is called by its name alone (Namer.Named).
+// one, but for a project's that is called only by its name (Namer.Named).
 func ScopeOf(id string) (Scope, bool) {
 	id = strings.TrimPrefix(id, "graphiti_")
 	if t, rest, ok := strings.Cut(id, "_"); ok && len(t) == 1+rawTenant && t[0] == 't' {

@@ -9,7 +9,7 @@ import (
 
 // Side is what one speaker said, as an episode holds it.
 type Side struct {
-	Name    string // of the episode, or the one that this side would have alone
+	Name    string // of the episode, or the one that this side would have in an episode of its own
 	Speaker string
 	Role    RoleType // empty for an episode that is not a message
 	Text    string

@@ -53,7 +53,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	c.freeBody(&d, held)
 	added := wire.Rewrite{Add: c.answerFields(&d, status)}
 	if a.Event { // its bytes as they come, when serve has returned
-		x.Stream(a, added, tee, c.later(status, &d))
+		x.Stream(a, added, tee, c.ending(status, &d))
 		return
 	}
 	s.observer.Relayed(x.Relay(a, added, tee)) // bytes as they come
@@ -77,7 +77,7 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	return webSocket, nil
 }
 
-// decided reports what was decided, and notes what later requests need to know.
+// decided reports what was decided, and notes what the next requests need to know.
 func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
@@ -89,8 +89,8 @@ func (s *Server) decided(c *call, d *decision) {
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
 }
 
-// later is what is done at the end of a stream, when the call is gone.
-func (c *call) later(status int, d *decision) func(wire.Relayed) {
+// ending returns what is done when a stream ends, after the call is gone.
+func (c *call) ending(status int, d *decision) func(wire.Relayed) {
 	share, report := c.share, c.seen.Streamed(c.head, status, d.outcome())
 	c.share = budget.Share{}
 	return func(r wire.Relayed) {

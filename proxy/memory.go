@@ -48,20 +48,21 @@ type Sessions interface {
 type Turns interface {
 	Add(ctx context.Context, t ledger.Turn) error
 
-	// AddAsync keeps turns whatever becomes of the request, and does not block. It
-	// reports whether there is room for them.
+	// AddAsync keeps turns in the background, even if the request fails. It does not
+	// block, and reports whether there is room for them.
 	AddAsync(turns []ledger.Turn) bool
 
-	Begin(turn string)                               // says that the turn is being answered here
+	Begin(turn string)                               // notes that this process answers the turn
 	CutOff(ctx context.Context, t ledger.Turn) error // notes that an answer came to no clean end
-	Kept(turn string, in []graphiti.Target) bool     // whether it was recorded not long ago in all of those
-	Known(turn [16]byte) bool                        // whether it is, was, or has been recorded
-	Backfill(h capture.History)                      // records what was said before; does not block
+	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recorded for all these groups a short while ago
+	Known(turn [16]byte) bool                        // reports whether this process answers or has recorded a turn
+	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
 }
 
-// Owned is what callers lay down, and where.
+// Owned finds what a person wants kept outside of their project.
 type Owned interface {
-	// Beside is the caller's own memory, in a project whose turns are not kept there.
+	// Beside returns the caller's own memory, if they are in a project whose turns are
+	// not kept there.
 	Beside(who graphiti.Who) (t graphiti.Target, ok bool)
 
 	// Stated returns what the person asks in a turn to have kept beside it: promoted
@@ -70,21 +71,21 @@ type Owned interface {
 	Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
 }
 
-// Generations counts what was forgotten. A request reads it once, and whatever is
-// written for it carries it.
+// Generations counts forgets. A request reads the count once, and what is written for
+// the request carries it.
 type Generations interface{ Now() int64 }
 
-// Memory is how the proxy remembers, and what with.
+// Memory says how the proxy remembers, and by which services.
 type Memory struct {
 	Settings
 	Services
-	Off Off // for when there is no Planner
+	Off Off // says why there is no Planner
 }
 
 // Off says why memory is off.
 type Off struct {
 	Reason inject.Reason // may be empty
-	Missed func()        // is called for each turn of a person that goes by, and must not block; nil: nobody counts them
+	Missed func()        // is called for each turn of a person that is forwarded without memory, and must not block; may be nil
 }
 
 // Settings say how the proxy remembers.
@@ -104,8 +105,8 @@ type Settings struct {
 // Note says what else is noted with a turn.
 type Note struct{ Git, Tools bool }
 
-// Services are what the proxy remembers with. Without a Planner it forwards; what
-// else is nil does nothing.
+// Services are what the proxy remembers with. Without a Planner it only forwards. Any
+// other service that is nil does nothing.
 type Services struct {
 	Planner     Planner
 	Sessions    Sessions
@@ -117,7 +118,8 @@ type Services struct {
 	Pending     *PendingTurns // the turns whose end is awaited
 }
 
-// orNothing is the memory, with what does nothing in place of services that are nil.
+// orNothing returns the memory with services that do nothing in place of those that are
+// nil.
 func (m Memory) orNothing() *Memory {
 	if m.Sessions == nil {
 		m.Sessions = nothing{}

@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// barred returns why a request cannot have memory, by its head alone; nil: it
-// may. It is asked before the body is read, so that a request without memory
-// costs no more than relaying it. What only the body tells, decide finds out.
+// barred returns why a request cannot have memory, by its head only; nil: it may. It is
+// asked before the body is read, so that a request without memory costs no more than
+// relaying it. decide finds what only the body says.
 func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	switch {
 	case m.Planner == nil:
@@ -39,9 +39,9 @@ const (
 	// nothing in it is of interest.
 	relayedBody = 64 << 10
 
-	// copiedBody is likewise for a request of a dialect that has no memory and
-	// says how long it is: sending it at once is cheaper. Of a longer one
-	// nothing is read before.
+	// copiedBody is the same for a request of a dialect that says how long its body is,
+	// but has no memory: to send a short body at once is cheaper. Of a longer body
+	// nothing is read before the head is sent.
 	copiedBody = 256 << 10
 )
 

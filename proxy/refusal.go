@@ -5,7 +5,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// refusal is why a request has no memory.
+// refusal says why a request goes on without memory. The client gets no error.
 type refusal struct {
 	inject.Outcome
 	why string // for people; empty: the reason says it
@@ -19,10 +19,11 @@ func skipped(reason inject.Reason) *refusal {
 	return &refusal{inject.Outcome{Status: inject.StatusSkipped, Reason: reason}, ""}
 }
 
-// The refusals, in the order in which they are asked. That memory is off is asked
-// before all of them, and says itself why.
+// The refusals, in the order in which they are decided. That memory is off comes before
+// all of them, with a reason of its own (Off). The reasons of a request that is not
+// refused are found after them, by mode in plan.go and by inject.Memory.Plan.
 var (
-	// By the head alone, before the body is read (barred).
+	// By the head, before the body is read (barred).
 	noCredential = off(inject.ReasonNobody, nobody)
 	foreign      = off(inject.ReasonUntrusted, "a page of the web may have sent it")
 	skippedPath  = off(inject.ReasonOptOut, "")

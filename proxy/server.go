@@ -29,9 +29,9 @@ import (
 // Limits bounds what clients and upstreams may take of the proxy. All fields
 // but PerAddress, Allow and Keys are required.
 type Limits struct {
-	InspectBytes     int                   // request bodies above are streamed through, without memory
-	InspectTotal     int                   // what is inspected at the same time, in bytes; above it likewise
-	Messages         int                   // messages of a body; bodies with more have no memory
+	InspectBytes     int                   // longest body that is inspected; longer ones are streamed through, without memory
+	InspectTotal     int                   // most bytes that are inspected at the same time; above it bodies are streamed through
+	Messages         int                   // most messages of a body; a body with more has no memory
 	HeaderBytes      int                   // head of a request
 	HeaderTimeout    time.Duration         // for a request's head to arrive
 	IdleTimeout      time.Duration         // for the next request on a kept connection

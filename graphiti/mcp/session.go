@@ -191,8 +191,7 @@ func outer(ctx context.Context, err error) error {
 }
 
 // readResult reads what a tool answered: JSON in its text, and in newer
-// servers also beside it. A tool says that something failed in either of two
-// ways.
+// servers also beside it. A tool reports a failure in one of two forms.
 func readResult(r *sdk.CallToolResult, out any) error {
 	text := ""
 	for _, c := range r.Content {

@@ -70,7 +70,7 @@ func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []grap
 		tried[uuid] = true
 		calls = append(calls, func(ctx context.Context) error { return drop(ctx, group, uuid) })
 	}
-	for i := range facts { // before the episodes that lead to them
+	for i := range facts { // before the episodes that they come from
 		add(facts[i].UUID, d.DropFact)
 	}
 	for i := range episodes {
