@@ -13,9 +13,9 @@ type Also struct {
 	Proven bool     // only callers whose person is proven read them
 }
 
-// AlsoReads returns reads, which are a caller's own groups, with those of Also behind
-// them. Who has none of their own, and a system actor, reads no other's. A group is about
-// a person if its name has {login} or {user} in it, or if the caller is in no project.
+// AlsoReads returns reads, the groups of a caller, and behind them the groups of Also. A
+// caller without groups and a system actor get no group of Also. A group is about a
+// person if its name has {login} or {user} in it, or if the caller is in no project.
 func (n Namer) AlsoReads(w Who, reads []Target) []Target {
 	if len(reads) == 0 || w.SystemActor != "" || n.Also.Proven && !w.Proven {
 		return reads

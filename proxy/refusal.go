@@ -40,7 +40,7 @@ var (
 	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed who this person of identity.users_file is")
 	noCaller    = off(inject.ReasonNobody, nobody)
 
-	// By what was said (decide); a request that took too long is late (session).
+	// By what was said (decide). Behind it session refuses, as late, what took too long.
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 

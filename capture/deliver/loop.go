@@ -82,7 +82,7 @@ type run struct {
 	probe   string // the group that barriers are written to
 	sight   *sight
 	workers map[string]*worker // by group where they are apart, else one
-	asked   time.Time          // until when the memory asked to be left alone
+	asked   time.Time          // until when the memory asked for no calls
 	paused  time.Time          // nothing is done before
 	down    bool               // and then one call asks whether the memory is up again
 	probing bool               // a call asks whether it is over
@@ -126,7 +126,8 @@ func New(o Options) *Loop {
 // confirm says that turns are in flight until they are seen.
 func (l *Loop) confirm() bool { return l.o.Verify }
 
-// Set changes the timing and the bound of a call. off has nothing delivered.
+// Set changes the timing and the time that a call may take. While off is set, nothing is
+// delivered.
 func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +138,8 @@ func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
 	l.excuseLocked()
 }
 
-// excuseLocked has silence count from now on: there was no look for a while.
+// excuseLocked makes the silence of the memory count from now on, because nobody looked
+// for a while.
 func (l *Loop) excuseLocked() {
 	for _, w := range l.run.workers {
 		w.excuse(time.Now())
