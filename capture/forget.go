@@ -49,10 +49,11 @@ func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
 }
 
 // Withhold has nothing handed over to some groups, and to no others, until it is
-// called again. Their turns wait, and are not found.
-func (b *outbox) Withhold(groups []string) {
+// called again. Their turns wait, and are not found. missed says that something else was
+// forgotten of which nothing was known here.
+func (b *outbox) Withhold(groups []string, missed bool) {
 	b.loop.Withhold(groups)
-	b.recent.Block(groups)
+	b.recent.Block(groups, missed)
 }
 
 // Recent implements Queue.

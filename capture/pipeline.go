@@ -120,8 +120,9 @@ type Queue interface {
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
 	// Withhold has nothing handed over to some groups, and to no others, until it is
-	// called again. Their turns wait.
-	Withhold(groups []string)
+	// called again. Their turns wait. missed says that something else was forgotten
+	// of which nothing was known here.
+	Withhold(groups []string, missed bool)
 }
 
 // Groups is what is known of the groups that were written to.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -122,20 +123,25 @@ func (x *Index) holds(group string) bool {
 }
 
 // Block empties the groups with a forget under way, which are these and no others. The
-// others that were blocked are read anew.
-func (x *Index) Block(groups []string) {
+// others that were blocked are read anew. missed says that something else was forgotten
+// of which nothing was known here: all groups are emptied and read anew.
+func (x *Index) Block(groups []string, missed bool) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	before := x.blocked
 	x.blocked = slices.Clone(groups)
+	meant := groups
+	if missed {
+		meant = slices.Collect(maps.Keys(x.stale))
+	}
 	x.mu.Unlock()
-	for _, g := range groups {
-		if !slices.Contains(before, g) {
+	for _, g := range meant {
+		if missed || !slices.Contains(before, g) {
 			x.empty(g)
 		}
 	}
-	if slices.ContainsFunc(before, func(g string) bool { return !slices.Contains(groups, g) }) {
+	if missed || slices.ContainsFunc(before, func(g string) bool { return !slices.Contains(groups, g) }) {
 		x.last = 0
 		x.Wake()
 	}
