@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -363,8 +364,11 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
-			count[e.Content]++
-			held++
+			episode := graphiti.Episode{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
+			for _, side := range episode.Sides() {
+				count["("+string(side.Role)+"): "+side.Text]++
+				held++
+			}
 		}
 		for n, length := range turns {
 			for i := range length {
