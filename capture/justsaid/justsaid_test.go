@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,6 +111,20 @@ func TestWhatWaitsIsFound(t *testing.T) {
 	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
 	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
 	wants(t, x, "carl", "What is my canoe called?", "")
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	follow(t, x)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Dir(x.o.Path))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v; want no file that a forget would not reach", left, err)
+	}
 }
 
 func TestARestartReadsWhatWaits(t *testing.T) {
