@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -132,6 +133,38 @@ func TestADamagedDecisionIsNoBlock(t *testing.T) {
 	} {
 		if d, err := parseDecision(value); err == nil {
 			t.Errorf("%s: read as %+v, want an error", name, d)
+		}
+	}
+}
+
+// TestAFileLooksAtNoMoreThanItNeeds: requests wait while it is written. A forget goes
+// through the records once, and a list costs the same however many there are.
+func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
+	f, err := openFile(t.TempDir()+"/state.db", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	for statement, want := range map[string]string{
+		beyondMost:  "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=?)",
+		pageOfScope: "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=? AND key>?)",
+	} {
+		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var steps []string
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, step)
+		}
+		if !slices.Contains(steps, want) || rows.Err() != nil {
+			t.Errorf("%s: %q, want %q", statement, steps, want)
 		}
 	}
 }
