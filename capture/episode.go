@@ -138,9 +138,10 @@ func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Epi
 }
 
 // idle reports whether nobody says anything in a turn: "ok thanks", and a nod. The rest of
-// a turn, in which the person says nothing, is part of one that says something.
+// a turn, in which the person says nothing, is part of one that says something. Who was
+// asked may say something with any word.
 func idle(t *ledger.Turn) bool {
-	return t.User != "" && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
+	return t.User != "" && !t.Asked && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
 }
 
 // restored is a turn of an export as it was kept before.

@@ -77,6 +77,9 @@ func IsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 
+// HasQuestion reports whether a text has or ends with a question.
+func HasQuestion(s string) bool { return strings.ContainsAny(s, questionMarks) || IsQuestion(s) }
+
 // OnlyAsks reports whether a text only asks: each of its sentences is a question, or
 // has no telling word.
 func OnlyAsks(s string) bool {
