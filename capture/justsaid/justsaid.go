@@ -186,7 +186,9 @@ func (x *Index) run() {
 		case <-look:
 			x.tell(x.follow(x.base))
 		case <-sweep.C:
-			x.tell(x.sweep(x.base, time.Now()))
+			if err := x.sweep(x.base, time.Now()); err != nil { // without one nothing may have been read
+				x.tell(err)
+			}
 		}
 	}
 }
