@@ -59,13 +59,14 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 }
 
 // cameFrom reports whether a fact came from a message, or says the same. One that stopped
-// being true before the message was said did not; one that was known before must say all
-// of it.
+// being true before the message was said did not; one that was known before, or was read
+// from an earlier message, must say all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
 	if over(f, said.CreatedAt) {
 		return false
 	}
-	if f.CreatedAt.Before(said.CreatedAt) && !words.Holds(f.Text, said.Text[len(said.Said):]) {
+	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second)) // services round
+	if earlier && !words.Holds(f.Text, said.Text[len(said.Said):]) {
 		return false
 	}
 	return words.Holds(said.Text, f.Text)
