@@ -160,7 +160,7 @@ func splitDecision(value []byte) (numbers [4]uint64, texts []byte, err error) {
 		}
 		numbers[i], value = n, value[size:]
 	}
-	if numbers[3] > uint64(len(value)) {
+	if numbers[0] > 1 || numbers[3] > uint64(len(value)) {
 		return numbers, nil, errDecision
 	}
 	return numbers, value, nil

@@ -37,7 +37,8 @@ type Generations struct {
 	number  atomic.Int64
 	under   atomic.Pointer[[]Forget] // under way, as last read; nil: not known
 	reading chan struct{}            // holds a token while the store is read
-	changed func(blocked []string)
+	read    int64                    // the number as last read; whoever holds the token uses it
+	changed func(blocked []string, missed bool)
 }
 
 // generationKey is the key of the number's record.
@@ -48,7 +49,7 @@ const generationKey = "number"
 const readTime = 100 * time.Millisecond
 
 func newGenerations(s store, c counter, shared bool) *Generations {
-	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string) {}}
+	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string, bool) {}}
 }
 
 // Now returns the number for a request that arrives now. It may be older than the
@@ -82,10 +83,12 @@ func (g *Generations) UnderWay() []Forget {
 }
 
 // OnBlocked calls changed with the groups that have a forget under way, now and
-// after each read. It must be called before others use the generations.
-func (g *Generations) OnBlocked(changed func(groups []string)) {
+// after each read. missed says that there was another one since the read before, and
+// is over: of which group is not known. OnBlocked must be called before others use the
+// generations.
+func (g *Generations) OnBlocked(changed func(groups []string, missed bool)) {
 	g.changed = changed
-	changed(g.Blocked())
+	changed(g.Blocked(), false)
 }
 
 func groupsOf(under []Forget) (groups []string) {
@@ -106,20 +109,32 @@ func (g *Generations) Refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("read generations: %w", ctx.Err())
 	}
-	number, under, err := g.read(ctx)
+	number, under, err := g.stored(ctx)
 	if err != nil {
 		g.under.Store(nil)
 		return fmt.Errorf("read generations: %w", err)
 	}
-	g.changed(groupsOf(under))
+	g.changed(groupsOf(under), missed(g.read, number, under))
+	g.read = number
 	g.under.Store(&under) // before a request can carry the number
 	g.AtLeast(number)
 	return nil
 }
 
-// read returns the number and the forgets under way. A forget that begins between
+// missed reports whether the number was raised between two reads for a forget that is
+// not under way.
+func missed(before, number int64, under []Forget) bool {
+	for i := range under {
+		if n := under[i].Generation; before < n && n <= number {
+			number--
+		}
+	}
+	return number > before
+}
+
+// stored returns the number and the forgets under way. A forget that begins between
 // both is under way before the number counts it.
-func (g *Generations) read(ctx context.Context) (number int64, under []Forget, err error) {
+func (g *Generations) stored(ctx context.Context) (number int64, under []Forget, err error) {
 	number = 1
 	err = g.store.get(ctx, generationKind, [][]byte{[]byte(generationKey)}, func(_ int, value []byte) (err error) {
 		number, err = strconv.ParseInt(string(value), 10, 64)
@@ -167,7 +182,7 @@ func (g *Generations) End(ctx context.Context, f Forget) error {
 }
 
 func (g *Generations) end(ctx context.Context, f Forget) error {
-	_, under, err := g.read(ctx)
+	_, under, err := g.stored(ctx)
 	if err != nil {
 		return err
 	}

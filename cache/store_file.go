@@ -220,12 +220,15 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 			scopes = iif(instr(scopes, excluded.scopes) > 0, scopes, scopes || excluded.scopes)`,
 		kind, r.list, key, value, scopes, time.Now().UnixMicro())
 	if err == nil && r.kind.most > 0 {
-		_, err = tx.Exec(`DELETE FROM records WHERE rowid IN
-			(SELECT rowid FROM records INDEXED BY records_born WHERE kind = ? AND list = ? ORDER BY born DESC LIMIT -1 OFFSET ?)`,
-			kind, r.list, r.kind.most)
+		_, err = tx.Exec(beyondMost, kind, r.list, r.kind.most)
 	}
 	return value, err
 }
+
+// beyondMost removes the oldest records of a list. The plus has the list looked up, and
+// not the ages of all lists.
+const beyondMost = `DELETE FROM records WHERE rowid IN
+	(SELECT rowid FROM records WHERE kind = ? AND list = ? ORDER BY +born DESC LIMIT -1 OFFSET ?)`
 
 // older reports whether one of a record's scopes has a newer generation.
 func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
@@ -262,8 +265,8 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err er
 
 // leaveRest leaves of the records that have a scope what may stay.
 func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
-	for {
-		keys, values, err := page(tx, k, scope)
+	for after := []byte{}; ; {
+		keys, values, err := page(tx, k, scope, after)
 		if err != nil {
 			return n, err
 		}
@@ -276,12 +279,15 @@ func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
 		if n += len(keys); len(keys) < forgetRows {
 			return n, nil
 		}
+		after = keys[len(keys)-1]
 	}
 }
 
-// page returns some of the records that have a scope.
-func page(tx *sqlite.Tx, k *kind, scope string) (keys, values [][]byte, err error) {
-	rows, err := tx.Query("SELECT key, value FROM records WHERE kind = ? AND list = '' AND instr(scopes, ?) > 0 LIMIT ?", k.name, listed(scope), forgetRows)
+const pageOfScope = "SELECT key, value FROM records WHERE kind = ? AND list = '' AND key > ? AND instr(scopes, ?) > 0 ORDER BY key LIMIT ?"
+
+// page returns some of the records that have a scope, from behind a key on.
+func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
+	rows, err := tx.Query(pageOfScope, k.name, after, listed(scope), forgetRows)
 	if err != nil {
 		return nil, nil, err
 	}

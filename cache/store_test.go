@@ -2,13 +2,16 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // all are the records of a kind that a store holds for keys, as key=value.
@@ -112,6 +115,56 @@ func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 		err := s.Sessions.store.get(t.Context(), linkKind, keysOf([][16]byte{key(1)}), func(int, []byte) error { return gone })
 		if !errors.Is(err, gone) || errors.Is(err, redis.ErrDown) {
 			t.Errorf("%s: %v, want %v alone", name, err, gone)
+		}
+	}
+}
+
+// TestADamagedDecisionIsNoBlock: what reads by chance is not inserted.
+func TestADamagedDecisionIsNoBlock(t *testing.T) {
+	whole := appendDecision(nil, &inject.Decision{Ingest: true, Facts: 2, Generation: 3, Block: "<graphiti_memory>\n- My canoe is called Wanda, says Zoë.\n</graphiti_memory>\n\n"})
+	if d, err := parseDecision(whole); err != nil || d.Facts != 2 {
+		t.Fatalf("a decision that is whole: %+v, %v", d, err)
+	}
+	for name, value := range map[string][]byte{
+		"nothing":           nil,
+		"another format":    []byte(`{"Block":"` + strings.Repeat("a block of a proxy before this one ", 9) + `"}`),
+		"its beginning":     whole[:3],
+		"a reason too long": binary.AppendUvarint([]byte{1, 2, 3}, 1<<40),
+	} {
+		if d, err := parseDecision(value); err == nil {
+			t.Errorf("%s: read as %+v, want an error", name, d)
+		}
+	}
+}
+
+// TestAFileLooksAtNoMoreThanItNeeds: requests wait while it is written. A forget goes
+// through the records once, and a list costs the same however many there are.
+func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
+	f, err := openFile(t.TempDir()+"/state.db", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	for statement, want := range map[string]string{
+		beyondMost:  "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=?)",
+		pageOfScope: "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=? AND key>?)",
+	} {
+		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var steps []string
+		for rows.Next() {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, step)
+		}
+		if !slices.Contains(steps, want) || rows.Err() != nil {
+			t.Errorf("%s: %q, want %q", statement, steps, want)
 		}
 	}
 }

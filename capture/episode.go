@@ -140,9 +140,10 @@ func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Epi
 
 // idle reports whether nobody says anything in a turn: "ok thanks", and a nod. It is
 // false for the rest of a turn, in which the person says nothing, because the turn as a
-// whole says something.
+// whole says something; and for the answer to a question of the model's, which may say
+// something with any word.
 func idle(t *ledger.Turn) bool {
-	return t.User != "" && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
+	return t.User != "" && !t.Asked && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
 }
 
 // restored is a turn of an export as it was kept before.

@@ -48,9 +48,9 @@ func (b *outbox) Raise(floors map[string]int64) (newest int64, err error) {
 }
 
 // Withhold implements Queue.
-func (b *outbox) Withhold(groups []string) {
+func (b *outbox) Withhold(groups []string, missed bool) {
 	b.loop.Withhold(groups)
-	b.recent.Block(groups)
+	b.recent.Block(groups, missed)
 }
 
 // Recent implements Queue.

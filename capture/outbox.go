@@ -58,7 +58,7 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 		b.join(o.Shared, s)
 	}
 	b.recent = b.openRecent(o.Path)
-	b.Withhold(o.Withheld)
+	b.Withhold(o.Withheld, false)
 	if b.replicas == nil {
 		if err := b.deliver(b.base); err != nil {
 			b.abort()
@@ -79,16 +79,16 @@ const others = 500 * time.Millisecond
 type newest interface {
 	Wake()
 	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
-	Block(groups []string)
+	Block(groups []string, missed bool)
 	Close() error
 }
 
 // noneNewest finds nothing.
 type noneNewest struct{}
 
-func (noneNewest) Wake()          {}
-func (noneNewest) Block([]string) {}
-func (noneNewest) Close() error   { return nil }
+func (noneNewest) Wake()                {}
+func (noneNewest) Block([]string, bool) {}
+func (noneNewest) Close() error         { return nil }
 func (noneNewest) Search(context.Context, string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }

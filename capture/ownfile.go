@@ -98,4 +98,4 @@ func (noQueue) Waiting(context.Context, ledger.Part, func(graphiti.Message) erro
 func (noQueue) Retry([]int64) (int, error)                                               { return 0, nil }
 func (noQueue) Drop([]int64) (int, error)                                                { return 0, nil }
 func (noQueue) Recent(context.Context, string, string, int) ([]graphiti.Fact, error)     { return nil, nil }
-func (noQueue) Withhold([]string)                                                        {}
+func (noQueue) Withhold([]string, bool)                                                  {}

@@ -123,8 +123,9 @@ type Queue interface {
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
 	// Withhold sets the groups to which nothing is sent, in place of those of the last
-	// call. Their turns wait, and Recent does not find them.
-	Withhold(groups []string)
+	// call. Their turns wait, and Recent does not find them. missed says that something
+	// else was forgotten of which nothing was known here.
+	Withhold(groups []string, missed bool)
 }
 
 // Groups is what is known of the groups that were written to.

@@ -36,12 +36,14 @@ func (n Namer) AlsoReads(w Who, reads []Target) []Target {
 // fill returns the name of a group. ok is false if something to fill in is not known. What
 // Graphiti does not accept in a directory or a login becomes "_", as other clients have
 // it. A person's name must be as it stands, and without the "__" between the parts of a
-// name: else two people could have one group.
+// name: else two people could have one group. Nor may what is filled in make it a group of
+// another caller of ours.
 func (a Also) fill(name string, w Who) (group string, ok bool) {
 	user := strings.TrimPrefix(w.User, "user:")
 	if strings.ContainsFunc(user, func(r rune) bool { return !inID(r) }) || strings.Contains(user, "__") {
 		user = ""
 	}
+	ours := !free(unfilled.Replace(name))
 	for _, f := range []struct{ what, with string }{
 		{"{directory}", asID(lastPart(w.Directory))}, {"{login}", asID(lastPart(a.Home))}, {"{user}", user},
 	} {
@@ -50,8 +52,11 @@ func (a Also) fill(name string, w Who) (group string, ok bool) {
 		}
 		name = strings.ReplaceAll(name, f.what, f.with)
 	}
-	return name, CheckGroup(name) == nil
+	return name, CheckGroup(name) == nil && (ours || free(name))
 }
+
+// unfilled makes a name of one in which nothing is filled in.
+var unfilled = strings.NewReplacer("{directory}", "x", "{login}", "x", "{user}", "x")
 
 // lastPart returns the last part of a path that is not empty, without spaces around it.
 func lastPart(path string) string {

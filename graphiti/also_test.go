@@ -25,6 +25,7 @@ func TestAlsoReads(t *testing.T) {
 		"by a joint":          {all, Who{User: "user:x__user_josh"}, []string{"user main"}},
 		"of another platform": {all, Who{User: "github_login:josh"}, []string{"user main"}},
 		"a proven person":     {strict, Who{Tenant: "t", User: "user:josh", Proven: true}, []string{"user main", "user user_josh"}},
+		"named as a group":    {Also{Names: []string{"{user}", "{directory}"}}, Who{User: "user:user_ben", Directory: "/x/graphiti_user_0123456789abcdef"}, nil},
 		"a claimed one":       {strict, Who{Tenant: "t", User: "user:josh"}, nil},
 	} {
 		var got []string

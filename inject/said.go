@@ -61,12 +61,13 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 
 // cameFrom reports whether a fact came from a message, or says the same. A fact that
 // stopped being true before the message was said did not come from it. A fact that was
-// known before the message must say all of it.
+// known before the message, or was read from an earlier one, must say all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
 	if over(f, said.CreatedAt) {
 		return false
 	}
-	if f.CreatedAt.Before(said.CreatedAt) && !words.Holds(f.Text, said.Text[len(said.Said):]) {
+	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second)) // services round
+	if earlier && !words.Holds(f.Text, said.Text[len(said.Said):]) {
 		return false
 	}
 	return words.Holds(said.Text, f.Text)

@@ -61,6 +61,9 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
 			{name: "it was known before", said: message(canoe, now, 0.9), known: []graphiti.Fact{fact("The canoe is called Wanda", before)},
 				lines: []string{"The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
+			{name: "a fact of an earlier message was read later", said: message("My canoe is called Wanda and leaks at the stern.", now, 0.9),
+				known: []graphiti.Fact{{Text: "The canoe is called Wanda", CreatedAt: after, ReferenceTime: before}},
+				lines: []string{"user, " + day + ": My canoe is called Wanda and leaks at the stern.", "The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
 			{name: "it says more than was known", said: message("My canoe is called Wanda and leaks at the stern.", now, 0.9), known: []graphiti.Fact{fact("The canoe is called Wanda", before)},
 				lines: []string{"user, " + day + ": My canoe is called Wanda and leaks at the stern.", "The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},
 		} {

@@ -108,7 +108,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.turn.Assistant = ""
 	}
 	p.turn.Partial = a.End == dialect.EndLength
-	p.turn.Known = p.block != "" && words.OnlyAsks(p.turn.User) && words.Holds(p.block+"\n"+p.turn.User, a.Text)
+	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
 	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}
@@ -119,6 +119,14 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		return
 	}
 	p.s.log.Warn("a turn cannot be kept", "error", err)
+}
+
+// isKnown reports whether a turn says no more than the block that was shown with it: the
+// person only asked, of what stands there, and the answer repeats it. A question that
+// states something has words that the block does not have: "my cat is called Miso, what
+// may she eat?".
+func isKnown(block, said, answer string) bool {
+	return block != "" && words.OnlyAsks(said) && words.Holds(block, said) && words.Holds(block+"\n"+said, answer)
 }
 
 // tell notes what the session is known by where a request holds it as a

@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
@@ -117,6 +118,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		return p, 0
 	}
 	p.turn.User, p.turn.Sure = string(conv.Text(conv.Last)), conv.Sure(conv.Last)
+	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
 		p.work = append(p.work, inject.NoteOf(conv)...)
@@ -128,6 +130,16 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
 	}
 	return p, held
+}
+
+// asked reports whether what the model said before a message has a question.
+func asked(conv *dialect.Conversation, message int) bool {
+	for i := message - 1; i >= 0 && !conv.Messages[i].Person; i-- {
+		if conv.Messages[i].Role == dialect.RoleAssistant && words.HasQuestion(string(conv.Text(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // turn is what is known of one of the conversation's turns without what was
@@ -174,6 +186,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
 		t.User, t.Sure = string(conv.Text(u.Message)), conv.Sure(u.Message)
+		t.Asked = asked(conv, u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)

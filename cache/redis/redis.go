@@ -38,7 +38,7 @@ type Cmdable = goredis.Cmdable
 const (
 	// prefix begins every key. Its number changes when an older version of the
 	// proxy could not read what a newer one writes.
-	prefix = "graphiti-proxy:1:"
+	prefix = "graphiti-proxy:2:"
 
 	dialTimeout = 500 * time.Millisecond
 	callTimeout = time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -125,20 +126,25 @@ func (x *Index) holds(group string) bool {
 
 // Block sets the groups with a forget under way, in place of those of the last call. It
 // empties them, and nothing is found in them. Groups that are not among them any more
-// are read from the outbox again.
-func (x *Index) Block(groups []string) {
+// are read from the outbox again. missed says that something else was forgotten of which
+// nothing was known here: all groups are emptied and read again.
+func (x *Index) Block(groups []string, missed bool) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	before := x.blocked
 	x.blocked = slices.Clone(groups)
+	meant := groups
+	if missed {
+		meant = slices.Collect(maps.Keys(x.stale))
+	}
 	x.mu.Unlock()
-	for _, g := range groups {
-		if !slices.Contains(before, g) {
+	for _, g := range meant {
+		if missed || !slices.Contains(before, g) {
 			x.empty(g)
 		}
 	}
-	if slices.ContainsFunc(before, func(g string) bool { return !slices.Contains(groups, g) }) {
+	if missed || slices.ContainsFunc(before, func(g string) bool { return !slices.Contains(groups, g) }) {
 		x.last = 0
 		x.Wake()
 	}
@@ -183,7 +189,9 @@ func (x *Index) run() {
 		case <-look:
 			x.logFailure(x.follow(x.base))
 		case <-sweep.C:
-			x.logFailure(x.sweep(x.base, time.Now()))
+			if err := x.sweep(x.base, time.Now()); err != nil { // without one nothing may have been read
+				x.logFailure(err)
+			}
 		}
 	}
 }

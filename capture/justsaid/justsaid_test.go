@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,6 +113,20 @@ func TestWhatWaitsIsFound(t *testing.T) {
 	wants(t, x, "carl", "What is my canoe called?", "")
 }
 
+func TestNothingIsLeftBehind(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	follow(t, x)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Dir(x.o.Path))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v; want no file that a forget would not reach", left, err)
+	}
+}
+
 func TestARestartReadsWhatWaits(t *testing.T) {
 	l := outbox(t)
 	add(t, l, "anna", "1", "My canoe is called Wanda.")
@@ -172,7 +187,7 @@ func TestAForgottenGroupIsEmpty(t *testing.T) {
 	add(t, l, "anna", "1", "My canoe is called Wanda.")
 	add(t, l, "ben", "2", "My canoe is called Otto.")
 	follow(t, x)
-	x.Block([]string{"anna"})
+	x.Block([]string{"anna"}, false)
 	wants(t, x, "anna", "What is my canoe called?", "")
 	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
 	if messages := stored(t, x, "anna"); messages != 0 {
@@ -185,7 +200,7 @@ func TestAForgottenGroupIsEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, "anna", "4", "My raft is called Tilda.")
-	x.Block(nil)
+	x.Block(nil, false)
 	follow(t, x)
 	wants(t, x, "anna", "What is my canoe called?", "")
 	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
@@ -196,10 +211,31 @@ func TestAnotherSessionOfAForgottenGroupIsReadAnew(t *testing.T) {
 	x := index(t, l)
 	add(t, l, "anna", "1", "My canoe is called Wanda.")
 	follow(t, x)
-	x.Block([]string{"anna"}) // one session of it is forgotten, and this turn is of another
-	x.Block(nil)
+	x.Block([]string{"anna"}, false) // one session of it is forgotten, and this turn is of another
+	x.Block(nil, false)
 	follow(t, x)
 	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
+}
+
+// TestAForgetThatWasMissed: it began and ended while this replica had no connection.
+func TestAForgetThatWasMissed(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	add(t, l, "ben", "2", "My canoe is called Otto.")
+	follow(t, x)
+	if _, err := l.Forget(ledger.Part{Group: "anna"}, 1, true); err != nil {
+		t.Fatal(err)
+	}
+	sweep(t, x, time.Now()) // it has left the outbox, as what was delivered has
+	x.Block(nil, true)
+	wants(t, x, "anna", "What is my canoe called?", "")
+	if messages := stored(t, x, "anna"); messages != 0 {
+		t.Errorf("the scratch file holds %d messages of a group that was forgotten, want none", messages)
+	}
+	follow(t, x)
+	wants(t, x, "anna", "What is my canoe called?", "")
+	wants(t, x, "ben", "What is my canoe called?", "My canoe is called Otto.")
 }
 
 // broken is an outbox that cannot be read.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 )
 
+const arrived = "SELECT grp, " + entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
+
 // Since implements Arrivals. Where the last turns were deleted numbers are given again, and
 // it begins with the first.
 func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error {
-	return each(ctx, s.db, "SELECT grp, "+entryColumns+" FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND "+queued+" ORDER BY seq LIMIT ?2", []any{after, n},
+	return each(ctx, s.db, arrived, []any{after, n},
 		func(scan func(...any) error) error {
 			var group string
 			var e Entry
@@ -19,9 +21,12 @@ func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(group str
 		})
 }
 
+// leftQueue looks each number up: the queue may be long.
+const leftQueue = "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM turns WHERE seq = value AND " + queued + ")"
+
 // Left implements Arrivals.
 func (s *Ledger) Left(ctx context.Context, numbers []int64) (left []int64, err error) {
-	err = each(ctx, s.db, "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT seq FROM turns WHERE "+queued+")", []any{listOf(numbers)},
+	err = each(ctx, s.db, leftQueue, []any{listOf(numbers)},
 		func(scan func(...any) error) error {
 			var n int64
 			err := scan(&n)

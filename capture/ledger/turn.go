@@ -34,6 +34,10 @@ type Turn struct {
 	// It is set in a turn of a project that is not kept in that group; else it is empty.
 	Person string `json:",omitempty"`
 
+	// Asked says that the answer before it may have asked something: "yes" states what
+	// was asked.
+	Asked bool `json:",omitempty"`
+
 	// Known says that the person only asked, and that the answer says no more than the
 	// block that was shown with the question.
 	Known bool `json:",omitempty"`

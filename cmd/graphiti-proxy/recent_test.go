@@ -125,3 +125,32 @@ func TestReplicasRecallWhatOneWasTold(t *testing.T) {
 		return strings.Contains(asked.Load().(string), "Miso")
 	})
 }
+
+// TestWhoWasAskedSaysSomething with any word; without a question before it a turn of nods
+// is not sent to Graphiti, and counts as delivered.
+func TestWhoWasAskedSaysSomething(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	w := start(t, t.TempDir(), map[string]string{
+		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+	})
+	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
+	for session, before := range map[string]string{"asked": "Are you a vegetarian? I can leave out the meat.", "told": "The lasagne takes an hour."} {
+		w.ask(session, m{"role": "user", "content": "Suggest a dinner for tonight."}, m{"role": "assistant", "content": before}, m{"role": "user", "content": "yes"})
+	}
+	w.delivered(4)
+	settled(t, g)
+	nods := 0
+	for _, e := range g.Episodes("user_josh") {
+		if strings.Contains(e.Content, "(user): yes\n") {
+			nods++
+		}
+	}
+	if nods != 1 {
+		t.Errorf("Graphiti has %d answers with a yes, want that to a question", nods)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -209,10 +210,11 @@ func TestReplicasActAsOne(t *testing.T) {
 	if err := g.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	q, err := all[0].queue()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var q capture.QueueStatus
+	waitUntil(t, "the admin side to answer", func() bool { // which takes 100 calls a second
+		q, err = all[0].queue()
+		return err == nil
+	})
 	turns := make(map[int]int)
 	for n := range conversations {
 		turns[n] = length

@@ -56,7 +56,13 @@ func TestWhatStatesNothing(t *testing.T) {
 		"The port is 6543.":                            false,
 		"I moved to v1.2 of Redis, is that all right?": true,
 		"We meet on Friday.\nWhich room was it?":       false,
-		"":                                             false,
+		"我的猫叫咪咪。它吃什么？":                                 false,
+		"私の猫はミケです！何を食べますか。":                            false,
+		"قطتي اسمها ميمي. ماذا تأكل؟":                  false,
+		"मेरी बिल्ली का नाम मिमी है। वह क्या खाती है?": false,
+		"猫叫什么？它吃什么？":         true,
+		"猫の名前は何ですか。何を食べますか。": true,
+		"": false,
 	} {
 		if got := words.OnlyAsks(text); got != want {
 			t.Errorf("%q states nothing: %v", text, got)

@@ -29,6 +29,7 @@ type Store struct {
 	index   *indexes
 	numbers Numbers
 	mean    *vectors // nil: messages are found by their words alone
+	scratch string   // the file, which goes with Close; empty: it stays
 }
 
 // indexBytes bounds the indexes of all groups in RAM.
@@ -38,14 +39,26 @@ const indexBytes = 64 << 20
 func Open(path string) (*Store, error) { return open(path, sqlite.SyncFull) }
 
 // OpenScratch opens an empty store at path, for what is held elsewhere: what was there
-// before is deleted, and what is written need not survive the process.
+// before is deleted, and what is written need not survive the process. Close deletes it.
 func OpenScratch(path string) (*Store, error) {
+	if err := remove(path); err != nil {
+		return nil, err
+	}
+	e, err := open(path, sqlite.SyncNone)
+	if err != nil {
+		return nil, err
+	}
+	e.scratch = path
+	return e, nil
+}
+
+func remove(path string) error {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("empty %s: %w", path, err)
+			return fmt.Errorf("delete %s: %w", path, err)
 		}
 	}
-	return open(path, sqlite.SyncNone)
+	return nil
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
@@ -311,5 +324,9 @@ func (e *Store) Close() error {
 	if e.mean != nil {
 		e.mean.close()
 	}
-	return e.db.Close()
+	err := e.db.Close()
+	if e.scratch != "" {
+		err = errors.Join(err, remove(e.scratch))
+	}
+	return err
 }

@@ -77,25 +77,42 @@ func IsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 
+// HasQuestion reports whether a text has or ends with a question.
+func HasQuestion(s string) bool { return strings.ContainsAny(s, questionMarks) || IsQuestion(s) }
+
 // OnlyAsks reports whether a text only asks: each of its sentences is a question, or
 // has no telling word.
 func OnlyAsks(s string) bool {
 	if !IsQuestion(s) {
 		return false
 	}
-	for from, i := 0, 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '?':
-			from = i + 1
-		case c == '\n', (c == '.' || c == '!') && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\n'):
-			if len(Of(s[from:i], 2)) > 1 {
+	from := 0
+	for i, r := range s {
+		next := i + utf8.RuneLen(r)
+		switch {
+		case strings.ContainsRune(questionMarks, r):
+		case r == '.' || r == '!':
+			if next < len(s) && s[next] != ' ' && s[next] != '\n' {
+				continue // as in v1.2
+			}
+			fallthrough
+		case r == '\n' || strings.ContainsRune(fullStops, r):
+			if said := s[from:i]; len(Of(said, 2)) > 1 && !IsQuestion(said) {
 				return false
 			}
-			from = i + 1
+		default:
+			continue
 		}
+		from = next
 	}
 	return true
 }
+
+// Those that end a sentence, in the scripts that have their own.
+const (
+	questionMarks = "?？؟"
+	fullStops     = "。｡！।۔"
+)
 
 // heldFrom is the part of a text's words, as many as another text has, from which the other
 // says no less.
