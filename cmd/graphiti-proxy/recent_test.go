@@ -86,6 +86,30 @@ func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
 	})
 }
 
+// TestAMessageYieldsToItsFact in whatever words Graphiti puts it.
+func TestAMessageYieldsToItsFact(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Reads = func(string) string { return "Called by the user, the feline answers to Miso" }
+			g, err := graphititest.Start(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.Close() })
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.backend": name, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+			})
+			w.say(fact)
+			waitUntil(t, "the fact is recalled, and the message is not", func() bool {
+				_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
+				return strings.Contains(saw, "feline") && !strings.Contains(saw, fact)
+			})
+		})
+	}
+}
+
 // recalled waits until the fact is recalled, from wherever.
 func (w *world) recalled() {
 	w.t.Helper()
