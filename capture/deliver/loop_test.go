@@ -308,8 +308,8 @@ func TestWithheldGroups(t *testing.T) {
 func TestIds(t *testing.T) {
 	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		end := begin(t, l)
-		defer end()
 		time.Sleep(time.Minute)
+		end()
 		for _, name := range append(m.names("a"), m.names("b")...) {
 			if want := "id of " + name; s.ids[name] != want {
 				t.Errorf("the id of %s is %q, want %q", name, s.ids[name], want)
