@@ -27,6 +27,7 @@ func TestWhatAModelReadsOfATurn(t *testing.T) {
 		"nobody says anything":                {ledger.Turn{User: "ok thanks", Assistant: "Noted."}, PerTurn, 0, nil},
 		"nor in a message each":               {ledger.Turn{User: "ok thanks", Assistant: "Noted."}, PerMessage, 0, nil},
 		"yes, to a question":                  {ledger.Turn{User: "yes", Assistant: "Noted.", Asked: true}, PerTurn, 0, []string{"yes\n(assistant): Noted."}},
+		"nor in whole sentences":              {ledger.Turn{User: "ok thanks", Assistant: "You are welcome."}, PerTurn, 0, nil},
 		"nor in German":                       {ledger.Turn{User: "danke!", Assistant: "Gerne."}, PerTurn, 0, nil},
 		"the answer to a nod":                 {ledger.Turn{User: "go on", Assistant: "The build fails because Node 18 is missing."}, PerTurn, 0, []string{"go on\n(assistant): The build fails because Node 18 is missing."}},
 		"a word that tells":                   {ledger.Turn{User: "Tokyo", Assistant: "Noted."}, PerTurn, 0, []string{"Tokyo\n(assistant): Noted."}},

@@ -53,6 +53,7 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
 		Timing: t, Timeout: o.Timeout, OpenFor: openFor,
 		OnDelivered: o.OnDelivered, OnStored: o.OnStored, Redact: redact, Log: o.Log,
+		OnSeen: func(group string, ids map[string]string) { b.recent.Seen(group, ids) },
 	})
 	if o.Shared != nil {
 		b.join(o.Shared, s)
@@ -80,15 +81,17 @@ type newest interface {
 	Wake()
 	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 	Block(groups []string, missed bool)
+	Seen(group string, ids map[string]string)
 	Close() error
 }
 
 // noneNewest finds nothing.
 type noneNewest struct{}
 
-func (noneNewest) Wake()                {}
-func (noneNewest) Block([]string, bool) {}
-func (noneNewest) Close() error         { return nil }
+func (noneNewest) Wake()                          {}
+func (noneNewest) Block([]string, bool)           {}
+func (noneNewest) Seen(string, map[string]string) {}
+func (noneNewest) Close() error                   { return nil }
 func (noneNewest) Search(context.Context, string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }

@@ -40,13 +40,22 @@ func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Tim
 	return out
 }
 
-// unlearnt returns the recent messages without those from which a found fact came.
+// unlearnt returns the recent messages without those from which a found fact came. A
+// message that was written to several groups goes from all of them.
 func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
-	out := make([][]graphiti.Fact, len(said))
+	known := make(map[string]bool)
 	for i := range said {
 		for j := range said[i] {
-			if !learnt(&said[i][j], found) {
-				out[i] = append(out[i], said[i][j])
+			if m := &said[i][j]; learnt(m, found) {
+				known[m.Episode] = true
+			}
+		}
+	}
+	out := make([][]graphiti.Fact, len(said))
+	for i := range said {
+		for _, m := range said[i] {
+			if !known[m.Episode] {
+				out[i] = append(out[i], m)
 			}
 		}
 	}
@@ -60,11 +69,15 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 }
 
 // cameFrom reports whether a fact came from a message, or says the same. A fact that
-// stopped being true before the message was said did not come from it. A fact that was
-// known before the message, or was read from an earlier one, must say all of it.
+// stopped being true before the message was said did not come from it. A fact that names
+// the message did. A fact that was known before the message, or was read from an earlier
+// one, must say all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
 	if over(f, said.CreatedAt) {
 		return false
+	}
+	if slices.ContainsFunc(f.Episodes, func(id string) bool { return slices.Contains(said.Episodes, id) }) {
+		return true
 	}
 	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second)) // services round
 	if earlier && !words.Holds(f.Text, said.Text[len(said.Said):]) {

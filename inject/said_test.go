@@ -25,6 +25,12 @@ func message(text string, at time.Time, strength float64) graphiti.Fact {
 	return graphiti.Fact{Text: said + ": " + text, Said: said, Dated: true, CreatedAt: at, ValidAt: at, Episode: "turn of " + text, Strength: strength, Weighed: true}
 }
 
+// seen is a message that the memory was seen to hold by an id.
+func seen(f graphiti.Fact, id string) graphiti.Fact {
+	f.Episodes = []string{id}
+	return f
+}
+
 func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -58,6 +64,13 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 				lines: []string{"Miso is a cat"}, want: StatusRecalled, source: SourceLive},
 			{name: "it is true again", said: message(canoe, now, 0.9),
 				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute)}},
+				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
+			{name: "a fact names it", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"0", "1"}}},
+				lines: []string{"The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
+			{name: "a fact names another", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"2"}}},
+				lines: []string{line, "The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
+			{name: "the fact that names it was no longer true", said: seen(message(canoe, now, 0.9), "1"),
+				known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute), Episodes: []string{"0", "1"}}},
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
 			{name: "it was known before", said: message(canoe, now, 0.9), known: []graphiti.Fact{fact("The canoe is called Wanda", before)},
 				lines: []string{"The canoe is called Wanda"}, want: StatusRecalled, source: SourceLive},

@@ -35,6 +35,10 @@ type Options struct {
 	OnStored    func(group string)       // a group holds something new
 	Redact      func(text string) string // takes credentials out of what a server says
 	Log         *slog.Logger
+
+	// OnSeen is called before turns that a listing shows are marked as delivered. ids are
+	// those that the memory gave to the messages that are listed, by their names.
+	OnSeen func(group string, ids map[string]string)
 }
 
 // Known is what is known of the memory when a Loop starts.

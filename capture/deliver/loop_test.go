@@ -25,6 +25,7 @@ type shelf struct {
 	items    []Item
 	sent     map[int64]bool
 	verified []int64
+	ids      map[string]string // of messages, that were seen in time
 }
 
 func (s *shelf) Groups(found func(string, bool)) error {
@@ -94,6 +95,19 @@ func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
 
 func (s *shelf) MarkDead(string, Item, string) error { return errors.New("nothing is to die") }
 
+// see notes the ids of messages that are still on the shelf.
+func (s *shelf) see(group string, ids map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range s.items {
+		for _, m := range it.Messages {
+			if id := ids[m.Name]; it.Group == group && id != "" {
+				s.ids[m.Name] = id
+			}
+		}
+	}
+}
+
 func (s *shelf) seen() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +155,7 @@ func (s *serial) Episodes(_ context.Context, group string, _ int) (list []graphi
 	defer s.mu.Unlock()
 	s.work()
 	for _, name := range s.kept[group] {
-		list = append(list, graphiti.Episode{Name: name})
+		list = append(list, graphiti.Episode{Name: name, UUID: "id of " + name})
 	}
 	return list, nil
 }
@@ -185,13 +199,13 @@ func (s *serial) names(group string) []string {
 func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *serial)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, m := &shelf{sent: make(map[int64]bool)}, &serial{kept: make(map[string][]string)}
+		s, m := &shelf{sent: make(map[int64]bool), ids: make(map[string]string)}, &serial{kept: make(map[string][]string)}
 		for i := range 2 * turns {
 			s.items = append(s.items, item(int64(i+1), string(rune('a'+i%2)), time.Now()))
 		}
 		f(t, New(Options{
 			Ledger: s, Memory: m, Verify: true, Timing: DefaultTiming(4, 5*time.Minute), Timeout: 10 * time.Second,
-			OpenFor: OpenFor, OnDelivered: func(Delivery) {}, OnStored: func(string) {}, Log: slog.New(slog.DiscardHandler),
+			OpenFor: OpenFor, OnDelivered: func(Delivery) {}, OnStored: func(string) {}, OnSeen: s.see, Log: slog.New(slog.DiscardHandler),
 		}), s, m)
 	})
 }
@@ -286,6 +300,23 @@ func TestWithheldGroups(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := s.seen(); len(got) != 6 {
 			t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestIds of messages are known before their turns leave the ledger.
+func TestIds(t *testing.T) {
+	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+		end := begin(t, l)
+		time.Sleep(time.Minute)
+		end()
+		for _, name := range append(m.names("a"), m.names("b")...) {
+			if want := "id of " + name; s.ids[name] != want {
+				t.Errorf("the id of %s is %q, want %q", name, s.ids[name], want)
+			}
+		}
+		if len(s.ids) != 12 {
+			t.Errorf("%d ids are known, want 12", len(s.ids))
 		}
 	})
 }

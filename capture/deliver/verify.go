@@ -57,6 +57,9 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 		}
 	}
 	l.mu.Unlock()
+	if len(fs.verified) > 0 {
+		l.o.OnSeen(g.name, v.ids)
+	}
 	l.conclude(w, g, &fs)
 	if len(fs.verified) > 0 {
 		l.o.OnStored(g.name)
@@ -79,9 +82,10 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 	if err != nil {
 		return view{}, err
 	}
-	v = view{names: make(map[string]bool, len(list)), full: len(list) >= n, clock: l.o.Memory.Clock()}
+	v = view{names: make(map[string]bool, len(list)), ids: make(map[string]string, len(list)), full: len(list) >= n, clock: l.o.Memory.Clock()}
 	for i := range list {
 		v.names[list[i].Name] = true
+		v.ids[list[i].Name] = list[i].UUID
 		if i == 0 || list[i].ValidAt.Before(v.oldest) {
 			v.oldest = list[i].ValidAt
 		}

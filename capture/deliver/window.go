@@ -53,9 +53,10 @@ func newFlight(it Item, now time.Time) *flight {
 // view is what a look at a group showed.
 type view struct {
 	names  map[string]bool
-	full   bool      // there may be more, older ones
-	oldest time.Time // the time that the oldest of them speaks of
-	clock  time.Time // the memory's; what speaks of a later time is not shown; zero: it is
+	ids    map[string]string // the memory's ids, by name; nil: it is not known
+	full   bool              // there may be more, older ones
+	oldest time.Time         // the time that the oldest of them speaks of
+	clock  time.Time         // the memory's; what speaks of a later time is not shown; zero: it is
 }
 
 // findings is what follows from a look.

@@ -64,6 +64,7 @@ type key struct{ group, name string }
 type message struct {
 	number int64     // of its turn
 	left   time.Time // when the turn was seen to have left the outbox; zero: it has not
+	id     string    // the memory's; empty: nobody has seen it there
 }
 
 // Open begins to follow an outbox, until Close.
@@ -110,7 +111,25 @@ func (x *Index) Search(ctx context.Context, group, query string, max int) ([]gra
 		return nil, nil
 	}
 	facts = slices.DeleteFunc(facts, func(f graphiti.Fact) bool { return x.kept[key{group, f.Episode}] == nil })
-	return facts[:min(len(facts), max)], nil
+	facts = facts[:min(len(facts), max)]
+	for i := range facts {
+		if m := x.kept[key{group, facts[i].Episode}]; m.id != "" {
+			facts[i].Episodes = []string{m.id}
+		}
+	}
+	return facts, nil
+}
+
+// Seen says that the memory holds messages, by which ids: facts that came from them name
+// those. ids may be of other messages too.
+func (x *Index) Seen(group string, ids map[string]string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, id := range ids {
+		if m := x.kept[key{group, name}]; m != nil {
+			m.id = id
+		}
+	}
 }
 
 // holds reports whether there may be something to find in a group.
@@ -266,7 +285,11 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Message,
 	x.stale[group] += 0
 	for i := range list {
 		k := key{group, list[i].Name}
-		x.kept[k] = &message{number: numbers[k]}
+		m := &message{number: numbers[k]}
+		if before := x.kept[k]; before != nil {
+			m.id = before.id
+		}
+		x.kept[k] = m
 	}
 	return nil
 }

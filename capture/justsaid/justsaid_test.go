@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -282,4 +283,28 @@ func TestANumberMayBeGivenAgain(t *testing.T) {
 			t.Errorf("of the %s is found %v, %v", boat, facts, err)
 		}
 	}
+}
+
+// TestWhatTheMemoryHoldsSaysSo: a message that was seen there is found with the id that it
+// has there, also when the outbox is read again.
+func TestWhatTheMemoryHoldsSaysSo(t *testing.T) {
+	l := outbox(t)
+	x := index(t, l)
+	add(t, l, "anna", "1", "My canoe is called Wanda.")
+	follow(t, x)
+	name := graphiti.EpisodeName("1", graphiti.RoleUser)
+	x.Seen("ben", map[string]string{name: "another"})
+	has := func(want ...string) {
+		t.Helper()
+		facts, err := x.Search(t.Context(), "anna", "What is my canoe called?", 1)
+		if err != nil || len(facts) != 1 || !slices.Equal(facts[0].Episodes, want) {
+			t.Errorf("found %+v, %v; want the ids %q", facts, err, want)
+		}
+	}
+	has()
+	x.Seen("anna", map[string]string{name: "here", "something else": "there"})
+	has("here")
+	add(t, l, "anna", "2", "The wheel encoders come from Baumer.")
+	follow(t, x)
+	has("here")
 }

@@ -86,6 +86,152 @@ func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
 	})
 }
 
+// TestEverythingSaidIsRecalledOnce while Graphiti works it off message by message: before,
+// at each step, afterwards, and when its searches fail in the end.
+func TestEverythingSaidIsRecalledOnce(t *testing.T) {
+	t.Parallel()
+	all := []struct{ said, asked, word string }{
+		{fact, question, "Miso"},
+		{"The staging database listens on port 6543.", "Which port does the staging database use?", "6543"},
+		{"Our on-call engineer is Priya.", "Who is our on-call engineer?", "Priya"},
+		{"The wheel encoders come from Baumer.", "Where do the wheel encoders come from?", "Baumer"},
+	}
+	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			words := make([]string, len(all))
+			for i := range all {
+				words[i] = all[i].word
+			}
+			w, g, work := withheld(t, name, o, words...)
+			for _, one := range all {
+				w.say(one.said)
+			}
+			recalled := func() {
+				t.Helper()
+				for _, one := range all {
+					w.recalledOnce(one.asked, one.word)
+				}
+			}
+			recalled()
+			for i, one := range all {
+				work(one.word)
+				w.delivered(i + 1)
+				recalled()
+			}
+			g.BreakModel("no such model")
+			recalled()
+		})
+	}
+}
+
+// withheld begins with a Graphiti that comes to messages with one of the words, in their
+// order, when work allows it.
+func withheld(t *testing.T, backend string, o graphititest.Options, words ...string) (w *world, g *graphititest.Server, work func(word string)) {
+	t.Helper()
+	gates := make(map[string]chan struct{})
+	for _, word := range words {
+		gates[word] = make(chan struct{})
+	}
+	o.Raises = func(_, content string) bool {
+		for word, gate := range gates {
+			if strings.Contains(content, word) {
+				<-gate
+			}
+		}
+		return false
+	}
+	g, err := graphititest.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	opened := make(map[string]bool)
+	work = func(word string) {
+		if !opened[word] {
+			opened[word] = true
+			close(gates[word])
+		}
+	}
+	t.Cleanup(func() {
+		for _, word := range words {
+			work(word)
+		}
+	})
+	return start(t, t.TempDir(), map[string]string{
+		"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+	}), g, work
+}
+
+// recalledOnce waits until a word is recalled, which must never be twice.
+func (w *world) recalledOnce(asked, word string) {
+	w.t.Helper()
+	waitUntil(w.t, word+" is recalled", func() bool {
+		_, header, saw := w.say(asked, "X-Graphiti-Memory", "recall")
+		n := strings.Count(saw, word)
+		if n > 1 {
+			w.t.Fatalf("%s is recalled %d times (%s): %s", word, n, header, saw)
+		}
+		return n == 1
+	})
+}
+
+// TestACorrectionComesFirst, be it and what it corrects just said or worked off.
+func TestACorrectionComesFirst(t *testing.T) {
+	t.Parallel()
+	const before, after = "6543", "7654"
+	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _, work := withheld(t, name, o, before, after)
+			const asked = "Which port does the staging database use?"
+			w.say("The staging database listens on port " + before + ".")
+			w.recalledOnce(asked, before)
+			w.say("The staging database has moved to port " + after + ".")
+			w.recalledOnce(asked, after)
+			corrected := func(when string) {
+				t.Helper()
+				_, header, saw := w.say(asked, "X-Graphiti-Memory", "recall")
+				newer, older := strings.Index(saw, after), strings.Index(saw, before)
+				if newer < 0 || older >= 0 && older < newer {
+					t.Errorf("%s: %s: %s", when, header, saw)
+				}
+			}
+			corrected("both were just said")
+			work(before)
+			w.delivered(1)
+			corrected("what it corrects was worked off")
+			work(after)
+			w.delivered(2)
+			corrected("both were worked off")
+		})
+	}
+}
+
+// TestAMessageYieldsToItsFact in whatever words Graphiti puts it.
+func TestAMessageYieldsToItsFact(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Reads = func(string) string { return "Called by the user, the feline answers to Miso" }
+			g, err := graphititest.Start(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.Close() })
+			w := start(t, t.TempDir(), map[string]string{
+				"memory.backend": name, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
+			})
+			w.say(fact)
+			waitUntil(t, "the fact is recalled, and the message is not", func() bool {
+				_, _, saw := w.say(question, "X-Graphiti-Memory", "recall")
+				return strings.Contains(saw, "feline") && !strings.Contains(saw, fact)
+			})
+		})
+	}
+}
+
 // recalled waits until the fact is recalled, from wherever.
 func (w *world) recalled() {
 	w.t.Helper()

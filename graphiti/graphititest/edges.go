@@ -24,6 +24,9 @@ type edge struct {
 // readLocked reads from a message what it says, which is one fact.
 func (s *Server) readLocked(e *Episode) {
 	text := said(e.Content)
+	if s.o.Reads != nil {
+		text = s.o.Reads(text)
+	}
 	if s.o.Merge {
 		for _, known := range s.edges[e.Group] {
 			if known.fact == text {

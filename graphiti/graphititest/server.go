@@ -56,6 +56,10 @@ type Options struct {
 	// its own, which goes on after an exception.
 	MCP Age
 
+	// Reads returns the fact that the model reads from what somebody said; nil: what
+	// they said. The worker calls it.
+	Reads func(said string) string
+
 	// Merge makes one fact of messages that say the same.
 	Merge bool
 

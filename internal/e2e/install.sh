@@ -23,12 +23,39 @@ pip_in() {
 	fi
 }
 
+# Graphiti's REST server, which is in the source package of graphiti-core. It writes
+# through a driver that it has closed, which those of Neo4j after version 5 refuse.
+server() {
+	local core driver=neo4j==5.28.1
+	core=$(grep '^graphiti-core==' graphiti/requirements.txt)
+	if [ "$(cat .cache/server/version 2>/dev/null)" != "$core $driver" ]; then
+		rm -rf .cache/server
+		mkdir -p .cache/server
+		timeout 300 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --no-deps --target .cache/server "$driver" &&
+			timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary graphiti-core --dest .cache/server "$core" &&
+			tar xzf .cache/server/*.tar.gz -C .cache/server --strip-components=2 --wildcards '*/server/graph_service' &&
+			echo "$core $driver" >.cache/server/version
+	fi
+}
+
+# Neo4j as a library, where there are Java and Maven.
+neo4j() {
+	if ! cmp -s graphiti/neo4j/pom.xml .cache/neo4j/pom.xml; then
+		rm -rf .cache/neo4j
+		timeout 600 mvn --quiet --batch-mode --file graphiti/neo4j "-Dmaven.repo.local=$PWD/.cache/neo4j/repository" \
+			org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies "-DoutputDirectory=$PWD/.cache/neo4j/jars" &&
+			rm -r .cache/neo4j/repository && cp graphiti/neo4j/pom.xml .cache/neo4j/
+	fi
+}
+
 mkdir -p .cache/node
 cp node/driver.mjs node/talk.mjs .cache/node/
 beside npm_in node openai
 beside npm_in cli .bin/codex
 for of in clients/*; do beside npm_in "$of" .package-lock.json; done
 for of in python litellm graphiti validate site; do beside pip_in $of; done
+beside server
+beside neo4j
 beside ./packages.sh
 nfpm_at() { go version -m "$(command -v nfpm)" 2>/dev/null | grep -q "v$1" || nice go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@v$1"; }
 beside nfpm_at 2.43.1

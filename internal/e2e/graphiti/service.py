@@ -317,6 +317,19 @@ def add_model(app: FastAPI):
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": json.dumps(answer)}}],
         }
 
+    @app.post("/model/responses", include_in_schema=False)  # what Graphiti's own servers ask
+    async def respond(request: Request):
+        body = await request.json()
+        answer = extract(body["text"]["format"]["name"], body["input"][-1]["content"])
+        return {
+            "id": "x", "object": "response", "created_at": 0, "model": "stand-in", "status": "completed",
+            "parallel_tool_calls": False, "tool_choice": "auto", "tools": [],
+            "output": [{
+                "id": "x", "type": "message", "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": json.dumps(answer), "annotations": []}],
+            }],
+        }
+
     @app.post("/model/embeddings", include_in_schema=False)
     async def embeddings(request: Request):
         texts = (await request.json())["input"]

@@ -1,0 +1,134 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startServer starts Graphiti's own REST server on a Neo4j, with the stand-in model of
+// another service.
+func startServer(t *testing.T, model *graphitiService) *graphitiService {
+	t.Helper()
+	server, err := filepath.Abs(".cache/server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	libraries, err := filepath.Abs(".cache/graphiti")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(freePort(t))
+	cmd := exec.Command("python3", "-W", "ignore", "-m", "uvicorn", "graph_service.main:app", "--host", "127.0.0.1", "--port", port, "--log-level", "warning")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+server+string(filepath.ListSeparator)+libraries, "PYTHONDONTWRITEBYTECODE=1", "GRAPHITI_TELEMETRY_ENABLED=false",
+		"NEO4J_URI="+startNeo4j(t), "NEO4J_USER=neo4j", "NEO4J_PASSWORD=none", "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+model.url()+"/model", "MODEL_NAME=stand-in")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end(cmd)
+		if t.Failed() {
+			all := said.String()
+			t.Logf("Graphiti's server said last:\n%s", all[max(0, len(all)-8000):])
+		}
+	})
+	g := &graphitiService{t: t, port: port}
+	until(t, "Graphiti's server", func() bool {
+		resp, err := http.Get(g.url() + "/healthcheck")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	})
+	return g
+}
+
+// startNeo4j returns the address of a database, which ends with the test.
+func startNeo4j(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command("java", "-Xmx512m", "-cp", filepath.Join(".cache", "neo4j", "jars", "*"), filepath.Join("graphiti", "neo4j", "Database.java"), t.TempDir())
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		end(cmd)
+	})
+	for s := bufio.NewScanner(out); s.Scan(); {
+		if strings.HasPrefix(s.Text(), "bolt://") {
+			return s.Text()
+		}
+	}
+	t.Fatal("Neo4j did not start")
+	return ""
+}
+
+// end ends a process.
+func end(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	_ = cmd.Wait()
+}
+
+// TestGraphitisServerOnNeo4j: what is said arrives in the graph of Graphiti's own server,
+// is recalled from there, and is gone when it is forgotten.
+func TestGraphitisServerOnNeo4j(t *testing.T) {
+	t.Parallel()
+	for what, path := range map[string]string{"Graphiti's server": ".cache/server/version", "Neo4j": ".cache/neo4j/pom.xml"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where PyPI and Maven Central are reached", what)
+		}
+	}
+	if _, err := exec.LookPath("java"); err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no Java to run Neo4j with")
+	}
+	g := startServer(t, startGraphiti(t))
+	const owner = "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh"
+	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", owner, "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
+		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=20s", "GRAPHITI_PROXY_MEMORY_LOCAL_FOR=0s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+	w.tell(t, "My cat is called Miso.")
+	w.until(t, "the turn", func(q queue) bool { return q.Verified == 1 })
+	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
+		t.Errorf("Graphiti's fact is not recalled: %s", answer)
+	}
+	if len(g.episodes("user_josh")) == 0 {
+		t.Error("Graphiti's server lists no episode")
+	}
+	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	forget := exec.CommandContext(ctx, binary, "memory", "forget", "--yes", "--set", "admin.listen="+strings.TrimPrefix(w.admin, "http://"))
+	forget.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", owner)
+	if out, err := forget.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if left := g.episodes("user_josh"); len(left) != 0 {
+		t.Errorf("Graphiti keeps %d episodes", len(left))
+	}
+	if answer := w.tell(t, "What is my cat called?"); strings.Contains(answer, "Miso") {
+		t.Errorf("what was forgotten is recalled: %s", answer)
+	}
+}
