@@ -22,6 +22,9 @@ type Lists interface {
 
 	// Entries calls f for the entries of lists, the newest of each first.
 	Entries(ctx context.Context, f func(list string, entry []byte), lists ...string) error
+
+	// Remove deletes the entries of lists for which meant returns true.
+	Remove(ctx context.Context, meant func(entry []byte) bool, lists ...string) error
 }
 
 // Cards notes the entries of cards, and finds them. It is safe for concurrent use.
@@ -168,6 +171,28 @@ func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner
 		}
 	}
 	return off, err
+}
+
+// Forget deletes what was noted of a turn that a group held: what has its time, and its
+// words or, of a rule, its conversation. Of a rule that was said in two conversations the wording
+// is the later one's.
+func (c Cards) Forget(ctx context.Context, t *ledger.Turn, group string) error {
+	text, kind := t.User, t.Kind
+	if curated, ok := graphiti.ParseCurated(text); ok {
+		text, kind = curated.Text, curated.Kind
+	}
+	if kind == graphiti.KindSessionSummary {
+		return c.Lists.Remove(ctx, func([]byte) bool { return true }, summaries(group, t.OfSession(), t.Owner))
+	}
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	return c.Lists.Remove(ctx, func(body []byte) bool {
+		var e entry
+		if json.Unmarshal(body, &e) != nil {
+			return false
+		}
+		words := strings.ToLower(strings.TrimSuffix(e.Text, "…"))
+		return e.At == t.Said.Unix() && (strings.Contains(text, words) || e.Kind == rule && e.Session == t.OfSession())
+	}, list(group), sightings(group))
 }
 
 // shorten returns a text in one line, cut before a word when it is long.

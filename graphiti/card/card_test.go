@@ -40,6 +40,13 @@ func (f *fakeLists) Entries(_ context.Context, each func(string, []byte), lists 
 	return f.err
 }
 
+func (f *fakeLists) Remove(_ context.Context, meant func([]byte) bool, lists ...string) error {
+	for _, l := range lists {
+		f.lists[l] = slices.DeleteFunc(f.lists[l], meant)
+	}
+	return f.err
+}
+
 var (
 	ann     = graphiti.Target{Scope: graphiti.ScopeUser, Group: "u"}
 	project = graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: "w"}

@@ -32,7 +32,11 @@ const (
 type Forgotten struct {
 	Group   string `json:"group"`
 	Session string `json:"session,omitempty"` // what was said in it, and not the whole group
-	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+
+	Message string   `json:"message,omitempty"` // that one message, and nothing else
+	Groups  []string `json:"groups,omitempty"`  // that held it
+
+	Blocks int `json:"blocks"` // inserted blocks that were emptied
 
 	// NamesKept says that the memory keeps names and summaries of what was spoken of in
 	// the session; forgetting the group deletes them.
@@ -41,8 +45,8 @@ type Forgotten struct {
 	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
 }
 
-// Forget empties one group, or what was said in it in a session; or it takes a line
-// off a card, and does nothing else. What is on its way when it begins is not
+// Forget empties one group, or what was said in it in a session; or it deletes one
+// message, or takes a line off a card, and does nothing else. What is on its way when it begins is not
 // recalled any more when it ends.
 //
 // It raises the group's generation, so that nothing older is written any more,
@@ -55,6 +59,9 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 		lines, err := sv.takeOff(ctx, s)
 		f.Card = lines
 		return f, err
+	}
+	if s.Message != "" {
+		return sv.forgetMessage(ctx, s)
 	}
 	if err := s.checkOne(); err != nil {
 		return f, err
@@ -76,7 +83,7 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
 	defer cancel()
-	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Scope: part.Scope()}
+	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Message: part.Message, Scope: part.Scope()}
 	defer sv.goOn() // with what fails here
 	defer sv.inHand(f)()
 	blocks, err = sv.try(ctx, f)
@@ -95,7 +102,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 			return blocks, deaf
 		}
 	}
-	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner}
+	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner, Message: f.Message}
 	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
 		return blocks, errors.Join(deaf, err)
 	}
