@@ -173,9 +173,10 @@ func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner
 	return off, err
 }
 
-// Forget deletes what was noted of a turn that a group held: what has its time, and its
-// words or, of a rule, its conversation. Of a rule that was said in two conversations the wording
-// is the later one's.
+// Forget deletes what was noted of a turn that a group held: a promoted text, and the
+// rules with its words from its conversation, or from its time. Of a rule that was said
+// in two conversations the wording is the later one's. Not every memory knows when
+// something was said.
 func (c Cards) Forget(ctx context.Context, t *ledger.Turn, group string) error {
 	text, kind := t.User, t.Kind
 	if curated, ok := graphiti.ParseCurated(text); ok {
@@ -184,14 +185,17 @@ func (c Cards) Forget(ctx context.Context, t *ledger.Turn, group string) error {
 	if kind == graphiti.KindSessionSummary {
 		return c.Lists.Remove(ctx, func([]byte) bool { return true }, summaries(group, t.OfSession(), t.Owner))
 	}
-	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	all := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	return c.Lists.Remove(ctx, func(body []byte) bool {
 		var e entry
-		if json.Unmarshal(body, &e) != nil {
+		switch {
+		case json.Unmarshal(body, &e) != nil:
 			return false
+		case e.Kind != rule:
+			return e.Kind == kind && strings.EqualFold(e.Text, shorten(text))
 		}
-		words := strings.ToLower(strings.TrimSuffix(e.Text, "…"))
-		return e.At == t.Said.Unix() && (strings.Contains(text, words) || e.Kind == rule && e.Session == t.OfSession())
+		said, there := strings.Contains(all, strings.ToLower(strings.TrimSuffix(e.Text, "…"))), e.Session == t.OfSession()
+		return said && there || e.At == t.Said.Unix() && (said || there)
 	}, list(group), sightings(group))
 }
 

@@ -224,17 +224,25 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
 		return c, errors.New("its group is being forgotten; try again when that has ended: graphiti-proxy status shows it")
 	}
+	var kept []ledger.Turn
 	for i := range found {
-		if c.Kind, err = sv.keepInstead(ctx, &found[i], text); err != nil {
+		t, err := sv.keepInstead(ctx, &found[i], text)
+		if err != nil {
 			return c, err
 		}
+		kept, c.Kind = append(kept, t), t.Kind
 	}
 	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
+	for i := range kept { // after the old one is off the card: it may have the words of the new one
+		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
+			sv.o.Log.Warn("a correction cannot be put on the card now", "error", failed)
+		}
+	}
 	return c, err
 }
 
 // keepInstead keeps a text in place of a message: a promoted one as a text of its kind.
-func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (kind string, err error) {
+func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledger.Turn, error) {
 	t := h.turn("correct", graphiti.Side{Speaker: h.side.Speaker, Text: text})
 	if h.side.Role == graphiti.RoleAssistant {
 		t.Speaker = "" // a person says now what is true
@@ -245,10 +253,7 @@ func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (kind 
 	t.Said = time.Now()
 	t.Answered, t.Sure, t.Generation = t.Said, t.Kind == "", sv.o.State.Generations.Now()
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
-		return t.Kind, fmt.Errorf("keep the correction: %w", err)
+		return t, fmt.Errorf("keep the correction: %w", err)
 	}
-	if err := sv.cards().Keep(&t, []string{h.in.Group}); err != nil {
-		sv.o.Log.Warn("a correction cannot be put on the card now", "error", err)
-	}
-	return t.Kind, nil
+	return t, nil
 }
