@@ -27,7 +27,7 @@ func newMemoryCommand() *cobra.Command {
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
+	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
 		newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand())
 	return c
 }

@@ -18,7 +18,7 @@ import (
 // Operations is the table of what can be asked: each is here once, and whoever
 // offers them mounts it.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Facts, Accept, Export}
+	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Facts, Stats, Accept, Export}
 }
 
 // StatusRequest is the input of Status.
