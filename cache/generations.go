@@ -17,7 +17,8 @@ type Forget struct {
 	Group   string
 	Session string // only what was said in it; empty: all of the group
 	Owner   string // whose session; empty: everybody's with that id
-	Scope   string // whose generation it raises: the group, or the session
+	Message string // only that message, by its id
+	Scope   string // whose generation it raises: the group, the session or the message
 
 	Generation int64 // what was written for an older generation is meant
 	Emptied    bool  // decisions and snapshots are empty; the queue and the memory may not be
@@ -226,13 +227,21 @@ func (f *Forget) key() string { return f.Group + "\t" + f.Scope }
 
 // behindNumber returns what stands in a forget's record behind its generation.
 func (f *Forget) behindNumber() string {
-	return "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied)
+	b := "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied)
+	if f.Message != "" { // records of earlier versions have no such line
+		b += "\n" + f.Message
+	}
+	return b
 }
 
 func parseForget(key, value string) (f Forget, err error) {
 	f.Group, f.Scope, _ = strings.Cut(key, "\t")
 	parts := strings.Split(value, "\n")
-	if len(parts) != 4 {
+	switch len(parts) {
+	case 4:
+	case 5:
+		f.Message = parts[4]
+	default:
 		return f, fmt.Errorf("what is to be forgotten of %s cannot be read", f.Group)
 	}
 	f.Session, f.Owner, f.Emptied = parts[1], parts[2], parts[3] == "true"

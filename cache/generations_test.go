@@ -31,6 +31,7 @@ func TestGenerations(t *testing.T) {
 			ctx := t.Context()
 			group := Forget{Group: "g", Scope: "g"}
 			session := Forget{Group: "g", Scope: "talk:1:", Session: "session:1", Owner: "user:o", Emptied: true}
+			message := Forget{Group: "g", Scope: "message:1:g", Message: "1"}
 			var raised, ended Forget
 			raise := func(f Forget) func(*Generations) error {
 				return func(g *Generations) (err error) { raised, err = g.Raise(ctx, f); return err }
@@ -52,6 +53,8 @@ func TestGenerations(t *testing.T) {
 				{end(&ended), true},  // it was raised again since
 				{raise(group), true}, // of which the session is a part
 				{end(&raised), false},
+				{raise(message), true},
+				{end(&raised), false},
 			} {
 				s := open()
 				if err := step.do(s.Generations); err != nil {
@@ -69,7 +72,7 @@ func TestGenerations(t *testing.T) {
 					t.Errorf("step %d: the number is %d, and %d after a restart; want the same, and at least %d", i, number, after, last)
 				}
 				for _, f := range s.Generations.UnderWay() {
-					want := map[string]Forget{"g": group, "talk:1:": session}[f.Scope]
+					want := map[string]Forget{"g": group, "talk:1:": session, "message:1:g": message}[f.Scope]
 					if want.Generation = f.Generation; f != want || f.Generation == 0 {
 						t.Errorf("step %d: under way is %+v, want %+v with a generation", i, f, want)
 					}

@@ -80,6 +80,32 @@ func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byt
 	return nil
 }
 
+// Remove deletes the entries of lists for which meant returns true.
+func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, lists ...string) error {
+	var gone []*record
+	err := s.store.list(ctx, standingKind, lists, func(list string, key, entry []byte) error {
+		if meant(entry) {
+			gone = append(gone, &record{kind: standingKind, list: list, key: bytes.Clone(key), was: bytes.Clone(entry)})
+		}
+		return nil
+	})
+	if err == nil && len(gone) > 0 {
+		err = s.store.write(ctx, gone...)
+	}
+	if err != nil {
+		return fmt.Errorf("delete what stands on a card: %w", err)
+	}
+	return nil
+}
+
+// Drop removes the snapshots that have a scope. The entries of lists stay.
+func (s *Snapshots) Drop(ctx context.Context, scope string) error {
+	if _, err := s.store.forget(ctx, snapshotKind, scope); err != nil {
+		return fmt.Errorf("forget snapshots: %w", err)
+	}
+	return nil
+}
+
 // Forget removes the snapshots and the list entries that have a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
 	for _, k := range []*kind{snapshotKind, standingKind} {

@@ -196,7 +196,7 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Session string         `json:"session,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
 		Answer  int            `json:"answer,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, graphiti.SessionHash(t.Session), t.Git, answer})
+	}{"graphiti-proxy", scope, t.Client, t.OfSession(), t.Git, answer})
 	return string(b)
 }
 

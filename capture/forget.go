@@ -94,7 +94,7 @@ func (b *outbox) answers(ctx context.Context) error {
 // forgetHeld has the memory forget what it holds of a part, and a message of our
 // own where one was put there.
 func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
-	if part.Session == "" {
+	if part.Session+part.Message == "" {
 		if err := b.memory.Forget(ctx, part.Group); err != nil {
 			return fmt.Errorf("empty group: %w", err)
 		}
@@ -110,7 +110,7 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 		}
 	}
 	if err = errors.Join(err, b.spool.MarkForgotten(part.Group, turns)); err != nil {
-		return fmt.Errorf("forget a session: %w", err)
+		return fmt.Errorf("forget a part of a group: %w", err)
 	}
 	return nil
 }
@@ -118,6 +118,9 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 // empty takes a part's turns out of the spool that are older than a generation.
 // Its group is paused.
 func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
+	if part.Message != "" { // which has arrived, so that no turn that waits is of it
+		return nil
+	}
 	gone, err := b.spool.Forget(part, generation, last)
 	if err != nil {
 		return err

@@ -83,6 +83,10 @@ type Episode struct {
 	ValidAt           time.Time
 }
 
+// MessageID returns a short id of the message with that name, for people to name it by.
+// Names may be long, and may have been written by others.
+func MessageID(name string) string { return shortHash("message", name) }
+
 const turnPrefix = "graphiti-proxy.turn."
 
 // EpisodeName returns the stable name of one side of a turn.

@@ -23,12 +23,13 @@ type Owned struct {
 	Empty   bool   `json:"empty,omitempty"`   // nothing is kept there
 }
 
-// Part is what is forgotten or exported at a time: a group, or what was said in
-// it in one session.
+// Part is what is forgotten or exported at a time: a group, what was said in it in
+// one session, or one message that it holds.
 type Part struct {
 	Group   string
 	Session string // its key; empty: all of the group
 	Owner   string // whose session; empty: everybody's with that id
+	Message string // the graphiti.MessageID of an episode, beside no session; empty: all of them
 }
 
 // Means reports whether a turn is to be forgotten with the part. For a session the group
@@ -40,8 +41,14 @@ func (p Part) Means(t *Turn) bool {
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
 }
 
-// Said reports whether an episode was said in the session.
+// whole reports whether the part is all of the group.
+func (p Part) whole() bool { return p.Session+p.Message == "" }
+
+// Said reports whether an episode is of the part.
 func (p Part) Said(e *graphiti.Episode) bool {
+	if p.Message != "" {
+		return graphiti.MessageID(e.Name) == p.Message
+	}
 	return p.Session == "" || SessionOf(e.SourceDescription) == graphiti.SessionHash(p.Session)
 }
 
@@ -51,7 +58,10 @@ func SessionOf(source string) string { return gjson.Get(source, "session").Str }
 
 // Scope returns the scope that gets a generation when the part is forgotten.
 func (p Part) Scope() string {
-	if p.Session == "" {
+	switch {
+	case p.Message != "":
+		return "message:" + p.Message + ":" + p.Group
+	case p.Session == "":
 		return p.Group
 	}
 	return graphiti.SessionScope(p.Session, p.Owner)
@@ -113,8 +123,9 @@ const older = ofPart + ` AND generation < ?5`
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
 // Forget implements Recorder. The rows of settled turns stay, marked as forgotten,
-// because clients send those turns again. A memory in the same file forgets in the same
-// transaction; it keeps what is of the generation or a newer one.
+// because clients send those turns again. A single message has arrived, so that no queued
+// turn is of it. A memory in the same file forgets in the same transaction; it keeps what
+// is of the generation or a newer one.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -124,8 +135,10 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 			return err
 		}
 		var l leaving
-		if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+older, append(part.args(), generation)...); err != nil {
-			return err
+		if part.Message == "" {
+			if err := l.find(tx, "SELECT seq, state = 'dead', bytes"+older, append(part.args(), generation)...); err != nil {
+				return err
+			}
 		}
 		d = l.Dropped
 		if err := l.settle(tx, forgotten, now); err != nil {
@@ -137,12 +150,12 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 			if kept, err = s.forgetKept(tx, part, generation); err != nil {
 				return err
 			}
-		case part.Session == "":
+		case part.whole():
 			if err := run(tx, forgetSettled, part.Group); err != nil {
 				return err
 			}
 		}
-		if !last || kept {
+		if !last || kept || part.Message != "" {
 			return nil
 		}
 		return disown(tx, part)
@@ -163,7 +176,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bo
 		return false, err
 	}
 	var meant func(*graphiti.Episode) bool
-	if part.Session != "" || len(newer) > 0 {
+	if !part.whole() || len(newer) > 0 {
 		meant = func(e *graphiti.Episode) bool {
 			turn, _ := graphiti.TurnOf(e.Name)
 			return part.Said(e) && !slices.Contains(newer, turn)
@@ -173,7 +186,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bo
 	if err != nil {
 		return false, err
 	}
-	if part.Session == "" {
+	if part.whole() {
 		return len(newer) > 0, run(tx, forgetSettled+" AND generation < ?2", part.Group, generation)
 	}
 	for _, name := range names {

@@ -164,8 +164,12 @@ func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledge
 // MarkForgotten does nothing: what is known of a turn tells since when.
 func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
-// Forget implements ledger.Recorder. The generation of the part is shared already.
+// Forget implements ledger.Recorder. The generation of the part is shared already. A
+// message is one that has arrived: no queued turn is of it.
 func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
+	if part.Message != "" {
+		return d, nil
+	}
 	ctx := context.Background()
 	var waiting, dead []int64
 	err = s.each(ctx, func(e *entry, m mark, isDead bool) error {

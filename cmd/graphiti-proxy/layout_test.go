@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
-	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/health"},
+	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
 	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},

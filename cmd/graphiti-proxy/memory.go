@@ -22,13 +22,13 @@ import (
 func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "memory",
-		Short:   "Show, list, search, add to, import, export and forget what is remembered",
-		Long:    "Show, list, search, add to, import, export and forget what is remembered: through\nthe running proxy, or in its files when none runs.",
+		Short:   "Show, list, search, add to, correct, import, export and forget what is remembered",
+		Long:    "Show, list, search, add to, correct, import, export and forget what is remembered:\nthrough the running proxy, or in its files when none runs.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
-		newMemoryExportCommand(), newMemoryForgetCommand())
+	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
+		newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand())
 	return c
 }
 
@@ -89,20 +89,20 @@ func newMemoryForgetCommand() *cobra.Command {
 			"same groups lose their blocks.\n\n" +
 			"--card takes one line off the card with which conversations begin, and deletes\n" +
 			"nothing else: memory show lists its lines.\n\n" +
+			"--message deletes one message, by the id that memory show prints, from each of the\n" +
+			"groups that hold it; the rest of its turn stays. Conversations that use the same\n" +
+			"groups lose their blocks, as with --session.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
-		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'",
+		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
+	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		if s.Card != "" {
-			f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
-			if err != nil {
-				return err
-			}
-			return cli.Output(c, f, func(w io.Writer) { fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; "))) })
+		if s.Card+s.Message != "" {
+			return forgetOne(c, at, s)
 		}
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
@@ -128,6 +128,33 @@ func newMemoryForgetCommand() *cobra.Command {
 		return forgetGroups(c, at, s, groups)
 	})
 	return c
+}
+
+// forgetOne deletes one message, or takes a line off the card.
+func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
+	if s.Message != "" && s.Card+s.Session != "" {
+		return cli.Usage(errors.New("--message says which message is meant: leave out --card and --session"))
+	}
+	f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
+	if err != nil {
+		return err
+	}
+	return cli.Output(c, f, func(w io.Writer) {
+		if s.Message != "" {
+			fmt.Fprintln(w, "forgotten:", messageGone(&f))
+			return
+		}
+		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
+	})
+}
+
+// messageGone says in words what became of a message that was forgotten.
+func messageGone(f *service.Forgotten) string {
+	says := fmt.Sprintf("message %s in %s, and %s in conversations", f.Message, terminal.Count(len(f.Groups), "group"), terminal.Count(f.Blocks, "block"))
+	if f.NamesKept {
+		says += "; Graphiti keeps names and summaries of what was spoken of: graphiti-proxy memory forget --group deletes them with the group"
+	}
+	return says
 }
 
 // ask asks a person, and reports whether they agree. The error says that nobody can

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,8 @@ func newMemoryShowCommand() *cobra.Command {
 		Short: "Show the last messages that are kept",
 		Long: "Show the last messages of a person, an agent, a project or a conversation. Called\n" +
 			"in a project, a git repository, it shows the project's and your own; elsewhere your\n" +
-			"own. What was said in a project is kept with the project.",
+			"own. What was said in a project is kept with the project. Before each stands its id,\n" +
+			"for memory forget --message and memory correct.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace . --last 10\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets",
 	}
 	s := selectorFlags(c)
@@ -63,7 +65,7 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		if said.Where == "queue" {
 			role += " (waiting)"
 		}
-		fmt.Fprintf(t, "%s\t", minute(said.Time))
+		fmt.Fprintf(t, "%s\t%s\t", said.ID, minute(said.Time))
 		if s.Own {
 			fmt.Fprintf(t, "%s\t", whereKept[said.Scope])
 		}
@@ -223,6 +225,36 @@ func newMemoryPromoteCommand() *cobra.Command {
 			return err
 		}
 		return cli.Output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "stored as %s for %s\n", p.Kind, terminal.Printable(answer.For)) })
+	})
+	return c
+}
+
+func newMemoryCorrectCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "correct <id> <text>",
+		Short: "Replace a message with what is true now",
+		Long: "Keep a text as said by you now, in the place of the message with that id, which is\n" +
+			"forgotten: from the next turn on only the new one is recalled. memory show prints\n" +
+			"the ids. A promoted text stays one of its kind. A client that sends its history\n" +
+			"again does not bring the old message back. A text that looks like it holds a\n" +
+			"credential is refused.",
+		Example: "  graphiti-proxy memory correct 3fa9c1d20b7e 'Our database is Postgres 17'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Usage(errors.New("write the id of a message, as memory show prints it, and what is true now"))
+			}
+			return nil
+		},
+	}
+	s := selectorFlags(c)
+	cli.JSONFlag(c)
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+		s.Message = args[0]
+		done, err := cli.Call(c.Context(), at, service.Correct, service.CorrectRequest{Selector: *s, Text: strings.Join(args[1:], " ")})
+		if err != nil {
+			return err
+		}
+		return cli.Output(c, done, func(w io.Writer) { fmt.Fprintln(w, "kept, and forgotten:", messageGone(&done.Forgotten)) })
 	})
 	return c
 }

@@ -22,6 +22,9 @@ type Lists interface {
 
 	// Entries calls f for the entries of lists, the newest of each first.
 	Entries(ctx context.Context, f func(list string, entry []byte), lists ...string) error
+
+	// Remove deletes the entries of lists for which meant returns true.
+	Remove(ctx context.Context, meant func(entry []byte) bool, lists ...string) error
 }
 
 // Cards notes the entries of cards, and finds them. It is safe for concurrent use.
@@ -168,6 +171,32 @@ func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner
 		}
 	}
 	return off, err
+}
+
+// Forget deletes what was noted of a turn that a group held: a promoted text, and the
+// rules with its words from its conversation, or from its time. Of a rule that was said
+// in two conversations the wording is the later one's. Not every memory knows when
+// something was said.
+func (c Cards) Forget(ctx context.Context, t *ledger.Turn, group string) error {
+	text, kind := t.User, t.Kind
+	if curated, ok := graphiti.ParseCurated(text); ok {
+		text, kind = curated.Text, curated.Kind
+	}
+	if kind == graphiti.KindSessionSummary {
+		return c.Lists.Remove(ctx, func([]byte) bool { return true }, summaries(group, t.OfSession(), t.Owner))
+	}
+	all := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	return c.Lists.Remove(ctx, func(body []byte) bool {
+		var e entry
+		switch {
+		case json.Unmarshal(body, &e) != nil:
+			return false
+		case e.Kind != rule:
+			return e.Kind == kind && strings.EqualFold(e.Text, shorten(text))
+		}
+		said, there := strings.Contains(all, strings.ToLower(strings.TrimSuffix(e.Text, "…"))), e.Session == t.OfSession()
+		return said && there || e.At == t.Said.Unix() && (said || there)
+	}, list(group), sightings(group))
 }
 
 // shorten returns a text in one line, cut before a word when it is long.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,13 @@ func (f *fakeLists) Entries(_ context.Context, each func(string, []byte), lists 
 		for _, e := range slices.Backward(f.lists[l]) {
 			each(l, e)
 		}
+	}
+	return f.err
+}
+
+func (f *fakeLists) Remove(_ context.Context, meant func([]byte) bool, lists ...string) error {
+	for _, l := range lists {
+		f.lists[l] = slices.DeleteFunc(f.lists[l], meant)
 	}
 	return f.err
 }
@@ -304,5 +312,37 @@ func TestTakenOffTheCard(t *testing.T) {
 		if n < 2 || n%2 != 0 {
 			t.Errorf("%d entries end with %s: each, and what took it off", n, s)
 		}
+	}
+}
+
+// TestForget: a message that is deleted takes with it what it laid down, also where the
+// memory does not know when it was said, and nothing else.
+func TestForget(t *testing.T) {
+	for name, said := range map[string]time.Time{"when it was said": day(1), "when it arrived": day(2)} {
+		t.Run(name, func(t *testing.T) {
+			lists := &fakeLists{}
+			c := Cards{Lists: lists}
+			keep(t, c, ann, "session:one", "", "Always use tabs. Then fix the parser.", 1)
+			keep(t, c, ann, "session:two", "", "Never push to main.", 3)
+			keep(t, c, ann, "", "decision", "Postgres 17", 1)
+			keep(t, c, ann, "", "decision", "Postgres", 1)
+			if noted := fmt.Sprintf("%s", lists.lists); !strings.Contains(noted, "tabs") {
+				t.Fatalf("nothing was noted: %s", noted)
+			}
+			for _, gone := range []ledger.Turn{
+				{User: "Always use tabs. Then fix the parser.", Session: "session:one", Said: said},
+				{User: graphiti.Curated{Kind: "decision", Text: "Postgres 17"}.String(), Said: said},
+			} {
+				if err := c.Forget(t.Context(), &gone, ann.Group); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if after, err := c.Facts(t.Context(), reads); err != nil || len(after) != 1 || !strings.HasSuffix(after[0].Text, ": Postgres") {
+				t.Errorf("%+v, %v", after, err)
+			}
+			if rest := fmt.Sprintf("%s", lists.lists); strings.Contains(rest, "tabs") || strings.Contains(rest, "17\"") || !strings.Contains(rest, "push to main") {
+				t.Errorf("left in the lists: %s", rest)
+			}
+		})
 	}
 }

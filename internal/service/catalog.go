@@ -76,17 +76,8 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	if err := CheckLimit(limit); err != nil {
 		return c, err
 	}
-	switch {
-	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return c, invalid("only a person's memories can be listed: name them with user or credential, and nothing else")
-	case s == (Selector{}) && sv.o.Multi:
-		return c, invalid("say whose memories are meant: user or credential")
-	}
 	person := s.Whose()
-	if s == (Selector{}) {
-		s.User = sv.o.Owner
-	}
-	groups, err := sv.groups(ctx, s)
+	groups, err := sv.theirs(ctx, s)
 	if err != nil {
 		return c, err
 	}
@@ -94,7 +85,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	// the conversation is the project's.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	if sv.o.Remote {
-		c.Note = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
+		c.Note = notAllGroups
 	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
@@ -120,6 +111,22 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	c.Memories = c.Memories[:min(limit, len(c.Memories))]
 	c.Conversations = c.Conversations[:min(limit, len(c.Conversations))]
 	return c, nil
+}
+
+// notAllGroups says which groups are known of a memory that does not list its own.
+const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
+
+// theirs finds all groups that are a person's, of whom a selector names nothing else.
+func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
+	switch {
+	case s != (Selector{User: s.User, Credential: s.Credential}):
+		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else")
+	case s == (Selector{}) && sv.o.Multi:
+		return nil, invalid("say whose memories are meant: user or credential")
+	case s == (Selector{}):
+		s.User = sv.o.Owner
+	}
+	return sv.groups(ctx, s)
 }
 
 // rank is the place of a scope among those in which a conversation is looked for.

@@ -32,7 +32,11 @@ const (
 type Forgotten struct {
 	Group   string `json:"group"`
 	Session string `json:"session,omitempty"` // only what was said in the session; empty: the whole group
-	Blocks  int    `json:"blocks"`            // inserted blocks that were emptied
+
+	Message string   `json:"message,omitempty"` // that one message, and nothing else
+	Groups  []string `json:"groups,omitempty"`  // that held it
+
+	Blocks int `json:"blocks"` // inserted blocks that were emptied
 
 	// NamesKept says that the memory keeps names and summaries of what was spoken of in
 	// the session. To forget the whole group deletes them.
@@ -41,9 +45,9 @@ type Forgotten struct {
 	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
 }
 
-// Forget empties one group, or deletes what was said in a session in it. Or it takes a
-// line off a card and does nothing else. When it ends, nothing that was under way when
-// it began is recalled any more.
+// Forget empties one group, or deletes what was said in a session in it, or one message.
+// Or it takes a line off a card and does nothing else. When it ends, nothing that was
+// under way when it began is recalled any more.
 //
 // It raises the generation of the group, so that nothing older is written. Then it
 // empties decisions and notes, the queue, and the memory. Nothing of the group is
@@ -55,6 +59,9 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 		lines, err := sv.takeOff(ctx, s)
 		f.Card = lines
 		return f, err
+	}
+	if s.Message != "" {
+		return sv.forgetMessage(ctx, s)
 	}
 	if err := s.checkOne(); err != nil {
 		return f, err
@@ -76,7 +83,7 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
 	defer cancel()
-	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Scope: part.Scope()}
+	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Message: part.Message, Scope: part.Scope()}
 	defer sv.goOn() // with what fails here
 	defer sv.inHand(f)()
 	blocks, err = sv.try(ctx, f)
@@ -95,7 +102,7 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 			return blocks, deaf
 		}
 	}
-	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner}
+	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner, Message: f.Message}
 	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
 		return blocks, errors.Join(deaf, err)
 	}

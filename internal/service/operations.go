@@ -18,7 +18,7 @@ import (
 // Operations returns the table of what can be asked. Each operation is in it once, and
 // whoever offers operations mounts it.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Accept, Export}
+	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Facts, Stats, Accept, Export}
 }
 
 // StatusRequest is the input of Status.
@@ -205,15 +205,19 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Forget empties a group everywhere, or what was said in it in a session.
+// Forget empties a group everywhere, or what was said in it in a session; or it
+// deletes one message.
 var Forget = Operation[ForgetRequest, Forgotten]{
-	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or what was said in it in a session", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or what was said in it in a session; or delete one message", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
 		return h.Memory.Forget(ctx, in.Selector)
 	},
 	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
 		if in.Card != "" { // what it says is nobody's business here
 			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
+		}
+		if in.Message != "" {
+			return in.audit("forget", out.Groups, slog.String("message", in.Message))
 		}
 		return in.audit("forget", []string{in.Group})
 	},

@@ -26,10 +26,16 @@ type Selector struct {
 
 	// Card is a line of their card. Only that line is forgotten.
 	Card string `json:"card,omitempty"`
+
+	// Message is the id of one message of theirs: to forget or to correct that alone.
+	Message string `json:"message,omitempty"`
 }
 
 // check refuses a group that cannot be one, and an own without a workspace.
 func (s Selector) check() error {
+	if s.Message != "" {
+		return invalid("message: only one that is to be forgotten or corrected is named by its id")
+	}
 	if s.Own && (s.Workspace == "" || s.Session+s.Agent+s.Group != "") {
 		return invalid("own: means what is a person's own beside a workspace; name a workspace, and no session, agent or group")
 	}

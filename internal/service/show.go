@@ -24,8 +24,9 @@ type Record struct {
 	Workspace string `json:"workspace,omitempty"`
 	Session   string `json:"session,omitempty"`
 
-	Name    string `json:"name"`  // of the message
-	Where   string `json:"where"` // memory, queue, or session: a note on a session whose client may drop its history
+	ID      string `json:"id,omitempty"` // by which people name the message, where messages are shown
+	Name    string `json:"name"`         // of the message
+	Where   string `json:"where"`        // memory, queue, or session: a note on a session whose client may drop its history
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
@@ -141,14 +142,14 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) er
 					continue
 				}
 				listed[said.Name] = said.Name != ""
-				list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
+				list = append(list, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(said.Name), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
 			}
 		}
 		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
 			if listed[g.Name] { // it has arrived meanwhile
 				return nil
 			}
-			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
+			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(g.Name), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
 			return nil
 		})
 		if err != nil {

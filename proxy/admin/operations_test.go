@@ -90,11 +90,16 @@ func openAPI(t *testing.T, base string) (doc document) {
 func TestOpenAPI(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
+	shown, err := service.Show.Run(t.Context(), memory.Host, &service.ShowRequest{Selector: service.Selector{Workspace: "w"}, Last: 5})
+	if err != nil || len(shown.Messages) == 0 {
+		t.Fatalf("%+v, %v", shown, err)
+	}
 	base := serve(t, Options{Host: memory.Host})
 	bodies := map[string]m{
 		"/api/v1/queue/retry": {"all": true}, "/api/v1/queue/drop": {"all": true},
 		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/list": {}, "/api/v1/memory/search": {"query": "cat", "all": true, "workspace": "w"},
 		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/forget": {"group": "g"},
+		"/api/v1/memory/stats": {}, "/api/v1/memory/facts": {}, "/api/v1/memory/correct": {"message": shown.Messages[0].ID, "text": "My cat is called Momo.", "workspace": "w"},
 		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/registry/accept": {"id": "josh", "keep": true},
 	}

@@ -1,0 +1,225 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// FactsRequest is the input of Facts.
+type FactsRequest struct {
+	Selector
+	All   bool `json:"all,omitempty"` // also what is not valid now
+	Limit int  `json:"limit,omitempty"`
+}
+
+// State says whether something is valid now.
+type State string
+
+// The states. A statement is superseded by a later one in the same words, and a fact of
+// Graphiti's when that says since when it is not true any more.
+const (
+	Valid      State = "valid"
+	Superseded State = "superseded"
+	Expired    State = "expired" // withdrawn by Graphiti
+	Later      State = "later"   // valid from a later time on
+)
+
+// Known is one thing that is known: a text that was promoted, what a person said, or a
+// fact of Graphiti's.
+type Known struct {
+	ID    string `json:"id,omitempty"` // of the message
+	Group string `json:"group"`
+	Scope string `json:"scope"`
+	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
+	Text  string `json:"text"`
+	Since string `json:"since,omitempty"`
+	Until string `json:"until,omitempty"`
+	State State  `json:"state"`
+}
+
+// The kinds of what was not promoted.
+const (
+	KindSaid = "said"
+	KindFact = "fact"
+)
+
+// Valids is what is known: promoted texts first, and of each the newest first.
+type Valids struct {
+	Facts    []Known        `json:"facts"`
+	AllFacts int            `json:"all_facts"`          // listed or not
+	Note     string         `json:"note,omitempty"`     // what cannot be listed
+	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
+	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing
+	Groups   []string       `json:"-"`
+}
+
+// Facts lists what is valid now.
+var Facts = Operation[FactsRequest, Valids]{
+	Spec:    Spec{Name: "memory/facts", About: "What is known and valid now: promoted texts, what a person said, and Graphiti's facts"},
+	Default: FactsRequest{Limit: 50},
+	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
+		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
+	},
+	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
+}
+
+const (
+	// askedBy is how many of a group's newest messages Graphiti's facts are searched
+	// by, and foundBy how many facts each finds at most: it has no listing of them.
+	askedBy = 12
+	foundBy = 20
+
+	maxAskedBy = 300 // bytes of one of those messages
+)
+
+// Facts lists what is valid in the groups that a recall for the selector searches.
+func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
+	v.Facts = []Known{}
+	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
+		return v, err
+	}
+	targets, err := sv.targets(s)
+	if err != nil {
+		return v, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	var list []Known
+	seen := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	for _, t := range sv.Recallable(targets) {
+		v.Groups = append(v.Groups, t.Group)
+		said, err := sv.said(ctx, t)
+		var unlisted *graphiti.UnlistedError
+		if errors.As(err, &unlisted) {
+			v.Unlisted = append(v.Unlisted, t.Group)
+		} else if err != nil {
+			return v, err
+		}
+		found, err := sv.factsBy(ctx, t, said)
+		if err != nil {
+			return v, err
+		}
+		for _, k := range append(said, found...) {
+			if k.ID != "" && seen[k.ID] {
+				continue
+			}
+			seen[k.ID] = true
+			list = append(list, k)
+		}
+	}
+	if !all {
+		list = slices.DeleteFunc(list, func(k Known) bool { return k.State != Valid })
+	}
+	slices.SortStableFunc(list, func(a, b Known) int {
+		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
+	})
+	if sv.o.Remote {
+		v.Note = fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy)
+	}
+	v.AllFacts, v.Facts = len(list), append(v.Facts, list[:min(limit, len(list))]...)
+	v.Others = sv.others(ctx, s, v.Groups)
+	return v, nil
+}
+
+// rankOf is the place of a kind in the list.
+func rankOf(kind string) int {
+	switch kind {
+	case KindSaid:
+		return 2
+	case KindFact:
+		return 1
+	}
+	return 0
+}
+
+// said is what people said in a group, and what they promoted: no questions, and no
+// mere assent. What was said again later in the same words is superseded.
+func (sv *Service) said(ctx context.Context, t graphiti.Target) (list []Known, err error) {
+	listed := false
+	err = sv.o.Memory.Export(ctx, t.Group, func(e graphiti.Episode) error {
+		listed = true
+		for _, side := range e.Sides() {
+			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
+				list = append(list, k)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, withRemedy(err)
+	}
+	if !listed {
+		return nil, sv.emptyOrUnlisted(ctx, t.Group)
+	}
+	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
+	newest := make(map[string]string) // since when the same is said, by kind and text
+	for i := range list {
+		k := &list[i]
+		same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
+		if since, again := newest[same]; again {
+			k.State, k.Until = Superseded, since
+			continue
+		}
+		newest[same] = k.Since
+	}
+	return list, nil
+}
+
+func knownFrom(t graphiti.Target, side *graphiti.Side, at time.Time) (k Known, ok bool) {
+	k = Known{ID: graphiti.MessageID(side.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindSaid, Text: side.Text, Since: dateOf(at), State: Valid}
+	if c, curated := graphiti.ParseCurated(side.Text); curated && side.Role == graphiti.RoleSystem {
+		k.Kind, k.Text = c.Kind, c.Text
+		return k, slices.Contains(graphiti.Kinds, c.Kind)
+	}
+	return k, side.Role == graphiti.RoleUser && !words.OnlyAsks(k.Text) && !words.Nods(k.Text)
+}
+
+// factsBy is what Graphiti has read from messages, as far as a search for the newest of
+// them finds it.
+func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
+	if !sv.o.Remote {
+		return nil, nil
+	}
+	now, seen := time.Now(), make(map[string]bool)
+	for _, s := range said[:min(askedBy, len(said))] {
+		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
+		found, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, foundBy)
+		if err != nil {
+			return nil, withRemedy(err)
+		}
+		for _, f := range found {
+			if seen[f.UUID] {
+				continue
+			}
+			seen[f.UUID] = true
+			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt), Until: dateOf(f.InvalidAt), State: Valid}
+			switch {
+			case !f.ExpiredAt.IsZero() && !f.ExpiredAt.After(now):
+				k.State, k.Until = Expired, cmp.Or(k.Until, dateOf(f.ExpiredAt))
+			case !f.InvalidAt.IsZero() && !f.InvalidAt.After(now):
+				k.State = Superseded
+			case f.ValidAt.After(now):
+				k.State = Later
+			}
+			list = append(list, k)
+		}
+	}
+	return list, nil
+}
+
+// dateOf is a time as answers have it; empty where it is not known.
+func dateOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

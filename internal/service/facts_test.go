@@ -1,0 +1,133 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// facts are what is listed, one in a line.
+func facts(t *testing.T, m *servicetest.Memory, in service.FactsRequest) string {
+	t.Helper()
+	in.Limit = 50
+	var b strings.Builder
+	for _, k := range run(t, m, service.Facts, in).Facts {
+		if k.Kind != service.KindFact && (k.ID == "" || k.Since == "") {
+			t.Errorf("without an id or a time: %+v", k)
+		}
+		fmt.Fprintf(&b, "%s %s %s: %s\n", k.State, k.Scope, k.Kind, k.Text)
+	}
+	return b.String()
+}
+
+// TestFactsAreWhatIsValid: promoted texts first, then what people said and not only
+// asked, the newest first; what was said again since only with all.
+func TestFactsAreWhatIsValid(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Tabs, not spaces"}})
+	lines := []service.Line{
+		{Role: "user", Content: "My cat is called Miso.", Timestamp: "2026-01-01T09:00:00Z"},
+		{Role: "user", Content: "My dog is called Rex.", Timestamp: "2026-01-02T09:00:00Z"},
+		{Role: "user", Content: "Which database do we use?", Timestamp: "2026-01-03T09:00:00Z"},
+		{Role: "assistant", Content: "I do not know.", Timestamp: "2026-01-03T09:00:01Z"},
+		{Role: "user", Content: "My cat is called  miso.", Timestamp: "2026-01-04T09:00:00Z"},
+	}
+	run(t, m, service.Import, service.ImportRequest{Lines: lines})
+	run(t, m, service.Import, service.ImportRequest{Selector: service.Selector{Workspace: widgets}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "We deploy with Helm."}}})
+	const curated, newest, dog = "valid user preference: Tabs, not spaces\n", "valid user said: My cat is called  miso.\n", "valid user said: My dog is called Rex.\n"
+	if got, want := facts(t, m, service.FactsRequest{}), curated+newest+dog; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got, want := facts(t, m, service.FactsRequest{All: true}), curated+newest+dog+"superseded user said: My cat is called Miso.\n"; got != want {
+		t.Errorf("all: got\n%swant\n%s", got, want)
+	}
+	if got := facts(t, m, service.FactsRequest{Selector: service.Selector{Workspace: widgets}}); !strings.Contains(got, "valid workspace said: We deploy with Helm.") || !strings.Contains(got, "Rex") {
+		t.Errorf("in a project: %s", got)
+	}
+	if got := facts(t, m, service.FactsRequest{Selector: service.Selector{User: "ann"}}); got != "" {
+		t.Errorf("another's: %s", got)
+	}
+	short := run(t, m, service.Facts, service.FactsRequest{Limit: 1})
+	if len(short.Facts) != 1 || short.AllFacts != 3 || short.Note != "" || len(short.Others) != 1 {
+		t.Errorf("one of them: %+v", short)
+	}
+	if _, entry, err := call(t, m, "memory/facts", `{"limit":0}`); err == nil || entry.What != "list facts" {
+		t.Errorf("none: %+v, %v", entry, err)
+	}
+}
+
+// TestFactsOfGraphiti: those that a search finds are listed beside the messages, and
+// that there may be more is said.
+func TestFactsOfGraphiti(t *testing.T) {
+	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
+		t.Run(kind, func(t *testing.T) {
+			g := startGraphiti(t, kind)
+			m := onGraphiti(t, kind, g)
+			m.Say(t, "", "s1", "", "My cat is called Miso.")
+			m.Say(t, "", "s2", "", "My dog is called Rex.")
+			if err := g.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := facts(t, m, service.FactsRequest{})
+			for _, want := range []string{"valid user said: My dog is called Rex.", "valid user said: My cat is called Miso."} {
+				if strings.Count(got, want) != 1 {
+					t.Errorf("%q is missing in\n%s", want, got)
+				}
+			}
+			if !strings.HasPrefix(got, "valid user fact: ") {
+				t.Errorf("no facts before messages:\n%s", got)
+			}
+			if note := run(t, m, service.Facts, service.FactsRequest{Limit: 5}).Note; !strings.Contains(note, "no listing of facts") {
+				t.Errorf("note: %q", note)
+			}
+		})
+	}
+}
+
+// dated finds facts that are not, or not yet, or not any more true.
+type dated struct{ graphiti.Searcher }
+
+func (dated) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
+	long := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	return []graphiti.Fact{
+		{UUID: "1", Text: "is", ValidAt: long},
+		{UUID: "2", Text: "was", ValidAt: long, InvalidAt: long.Add(time.Hour)},
+		{UUID: "3", Text: "never was", ExpiredAt: long},
+		{UUID: "4", Text: "will be", ValidAt: time.Now().Add(time.Hour)},
+	}, nil
+}
+
+// TestFactsSayUntilWhen: what Graphiti knows not to be true is marked, and listed only
+// with all; what several searches find is listed once.
+func TestFactsSayUntilWhen(t *testing.T) {
+	g := startGraphiti(t, "graphiti")
+	c, err := rest.New(remote.Options{Endpoint: g.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := c.Memory()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: there})
+	m.Say(t, "", "s1", "", "My cat is called Miso.")
+	m.Say(t, "", "s2", "", "My dog is called Rex.")
+	if err := g.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	there.Searcher = dated{}
+	all := facts(t, m, service.FactsRequest{All: true})
+	for _, want := range []string{"valid user fact: is\n", "superseded user fact: was\n", "expired user fact: never was\n", "later user fact: will be\n"} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, all)
+		}
+	}
+	if got := facts(t, m, service.FactsRequest{}); strings.Count(got, " fact: ") != 1 || strings.Count(got, "valid user said") != 2 {
+		t.Errorf("valid:\n%s", got)
+	}
+}

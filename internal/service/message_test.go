@@ -1,0 +1,227 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// memories are the memories that people have, each with what waits until it has worked
+// everything off.
+func memories(t *testing.T, f func(t *testing.T, m *servicetest.Memory, settle func())) {
+	t.Run("embedded", func(t *testing.T) {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+		f(t, m, func() { m.Settle(t) })
+	})
+	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
+		t.Run(kind, func(t *testing.T) {
+			g := startGraphiti(t, kind)
+			m := onGraphiti(t, kind, g)
+			f(t, m, func() {
+				m.Settle(t)
+				if err := g.Settle(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+var own = []graphiti.Target{{Scope: graphiti.ScopeUser, Group: servicetest.OwnersGroup}}
+
+// turn is a turn of the owner's, as a client's request or its history brings it.
+func turn(id, session, said, answered string) ledger.Turn {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return ledger.Turn{ID: id, Session: "session:" + session, Owner: servicetest.Owner, User: said, Sure: true, Assistant: answered, Said: at, Answered: at, Targets: own}
+}
+
+func add(t *testing.T, m *servicetest.Memory, settle func(), turns ...ledger.Turn) {
+	t.Helper()
+	for i := range turns {
+		turns[i].Generation = m.State.Generations.Now()
+		if err := m.Pipeline.Add(t.Context(), turns[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle()
+}
+
+// texts are the messages that are kept, and the id of the one that says something.
+func texts(t *testing.T, m *servicetest.Memory, says string) (all, id string) {
+	t.Helper()
+	for _, r := range run(t, m, service.Show, service.ShowRequest{Last: 50}).Messages {
+		if strings.Contains(r.Text, says) {
+			id = r.ID
+		}
+		all += r.Role + ": " + r.Text + "\n"
+	}
+	return all, id
+}
+
+// TestOneMessageIsForgotten: it alone, the other side of its turn stays, blocks that
+// may show it are emptied, and neither the same request nor a history brings it back.
+func TestOneMessageIsForgotten(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+		first := turn(strings.Repeat("1a", 16), "s1", "My cat is called Miso.", "What a soft name.")
+		second := turn(strings.Repeat("2b", 16), "s1", "My dog is called Rex.", "Good dog.")
+		add(t, m, settle, first, second)
+		_, err := m.State.Decisions.Keep(t.Context(), [16]byte{1}, inject.Decision{Block: "My cat is called Miso.", Facts: 1, Generation: m.State.Generations.Now()}, servicetest.OwnersGroup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, cat := texts(t, m, "Miso")
+		_, good := texts(t, m, "Good dog")
+		if cat == "" || good == "" {
+			t.Fatal("messages are shown without ids")
+		}
+		out, entry, err := call(t, m, "memory/forget", `{"message":"`+cat+`"}`)
+		if f, ok := out.(service.Forgotten); err != nil || !ok || f.Blocks != 1 || f.Message != cat || !slices.Equal(f.Groups, []string{servicetest.OwnersGroup}) {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		if entry.What != "forget" || !slices.Equal(entry.Groups, []string{servicetest.OwnersGroup}) || !strings.Contains(fmt.Sprint(entry.More), cat) {
+			t.Errorf("audit: %+v", entry)
+		}
+		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: good}}) // the answer of the other turn
+		history := turn(strings.Repeat("3c", 16), "s1", first.User, first.Assistant)
+		history.Backfill = true
+		add(t, m, settle, first, history)
+		all, _ := texts(t, m, "")
+		for text, want := range map[string]int{"Miso": 0, "What a soft name.": 1, "My dog is called Rex.": 1, "Good dog.": 0} {
+			if n := strings.Count(all, text); n != want {
+				t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, all)
+			}
+		}
+		if found := run(t, m, service.Search, service.SearchRequest{Query: "What is my cat called?", All: true}); strings.Contains(fmt.Sprint(found), "Miso") {
+			t.Errorf("%+v", found)
+		}
+		if m.State.Generations.Blocks(servicetest.OwnersGroup) {
+			t.Error("the group is still being forgotten")
+		}
+		// What is left of it belongs to its conversation.
+		for _, p := range run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts {
+			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1"}})
+		}
+		if all, _ := texts(t, m, ""); all != "" {
+			t.Errorf("left of a forgotten conversation:\n%s", all)
+		}
+	})
+}
+
+// TestForgottenMessageLeavesTheCard, and can be promoted again.
+func TestForgottenMessageLeavesTheCard(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+		promote := func(text string) {
+			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: text}})
+			settle()
+		}
+		card := func() string {
+			return strings.Join(run(t, m, service.Show, service.ShowRequest{Last: 5}).Card, "\n")
+		}
+		promote("Postgres, not MySQL")
+		promote("Tabs, not spaces")
+		promote("MySQL") // which the forgotten one names
+		_, id := texts(t, m, "Postgres")
+		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: id}})
+		if all, _ := texts(t, m, ""); strings.Contains(all, "Postgres") || strings.Contains(card(), "Postgres") || !strings.Contains(card(), "MySQL") || !strings.Contains(all, "Tabs") {
+			t.Errorf("kept:\n%s\ncard: %s", all, card())
+		}
+		promote("Postgres, not MySQL")
+		if all, _ := texts(t, m, ""); strings.Count(all, "Postgres") != 1 || !strings.Contains(card(), "Postgres") {
+			t.Errorf("promoted again:\n%s\ncard: %s", all, card())
+		}
+	})
+}
+
+// TestCorrected: the new statement takes the old one's place in recall and in its
+// conversation, a promoted text stays one, and a client's history does not undo it.
+func TestCorrected(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+		said := turn(strings.Repeat("4d", 16), "s1", "Our database is MySQL.", "Noted.")
+		add(t, m, settle, said)
+		run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Deploy on Mondays and Fridays"}})
+		settle()
+		_, id := texts(t, m, "MySQL")
+		out, entry, err := call(t, m, "memory/correct", `{"message":"`+id+`","text":"Our database is Postgres."}`)
+		if c, ok := out.(service.Corrected); err != nil || !ok || c.Message != id || c.Kind != "" || entry.What != "correct" || strings.Contains(fmt.Sprint(entry), "Postgres") {
+			t.Fatalf("%+v, %+v, %v", out, entry, err)
+		}
+		_, id = texts(t, m, "Fridays")
+		if c := run(t, m, service.Correct, service.CorrectRequest{Selector: service.Selector{Message: id}, Text: "Deploy on Mondays"}); c.Kind != "decision" {
+			t.Errorf("%+v", c)
+		}
+		settle()
+		history := turn(strings.Repeat("5e", 16), "s1", said.User, said.Assistant)
+		history.Backfill = true
+		add(t, m, settle, said, history)
+		all, _ := texts(t, m, "")
+		for text, want := range map[string]int{"MySQL": 0, "user: Our database is Postgres.": 1, "Noted.": 1, "Fridays": 0, "Mondays": 1} {
+			if n := strings.Count(all, text); n != want {
+				t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, all)
+			}
+		}
+		if card := fmt.Sprint(run(t, m, service.Show, service.ShowRequest{Last: 5}).Card); strings.Contains(card, "Fridays") || !strings.Contains(card, "Mondays") {
+			t.Errorf("card: %s", card)
+		}
+		found := fmt.Sprint(run(t, m, service.Search, service.SearchRequest{Query: "Which database is ours?", All: true}).Facts)
+		if strings.Contains(found, "MySQL") || !strings.Contains(found, "Postgres") {
+			t.Errorf("%s", found)
+		}
+		for _, p := range run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts {
+			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1"}})
+		}
+		if all, _ := texts(t, m, ""); strings.Contains(all, "database") {
+			t.Errorf("left of a forgotten conversation:\n%s", all)
+		}
+	})
+}
+
+// TestMessageRefused: what cannot be meant says why, and what waits for Graphiti is
+// not called forgotten.
+func TestMessageRefused(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s1", "", "My cat is called Miso.")
+	_, id := texts(t, m, "Miso")
+	for in, says := range map[string]string{
+		`{"message":""}`:                                  "message is empty",
+		`{"message":"123456789abc"}`:                      "has the id",
+		`{"message":"` + id + `","session":"s1"}`:         "leave out session",
+		`{"message":"` + id + `","user":"ann"}`:           "has the id",
+		`{"message":"` + id + `","text":""}`:              "text: is empty",
+		`{"text":"x"}`:                                    "message: say which",
+		`{"message":"` + id + `","text":"` + token + `"}`: "credential",
+		`{"message":"` + id + `","last":5}`:               "only one that is to be forgotten",
+	} {
+		op := "memory/forget"
+		if strings.Contains(in, "text") {
+			op = "memory/correct"
+		} else if strings.Contains(in, "last") {
+			op = "memory/show"
+		}
+		if _, _, err := call(t, m, op, in); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s %s: %v, want %q", op, in, err, says)
+		}
+	}
+	if all, _ := texts(t, m, ""); !strings.Contains(all, "Miso") {
+		t.Error("what was refused was done")
+	}
+
+	g := startGraphiti(t, "graphiti")
+	there := onGraphiti(t, "graphiti", g)
+	g.Close()
+	if err := there.Pipeline.Add(context.WithoutCancel(t.Context()), turn("6f", "s1", "My cat is called Miso.", "")); err != nil {
+		t.Fatal(err)
+	}
+	waiting := graphiti.MessageID(graphiti.EpisodeName("6f", graphiti.RoleUser))
+	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err == nil || !strings.Contains(err.Error(), "waits for Graphiti") {
+		t.Errorf("a message that waits: %v", err)
+	}
+}
