@@ -37,7 +37,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		if h.strength < e.numbers.Weakest*strongest {
 			continue
 		}
-		if len(out) > 0 && h.note.Flags&isOnlyAsked != 0 || routine(g, &h.note) {
+		if len(out) > 0 && h.note.Flags&isOnlyAsked != 0 || !h.rare && routine(g, &h.note) {
 			continue
 		}
 		if h.row == nil {
@@ -76,7 +76,8 @@ const sameStrength = 0.75
 const (
 	// oftenSaid is how many messages nearly the same as one make it routine: requests,
 	// acknowledgements, answers that vary in a number. Rules that a person repeats
-	// stand on the card.
+	// stand on the card. Facts of one form are not routine: the word that is asked for
+	// is in few of them.
 	oftenSaid   = 4
 	routineSeen = 1000 // of the newest messages that are compared
 )

@@ -73,6 +73,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		}
 		h.strength *= e.speaks(h, q)
 		h.strength = max(h.strength, near[h.place])
+		h.rare = rareIn(terms, own)
 	}
 	var out []*hit
 	for _, h := range hits {
@@ -94,6 +95,17 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		out = append(out, h)
 	}
 	return out, nil
+}
+
+// rareIn reports whether one of a message's words of the question is in fewer messages than
+// what is often said.
+func rareIn(terms []term, own uint32) bool {
+	for i := range terms {
+		if own&(1<<i) != 0 && !terms[i].earlier && terms[i].messages < oftenSaid {
+			return true
+		}
+	}
+	return false
 }
 
 // speaks returns how strongly a message counts whose words fit.

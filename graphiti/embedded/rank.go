@@ -88,6 +88,7 @@ type hit struct {
 	place   int64
 	note    messageNote
 	repeats bool // it says little beside the question
+	rare    bool // it has a word of the question that few messages have
 	score   float64
 	ranked  *ranked
 

@@ -159,3 +159,27 @@ func TestWhatAPersonSaysOfThemselves(t *testing.T) {
 		}
 	}
 }
+
+// TestFactsOfOneFormAreFound: they are told apart by a word that few messages have. What is
+// said again and again stays routine.
+func TestFactsOfOneFormAreFound(t *testing.T) {
+	e := openEmbedded(t)
+	var all [][]string
+	for i, service := range []string{"billing", "search", "login", "export", "audit", "mail"} {
+		all = append(all, []string{fmt.Sprintf("The %s service listens on port %d of the staging host.", service, 4000+i), "Noted."})
+	}
+	for range 6 {
+		all = append(all, []string{"Please run the tests of the checkout module again.", "All pass."})
+	}
+	chats(t, e, all...)
+	for query, want := range map[string][]string{
+		"On which port does the login service listen?": {"The login service listens on port 4002 of the staging host."},
+		"What is the port of the audit service?":       {"The audit service listens on port 4004 of the staging host."},
+		"What do we know about the checkout module?":   nil,
+		"Please run the tests of the checkout module.": nil,
+	} {
+		if got := strong(t, e, query); !slices.Equal(got, want) {
+			t.Errorf("asked %q: found %q, want %q", query, got, want)
+		}
+	}
+}
