@@ -123,8 +123,8 @@ type Queue interface {
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
 	// Withhold sets the groups to which nothing is sent, in place of those of the last
-	// call. Their turns wait, and Recent does not find them. missed says that something
-	// else was forgotten of which nothing was known here.
+	// call. Their turns wait, and Recent does not find them. missed says that this process
+	// may have missed the forget of some other group.
 	Withhold(groups []string, missed bool)
 }
 

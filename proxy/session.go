@@ -58,12 +58,12 @@ func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *p
 		n.session = s.answered(ctx, known, references(p.conv, at))
 	}
 	t, own := p.conv.Transcript()
-	told := s.answered(ctx, known, p.conv.AnswerFingerprints(&t, at.person))
-	if n.kind == dialect.KindTurn && (own || told != "") {
+	answered := s.answered(ctx, known, p.conv.AnswerFingerprints(&t, at.person))
+	if n.kind == dialect.KindTurn && (own || answered != "") {
 		n.kind = t.Kind
 	}
 	if n.session == "" {
-		n.session = told
+		n.session = answered
 	}
 	return n
 }

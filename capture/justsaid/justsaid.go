@@ -145,8 +145,8 @@ func (x *Index) holds(group string) bool {
 
 // Block sets the groups with a forget under way, in place of those of the last call. It
 // empties them, and nothing is found in them. Groups that are not among them any more
-// are read from the outbox again. missed says that something else was forgotten of which
-// nothing was known here: all groups are emptied and read again.
+// are read from the outbox again. missed says that this process may have
+// missed the forget of some other group: all groups are emptied and read again.
 func (x *Index) Block(groups []string, missed bool) {
 	x.writing.Lock()
 	defer x.writing.Unlock()

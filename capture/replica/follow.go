@@ -12,8 +12,8 @@ var leftScript = script("left")
 // errEnough ends a read.
 var errEnough = errors.New("enough")
 
-// Since implements ledger.Arrivals. Where somebody has emptied the database numbers begin
-// anew, and it begins with the first.
+// Since implements ledger.Arrivals. If somebody has emptied Redis, the numbers of entries
+// start at 1 again, and Since starts there too.
 func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group string, e ledger.Entry) error) error {
 	found := 0
 	err := s.read(ctx, "("+idOf(after), func(e *entry) error {

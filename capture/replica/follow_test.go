@@ -71,6 +71,6 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ids := since(all[len(all)-1], 10); !slices.Equal(ids, []string{"new"}) {
-		t.Errorf("in an emptied database, where numbers begin anew, %q was followed, want the new one", ids)
+		t.Errorf("after Redis was emptied, Since returned %q, want the new entry", ids)
 	}
 }

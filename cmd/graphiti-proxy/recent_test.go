@@ -285,7 +285,7 @@ func TestWhoWasAskedSaysSomething(t *testing.T) {
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
 	})
 	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
-	for session, before := range map[string]string{"asked": "Are you a vegetarian? I can leave out the meat.", "told": "The lasagne takes an hour."} {
+	for session, before := range map[string]string{"asked": "Are you a vegetarian? I can leave out the meat.", "stated": "The lasagne takes an hour."} {
 		w.ask(session, m{"role": "user", "content": "Suggest a dinner for tonight."}, m{"role": "assistant", "content": before}, m{"role": "user", "content": "yes"})
 	}
 	w.delivered(4)

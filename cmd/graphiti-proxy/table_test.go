@@ -32,7 +32,7 @@ func TestTablesObeyNobody(t *testing.T) {
 	}
 }
 
-// TestUsageErrors are told apart from failures, and say what is wrong. An empty
+// TestUsageErrors: a usage error has an exit code of its own, and says what is wrong. An empty
 // selector, as of a variable that is not set, must not have the owner's whole memory
 // deleted.
 func TestUsageErrors(t *testing.T) {

@@ -93,7 +93,7 @@ func messages(n int) []indexedMessage {
 	return all
 }
 
-// counted is how many bytes an index holds, counted anew.
+// counted returns how many bytes an index holds, by adding up its parts.
 func counted(g *groupIndex) int {
 	n := groupBytes + g.noted()
 	for s, l := range g.lists {

@@ -160,7 +160,8 @@ func TestWhatAPersonSaysOfThemselves(t *testing.T) {
 	}
 }
 
-// TestFactsOfOneFormAreFound: they are told apart by a word that few messages have. What is
+// TestFactsOfOneFormAreFound: sentences that differ in one word are not routine if few
+// messages have the word. What is
 // said again and again stays routine.
 func TestFactsOfOneFormAreFound(t *testing.T) {
 	e := openEmbedded(t)
