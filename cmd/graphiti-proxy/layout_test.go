@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
 	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
+	"internal/inspector":        {"capture", "capture/ledger", "internal/health", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
@@ -56,7 +57,7 @@ var mayImport = map[string][]string{
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},
 	"proxy":                     {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
-	"proxy/admin":               {"internal/health", "internal/service"},
+	"proxy/admin":               {"internal/health", "internal/inspector", "internal/service"},
 	"proxy/identity":            {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},
 	"proxy/observe":             {"graphiti", "inject", "internal/dialect", "internal/dialect/registry", "proxy/wire"},
 	"proxy/proxytest":           {},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 46 // lower it when a package goes
+	maxPackages      = 47 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

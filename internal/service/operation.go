@@ -17,6 +17,10 @@ type Host struct {
 	Queue  Spool    // nil: the memory is off
 	Counts func(context.Context) (capture.QueueStatus, error)
 
+	// Passed returns the newest requests behind the one with a number, oldest first, of
+	// one owner, or of everybody where that is empty; nil: they are not noted.
+	Passed func(after, limit int, owner string) []Request
+
 	// Status says how the proxy is. With fresh it asks the memory and waits for the
 	// answer; without, it reports the last answer.
 	Status func(ctx context.Context, fresh bool) health.Status
@@ -32,6 +36,10 @@ type Operation[In, Out any] struct {
 	Each func(ctx context.Context, h *Host, in *In, f func(Out) error) error // replaces Run where there are many answers
 
 	Audit func(in *In, out *Out) Entry // nil: it shows and changes nothing that is remembered
+
+	// Own narrows an input to the memory of a caller who is no operator, or returns a
+	// ForbiddenError. nil: only operators may ask.
+	Own func(ctx context.Context, h *Host, in *In, own Selector) error
 }
 
 // Spec describes an operation.
@@ -96,10 +104,11 @@ type Mountable interface {
 	// output. many says that it answers with any number of outputs.
 	Describe() (s Spec, in, out any, many bool)
 
-	// Call sets the input to the default, lets read fill it in, and runs the operation.
-	// Each of many outputs goes to emit; a single one is returned. An input that cannot
-	// be read is an InvalidError.
-	Call(ctx context.Context, h *Host, read func(in any) error, emit func(out any) error) (out any, e Entry, err error)
+	// Call sets the input to the default, lets read fill it in, and runs the operation
+	// for a caller. Each of many outputs goes to emit; a single one is returned. An
+	// input that cannot be read is an InvalidError, one that the caller may not ask for
+	// is a ForbiddenError.
+	Call(ctx context.Context, h *Host, c Caller, read func(in any) error, emit func(out any) error) (out any, e Entry, err error)
 }
 
 // Describe implements Mountable.
@@ -108,10 +117,13 @@ func (o Operation[In, Out]) Describe() (s Spec, in, out any, many bool) {
 }
 
 // Call implements Mountable.
-func (o Operation[In, Out]) Call(ctx context.Context, h *Host, read func(in any) error, emit func(out any) error) (_ any, e Entry, err error) {
+func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read func(in any) error, emit func(out any) error) (_ any, e Entry, err error) {
 	in, out := o.Default, *new(Out)
 	if err := read(&in); err != nil {
 		return nil, e, InvalidError{err}
+	}
+	if err := o.admits(ctx, h, c, &in); err != nil {
+		return nil, e, err
 	}
 	if o.Each != nil {
 		err = o.Each(ctx, h, &in, func(out Out) error { return emit(out) })

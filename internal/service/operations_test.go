@@ -29,7 +29,7 @@ func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e serv
 		t.Fatalf("there is no operation %s", name)
 	}
 	var many []any
-	out, e, err = service.Operations()[i].Call(t.Context(), m.Host, func(v any) error {
+	out, e, err = service.Operations()[i].Call(t.Context(), m.Host, service.Operator, func(v any) error {
 		d := json.NewDecoder(strings.NewReader(in))
 		d.DisallowUnknownFields()
 		return d.Decode(v)

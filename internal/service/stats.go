@@ -26,6 +26,12 @@ type Figures struct {
 	Chars  int `json:"characters"`      // of memory in them, each counted once
 	Silent int `json:"silent"`          // turns without a block
 	Gone   int `json:"forgotten_since"` // blocks that were shown, and emptied since
+
+	Tokens   int     `json:"tokens"`        // that the characters are about
+	Input    int     `json:"input_tokens"`  // of requests, as providers said it
+	Cached   int     `json:"cached_tokens"` // of those, read from prompt caches, as providers said it
+	Requests int     `json:"requests"`      // that may have had memory
+	WaitedMs float64 `json:"waited_ms"`     // that they waited for memory, all together
 }
 
 // Day is one day's figures, in UTC.

@@ -51,7 +51,7 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 			w.Header().Set("Content-Type", "application/jsonl")
 		}
 		lines := json.NewEncoder(w)
-		out, entry, err := op.Call(r.Context(), s.o.Host, func(in any) error {
+		out, entry, err := op.Call(r.Context(), s.o.Host, service.Operator, func(in any) error {
 			if spec.Reads {
 				return readQuery(r.URL.Query(), in)
 			}
