@@ -69,8 +69,11 @@ var (
 	turnRole = map[byte]graphiti.RoleType{idUser: graphiti.RoleUser, idAssistant: graphiti.RoleAssistant, idSystem: graphiti.RoleSystem}
 )
 
-// CardID names an entry of the card, by what the card says.
+// CardID names an entry of the card by what it says, whenever that was said last.
 func CardID(text string) (id [cardID]byte) {
+	if label := lineLabel(text); label != "" {
+		text = text[len(label):]
+	}
 	sum := graphiti.Digest("card", text)
 	copy(id[:], sum[:])
 	return id

@@ -58,7 +58,9 @@ const sought = `SELECT id, name, speaker, role, content, source, kept, said FROM
 // asWritten returns a session's hash if it stands in a JSON object as it is. Otherwise it
 // returns nothing, which is in all of them: hashes of other programs may have any form.
 func asWritten(session string) string {
-	if strings.ContainsFunc(session, func(r rune) bool { return r >= unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }) {
+	if strings.ContainsFunc(session, func(r rune) bool {
+		return r >= unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
+	}) {
 		return ""
 	}
 	return session
