@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,10 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if err != nil {
 		return nil, err
 	}
+	_, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, err
+	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return nil, err
@@ -52,6 +57,7 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 		if i := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group }); i >= 0 && o.Owner == "" {
 			o = known[i]
 		}
+		o.Owner = cmp.Or(o.Owner, owner)
 		one, err := sv.messageIn(ctx, o, id)
 		if err != nil {
 			return nil, err
@@ -172,11 +178,14 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	if err := sv.cards().Forget(ctx, &t, h.in.Group); err != nil {
 		return err
 	}
-	session := t.OfSession()
+	session, owner := t.OfSession(), h.owner.Owner
 	if session == "" {
 		return nil
 	}
-	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, ""))
+	if h.owner.Shared { // it is not known who of them said it
+		owner = ""
+	}
+	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
 // CorrectRequest names a message, and says what is true instead.
@@ -199,6 +208,9 @@ var Correct = Operation[CorrectRequest, Corrected]{
 	},
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
+	},
+	Own: func(ctx context.Context, h *Host, in *CorrectRequest, own Selector) error {
+		return ownMessage(ctx, h, &in.Selector, own)
 	},
 }
 
