@@ -64,8 +64,14 @@ type piece struct {
 	Percent     int
 	Source      string // the page of the conversation that it was said in
 	Href        string // the page of the message
-	Line        string // of the card, for who takes it off
 	Gone        bool
+	Card        *onCard
+}
+
+// onCard is a line of the card, for who takes it off.
+type onCard struct {
+	whose
+	CSRF, Group, Line, Back string
 }
 
 const turnsAtOnce = 30
@@ -187,7 +193,10 @@ func (v *visit) piece(p *service.Piece, back string) piece {
 		}
 	}
 	if p.Kind == "card" {
-		out.Says, out.Line = "It is on the card with which conversations begin.", cardField(cmp.Or(p.Text, p.Line))
+		out.Says = "It is on the card with which conversations begin."
+		if p.Group != "" && p.Text != "" {
+			out.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
+		}
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func (v *visit) delivery() error {
 // deliveryNeeds says what keeps turns from being delivered.
 func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	if q.Failing != nil {
-		list = append(list, need{What: "Delivery fails since " + utc(dated(q.Failing)) + ": " + sentence(q.LastError), Remedy: sentence(q.Remedy)})
+		list = append(list, need{What: "Delivery fails since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
 	}
 	if q.Stalled != nil {
 		list = append(list, need{What: "The memory has accepted turns and stored none since " + utc(dated(q.Stalled)) + "; sending is paused until it stores them. " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
@@ -73,10 +73,10 @@ func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 		list = append(list, need{What: "The memory failed, and is being tried again with one call: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
 	}
 	if q.SharedDown != nil {
-		list = append(list, need{What: "Redis cannot be used since " + utc(dated(q.SharedDown)) + ": " + sentence(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
+		list = append(list, need{What: "Redis cannot be used since " + utc(dated(q.SharedDown)) + ": " + ended(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
 	}
 	if q.Unkept != nil {
-		list = append(list, need{What: "Turns are not kept on disk since " + utc(dated(q.Unkept)) + ": " + sentence(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
+		list = append(list, need{What: "Turns are not kept on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
 	}
 	return list
 }

@@ -75,11 +75,25 @@ func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	if first := s[0]; first >= 'a' && first <= 'z' && !strings.ContainsAny(strings.Fields(s)[0], "._:=/") {
-		s = string(first-'a'+'A') + s[1:]
+	if !strings.ContainsAny(strings.Fields(s)[0], "._:=/-") { // a setting or a command
+		s = upper(s)
 	}
-	if !strings.ContainsAny(s[len(s)-1:], ".!?…") {
-		s += "."
+	return ended(s)
+}
+
+// ended ends a sentence.
+func ended(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") || strings.HasSuffix(s, "…") {
+		return s
 	}
-	return s
+	return s + "."
+}
+
+// upper begins a sentence.
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }

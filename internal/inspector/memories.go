@@ -3,7 +3,6 @@ package inspector
 import (
 	"cmp"
 	"encoding/base64"
-	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -51,6 +50,9 @@ func (v *visit) memories() error {
 
 func (v *visit) memoryRow(k *service.Kept) memoryRow {
 	w := v.whose()
+	if k.Scope == "user" {
+		k.Name = v.nameOf(ledger.Owned{Scope: k.Scope})
+	}
 	return memoryRow{Kept: *k, whose: w, CSRF: v.CSRF, Open: w.at("/memory/show", "group", k.Group), Forget: w.at("/memory/forget", "group", k.Group)}
 }
 
@@ -120,14 +122,6 @@ func (v *visit) nameOf(o ledger.Owned) string {
 		return "your own memory"
 	}
 	return cmp.Or(o.Group, "your own memory")
-}
-
-// upper begins a title.
-func upper(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // cardField is a line of a card as the field of a form has it: marks that a page shows

@@ -45,7 +45,7 @@ func (v *visit) message() error {
 				continue
 			}
 			found = true
-			m.Text, m.Role, m.Time, m.Scope = r.Text, r.Role, r.Time, r.Scope
+			m.Text, m.Role, m.Time, m.Scope = editable(r.Text), r.Role, r.Time, r.Scope
 			if m.Group == "" {
 				m.Group = r.Group
 			}
@@ -83,27 +83,40 @@ func pinTo(scope string) (list []choice) {
 	return append(list, choice{"user", "you, everywhere"})
 }
 
-// meantMessage is the message that a form is about. A person's message goes from each
-// of their memories that holds it; only where nobody is named it is that of one memory.
-func (v *visit) meantMessage() service.Selector {
+// onMessage does something to the message that a form is about. It means each of a
+// person's memories that holds it. Only where it is not said whose it is, or where it
+// may be others' too, it means the one memory in which the message was found.
+func (v *visit) onMessage(do func(service.Selector) error) error {
 	s := v.whose().selector()
-	if v.Caller.Operator && v.multi() && s == (service.Selector{}) {
-		s.Group = v.r.FormValue("group")
-	}
 	s.Message = v.r.PathValue("id")
-	return s
+	one := s
+	one.Group = v.r.FormValue("group")
+	if v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
+		return do(one)
+	}
+	err := do(s)
+	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) && one.Group != "" {
+		return do(one)
+	}
+	return err
 }
 
 func (v *visit) forgetMessage() error {
-	if _, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = v.meantMessage() }); err != nil {
+	err := v.onMessage(func(s service.Selector) error {
+		_, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = s })
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return v.done(v.back(v.whose().at("/memory")), "message-forgotten")
 }
 
 func (v *visit) correctMessage() error {
-	_, err := change(v, service.Correct, func(in *service.CorrectRequest) {
-		in.Selector, in.Text = v.meantMessage(), strings.TrimSpace(v.r.FormValue("text"))
+	text := strings.TrimSpace(v.r.FormValue("text"))
+	err := v.onMessage(func(s service.Selector) error {
+		_, err := change(v, service.Correct, func(in *service.CorrectRequest) { in.Selector, in.Text = s, text })
+		return err
 	})
 	if err != nil {
 		return err

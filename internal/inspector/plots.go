@@ -56,8 +56,8 @@ func weekPlots(days []service.Day) []plot {
 		drawn("Turns kept by day", days, series{"turns kept", func(f *service.Figures) int { return f.Turns }}),
 		drawn("Characters of memory by day", days, series{"characters", func(f *service.Figures) int { return f.Chars }}),
 		drawn("Tokens of memory by day, about", days, series{"tokens", func(f *service.Figures) int { return f.Tokens }}),
-		drawn("Tokens read from prompt caches by day", days, series{"tokens", func(f *service.Figures) int { return f.Cached }}),
-		drawn("Milliseconds that requests waited by day", days, series{"milliseconds", func(f *service.Figures) int { return int(f.WaitedMs) }}),
+		drawn("Tokens from prompt caches by day", days, series{"tokens", func(f *service.Figures) int { return f.Cached }}),
+		drawn("Milliseconds waited by day", days, series{"milliseconds", func(f *service.Figures) int { return int(f.WaitedMs) }}),
 	}
 	filled := list[:0]
 	for _, p := range list {

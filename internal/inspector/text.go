@@ -90,6 +90,18 @@ func visible(page []byte) []byte {
 	return out
 }
 
+// editable is a text for a field in which it may be changed: what does not print is left
+// out, so that no mark is sent back.
+func editable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hides(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// hides reports whether a character turns text around, hides in it or does not print.
 func hides(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d', '\u00ad':

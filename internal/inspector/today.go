@@ -70,7 +70,7 @@ func (v *visit) today() error {
 			t.Notes = append(t.Notes, "What is kept is counted for one person at a time: choose one below People.")
 		case err != nil:
 			_, f := v.judge(err)
-			t.Needs = append(t.Needs, need{What: "The week cannot be counted: " + f.Says, Remedy: f.Remedy})
+			t.Needs = append(t.Needs, need{What: "The week cannot be counted. " + f.Says, Remedy: f.Remedy})
 		default:
 			t.Known = true
 			t.count(&w)
@@ -91,12 +91,12 @@ func (t *today) count(w *service.Week) {
 	}
 	t.Figures = []figure{
 		{"Conversations", grouped(f.Conversations), "in which something was kept"},
-		{"Turns kept", grouped(f.Turns), ""},
+		{"Turns kept", grouped(f.Turns), "on disk, as they were said"},
 		{"Blocks shown", grouped(f.Blocks), shownShare(f)},
-		{"Turns without a block", grouped(f.Silent), ""},
-		{"Memory in blocks", counted(f.Chars, "character"), fmt.Sprintf("about %s", counted(f.Tokens, "token"))},
-		{"Read from prompt caches", counted(f.Cached, "token"), cachedShare(f)},
-		{"Requests waited for memory", took(f.WaitedMs), waited(f)},
+		{"Turns without a block", grouped(f.Silent), "nothing was worth showing, or allowed"},
+		{"Characters of memory", grouped(f.Chars), "in blocks; about " + counted(f.Tokens, "token")},
+		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
+		{"Requests waited", took(f.WaitedMs), waited(f)},
 	}
 	if f.Gone > 0 {
 		t.Figures = append(t.Figures, figure{"Blocks forgotten since", grouped(f.Gone), "they were shown, and emptied later"})
@@ -127,7 +127,7 @@ func waited(f *service.Figures) string {
 	if f.Requests == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s each, of %s", took(f.WaitedMs/float64(f.Requests)), counted(f.Requests, "request"))
+	return fmt.Sprintf("for memory; %s each, of %s", took(f.WaitedMs/float64(f.Requests)), counted(f.Requests, "request"))
 }
 
 // shares explains what was counted by words, the most frequent first.
@@ -163,13 +163,13 @@ func needs(st *health.Status) (list []need) {
 		list = append(list, need{What: sentence(what), Remedy: sentence(m.Remedy)})
 	}
 	for _, u := range st.Unconfirmed {
-		list = append(list, need{What: fmt.Sprintf("Nothing is recalled or kept for %s: %s", oneLine(u.ID), sentence(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
+		list = append(list, need{What: fmt.Sprintf("Nothing is recalled or kept for %s: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
 	}
 	if q.Dead > 0 {
 		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Look at why, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
 	}
 	if q.Stalled == nil && q.Unlisted != nil && q.Diagnosis != "" && !slices.Contains(m.Faults, health.FaultUnshown) {
-		list = append(list, need{What: "Delivery cannot be verified: " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy()), Href: "/delivery", Link: "See delivery"})
+		list = append(list, need{What: "Delivery cannot be verified: " + ended(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy()), Href: "/delivery", Link: "See delivery"})
 	}
 	if n := len(st.Blocked); n > 0 {
 		list = append(list, need{What: counted(n, "memory") + " is being forgotten, and that has not succeeded yet: nothing of it is recalled, and new turns for it wait.",

@@ -81,7 +81,7 @@ func (v *visit) places() []place {
 	}
 	for i := range list {
 		p := &list[i]
-		p.Here = v.r.URL.Path == p.Href || p.Href != "/" && strings.HasPrefix(v.r.URL.Path, p.Href+"/")
+		p.Here = v.r.URL.Path == p.Href || p.Href != "/" && strings.HasPrefix(v.r.URL.Path, strings.TrimSuffix(p.Href, "s")+"/")
 	}
 	return list
 }

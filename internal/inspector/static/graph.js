@@ -4,8 +4,7 @@ const svg = document.getElementById("graph");
 const picked = document.getElementById("picked");
 const ns = "http://www.w3.org/2000/svg";
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-const width = 800;
-const height = 600;
+const least = 150; // from the middle to each side
 
 if (svg && window.d3) draw();
 
@@ -80,11 +79,15 @@ function chosen(n, nodes, links) {
 }
 
 function place(nodes, links) {
+  let [left, right, top, bottom] = [-least, least, -least, least];
   for (const n of nodes) {
-    n.x = Math.max(-width / 2 + n.r + 2, Math.min(width / 2 - n.r - 60, n.x));
-    n.y = Math.max(-height / 2 + n.r + 2, Math.min(height / 2 - n.r - 2, n.y));
     n.g.setAttribute("transform", `translate(${n.x} ${n.y})`);
+    left = Math.min(left, n.x - n.r);
+    right = Math.max(right, n.x + n.r + 8 * Math.min(n.name.length, 28));
+    top = Math.min(top, n.y - n.r);
+    bottom = Math.max(bottom, n.y + n.r);
   }
+  svg.setAttribute("viewBox", `${left - 10} ${top - 10} ${right - left + 20} ${bottom - top + 20}`);
   for (const l of links) {
     for (const [key, value] of [["x1", l.source.x], ["y1", l.source.y], ["x2", l.target.x], ["y2", l.target.y]]) l.line.setAttribute(key, value);
   }

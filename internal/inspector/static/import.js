@@ -7,6 +7,7 @@ const file = document.getElementById("file");
 const bar = document.getElementById("progress");
 const step = document.getElementById("step");
 const result = document.getElementById("result");
+const going = document.getElementById("going");
 const button = form.querySelector("button");
 
 form.addEventListener("submit", (e) => {
@@ -57,6 +58,7 @@ function send(chosen) {
   call.addEventListener("progress", () => call.status === 200 && read());
   call.addEventListener("loadend", () => {
     button.disabled = false;
+    going.hidden = true;
     bar.value = 0;
     step.textContent = "";
     try {
@@ -68,6 +70,7 @@ function send(chosen) {
   });
   result.replaceChildren();
   button.disabled = true;
+  going.hidden = false;
   step.textContent = "Sending";
   call.send(body);
 }

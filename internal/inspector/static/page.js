@@ -2,12 +2,15 @@
 
 const here = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const today = new Date().toDateString();
+
 export function localTimes(root) {
   for (const t of root.querySelectorAll("time[datetime]")) {
     const at = new Date(t.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     t.title = t.textContent;
-    t.textContent = here.format(at);
+    t.textContent = (t.closest(".when") && at.toDateString() === today ? clock : here).format(at);
   }
 }
 
