@@ -13,6 +13,7 @@ import (
 
 // delivery is the page of the turns that wait for a remote memory.
 type delivery struct {
+	Off    bool
 	Remote bool
 	Status health.Memory
 	Queue  capture.QueueStatus
@@ -37,7 +38,7 @@ func (v *visit) delivery() error {
 	if err != nil {
 		return err
 	}
-	d := delivery{Remote: st.Memory.Backend != "embedded" && st.Memory.Backend != "off", Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
+	d := delivery{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = deliveryNeeds(&st.Queue)
 	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
 	if v.p.o.Host.Memory != nil && st.Queue.Dead > 0 {

@@ -42,6 +42,9 @@ const (
 )
 
 func (v *visit) importForm() error {
+	if v.p.o.Host.Memory == nil {
+		return errOff
+	}
 	if known, err := v.somebody("Import"); !known {
 		return err
 	}
