@@ -111,7 +111,7 @@ func TestConversationOfAProject(t *testing.T) {
 	if len(x.Turns) != 3 || x.In != "acme/widgets" || !strings.Contains(strings.Join(conversation(x), "\n"), "system in the memory: <graphiti_episode") {
 		t.Errorf("%+v", x)
 	}
-	if x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: hashOf("s4"), Limit: 10}); len(x.Turns) != 1 || x.Conversation.Session != "s4" {
+	if x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: hashOf("s4"), Limit: 10}); len(x.Turns) != 1 || x.Session != "s4" {
 		t.Errorf("in a group of its own: %+v", x)
 	}
 	for _, tc := range []struct {

@@ -194,7 +194,7 @@ func (g *gathering) describe(x *Explained) {
 		if x.Begins == "" && m.Role == string(graphiti.RoleUser) {
 			x.Begins = beginning(m.Text)
 		}
-		x.Conversation.Session = cmp.Or(x.Conversation.Session, m.Session)
+		x.Session = cmp.Or(x.Session, m.Session)
 	}
 	first := slices.MinFunc(g.messages, func(a, b gathered) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.In, x.Group = first.kept.Name, first.kept.Group
