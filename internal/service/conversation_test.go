@@ -185,6 +185,34 @@ func pieces(t *testing.T, m *servicetest.Memory, asked string, found ...graphiti
 	return kept.d
 }
 
+// TestDecisionsOfOthersAreNotShown to a caller who is no operator, though they have imported
+// a message with the name of another person's.
+func TestDecisionsOfOthersAreNotShown(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	said := turn(strings.Repeat("2b", 16), "s2", "Which rules?", "")
+	add(t, m, func() { m.Settle(t) }, said)
+	d := pieces(t, m, "Which rules are there?", graphiti.Fact{Text: "A rule of the owner's", Episode: "n", Group: servicetest.OwnersGroup})
+	decided(t, m, said.ID, d, servicetest.OwnersGroup)
+	forged := service.Line{Where: "memory", Scope: "user", Role: "user", Content: "Mine.", Episode: graphiti.EpisodeName(said.ID, graphiti.RoleUser), Source: `{"session":"` + hashOf("s2") + `"}`}
+	if _, err := m.Memory.Import(t.Context(), service.Selector{User: "ann"}, []service.Line{forged}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	for user, sees := range map[string]bool{"josh": true, "ann": false} {
+		out, _, err := service.TurnsOf.Call(t.Context(), m.Host, service.Caller{Own: service.Selector{User: user}}, func(in any) error {
+			in.(*service.ConversationRequest).Hash = hashOf("s2") //nolint:forcetypeassert // its input
+			return nil
+		}, nil)
+		x, _ := out.(service.Explained)
+		if err != nil || len(x.Turns) != 1 || x.Turns[0].ID != said.ID {
+			t.Fatalf("%s: %+v, %v", user, x, err)
+		}
+		if b, _ := json.Marshal(x); (x.Turns[0].Decision != nil) != sees || strings.Contains(string(b), "rule of the owner") != sees {
+			t.Errorf("%s: %s", user, b)
+		}
+	}
+}
+
 // TestPiecesAreWhatTheyAreNow: a message that is there is shown as it is, hostile or not;
 // one that is gone has no text, and that is said; facts are looked up where that can be.
 func TestPiecesAreWhatTheyAreNow(t *testing.T) {
