@@ -291,12 +291,17 @@ func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
 			return n, err
 		}
 		for i := range keys {
-			if _, err := tx.Exec("UPDATE records SET value = ?, scopes = ? WHERE kind = ? AND list = '' AND key = ?",
-				k.rest(values[i]), listed(emptiedScope), k.name, keys[i]); err != nil {
+			rest, counted := k.rest(values[i])
+			scopes := ""
+			if counted {
+				scopes = listed(emptiedScope)
+				n++
+			}
+			if _, err := tx.Exec("UPDATE records SET value = ?, scopes = ? WHERE kind = ? AND list = '' AND key = ?", rest, scopes, k.name, keys[i]); err != nil {
 				return n, err
 			}
 		}
-		if n += len(keys); len(keys) < forgetRows {
+		if len(keys) < forgetRows {
 			return n, nil
 		}
 		after = keys[len(keys)-1]

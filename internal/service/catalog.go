@@ -210,10 +210,7 @@ type counted struct {
 
 // add counts a message of a group, and counts it in its conversation.
 func (l *catalog) add(k *Kept, m message) {
-	at := ""
-	if !m.at.IsZero() {
-		at = m.at.UTC().Format("2006-01-02T15:04:05.000Z07:00") // of one length, so that they can be compared
-	}
+	at := stampOf(m.at)
 	k.count(at)
 	hash, session := ledger.SessionOf(m.source), ""
 	if k.Scope == string(graphiti.ScopeSession) && k.Key != "" {

@@ -32,6 +32,30 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if s.Session != "" || s.Own || s.Card != "" {
 		return nil, invalid("message: its id says which it is; leave out session, own and card")
 	}
+	groups, err := sv.withOwners(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range groups {
+		one, err := sv.messageIn(ctx, o, id)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one...)
+	}
+	if len(found) == 0 {
+		return nil, notTheirs(id)
+	}
+	return found, nil
+}
+
+func notTheirs(id string) error {
+	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
+}
+
+// withOwners finds the groups of whom a selector means, with what is known of whose they
+// are. Nobody named is the owner, where there is one.
+func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -53,21 +77,18 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range groups {
-		if i := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group }); i >= 0 && o.Owner == "" {
-			o = known[i]
+	for i := range groups {
+		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == groups[i].Group }); at >= 0 && groups[i].Owner == "" {
+			groups[i] = known[at]
 		}
+		o := &groups[i]
 		o.Owner = cmp.Or(o.Owner, owner)
-		one, err := sv.messageIn(ctx, o, id)
-		if err != nil {
-			return nil, err
+		if o.Scope == "" {
+			scope, _ := graphiti.ScopeOf(o.Group)
+			o.Scope = string(scope)
 		}
-		found = append(found, one...)
 	}
-	if len(found) == 0 {
-		return nil, invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
-	}
-	return found, nil
+	return groups, nil
 }
 
 func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (found []held, err error) {
@@ -81,10 +102,7 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (fo
 		return nil, err
 	}
 	in := graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}
-	if in.Scope == "" {
-		in.Scope, _ = graphiti.ScopeOf(o.Group)
-	}
-	err = sv.o.Memory.Export(ctx, o.Group, func(e graphiti.Episode) error {
+	err = sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
 		for _, side := range e.Sides() {
 			if graphiti.MessageID(side.Name) == id {
 				found = append(found, held{in, o, e, side})
