@@ -10,7 +10,9 @@ type ConversationRequest struct {
 	Skip  int    `json:"skip,omitempty"`  // the newest turns
 	Limit int    `json:"limit,omitempty"` // most turns
 
-	own bool // of a caller who is no operator: what others wrote to is left out
+	// Of a caller who is no operator: what others wrote to is left out.
+	own     bool
+	foreign map[string]bool // the groups that others wrote to
 }
 
 // Explained is a conversation, with what memory did for each of its turns.
@@ -71,7 +73,11 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
-		in.own = true
-		return ownSelector(ctx, h, &in.Selector, own)
+		t, err := h.Memory.belongings(ctx, own)
+		if err == nil {
+			err = t.narrow(&in.Selector)
+		}
+		in.own, in.foreign = true, t.others
+		return err
 	},
 }

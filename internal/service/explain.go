@@ -62,7 +62,20 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	x.AllTurns = len(turns)
 	turns = turns[:max(0, len(turns)-in.Skip)]
 	x.Turns = append(x.Turns, turns[max(0, len(turns)-in.Limit):]...)
-	return x, sv.explain(ctx, groups, &x)
+	err = sv.explain(ctx, groups, &x)
+	x.withhold(in.foreign)
+	return x, err
+}
+
+// withhold leaves out the decisions that show something of another's group: the name of a
+// message says for which turn a decision was made, and a person may import any name.
+func (x *Explained) withhold(foreign map[string]bool) {
+	for i := range x.Turns {
+		d := x.Turns[i].Decision
+		if d != nil && slices.ContainsFunc(d.Pieces, func(p Piece) bool { return foreign[p.Group] }) {
+			x.Turns[i].Decision = nil
+		}
+	}
 }
 
 func (in *ConversationRequest) checkConversation() error {
