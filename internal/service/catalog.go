@@ -267,10 +267,4 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 }
 
 // beginning returns the start of a text as one line, cut.
-func beginning(text string) string {
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 16*maxBegins)], "")), " "))
-	if len(runes) > maxBegins {
-		return string(runes[:maxBegins-1]) + "…"
-	}
-	return string(runes)
-}
+func beginning(text string) string { return cutTo(text, maxBegins) }
