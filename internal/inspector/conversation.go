@@ -83,7 +83,7 @@ func (v *visit) conversation() error {
 		skip = 0
 	}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
-		in.Selector, in.Hash, in.Skip, in.Limit = v.whose().selector(), hash, skip, turnsAtOnce
+		in.Selector, in.Hash, in.Skip, in.Limit = v.ofWhom(v.r.FormValue("group")), hash, skip, turnsAtOnce
 	})
 	if err != nil {
 		return err
@@ -143,17 +143,12 @@ func (v *visit) spoken(r *service.Record, back string) spoken {
 	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue"}
 }
 
-// messageAt is the page of a message; empty without an id. Where it is not said whose
-// memory is meant, its group says it.
+// messageAt is the page of a message in a group; empty without an id.
 func (v *visit) messageAt(id, group, back string) string {
 	if id == "" {
 		return ""
 	}
-	w := v.whose()
-	if w != (whose{}) || !v.Caller.Operator || !v.multi() {
-		group = ""
-	}
-	return w.at("/message/"+url.PathEscape(id), "group", group, "back", back)
+	return v.whose().at("/message/"+url.PathEscape(id), "group", group, "back", back)
 }
 
 func (v *visit) decision(d *service.Decision, back string) *decision {
@@ -174,7 +169,7 @@ func (v *visit) decision(d *service.Decision, back string) *decision {
 }
 
 func (v *visit) piece(p *service.Piece, back string) piece {
-	out := piece{Kind: kindOf(p.Kind), Role: p.Role, Time: p.Time, Gone: p.Text == "" && p.Line == "", Href: v.messageAt(p.ID, p.Group, back)}
+	out := piece{Kind: pieceKind(p.Kind), Role: p.Role, Time: p.Time, Gone: p.Text == "" && p.Line == "", Href: v.messageAt(p.ID, p.Group, back)}
 	out.Label, out.Says = verdictOf(p.Verdict)
 	if p.Scope != "" {
 		out.Scope = scopeOf(p.Scope)

@@ -96,11 +96,7 @@ func (v *visit) meant(here string) (*about, error) {
 
 // groups returns the memories of whom a page is about.
 func (v *visit) groups() ([]ledger.Owned, error) {
-	s := v.whose().selector()
-	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
-		s.Group = v.r.FormValue("group")
-	}
-	m, err := look(v, service.Groups, func(in *service.Selector) { *in = s })
+	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })
 	return m.Groups, err
 }
 

@@ -96,6 +96,16 @@ func (v *visit) whose() whose {
 	return whose{v.r.FormValue("user"), v.r.FormValue("credential")}
 }
 
+// ofWhom is whose memory a page is about. Where an operator of several people's memories
+// does not say whose, a group says it.
+func (v *visit) ofWhom(group string) service.Selector {
+	s := v.whose().selector()
+	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
+		s.Group = group
+	}
+	return s
+}
+
 func (w whose) selector() service.Selector {
 	return service.Selector{User: w.User, Credential: w.Credential}
 }
