@@ -98,9 +98,6 @@ func (t *today) count(w *service.Week) {
 		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
 		{"Requests waited", took(f.WaitedMs), waited(f)},
 	}
-	if f.Gone > 0 {
-		t.Figures = append(t.Figures, figure{"Blocks forgotten since", grouped(f.Gone), "they were shown, and emptied later"})
-	}
 	t.Plots = weekPlots(w.Days)
 	silent := make(map[string]int64, len(w.Silent))
 	for why, n := range w.Silent {
