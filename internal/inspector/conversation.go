@@ -77,6 +77,9 @@ type onCard struct {
 const turnsAtOnce = 30
 
 func (v *visit) conversation() error {
+	if known, err := v.somebody("Whose conversation?"); !known {
+		return err
+	}
 	hash := v.r.PathValue("hash")
 	skip, err := strconv.Atoi(v.r.FormValue("skip"))
 	if err != nil || skip < 0 {

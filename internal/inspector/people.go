@@ -25,8 +25,14 @@ func (v *visit) crowd(got *service.Crowd, path string) *crowd {
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
 		p := person{Somebody: s, whose: w, CSRF: v.CSRF}
-		if w != (whose{}) {
+		switch {
+		case w != (whose{}):
 			p.Open = w.at(path)
+		case s.Means.Group == "":
+		case path == "/memory": // that of one group
+			p.Open = w.at("/memory/show", "group", s.Means.Group)
+		case path != "/conversations": // which are a person's
+			p.Open = w.at(path, "group", s.Means.Group)
 		}
 		c.People = append(c.People, p)
 	}

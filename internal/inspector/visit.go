@@ -133,7 +133,7 @@ func (w whose) at(path string, more ...string) string {
 // somebody reports whether it is known whose memory a page is about. If not, it shows
 // whom one can choose.
 func (v *visit) somebody(title string) (bool, error) {
-	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) {
+	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
 	}
 	crowd, err := look(v, service.Everybody, func(in *service.PeopleRequest) {})
