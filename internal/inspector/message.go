@@ -26,8 +26,8 @@ type message struct {
 // choice is an option of a form.
 type choice struct{ Value, Says string }
 
-// turnsAround are shown before and after the turn of a message.
-const turnsAround = 2
+// turnsAround is how many turns are shown before and after the turn of a message.
+const turnsAround = 1
 
 func (v *visit) message() error {
 	m := &message{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
@@ -62,7 +62,7 @@ func (v *visit) inConversation(m *message, got *service.Explained) error {
 			m.is(&r)
 			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
 			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
-			m.Talk.Whole = m.at("/conversation/" + url.PathEscape(got.Hash))
+			m.Talk.Whole = v.conversationAt(got.Hash, "")
 			return nil
 		}
 	}

@@ -18,6 +18,7 @@ type visit struct {
 	r *http.Request
 
 	room int // bytes that the page still has for texts beyond their beginnings
+	used int // bytes of all other texts on it, and of what stands around them, about
 }
 
 // frame is what stands around the content of each page.
