@@ -18,8 +18,8 @@ type kind struct {
 	event    string        // begins the event with which a write is published to other replicas; empty: none
 
 	// rest returns what stays of a value when one of its record's scopes is
-	// forgotten; nil: nothing stays.
-	rest func(value []byte) []byte
+	// forgotten, and whether that is counted; nil: nothing stays, and all are.
+	rest func(value []byte) (rest []byte, counted bool)
 }
 
 // forGood is the life of what never expires.
@@ -40,10 +40,11 @@ var (
 	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // whose memory a key or identity belongs to
 	generationKind = &kind{name: "generation", life: forGood}                                   // how many forgets there were: one record
 	floorKind      = &kind{name: "floor"}                                                       // the generation of a scope that was forgotten
+	figuresKind    = &kind{name: "figures", life: figuresFor, hashed: true, listed: true}       // what one process counted on a day, of one owner; a list for each day
 	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // a forget under way
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, tenantKind, proofKind, generationKind, floorKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
 // record is what a store is to write.
 type record struct {
@@ -75,8 +76,8 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// emptiedScope is the scope of records of which a forget has left a rest. No group
-// is called so.
+// emptiedScope is the scope of records of which a forget has left a rest and which it has
+// counted. No group is called so.
 const emptiedScope = "*emptied*"
 
 // store is where records outlive the process. The values that it passes to a
@@ -103,7 +104,7 @@ type store interface {
 	// writeAsync does not wait. Its writes keep their order, and may be lost.
 	writeAsync(r *record)
 
-	// forget ends the records that have a scope, and returns how many.
+	// forget ends the records that have a scope, and counts them.
 	forget(ctx context.Context, k *kind, scope string) (int, error)
 }
 
