@@ -150,7 +150,7 @@ func TestOldStateIsRemoved(t *testing.T) {
 	}
 	count := func() (n int) {
 		t.Helper()
-		if err := s.file.db.QueryRow(ctx, "SELECT count(*) FROM records", nil, &n); err != nil {
+		if err := s.file.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n

@@ -146,8 +146,8 @@ func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	}
 	defer f.close()
 	for statement, want := range map[string]string{
-		beyondMost:  "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=?)",
-		pageOfScope: "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=? AND key>?)",
+		beyondMost(standingKind):  "SEARCH standing USING PRIMARY KEY (list=?)",
+		pageOfScope(decisionKind): "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=? AND key>?)",
 	} {
 		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
 		if err != nil {
