@@ -145,7 +145,7 @@ func TestOldStateIsRemoved(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	keep(t, s, 1, s.made("b", 1))
-	if err := s.Sessions.Put(ctx, key(1), "session:1"); err != nil {
+	if err := s.Sessions.Put(ctx, "session:1", key(1)); err != nil {
 		t.Fatal(err)
 	}
 	count := func() (n int) {
@@ -170,7 +170,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s := openState(t, path)
 	ctx := context.Background()
 	for i, session := range map[int]string{1: "session:a", 2: "session:b"} {
-		if err := s.Sessions.Put(ctx, key(i), session); err != nil {
+		if err := s.Sessions.Put(ctx, session, key(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

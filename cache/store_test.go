@@ -108,7 +108,7 @@ func TestStores(t *testing.T) {
 func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	for name, open := range stores() {
 		s := open(t)
-		if err := s.Sessions.Put(t.Context(), key(1), "session:1"); err != nil {
+		if err := s.Sessions.Put(t.Context(), "session:1", key(1)); err != nil {
 			t.Fatal(err)
 		}
 		gone := errors.New("the client has left")
