@@ -169,7 +169,7 @@ const maxWarm = 64
 // Warm indexes the groups with the newest messages in the background, so that their first
 // searches need not wait.
 func (e *Store) Warm(ctx context.Context) error {
-	rows, err := e.db.Query(ctx, "SELECT name FROM groups WHERE size > 0 ORDER BY said DESC LIMIT ?", maxWarm)
+	rows, err := e.db.Query(ctx, "SELECT g.name FROM groups g JOIN messages m ON m.id = "+lastOf+" ORDER BY m.said DESC LIMIT ?", maxWarm)
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
