@@ -245,23 +245,30 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 		_, err := tx.Exec("DELETE FROM "+table+" WHERE list = ?1 AND key = ?2 AND (?3 IS NULL OR value = ?3)", r.list, key, was)
 		return nil, err
 	}
-	if r.first {
-		err := tx.QueryRow("SELECT value FROM "+table+" WHERE list = ? AND key = ?", r.list, key).Scan(&value)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return value, err
-		}
-	}
 	value, scopes := r.value, listed(r.scopes...)
 	if refused, err := f.older(tx, r); err != nil || refused && r.refused == nil {
 		return nil, err
 	} else if refused {
 		value, scopes = r.refused, ""
 	}
-	_, err = tx.Exec("INSERT INTO "+table+` AS t (list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET value = excluded.value, born = excluded.born,
-			scopes = iif(instr(t.scopes, excluded.scopes) > 0, t.scopes, t.scopes || excluded.scopes)`,
+	over := `UPDATE SET value = excluded.value, born = excluded.born,
+		scopes = iif(instr(t.scopes, excluded.scopes) > 0, t.scopes, t.scopes || excluded.scopes)`
+	if r.first {
+		over = "NOTHING"
+	}
+	done, err := tx.Exec("INSERT INTO "+table+" AS t (list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO "+over,
 		r.list, key, value, scopes, time.Now().UnixMicro())
-	if err == nil && r.kind.most > 0 {
+	if err != nil {
+		return nil, err
+	}
+	if n, err := done.RowsAffected(); err != nil {
+		return nil, err
+	} else if n == 0 { // the key had one
+		var first []byte
+		err := tx.QueryRow("SELECT value FROM "+table+" WHERE list = ? AND key = ?", r.list, key).Scan(&first)
+		return first, err
+	}
+	if r.kind.most > 0 {
 		_, err = tx.Exec(beyondMost(r.kind), r.list, r.kind.most)
 	}
 	return value, err
