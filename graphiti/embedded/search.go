@@ -51,7 +51,8 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 		return nil, nil
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), asks: words.Asks(question) || words.Personal(question), self: words.Personal(question), dates: datesIn(query, time.Now())}
+	q := &asked{text: question, words: words.Of(query, maxAsked), self: words.Personal(question), dates: datesIn(query, time.Now())}
+	q.asks = q.self || words.Asks(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
