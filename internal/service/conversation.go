@@ -10,9 +10,7 @@ type ConversationRequest struct {
 	Skip  int    `json:"skip,omitempty"`  // the newest turns
 	Limit int    `json:"limit,omitempty"` // most turns
 
-	// Of a caller who is no operator: what others wrote to is left out.
-	own     bool
-	foreign map[string]bool // the groups that others wrote to
+	own bool // of a caller who is no operator: what others wrote to is left out
 }
 
 // Explained is a conversation, with what memory did for each of its turns.
@@ -73,11 +71,7 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
-		t, err := h.Memory.belongings(ctx, own)
-		if err == nil {
-			err = t.narrow(&in.Selector)
-		}
-		in.own, in.foreign = true, t.others
-		return err
+		in.own = true
+		return ownSelector(ctx, h, &in.Selector, own)
 	},
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -103,6 +104,8 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/conversation": {"message": shown.Messages[1].ID, "workspace": "w"}, "/api/v1/memory/graph": {}, "/api/v1/memory/people": {},
 		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/registry/accept": {"id": "josh", "keep": true},
+
+		"/api/v1/memory/conversation": {"hash": graphiti.SessionHash("session:s"), "workspace": "w"},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
 	for path, methods := range openAPI(t, base).Paths {
@@ -261,6 +264,7 @@ func TestAuditLines(t *testing.T) {
 		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
 		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" by="the operator" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
 		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
+		{"memory/conversation", m{"hash": graphiti.SessionHash("session:s")}, 200, `what="show a conversation" who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" by="the operator" peer=127.0.0.1 groups=[] done=true keep=true`},
