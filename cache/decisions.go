@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -144,28 +143,6 @@ func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 		return n, fmt.Errorf("empty blocks: %w", err)
 	}
 	return n, nil
-}
-
-// Since calls f for each decision that was made at a time or later. ok is false where
-// replicas share them: Redis has no list of them.
-func (d *Decisions) Since(ctx context.Context, from time.Time, f func(at time.Time, made *inject.Decision)) (ok bool, err error) {
-	dated, ok := d.store.(interface {
-		since(ctx context.Context, k *kind, from time.Time, f func(born time.Time, value []byte) error) error
-	})
-	if !ok {
-		return false, nil
-	}
-	err = dated.since(ctx, decisionKind, from, func(born time.Time, value []byte) error {
-		made, err := parseDecision(value, false)
-		if err == nil {
-			f(born, made)
-		}
-		return err
-	})
-	if err != nil {
-		return true, fmt.Errorf("read decisions: %w", err)
-	}
-	return true, nil
 }
 
 // Emptied counts the decisions whose block was removed by Forget.

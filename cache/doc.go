@@ -1,11 +1,11 @@
 // Package cache owns the state that outlives a request, beside the memory itself:
 // decisions, sessions, snapshots of sessions and lists of card entries, accepted
-// tenants, the proofs of registered people, and generations. It also owns Recall, the
-// cache of searches, which ends with the process.
+// tenants, the proofs of registered people, the figures of days, and generations. It
+// also owns Recall, the cache of searches, which ends with the process.
 //
 // State is typed views of one small store. A view (Decisions, Sessions, Snapshots,
-// Tenants, Proofs, Generations) knows how its values are written, and what it keeps
-// in RAM. The store knows records: a kind, a key, a value, a list for the kinds that
+// Tenants, Proofs, Figures, Generations) knows how its values are written, and what it
+// keeps in RAM. The store knows records: a kind, a key, a value, a list for the kinds that
 // have lists, and scopes. What the records of a kind have in common stands in one
 // table (kinds): how long they live, how many a list keeps, whether replicas hear of
 // a write. There are two stores, which keep the same promises:
@@ -30,6 +30,6 @@
 //
 // The package must not know what a block says or how a conversation is written: keys
 // are hashes, and texts are opaque. A store must not know what a view's values mean.
-// Of our packages it may import cache/sqlite and cache/redis, and inject for what a
-// decision is.
+// Of our packages it may import cache/sqlite and cache/redis, inject for what a
+// decision is, and graphiti for who somebody is.
 package cache

@@ -18,6 +18,7 @@ type State struct {
 	Tenants     *Tenants
 	Generations *Generations
 	Proofs      *Proofs
+	Figures     *Figures
 
 	file *file // nil: replicas share it
 }
@@ -52,7 +53,7 @@ func newState(s store, c counter, shared bool) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
 		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s}, Tenants: newTenants(s),
-		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c},
+		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s),
 	}
 }
 

@@ -40,10 +40,11 @@ var (
 	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // whose memory a key or identity belongs to
 	generationKind = &kind{name: "generation", life: forGood}                                   // how many forgets there were: one record
 	floorKind      = &kind{name: "floor"}                                                       // the generation of a scope that was forgotten
+	figuresKind    = &kind{name: "figures", life: figuresFor, hashed: true, listed: true}       // what one process counted on a day, of one owner; a list for each day
 	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // a forget under way
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, tenantKind, proofKind, generationKind, floorKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
 // record is what a store is to write.
 type record struct {

@@ -163,26 +163,6 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
-// since calls do for the records that were written at a time or later.
-func (f *file) since(ctx context.Context, k *kind, from time.Time, do func(born time.Time, value []byte) error) error {
-	rows, err := f.db.Query(ctx, "SELECT born, value FROM records INDEXED BY records_born WHERE kind = ? AND born >= ?", k.name, from.UnixMicro())
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var born int64
-	var value sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&born, &value); err != nil {
-			return err
-		}
-		if err := do(time.UnixMicro(born), value); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
 func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
 	if r.kind.filtered {
 		f.decided.Add([16]byte(r.key))

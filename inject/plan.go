@@ -39,6 +39,10 @@ type Plan struct {
 	// Searched are the searches for the newest turn; empty if nothing new was decided.
 	Searched []Searched
 
+	// Decided says that the newest turn was decided about for this request. Other requests
+	// of the turn repeat what was decided.
+	Decided bool
+
 	// Forgotten says that the conversation has lost a block, so that its beginning is
 	// not the one that the provider saw before.
 	Forgotten bool
@@ -115,7 +119,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 		return m.summary(&t, who, p)
 	}
 	p.Outcome = m.decide(&t, who)
-	p.Searched = t.looks
+	p.Searched, p.Decided = t.looks, t.decided
 	if t.decision == nil {
 		return p
 	}
@@ -149,6 +153,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 		// What was decided is not known, so nothing new may be: it could not
 		// be stored either.
 		t.o.Log.Warn("decisions cannot be read", "error", t.err)
+		t.decided = t.kind == dialect.KindTurn && !t.c.Answered()
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	case t.kind != dialect.KindTurn:
 		return Outcome{Status: StatusSkipped, Reason: kindReasons[t.kind]}
@@ -169,6 +174,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	default:
 		d, o = m.recall(t, who, query(t.c, m.opts().Search.Weighs()))
 	}
+	t.decided = true
 	if d.Ingest = t.mode.Ingest; d.Block == "" {
 		d.Reason = string(o.Reason)
 	}
@@ -195,7 +201,8 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	if kept.Generation == d.Generation && kept.Block == "" { // what was found was forgotten since
 		return Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	}
-	return outcomeOf(kept, SourceSticky) // a request for the same turn was faster
+	t.decided = false // a request for the same turn was faster
+	return outcomeOf(kept, SourceSticky)
 }
 
 func outcomeOf(d *Decision, s Source) Outcome {

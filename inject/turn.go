@@ -26,6 +26,7 @@ type turn struct {
 	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
 	err      error       // of the look-up
 	decision *Decision   // about the newest turn; nil: there is none
+	decided  bool        // for this request
 	looks    []Searched
 	own      TurnKey // of a request that is no turn; zero where it is one
 	session  TurnKey // see sessionID

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -84,7 +85,12 @@ func (s *Server) decided(c *call, d *decision) {
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(d.parsed.claims.Program(), c.head.UserAgent(), d.kind(), d.plan.Outcome.Reason)
 		}
-		wire.Contain(s.log, "noting a decision", func() { s.note(&c.request, d) })
+		wire.Contain(s.log, "noting a decision", func() {
+			s.note(&c.request, d)
+			if c.route.match.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // no refusal came before
+				c.memory.Figures.Asked(d.who, &d.plan)
+			}
+		})
 	}
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
 }

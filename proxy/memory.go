@@ -75,6 +75,16 @@ type Owned interface {
 // the request carries it.
 type Generations interface{ Now() int64 }
 
+// Figures counts what memory does. It must not block.
+type Figures interface {
+	// Asked counts a request that may have had memory, by what was planned for it. The
+	// plan must not be kept.
+	Asked(who graphiti.Who, p *inject.Plan)
+
+	// Used counts the tokens of a request, as its provider said them.
+	Used(who graphiti.Who, input, cached int)
+}
+
 // Memory says how the proxy remembers, and by which services.
 type Memory struct {
 	Settings
@@ -114,6 +124,7 @@ type Services struct {
 	Owned       Owned
 	Tenants     Tenants
 	Generations Generations
+	Figures     Figures
 	Responses   *response.Workers
 	Pending     *PendingTurns // the turns whose end is awaited
 }
@@ -135,6 +146,9 @@ func (m Memory) orNothing() *Memory {
 	}
 	if m.Generations == nil {
 		m.Generations = nothing{}
+	}
+	if m.Figures == nil {
+		m.Figures = nothing{}
 	}
 	return &m
 }
@@ -160,3 +174,5 @@ func (nothing) Stated(graphiti.Who, int64, string) ([]ledger.Turn, int, int) { r
 func (nothing) Accepted(context.Context, string) bool                        { return true }
 func (nothing) Accept(string)                                                {}
 func (nothing) Now() int64                                                   { return 0 }
+func (nothing) Asked(graphiti.Who, *inject.Plan)                             {}
+func (nothing) Used(graphiti.Who, int, int)                                  {}

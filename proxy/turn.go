@@ -61,6 +61,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) {
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
+		p.memory.Figures.Used(p.who, a.Usage.Input, a.Usage.Cached)
 		p.answered(a, clean)
 	}
 }

@@ -22,7 +22,7 @@ const module = "github.com/graphiti-proxy/graphiti-proxy/"
 // internal/dialect that is not here is an API's, and may import dialect.
 var mayImport = map[string][]string{
 	"bench":                     {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject"},
-	"cache":                     {"cache/redis", "cache/sqlite", "inject"},
+	"cache":                     {"cache/redis", "cache/sqlite", "graphiti", "inject"},
 	"cache/redis":               {},
 	"cache/redis/redistest":     {},
 	"cache/sqlite":              {},

@@ -21,11 +21,12 @@ func newMemoryStatsCommand() *cobra.Command {
 		Use:   "stats",
 		Short: "Count what memory did in the last seven days",
 		Long: "Count what memory did in the last seven days, by days of UTC: conversations and turns\n" +
-			"that were kept of yours, by when they were said; blocks that were shown, with their\n" +
-			"characters, and turns without one, by reason. Graphiti's MCP server dates a message by\n" +
-			"its arrival. Blocks are counted of everybody, once\n" +
-			"each, though a conversation repeats them in every request; decisions that are older\n" +
-			"than recall.sticky_ttl are deleted. What was forgotten is not counted as kept.\n\n" +
+			"that were kept, by when they were said; blocks that were shown for the first time, with\n" +
+			"their characters and about how many tokens these are; turns without a block, by reason;\n" +
+			"requests that may have had memory, and how long they waited for it; and the tokens of\n" +
+			"requests and what of them came from prompt caches, as providers said it. It counts\n" +
+			"everybody's, or one person's where you name them. Graphiti's MCP server dates a message\n" +
+			"by its arrival. What was forgotten is not counted as kept.\n\n" +
 			"Through a proxy that runs, it also counts the requests since that started.",
 		Example: "  graphiti-proxy memory stats\n  graphiti-proxy memory stats --json",
 	}
@@ -47,17 +48,17 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 		fmt.Fprintln(errOut, terminal.Printable(note))
 	}
 	t := terminal.Table(w)
-	fmt.Fprintln(t, "DAY\tCONVERSATIONS\tTURNS KEPT\tBLOCKS SHOWN\tCHARACTERS\tSILENT")
+	fmt.Fprintln(t, "DAY\tCONVERSATIONS\tTURNS KEPT\tBLOCKS SHOWN\tCHARACTERS\tTOKENS\tSILENT\tREQUESTS\tWAITED")
 	row := func(name string, f *service.Figures) {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\n", name, f.Conversations, f.Turns, f.Blocks, f.Chars, f.Silent)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, f.Conversations, f.Turns, f.Blocks, f.Chars, f.Tokens, f.Silent, f.Requests, waited(f))
 	}
 	for i := range week.Days {
 		row(week.Days[i].Date, &week.Days[i].Figures)
 	}
 	row("seven days", &week.Week)
 	_ = t.Flush()
-	if week.Week.Gone > 0 {
-		fmt.Fprintf(w, "of the blocks shown, emptied by a forget since: %d\n", week.Week.Gone)
+	if f := &week.Week; f.Input > 0 {
+		fmt.Fprintf(w, "tokens of requests, as providers said: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
 	}
 	if len(week.Silent) > 0 {
 		fmt.Fprintf(w, "silent, by reason: %s\n", counts(week.Silent))
@@ -65,6 +66,14 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	if len(week.Outcomes) > 0 {
 		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))
 	}
+}
+
+// waited prints how long a request waited for memory, on average.
+func waited(f *service.Figures) string {
+	if f.Requests == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms each", f.WaitedMs/float64(f.Requests))
 }
 
 // counts prints counts by name, the highest first.

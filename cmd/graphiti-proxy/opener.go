@@ -182,6 +182,8 @@ func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
 		})
 		state = cache.Share(shared, o.cfg.Recall.StickyTTL)
 	}
+	state.Figures.Start(o.quiet)
+	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
 		o.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
 	}

@@ -171,6 +171,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Owned:       r.service,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,
+			Figures:     r.state.Figures,
 			Responses:   r.responses,
 			Pending:     r.pending,
 		},

@@ -46,7 +46,10 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode
 	if err != nil {
 		return nil, err
 	}
-	tx.Committed(func() { e.index.Deleted(group) })
+	tx.Committed(func() {
+		e.index.Deleted(group)
+		e.outlines.deleted(group)
+	})
 	if e.mean != nil {
 		e.mean.forget(g)
 	}

@@ -94,14 +94,17 @@ func (g *indexes) Built(name string) bool {
 	return ok && e.whole
 }
 
-// Warm builds the indexes of these groups in the background, in order, as far as warmPart
-// allows.
-func (g *indexes) Warm(names []string) {
+// Warm calls first in the background, and then builds the indexes of these groups, in
+// order, as far as warmPart allows.
+func (g *indexes) Warm(names []string, first func(context.Context)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ctx.Err() == nil {
 		// Ends with the last of them, or with Close.
-		g.builds.Go(func() { g.warm(names) })
+		g.builds.Go(func() {
+			first(g.ctx)
+			g.warm(names)
+		})
 	}
 }
 

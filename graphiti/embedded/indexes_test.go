@@ -232,7 +232,7 @@ func TestWarm(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g := newIndexes(f.read, 80<<10)
-		g.Warm(names)
+		g.Warm(names, func(context.Context) {})
 		synctest.Wait()
 		if n := g.lru.Len(); n == 0 || n == len(names) || !g.lru.Contains("0") || float64(g.bytes) < warmPart*float64(g.limit) {
 			t.Errorf("%v are held", g.lru.Keys())

@@ -166,8 +166,8 @@ func (e *Store) Ready(group string) bool { return e.index.Built(group) }
 // maxWarm bounds the groups that Warm indexes.
 const maxWarm = 64
 
-// Warm indexes the groups with the newest messages in the background, so that their first
-// searches need not wait.
+// Warm outlines and indexes the groups with the newest messages in the background, so that
+// their first listings and searches need not wait.
 func (e *Store) Warm(ctx context.Context) error {
 	rows, err := e.db.Query(ctx, "SELECT name FROM groups WHERE size > 0 ORDER BY said DESC LIMIT ?", maxWarm)
 	if err != nil {
@@ -185,7 +185,13 @@ func (e *Store) Warm(ctx context.Context) error {
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
-	e.index.Warm(names)
+	e.index.Warm(names, func(ctx context.Context) {
+		for _, name := range names {
+			if _, _, err := e.outline(ctx, name); err != nil { // whoever asks for it reads it again
+				return
+			}
+		}
+	})
 	return nil
 }
 

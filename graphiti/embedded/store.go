@@ -25,11 +25,12 @@ var schema string
 // Store is a memory in a file of its own: what was said, found again by
 // its words. It needs no other process and no model.
 type Store struct {
-	db      *sqlite.DB
-	index   *indexes
-	numbers Numbers
-	mean    *vectors // nil: messages are found by their words alone
-	scratch string   // the file, which goes with Close; empty: it stays
+	db       *sqlite.DB
+	index    *indexes
+	outlines *outlines
+	numbers  Numbers
+	mean     *vectors // nil: messages are found by their words alone
+	scratch  string   // the file, which goes with Close; empty: it stays
 }
 
 // indexBytes bounds the indexes of all groups in RAM.
@@ -67,7 +68,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Store{db: db, numbers: Fitted}
+	e := &Store{db: db, outlines: newOutlines(), numbers: Fitted}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e, nil
 }

@@ -3,9 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -89,7 +88,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	l := catalog{conversations: make(map[string]*counted), seen: make(map[uint64]struct{}), seed: maphash.MakeSeed()}
+	l := catalog{conversations: make(map[string]*counted), seen: make(map[uint64]struct{})}
 	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
@@ -105,12 +104,11 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	if failed != nil && !slices.ContainsFunc(c.Memories, func(k Kept) bool { return k.Uncounted == "" }) && len(l.conversations) == 0 {
 		return c, failed
 	}
-	c.Conversations = l.list()
-	c.AllMemories, c.AllConversations = len(c.Memories), len(c.Conversations)
+	c.AllMemories, c.AllConversations = len(c.Memories), len(l.conversations)
 	slices.SortStableFunc(c.Memories, func(a, b Kept) int { return cmp.Compare(b.Last, a.Last) })
 	c.Memories = c.Memories[:min(limit, len(c.Memories))]
-	c.Conversations = c.Conversations[:min(limit, len(c.Conversations))]
-	return c, nil
+	c.Conversations, err = sv.newest(look, &l, limit)
+	return c, err
 }
 
 // notAllGroups says which groups are known of a memory that does not list its own.
@@ -155,107 +153,101 @@ func nameOf(o ledger.Owned, person string) string {
 	return o.Group
 }
 
-var errForgetting = errors.New("it is being forgotten")
-
 // countInto counts what a group holds, what waits for it included.
 func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
-	if sv.o.State.Generations.Blocks(k.Group) {
-		return errForgetting
-	}
-	waiting := make(map[string]bool)
-	err := sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: k.Group}, func(g graphiti.Message) error {
-		waiting[g.Name] = true
-		l.add(k, message{g.Name, string(g.RoleType), g.Content, g.SourceDescription, g.Timestamp})
-		return nil
+	var all spanned
+	err := sv.headings(ctx, k.Group, func(h *graphiti.Heading, text string) {
+		all.count(h.Said)
+		l.add(k, h, text)
 	})
-	if err != nil {
-		return err
-	}
-	listed := false
-	err = sv.o.Memory.Export(ctx, k.Group, func(e graphiti.Episode) error {
-		listed = true
-		for _, said := range e.Sides() {
-			if !waiting[said.Name] { // else it was handed over, and is not known to have arrived
-				l.add(k, message{said.Name, string(said.Role), said.Text, e.SourceDescription, e.ValidAt})
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return withRemedy(err)
-	}
-	if listed {
-		return nil
-	}
-	return sv.emptyOrUnlisted(ctx, k.Group)
-}
-
-// message is one that is counted.
-type message struct {
-	name, role, text, source string
-	at                       time.Time
+	k.Span = all.span()
+	return err
 }
 
 // catalog counts messages by the conversation that they are in.
 type catalog struct {
 	conversations map[string]*counted // by what stands for their ids
-	seen          map[uint64]struct{} // the names of their messages: one may be in several groups
-	seed          maphash.Seed
+	seen          map[uint64]struct{} // their messages: one may be in several groups
 }
 
 type counted struct {
 	Conversation
-	begun string // when that was said which it begins with
+	spanned
+	begun time.Time // when that was said which it begins with
+	place int64     // where that stands in its group
+	from  string    // the group
 }
 
-// add counts a message of a group, and counts it in its conversation.
-func (l *catalog) add(k *Kept, m message) {
-	at := stampOf(m.at)
-	k.count(at)
-	hash, session := ledger.SessionOf(m.source), ""
+// add counts a message of a group in its conversation.
+func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
+	hash, session := h.Talk, ""
 	if k.Scope == string(graphiti.ScopeSession) && k.Key != "" {
-		hash, session = graphiti.SessionHash(k.Key), k.Name
-	} else if m.role == string(graphiti.RoleSystem) {
+		hash, session = graphiti.SessionHash(k.Key), nameOf(ledger.Owned{Group: k.Group, Scope: k.Scope, Key: k.Key}, "")
+	} else if h.Role == graphiti.RoleSystem {
 		return // a text that was promoted, and not said
 	}
 	if hash == "" {
 		return
 	}
-	name := maphash.String(l.seed, m.name)
-	if _, again := l.seen[name]; again {
+	if _, again := l.seen[h.Name]; again {
 		return
 	}
-	l.seen[name] = struct{}{}
+	l.seen[h.Name] = struct{}{}
 	t := l.conversations[hash]
 	if t == nil {
 		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
 		l.conversations[hash] = t
 	}
-	t.count(at)
-	if m.role == string(graphiti.RoleUser) && (t.begun == "" || at < t.begun) {
-		t.Begins, t.begun = beginning(m.text), at
+	t.count(h.Said)
+	if h.Role == graphiti.RoleUser && (t.from == "" || h.Said.Before(t.begun)) {
+		t.Begins, t.begun, t.place, t.from = beginning(text), h.Said, h.Place, k.Group
 	}
 }
 
-func (s *Span) count(at string) {
-	s.Messages++
-	if at == "" {
-		return
+// newest returns the conversations that went on last, with what they begin with.
+func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Conversation, error) {
+	all := slices.SortedFunc(maps.Values(l.conversations), func(a, b *counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.Hash, b.Hash)) })
+	all = all[:min(limit, len(all))]
+	if err := sv.readBeginnings(ctx, all); err != nil {
+		return []Conversation{}, err
 	}
-	if s.First == "" || at < s.First {
-		s.First = at
+	list := make([]Conversation, len(all))
+	for i, t := range all {
+		list[i], list[i].Span = t.Conversation, t.span()
 	}
-	s.Last = max(s.Last, at)
+	return list, nil
 }
 
-// list returns the conversations, the newest first.
-func (l *catalog) list() []Conversation {
-	list := make([]Conversation, 0, len(l.conversations))
-	for _, t := range l.conversations {
-		list = append(list, t.Conversation)
+// readBeginnings reads what conversations begin with, where that is not known yet.
+func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
+	o, ok := sv.o.Memory.Outliner()
+	if !ok {
+		return nil
 	}
-	slices.SortFunc(list, func(a, b Conversation) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.Hash, b.Hash)) })
-	return list
+	at := make(map[string]map[int64]*counted) // by the group and the place
+	for _, t := range all {
+		if t.from == "" || t.Begins != "" || t.place == 0 {
+			continue
+		}
+		if at[t.from] == nil {
+			at[t.from] = make(map[int64]*counted)
+		}
+		at[t.from][t.place] = t
+	}
+	for group, places := range at {
+		list := slices.Sorted(maps.Keys(places))
+		episodes, err := o.EpisodesAt(ctx, group, list)
+		if err != nil {
+			return withRemedy(err)
+		}
+		if len(episodes) != len(list) { // one was deleted a moment ago
+			continue
+		}
+		for i := range episodes {
+			places[list[i]].Begins = beginning(episodes[i].Sides()[0].Text)
+		}
+	}
+	return nil
 }
 
 // beginning returns the start of a text as one line, cut.

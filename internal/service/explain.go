@@ -149,12 +149,14 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 		return errForgetting
 	}
 	here := make(map[string]bool)
+	var all spanned
+	defer func() { k.Span = all.span() }()
 	add := func(r Record, at time.Time) {
 		if sessionIn(&o, r.Source) != g.hash || here[r.Name] && r.Name != "" {
 			return
 		}
 		here[r.Name] = true
-		k.count(stampOf(at))
+		all.count(at)
 		if g.seen[r.Name] && r.Name != "" {
 			return
 		}
@@ -193,13 +195,15 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 // describe says what conversation it is.
 func (g *gathering) describe(x *Explained) {
 	slices.SortStableFunc(g.messages, func(a, b gathered) int { return a.at.Compare(b.at) })
+	var all spanned
 	for _, m := range g.messages {
-		x.count(stampOf(m.at))
+		all.count(m.at)
 		if x.Begins == "" && m.Role == string(graphiti.RoleUser) {
 			x.Begins = beginning(m.Text)
 		}
 		x.Session = cmp.Or(x.Session, m.Session)
 	}
+	x.Span = all.span()
 	first := slices.MinFunc(g.messages, func(a, b gathered) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	x.In, x.Group = first.kept.Name, first.kept.Group
 }
@@ -233,12 +237,4 @@ func keysOf(turns []Turn) (keys [][16]byte, of []int) {
 		}
 	}
 	return keys, of
-}
-
-// stampOf is a time as counts have it: of one length, so that two can be compared.
-func stampOf(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,10 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 	if err != nil {
 		return nil, err
 	}
+	_, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, err
+	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return nil, err
@@ -76,7 +81,9 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group }); at >= 0 && o.Owner == "" {
 			groups[i] = known[at]
 		}
-		if o := &groups[i]; o.Scope == "" {
+		o := &groups[i]
+		o.Owner = cmp.Or(o.Owner, owner)
+		if o.Scope == "" {
 			scope, _ := graphiti.ScopeOf(o.Group)
 			o.Scope = string(scope)
 		}
@@ -189,11 +196,14 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	if err := sv.cards().Forget(ctx, &t, h.in.Group); err != nil {
 		return err
 	}
-	session := t.OfSession()
+	session, owner := t.OfSession(), h.owner.Owner
 	if session == "" {
 		return nil
 	}
-	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, ""))
+	if h.owner.Shared { // it is not known who of them said it
+		owner = ""
+	}
+	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
 // CorrectRequest names a message, and says what is true instead.
@@ -216,6 +226,9 @@ var Correct = Operation[CorrectRequest, Corrected]{
 	},
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
+	},
+	Own: func(ctx context.Context, h *Host, in *CorrectRequest, own Selector) error {
+		return ownMessage(ctx, h, &in.Selector, own)
 	},
 }
 

@@ -8,6 +8,7 @@ package service
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -63,6 +64,8 @@ type Service struct {
 	o   Options
 	set atomic.Pointer[Settings]
 
+	seed maphash.Seed // of what stands for names
+
 	base  context.Context // of what is done without being asked
 	close context.CancelFunc
 	ended chan struct{} // closed when that has ended
@@ -74,7 +77,7 @@ type Service struct {
 
 // New returns a Service. Until Close it goes on with forgets that are not finished.
 func New(o Options) *Service {
-	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
+	sv := &Service{o: o, seed: maphash.MakeSeed(), ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
 	o.State.Generations.OnBlocked(o.Pipeline.Withhold)

@@ -4,33 +4,31 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // statsDays is how many days are counted, today's included.
 const statsDays = 7
 
-// Figures are what memory did. What was kept is a person's; what was shown is
-// everybody's, because a decision does not say whose it is.
+// Figures are what memory did. What was kept is counted in the memory, so that what was
+// forgotten is not counted; all else was counted when it happened.
 type Figures struct {
 	Conversations int `json:"conversations"` // in which something was kept
 	Turns         int `json:"turns"`         // that were kept
 
-	Blocks int `json:"blocks"`          // that were shown
-	Chars  int `json:"characters"`      // of memory in them, each counted once
-	Silent int `json:"silent"`          // turns without a block
-	Gone   int `json:"forgotten_since"` // blocks that were shown, and emptied since
+	Blocks int `json:"blocks"`     // that were shown, each counted once
+	Chars  int `json:"characters"` // of memory in them
+	Tokens int `json:"tokens"`     // that those are about, as inject.Tokens estimates it
+	Silent int `json:"silent"`     // turns without a block
 
-	Tokens   int     `json:"tokens"`        // that the characters are about
 	Input    int     `json:"input_tokens"`  // of requests, as providers said it
 	Cached   int     `json:"cached_tokens"` // of those, read from prompt caches, as providers said it
-	Requests int     `json:"requests"`      // that may have had memory
+	Requests int     `json:"requests"`      // that may have had memory; a turn has several
 	WaitedMs float64 `json:"waited_ms"`     // that they waited for memory, all together
 }
 
@@ -56,142 +54,133 @@ type Week struct {
 
 // Stats counts what memory did in the last seven days.
 var Stats = Operation[Selector, Week]{
-	Spec: Spec{Name: "memory/stats", About: "What memory did in the last seven days: conversations, turns, blocks, silence by reason, characters"},
+	Spec: Spec{Name: "memory/stats", About: "What memory did in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of everybody, where nobody is named"},
 	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
 		w, err := h.Memory.Stats(ctx, *in)
-		if err == nil && h.Status != nil { // a proxy runs
+		if err == nil && h.Status != nil && *in == (Selector{}) { // a proxy runs
 			s := h.Status(ctx, false)
 			w.Started, w.Outcomes = dateOf(s.Started), s.Memory.Outcomes
 		}
 		return w, err
 	},
 	Audit: func(in *Selector, out *Week) Entry { return in.audit("count", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
+		return ownSelector(ctx, h, in, own)
+	},
 }
 
-// noReason is the reason of a turn for which nothing was found in time, or at all.
-const noReason = "timeout or error"
-
-// Stats counts what was kept of a person's in the last seven days, and what was shown.
+// Stats counts what memory did in the last seven days for a person, or for everybody.
 func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
-	groups, err := sv.theirs(ctx, s)
+	groups, owner, err := sv.counted(ctx, s)
 	if err != nil {
 		return w, err
 	}
-	now := time.Now().UTC()
-	from := now.Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
+	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
 	w.Days, w.Silent = make([]Day, statsDays), make(map[string]int)
 	for i := range w.Days {
 		w.Days[i].Date = from.AddDate(0, 0, i).Format(time.DateOnly)
 	}
-	on := func(at time.Time) *Day {
-		i := int(at.Sub(from) / (24 * time.Hour))
-		if at.Before(from) || i >= statsDays {
-			return nil
-		}
-		return &w.Days[i]
+	counts, together, err := sv.o.State.Figures.Since(ctx, from, statsDays, owner)
+	for i := range counts {
+		w.add(&w.Days[i].Figures, &counts[i])
 	}
-	counted, err := sv.o.State.Decisions.Since(ctx, from, func(at time.Time, d *inject.Decision) {
-		if day := on(at); day != nil {
-			w.shown(day, d)
-		}
-	})
-	if err != nil {
-		return w, err
-	}
-	if !counted {
-		w.Notes = append(w.Notes, "blocks and silence are not counted by day: replicas share them in Redis, which has no list of them; see the metrics")
+	switch {
+	case err != nil:
+		w.Notes = append(w.Notes, fmt.Sprintf("only what was kept is counted: %v", err))
+	case together && owner != "":
+		w.Notes = append(w.Notes, "so many people asked on one day that the figures of some are counted together; they are in no person's own")
 	}
 	if sv.o.Remote {
 		w.Notes = append(w.Notes, notAllGroups)
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	k := kept{seen: make(map[string]bool)}
+	k := kept{from: from, turns: make(map[uint64]bool), talks: make(map[talkOn]bool)}
 	for _, o := range groups {
 		w.Groups = append(w.Groups, o.Group)
-		if err := sv.countKept(ctx, o.Group, func(name, source string, at time.Time) { k.add(&w, on(at), name, source) }); err != nil {
+		if err := sv.headings(ctx, o.Group, func(h *graphiti.Heading, _ string) { k.add(&w, h) }); err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("not counted: %s: %v", cmp.Or(shortWorkspace(o.Key), o.Group), err))
 		}
 	}
 	return w, nil
 }
 
-// shown counts a decision.
-func (w *Week) shown(day *Day, d *inject.Decision) {
-	for _, f := range []*Figures{&day.Figures, &w.Week} {
-		switch {
-		case d.Block != "":
-			f.Blocks++
-			f.Chars += utf8.RuneCountInString(d.Block)
-		case d.Facts > 0:
-			f.Blocks++
-			f.Gone++
-		default:
-			f.Silent++
+// counted returns the groups in which is counted what was kept of whom a selector means,
+// and the owner of the other figures; empty: everybody.
+func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Owned, owner string, err error) {
+	if s != (Selector{}) {
+		if groups, err = sv.theirs(ctx, s); err == nil {
+			_, owner, err = sv.asked(s)
+		}
+		return groups, owner, err
+	}
+	if !sv.o.Multi { // also where they have written nothing so far: other clients may have
+		if groups, err = sv.theirs(ctx, s); err != nil {
+			return nil, "", err
 		}
 	}
-	if d.Block == "" && d.Facts == 0 {
-		w.Silent[cmp.Or(d.Reason, noReason)]++
+	known, err := sv.o.Pipeline.Owned(ctx, "")
+	for _, o := range known {
+		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return g.Group == o.Group }) {
+			groups = append(groups, o)
+		}
 	}
+	return groups, "", err
 }
 
-// countKept calls f for each message that a group holds, or that waits for it.
-func (sv *Service) countKept(ctx context.Context, group string, f func(name, source string, at time.Time)) error {
-	if sv.o.State.Generations.Blocks(group) {
-		return errForgetting
+// add adds what was counted on a day.
+func (w *Week) add(day *Figures, c *cache.Counts) {
+	for _, f := range []*Figures{day, &w.Week} {
+		f.Blocks += int(c.Blocks)
+		f.Chars += int(c.Chars)
+		f.Tokens += int(c.Tokens)
+		f.Input += int(c.Input)
+		f.Cached += int(c.Cached)
+		f.Requests += int(c.Requests)
+		f.WaitedMs += float64(c.Waited.Microseconds()) / 1000
+		for _, n := range c.Silent {
+			f.Silent += int(n)
+		}
 	}
-	err := sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: group}, func(g graphiti.Message) error {
-		f(g.Name, g.SourceDescription, g.Timestamp)
-		return nil
-	})
-	if err != nil {
-		return err
+	for why, n := range c.Silent {
+		w.Silent[why] += int(n)
 	}
-	listed := false
-	err = sv.o.Memory.Export(ctx, group, func(e graphiti.Episode) error {
-		listed = true
-		f(e.Name, e.SourceDescription, e.ValidAt)
-		return nil
-	})
-	if err != nil {
-		return withRemedy(err)
-	}
-	if listed {
-		return nil
-	}
-	return sv.emptyOrUnlisted(ctx, group)
 }
 
 // kept counts turns and conversations, each once: one may be in several groups, and a
 // conversation goes on for days.
-type kept struct{ seen map[string]bool }
-
-func (k kept) first(what ...string) bool {
-	key := strings.Join(what, "\n")
-	if k.seen[key] {
-		return false
-	}
-	k.seen[key] = true
-	return true
+type kept struct {
+	from  time.Time
+	turns map[uint64]bool
+	talks map[talkOn]bool
 }
 
-func (k kept) add(w *Week, day *Day, name, source string) {
-	turn, ours := graphiti.TurnOf(name)
-	if day == nil || !ours || name == graphiti.EpisodeName(turn, graphiti.RoleSystem) { // a text that was promoted, and not said
+// talkOn is a conversation on a day; -1: in the week.
+type talkOn struct {
+	talk string
+	day  int
+}
+
+func (k *kept) add(w *Week, h *graphiti.Heading) {
+	i := int(h.Said.Sub(k.from) / (24 * time.Hour))
+	if h.Said.Before(k.from) || i >= statsDays || h.Turn == 0 || h.Role == graphiti.RoleSystem { // not said, but promoted
 		return
 	}
-	if k.first("turn", turn) {
+	day := &w.Days[i]
+	if !k.turns[h.Turn] {
+		k.turns[h.Turn] = true
 		day.Turns++
 		w.Week.Turns++
 	}
-	session := ledger.SessionOf(source)
-	if session == "" {
+	if h.Talk == "" {
 		return
 	}
-	if k.first("day", day.Date, session) {
+	if on := (talkOn{h.Talk, i}); !k.talks[on] {
+		k.talks[on] = true
 		day.Conversations++
 	}
-	if k.first("week", session) {
+	if on := (talkOn{h.Talk, -1}); !k.talks[on] {
+		k.talks[on] = true
 		w.Week.Conversations++
 	}
 }

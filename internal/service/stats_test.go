@@ -5,13 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
 // TestStatsCountTheWeek: turns and conversations by when they were said, each once;
-// blocks by what was decided, silence by its reason, and promoted texts not as turns.
+// promoted texts not as turns; blocks, silence and tokens as they were counted, of everybody
+// or of one person.
 func TestStatsCountTheWeek(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
 		now := time.Now().UTC()
@@ -25,31 +27,37 @@ func TestStatsCountTheWeek(t *testing.T) {
 		}
 		run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Tabs"}})
 		settle()
-		for i, d := range []inject.Decision{{Block: "Größe", Facts: 1}, {Block: "ab", Facts: 2}, {Reason: "weak"}, {Reason: "weak"}, {}} {
-			d.Generation = m.State.Generations.Now()
-			if _, err := m.State.Decisions.Keep(t.Context(), [16]byte{byte(i)}, d, []string{"other", servicetest.OwnersGroup}[i%2]); err != nil {
-				t.Fatal(err)
-			}
+		josh, ann := graphiti.Who{User: servicetest.Owner}, graphiti.Who{User: "user:ann"}
+		for _, p := range []inject.Plan{
+			{Decided: true, Block: "Größe", Outcome: inject.Outcome{Status: inject.StatusRecalled, Chars: 5, Took: time.Millisecond}},
+			{Block: "Größe", Outcome: inject.Outcome{Status: inject.StatusRecalled, Chars: 5, Took: time.Millisecond}},
+			{Decided: true, Outcome: inject.Outcome{Status: inject.StatusEmpty, Reason: inject.ReasonWeak}},
+		} {
+			m.State.Figures.Asked(josh, &p)
 		}
-		if _, err := m.State.Decisions.Forget(t.Context(), servicetest.OwnersGroup); err != nil {
-			t.Fatal(err)
-		}
+		m.State.Figures.Used(josh, 1000, 600)
+		m.State.Figures.Asked(ann, &inject.Plan{Decided: true, Outcome: inject.Outcome{Status: inject.StatusTimeout}})
 		w := run(t, m, service.Stats, service.Selector{})
-		if want := (service.Figures{Conversations: 2, Turns: 3, Blocks: 2, Chars: 5, Silent: 3, Gone: 1}); w.Week != want {
+		if want := (service.Figures{Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 2, Input: 1000, Cached: 600, Requests: 4, WaitedMs: 2}); w.Week != want {
 			t.Errorf("week: %+v, want %+v", w.Week, want)
 		}
 		var turns, blocks int
 		for _, d := range w.Days {
 			turns, blocks = turns+d.Turns, blocks+d.Blocks
 		}
-		if len(w.Days) != 7 || w.Days[6].Date < now.Format(time.DateOnly) || turns != 3 || blocks != 2 {
+		if len(w.Days) != 7 || w.Days[6].Date < now.Format(time.DateOnly) || turns != 3 || blocks != 1 {
 			t.Errorf("days: %+v", w.Days)
 		}
-		if len(w.Silent) != 2 || w.Silent["weak"] != 2 || w.Silent["timeout or error"] != 1 {
+		if len(w.Silent) != 2 || w.Silent["weak"] != 1 || w.Silent["timeout"] != 1 || w.Started == "" {
 			t.Errorf("silent: %v", w.Silent)
 		}
-		if theirs := run(t, m, service.Stats, service.Selector{User: "ann"}); theirs.Week.Turns != 0 {
-			t.Errorf("another's: %+v", theirs.Week)
+		for user, want := range map[string]service.Figures{
+			"ann": {Silent: 1, Requests: 1},
+			"me":  {Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 1, Input: 1000, Cached: 600, Requests: 3, WaitedMs: 2},
+		} {
+			if theirs := run(t, m, service.Stats, service.Selector{User: user}); theirs.Week != want || theirs.Started != "" {
+				t.Errorf("of %s: %+v, want %+v", user, theirs.Week, want)
+			}
 		}
 		if _, _, err := call(t, m, "memory/stats", `{"workspace":"w"}`); err == nil || !strings.Contains(err.Error(), "only a person's") {
 			t.Errorf("of a project: %v", err)

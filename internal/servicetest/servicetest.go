@@ -84,7 +84,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
 		Status: func(context.Context, bool) health.Status {
-			return health.Status{Ready: true, Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
+			return health.Status{Ready: true, Started: time.Now(), Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
 		},
 	}}
 	m.close = sync.OnceFunc(func() {

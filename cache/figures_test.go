@@ -1,0 +1,245 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+var (
+	ann = graphiti.Who{User: "user:ann"}
+	bob = graphiti.Who{User: "user:bob", Tenant: "t"}
+)
+
+func shown(block string) *inject.Plan {
+	return &inject.Plan{Decided: true, Block: block, Outcome: inject.Outcome{Status: inject.StatusRecalled, Facts: 1, Chars: len(block), Took: time.Millisecond}}
+}
+
+func silent(s inject.Status, r inject.Reason) *inject.Plan {
+	return &inject.Plan{Decided: true, Outcome: inject.Outcome{Status: s, Reason: r, Took: time.Millisecond}}
+}
+
+// days are the figures of today and the six days before.
+func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool) {
+	t.Helper()
+	week, together, err := f.Since(t.Context(), time.Now().AddDate(0, 0, -6), 7, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return week, together
+}
+
+// backends runs a test over a file, and over Redis. open begins another process, which
+// end ends.
+func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func()))) {
+	t.Run("file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "state.db")
+		f(t, func() (*State, func()) {
+			s := openState(t, path)
+			return s, func() { s.Figures.Close(); _ = s.Close() }
+		})
+	})
+	t.Run("redis", func(t *testing.T) {
+		server := redistest.Start(t)
+		f(t, func() (*State, func()) {
+			s := Share(dial(t, server), time.Hour)
+			return s, s.Figures.Close
+		})
+	})
+}
+
+// TestFiguresOfADay: a turn counts once, silence by its reason or status, and tokens as
+// they were said; each owner's alone, and everybody's together.
+func TestFiguresOfADay(t *testing.T) {
+	backends(t, func(t *testing.T, open func() (*State, func())) {
+		s, end := open()
+		defer end()
+		s.Figures.Start(slog.New(slog.DiscardHandler))
+		again := shown("four")
+		again.Decided = false
+		for _, p := range []*inject.Plan{
+			shown("four letters"), again, silent(inject.StatusEmpty, inject.ReasonWeak), silent(inject.StatusEmpty, inject.ReasonWeak),
+			silent(inject.StatusTimeout, inject.ReasonNone), silent(inject.StatusError, inject.ReasonNotPersisted),
+		} {
+			s.Figures.Asked(ann, p)
+		}
+		s.Figures.Used(ann, 100, 40)
+		s.Figures.Used(ann, 0, 0)
+		s.Figures.Asked(bob, shown("x"))
+		wantAnn := Counts{Requests: 6, Waited: 5 * time.Millisecond, Blocks: 1, Chars: 12, Tokens: 3, Input: 100, Cached: 40,
+			Silent: map[string]int64{"weak": 2, "timeout": 1, "not_persisted": 1}}
+		wantAnn.Waited += again.Outcome.Took
+		all := wantAnn
+		all.Requests, all.Waited, all.Blocks, all.Chars, all.Tokens = 7, 7*time.Millisecond, 2, 13, 4
+		for range 2 { // from RAM, and what was written is not counted twice
+			for owner, want := range map[string]Counts{"user:ann": wantAnn, bob.Owner(): {Requests: 1, Waited: time.Millisecond, Blocks: 1, Chars: 1, Tokens: 1}, "": all, "user:eve": {}} {
+				week, together := days(t, s.Figures, owner)
+				if !reflect.DeepEqual(week[6], want) || !reflect.DeepEqual(week[0], Counts{}) || together {
+					t.Errorf("of %q: %+v (together %v), want %+v", owner, week, together, want)
+				}
+			}
+			if err := s.Figures.write(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestFiguresOfAllProcessesAddUp: those of restarts, and of replicas at the same time.
+func TestFiguresOfAllProcessesAddUp(t *testing.T) {
+	backends(t, func(t *testing.T, open func() (*State, func())) {
+		for n := range 3 {
+			s, end := open()
+			s.Figures.Start(slog.New(slog.DiscardHandler))
+			s.Figures.Asked(ann, shown("x"))
+			if week, _ := days(t, s.Figures, "user:ann"); week[6].Blocks != int64(n+1) {
+				t.Errorf("process %d: %+v", n, week[6])
+			}
+			end() // writes
+		}
+	})
+	server := redistest.Start(t)
+	one, other := Share(dial(t, server), time.Hour).Figures, Share(dial(t, server), time.Hour).Figures
+	for range 3 {
+		for _, f := range []*Figures{one, other} {
+			f.Asked(ann, shown("x"))
+			if err := f.write(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, f := range []*Figures{one, other} {
+		if week, _ := days(t, f, "user:ann"); week[6].Blocks != 6 {
+			t.Errorf("of two replicas: %+v", week[6])
+		}
+	}
+}
+
+// TestFiguresAreBounded: of more owners than are counted apart, all others are counted
+// together, and a reader is told.
+func TestFiguresAreBounded(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	const more = 50
+	for i := range maxOwners + more {
+		who := graphiti.Who{User: fmt.Sprintf("user:%d", i)}
+		s.Figures.Asked(who, shown("x"))
+		s.Figures.Asked(who, shown("x"))
+	}
+	if n := len(s.Figures.owners); n != maxOwners+1 {
+		t.Errorf("%d owners are counted apart, want %d and the rest", n, maxOwners)
+	}
+	for owner, want := range map[string]int64{"user:0": 2, fmt.Sprintf("user:%d", maxOwners): 0, "": 2 * (maxOwners + more)} {
+		for range 2 {
+			week, together := days(t, s.Figures, owner)
+			if week[6].Blocks != want || !together {
+				t.Errorf("of %q: %+v (together %v), want %d blocks", owner, week[6], together, want)
+			}
+			if err := s.Figures.write(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// memoryStore is a store in RAM that keeps what is listed, and may fail.
+type memoryStore struct {
+	store
+	fails  error
+	writes int
+	values map[string]map[string][]byte
+}
+
+func (m *memoryStore) write(_ context.Context, records ...*record) error {
+	m.writes++
+	if m.fails != nil {
+		return m.fails
+	}
+	for _, r := range records {
+		if m.values[r.list] == nil {
+			m.values[r.list] = make(map[string][]byte)
+		}
+		m.values[r.list][string(r.key)] = r.value
+	}
+	return nil
+}
+
+func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(string, []byte, []byte) error) error {
+	for _, list := range lists {
+		for key, value := range m.values[list] {
+			if err := f(list, []byte(key), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestFiguresAreWrittenNowAndThen: some seconds after something was counted, at the end,
+// and not when nothing was; what cannot be written is counted on, and written later. A day
+// that is over leaves the RAM when it is written.
+func TestFiguresAreWrittenNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryStore{values: make(map[string]map[string][]byte), fails: errors.New("the disk is full")}
+		f := newFigures(m)
+		var logged linesLogged
+		f.Start(slog.New(&logged))
+		time.Sleep(time.Minute)
+		if m.writes != 0 {
+			t.Errorf("%d writes of nothing", m.writes)
+		}
+		f.Asked(ann, shown("x"))
+		time.Sleep(time.Minute)
+		if week, _ := days(t, f, ""); week[6].Blocks != 1 || m.writes < 2 || logged.n != 1 {
+			t.Errorf("while nothing can be written: %+v, %d tries, %d lines in the log", week[6], m.writes, logged.n)
+		}
+		m.fails = nil
+		time.Sleep(2 * writeEvery)
+		if writes := m.writes; len(m.values) != 1 {
+			t.Errorf("when it can be written again: %v", m.values)
+		} else if time.Sleep(time.Minute); m.writes != writes {
+			t.Error("what has not changed is written again")
+		}
+		time.Sleep(24 * time.Hour)
+		f.Asked(bob, shown("x"))
+		f.Close()
+		if week, _ := days(t, f, ""); len(f.owners) != 1 || len(f.counts) != 1 || week[5].Blocks != 1 || week[6].Blocks != 1 {
+			t.Errorf("a day later: %d owners in RAM, %+v", len(f.owners), week)
+		}
+	})
+}
+
+// linesLogged counts log lines.
+type linesLogged struct{ n int }
+
+func (c *linesLogged) Enabled(context.Context, slog.Level) bool  { return true }
+func (c *linesLogged) Handle(context.Context, slog.Record) error { c.n++; return nil }
+func (c *linesLogged) WithAttrs([]slog.Attr) slog.Handler        { return c }
+func (c *linesLogged) WithGroup(string) slog.Handler             { return c }
+
+// BenchmarkAsked is what a request pays for being counted.
+func BenchmarkAsked(b *testing.B) {
+	block := shown("<graphiti_memory>\n- The database is Postgres.\n</graphiti_memory>")
+	again := *block
+	again.Decided = false
+	for name, p := range map[string]*inject.Plan{"repeated": &again, "shown": block, "silent": silent(inject.StatusEmpty, inject.ReasonWeak)} {
+		b.Run(name, func(b *testing.B) {
+			f := newFigures(&memoryStore{})
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Asked(bob, p)
+			}
+		})
+	}
+}
