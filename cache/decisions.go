@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
@@ -33,9 +34,10 @@ type recentDecision struct {
 	forgets          int64 // the number then
 }
 
-// withoutBlock returns the decision as if it had never had a block.
+// withoutBlock returns the decision as if it had never had a block, and nothing had been
+// found.
 func withoutBlock(d inject.Decision) inject.Decision {
-	d.Block, d.Facts = "", 0
+	d.Block, d.Facts, d.Pieces = "", 0, ""
 	return d
 }
 
@@ -59,7 +61,7 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	for len(missing) > 0 {
 		n := min(len(missing), maxLookup)
 		err := d.store.get(ctx, decisionKind, keysOf(missing[:n]), func(i int, value []byte) (err error) {
-			list[at[i]], err = parseDecision(value)
+			list[at[i]], err = parseDecision(value, false)
 			return err
 		})
 		if err != nil {
@@ -77,6 +79,24 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	return list, nil
 }
 
+// WithPieces returns the decision about each key with what was found for it, nil for a key
+// without one. It asks the store, because pieces are not held in RAM.
+func (d *Decisions) WithPieces(ctx context.Context, keys [][16]byte) ([]*inject.Decision, error) {
+	list := make([]*inject.Decision, 0, len(keys))
+	for some := range slices.Chunk(keys, maxLookup) {
+		from := len(list)
+		list = append(list, make([]*inject.Decision, len(some))...)
+		err := d.store.get(ctx, decisionKind, keysOf(some), func(i int, value []byte) (err error) {
+			list[from+i], err = parseDecision(value, true)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read decisions: %w", err)
+		}
+	}
+	return list, nil
+}
+
 // bytes is about what the entry takes in RAM.
 func (e recentDecision) bytes() int {
 	if e.Decision == nil {
@@ -88,16 +108,17 @@ func (e recentDecision) bytes() int {
 // Keep stores a decision for a key that has none, and returns the decision that
 // the key has then, which is on disk or in Redis when Keep returns. groups are
 // where its facts came from. If one of them has forgotten something since the
-// request arrived, the decision is stored without its block.
+// request arrived, the decision is stored without its block and its pieces.
 func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
 	without := withoutBlock(made)
-	refused := appendDecision(make([]byte, 0, 2*(decisionHead+len(made.Reason))+len(made.Block)), &without)
+	refused := appendDecision(make([]byte, 0, 2*(decisionHead+len(made.Reason))+len(made.Pieces)+len(made.Block)), &without)
 	r := &record{kind: decisionKind, key: key[:], value: appendDecision(refused, &made)[len(refused):], scopes: factsOfAll(groups), generation: made.Generation,
 		refused: refused, first: true}
 	value, err := d.store.keep(ctx, r)
 	kept := &made
+	kept.Pieces = "" // they are not held in RAM
 	if err == nil && !bytes.Equal(value, r.value) {
-		kept, err = parseDecision(value)
+		kept, err = parseDecision(value, false)
 	}
 	if err != nil {
 		// It may have been stored all the same: perhaps only the time ran out.
@@ -113,8 +134,9 @@ func (d *Decisions) remember(key [16]byte, kept *inject.Decision, forgets int64)
 	d.recent.Add(key, e, e.bytes())
 }
 
-// Forget removes the blocks that hold facts of a group, and returns how many. The
-// decisions stay: their conversations go on without those blocks.
+// Forget removes the blocks that hold facts of a group, and returns how many. What was
+// found there and not shown is removed, too. The decisions stay: their conversations go on
+// without those blocks.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	n, err := d.store.forget(ctx, decisionKind, factsOf(group))
 	if err != nil {
@@ -133,52 +155,89 @@ func (d *Decisions) Emptied(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// decisionHead is how long the numbers before a decision's texts are at most.
-const decisionHead = 4 * binary.MaxVarintLen64
+// decisionHead is how long the numbers of a decision are at most.
+const decisionHead = 5 * binary.MaxVarintLen64
 
-// appendDecision appends a decision as it is stored: what stays of it for good, and
-// the block at the end.
+// The bits of a decision's first number.
+const (
+	isIngested = 1 << iota
+	hasPieces
+)
+
+// appendDecision appends a decision as it is stored: what stays of it for good, the pieces
+// behind their length, if there are any, and the block at the end.
 func appendDecision(b []byte, d *inject.Decision) []byte {
-	ingest := uint64(0)
+	flags := uint64(0)
 	if d.Ingest {
-		ingest = 1
+		flags |= isIngested
 	}
-	for _, n := range [...]uint64{ingest, uint64(d.Facts), uint64(d.Generation), uint64(len(d.Reason))} {
+	if d.Pieces != "" {
+		flags |= hasPieces
+	}
+	for _, n := range [...]uint64{flags, uint64(d.Facts), uint64(d.Generation), uint64(len(d.Reason))} {
 		b = binary.AppendUvarint(b, n)
 	}
-	return append(append(b, d.Reason...), d.Block...)
+	b = append(b, d.Reason...)
+	if d.Pieces != "" {
+		b = append(binary.AppendUvarint(b, uint64(len(d.Pieces))), d.Pieces...)
+	}
+	return append(b, d.Block...)
 }
 
 var errDecision = errors.New("a stored decision is damaged")
 
-// splitDecision returns the numbers before a decision's texts, and the texts.
-func splitDecision(value []byte) (numbers [4]uint64, texts []byte, err error) {
-	for i := range numbers {
-		n, size := binary.Uvarint(value)
-		if size <= 0 {
-			return numbers, nil, errDecision
-		}
-		numbers[i], value = n, value[size:]
-	}
-	if numbers[0] > 1 || numbers[3] > uint64(len(value)) {
-		return numbers, nil, errDecision
-	}
-	return numbers, value, nil
+// stored is a decision as it is stored, taken apart.
+type stored struct {
+	numbers               [4]uint64
+	stays                 int // how many bytes stay when its block is removed
+	reason, pieces, block []byte
 }
 
-func parseDecision(value []byte) (*inject.Decision, error) {
-	n, texts, err := splitDecision(value)
+func splitDecision(value []byte) (s stored, err error) {
+	rest := value
+	for i := range s.numbers {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 {
+			return s, errDecision
+		}
+		s.numbers[i], rest = n, rest[size:]
+	}
+	if s.numbers[0] > isIngested|hasPieces || s.numbers[3] > uint64(len(rest)) {
+		return s, errDecision
+	}
+	s.reason, rest = rest[:s.numbers[3]], rest[s.numbers[3]:]
+	s.stays = len(value) - len(rest)
+	if s.numbers[0]&hasPieces != 0 {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n == 0 || n > uint64(len(rest)-size) {
+			return s, errDecision
+		}
+		s.pieces, rest = rest[size:size+int(n)], rest[size+int(n):] //nolint:gosec // it is less
+	}
+	s.block = rest
+	return s, nil
+}
+
+func parseDecision(value []byte, withPieces bool) (*inject.Decision, error) {
+	s, err := splitDecision(value)
 	if err != nil {
 		return nil, err
 	}
-	return &inject.Decision{Ingest: n[0] == 1, Facts: int(n[1]), Generation: int64(n[2]), Reason: string(texts[:n[3]]), Block: string(texts[n[3]:])}, nil
+	d := &inject.Decision{Ingest: s.numbers[0]&isIngested != 0, Facts: int(s.numbers[1]), Generation: int64(s.numbers[2]), Reason: string(s.reason), Block: string(s.block)}
+	if withPieces {
+		d.Pieces = inject.Pieces(s.pieces)
+	}
+	return d, nil
 }
 
-// emptied returns a stored decision without its block.
-func emptied(value []byte) []byte {
-	n, texts, err := splitDecision(value)
+// emptied returns a stored decision without its block and its pieces, and whether it had
+// a block.
+func emptied(value []byte) (rest []byte, block bool) {
+	s, err := splitDecision(value)
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return value[:len(value)-len(texts)+int(n[3])]
+	rest = bytes.Clone(value[:s.stays])
+	rest[0] &^= hasPieces // the number has one byte
+	return rest, len(s.block) > 0
 }

@@ -26,7 +26,7 @@ func (s *State) Apply(ctx context.Context, event string) error {
 		return s.Generations.Refresh(ctx)
 	}
 	if key, rest, ok := keyed(event, eventDecision); ok {
-		d, err := parseDecision([]byte(rest))
+		d, err := parseDecision([]byte(rest), false)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // stores are both kinds of state.
@@ -89,6 +91,62 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 			within(t, "the last snapshot", func() bool { return load("late") == "late" })
 			if got := load("early") + load("session"); got != "" || load("elsewhere") == "" {
 				t.Errorf("snapshots of what was forgotten: %q, want none; the other group's: %q, want some", got, load("elsewhere"))
+			}
+		})
+	}
+}
+
+// TestPiecesGoWithTheBlock: what was forgotten is named by no decision, be it one that
+// shows it, one that found it and was silent, or one that was made too late. Only blocks
+// are counted.
+func TestPiecesGoWithTheBlock(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := open(t), t.Context()
+			found := func(block string) inject.Decision {
+				d := s.made(block, len(block))
+				d.Pieces = "ids"
+				return d
+			}
+			silent := found("")
+			silent.Reason = "weak"
+			late := found("block")
+			keep(t, s, 0, found("block"), "g", "h")
+			keep(t, s, 1, silent, "g")
+			keep(t, s, 2, found("block"), "h")
+			check := func(when string, want ...string) {
+				t.Helper()
+				list, err := s.Decisions.WithPieces(ctx, [][16]byte{key(0), key(1), key(9), key(2), key(3)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, d := range list {
+					got := "none"
+					if d != nil {
+						got = fmt.Sprintf("%s %d %s %s", d.Block, d.Facts, d.Reason, d.Pieces)
+					}
+					if got != want[i] {
+						t.Errorf("%s: decision %d: %q, want %q", when, i, got, want[i])
+					}
+				}
+			}
+			check("at first", "block 5  ids", " 0 weak ids", "none", "block 5  ids", "none")
+			if _, err := s.Generations.Raise(ctx, Forget{Group: "g", Scope: "g"}); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []int{1, 0} {
+				if n, err := s.Decisions.Forget(ctx, "g"); n != want || err != nil {
+					t.Errorf("Forget emptied %d blocks, %v; want %d", n, err, want)
+				}
+			}
+			keep(t, s, 3, late, "h", "g")
+			check("forgotten", " 5  ", " 0 weak ", "none", "block 5  ids", " 0  ")
+			if n, err := s.Decisions.Emptied(ctx); n != 1 || err != nil {
+				t.Errorf("Emptied: %d, %v; want 1", n, err)
+			}
+			list, err := s.Decisions.Lookup(ctx, s.Generations.Now(), [][16]byte{key(2)})
+			if err != nil || list[0].Pieces != "" {
+				t.Errorf("a decision with pieces in RAM: %+v, %v", list[0], err)
 			}
 		})
 	}

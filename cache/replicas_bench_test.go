@@ -17,7 +17,7 @@ import (
 // decision, which there is not, and to keep one; in a file and over Redis on
 // this machine.
 func BenchmarkDecision(b *testing.B) {
-	block := strings.Repeat("x", 1000)
+	block, pieces := strings.Repeat("x", 1000), inject.Pieces(strings.Repeat("x", 400))
 	run := func(b *testing.B, s *State) {
 		ctx := context.Background()
 		n := uint64(time.Now().UnixNano())
@@ -29,7 +29,7 @@ func BenchmarkDecision(b *testing.B) {
 			if list, err := s.Decisions.Lookup(ctx, 1, [][16]byte{k}); err != nil || list[0] != nil {
 				b.Fatalf("Lookup: %v, %v", list, err)
 			}
-			if _, err := s.Decisions.Keep(ctx, k, inject.Decision{Block: block, Facts: 3, Ingest: true, Generation: 1}, "group"); err != nil {
+			if _, err := s.Decisions.Keep(ctx, k, inject.Decision{Block: block, Facts: 3, Ingest: true, Generation: 1, Pieces: pieces}, "group"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -296,10 +296,15 @@ func (r replicas) end(ctx context.Context, k *kind, scope string, names []string
 				if list, _, _ := split(k, name); k.listed {
 					p.ZRem(ctx, listIndex(k, list), name)
 				}
-			case len(k.rest(value)) < len(value):
-				n++
-				p.SetArgs(ctx, name, k.rest(value), redis.SetArgs{Mode: "XX", KeepTTL: true})
-				p.ZAdd(ctx, scopeIndex(k, emptiedScope), redis.Z{Score: float64(now.UnixMicro()), Member: name})
+			default:
+				rest, counted := k.rest(value)
+				if len(rest) < len(value) {
+					p.SetArgs(ctx, name, rest, redis.SetArgs{Mode: "XX", KeepTTL: true})
+				}
+				if counted {
+					n++
+					p.ZAdd(ctx, scopeIndex(k, emptiedScope), redis.Z{Score: float64(now.UnixMicro()), Member: name})
+				}
 			}
 		}
 		if k.rest != nil {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -108,7 +109,7 @@ func TestStores(t *testing.T) {
 func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	for name, open := range stores() {
 		s := open(t)
-		if err := s.Sessions.Put(t.Context(), key(1), "session:1"); err != nil {
+		if err := s.Sessions.Put(t.Context(), "session:1", key(1)); err != nil {
 			t.Fatal(err)
 		}
 		gone := errors.New("the client has left")
@@ -121,20 +122,59 @@ func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 
 // TestADamagedDecisionIsNoBlock: what reads by chance is not inserted.
 func TestADamagedDecisionIsNoBlock(t *testing.T) {
-	whole := appendDecision(nil, &inject.Decision{Ingest: true, Facts: 2, Generation: 3, Block: "<graphiti_memory>\n- My canoe is called Wanda, says Zoë.\n</graphiti_memory>\n\n"})
-	if d, err := parseDecision(whole); err != nil || d.Facts != 2 {
+	made := inject.Decision{Ingest: true, Facts: 2, Generation: 3, Block: "<graphiti_memory>\n- My canoe is called Wanda, says Zoë.\n</graphiti_memory>\n\n"}
+	whole := appendDecision(nil, &made)
+	if d, err := parseDecision(whole, true); err != nil || *d != made {
 		t.Fatalf("a decision that is whole: %+v, %v", d, err)
 	}
+	made.Pieces = inject.Pieces(strings.Repeat("p", 300))
+	long := appendDecision(nil, &made)
+	if d, err := parseDecision(long, true); err != nil || *d != made {
+		t.Fatalf("a decision with pieces: %+v, %v", d, err)
+	}
 	for name, value := range map[string][]byte{
-		"nothing":           nil,
-		"another format":    []byte(`{"Block":"` + strings.Repeat("a block of a proxy before this one ", 9) + `"}`),
-		"its beginning":     whole[:3],
-		"a reason too long": binary.AppendUvarint([]byte{1, 2, 3}, 1<<40),
+		"nothing":             nil,
+		"another format":      []byte(`{"Block":"` + strings.Repeat("a block of a proxy before this one ", 9) + `"}`),
+		"its beginning":       whole[:3],
+		"a reason too long":   binary.AppendUvarint([]byte{1, 2, 3}, 1<<40),
+		"pieces are missing":  long[:4],
+		"pieces too long":     binary.AppendUvarint([]byte{3, 2, 3, 0}, 1<<40),
+		"pieces are cut":      long[:100],
+		"pieces of no length": {3, 2, 3, 0, 0, 'x'},
 	} {
-		if d, err := parseDecision(value); err == nil {
+		if d, err := parseDecision(value, true); err == nil {
 			t.Errorf("%s: read as %+v, want an error", name, d)
 		}
+		if rest, counted := emptied(value); rest != nil || counted {
+			t.Errorf("%s: %q stays, counted %v", name, rest, counted)
+		}
 	}
+}
+
+// FuzzDecision: whatever is stored, what stays when it is emptied is a decision without a
+// block and without pieces, and it stays as it is.
+func FuzzDecision(f *testing.F) {
+	for _, d := range []inject.Decision{{}, {Reason: "weak", Pieces: "pieces"}, {Ingest: true, Facts: 2, Generation: 300, Block: "block", Pieces: "pieces"}} {
+		f.Add(appendDecision(nil, &d))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		d, err := parseDecision(value, true)
+		if err != nil {
+			return
+		}
+		rest, counted := emptied(value)
+		if counted != (d.Block != "") {
+			t.Errorf("%q: counted %v", value, counted)
+		}
+		d.Block, d.Pieces = "", ""
+		left, err := parseDecision(rest, true)
+		if err != nil || *left != *d {
+			t.Errorf("%q leaves %+v, %v", value, left, err)
+		}
+		if again, counted := emptied(rest); counted || !bytes.Equal(again, rest) {
+			t.Errorf("%q, emptied again: %q, %v", rest, again, counted)
+		}
+	})
 }
 
 // TestAFileLooksAtNoMoreThanItNeeds: requests wait while it is written. A forget goes
@@ -146,8 +186,8 @@ func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	}
 	defer f.close()
 	for statement, want := range map[string]string{
-		beyondMost:  "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=?)",
-		pageOfScope: "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=? AND key>?)",
+		beyondMost(standingKind):  "SEARCH standing USING PRIMARY KEY (list=?)",
+		pageOfScope(decisionKind): "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=? AND key>?)",
 	} {
 		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
 		if err != nil {

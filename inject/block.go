@@ -1,6 +1,9 @@
 package inject
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The block's frame. Programs and models rely on the tags; the line between
 // says what the rest is.
@@ -24,3 +27,6 @@ func formatBlock(lines []string) (string, int) {
 	b.WriteString(blockClose)
 	return b.String(), len(lines)
 }
+
+// BlockLines returns the lines of a block, without its frame.
+func BlockLines(block string) []string { return slices.Collect(linesOf(block)) }

@@ -45,6 +45,7 @@ type Candidate struct {
 	Verdict Verdict
 
 	head string // of the line, that others may share
+	row  int    // of those that are shown: which line holds it, from 1
 }
 
 // Guard says what is done with facts that read like instructions to a model.
@@ -134,15 +135,22 @@ func (ch *chooser) weak(all []Candidate) bool {
 	return true
 }
 
-// lines returns the lines of the facts that are shown.
+// lines returns the lines of the facts that are shown, and notes in which of them each
+// stands.
 func lines(all []Candidate) []string {
-	var out, heads []string
+	var each, heads []string
 	for i := range all {
 		if all[i].Verdict == Shown {
-			out, heads = append(out, all[i].Line), append(heads, all[i].head)
+			each, heads = append(each, all[i].Line), append(heads, all[i].head)
 		}
 	}
-	return joinLines(out, heads)
+	out, rows := joinLines(each, heads)
+	for i := range all {
+		if all[i].Verdict == Shown {
+			all[i].row, rows = rows[0], rows[1:]
+		}
+	}
+	return out
 }
 
 // look decides about a fact by itself.

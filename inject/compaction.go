@@ -33,6 +33,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
 		d.Block, d.Facts = m.untold(t, who, d.Block)
+		d.Pieces = "" // they are of other lines, and nobody asks for them
 		o = outcomeOf(&d, o.Source)
 		d.Ingest = t.mode.Ingest
 		o = m.keep(t, d, o)

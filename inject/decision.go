@@ -13,6 +13,7 @@ type Decision struct {
 	Reason     string // why there is no block, where there never was one
 	Ingest     bool   // the turn is to be kept
 	Generation int64  // of the request that it was made for
+	Pieces     Pieces // what was found, shown or not; it goes with the block. Lookup leaves it out
 }
 
 // forgotten reports whether there was a block that was emptied, because what it

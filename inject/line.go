@@ -107,19 +107,23 @@ func lineSize(line, head string, shared bool) int {
 	return utf8.RuneCountInString(line[len(head):]) + utf8.RuneCountInString(betweenLines)
 }
 
-// joinLines returns lines, in their order, those with the same head as one.
-func joinLines(lines, heads []string) (out []string) {
+// joinLines returns lines, in their order, those with the same head as one, and of each
+// in which of them it stands, from 1.
+func joinLines(lines, heads []string) (out []string, rows []int) {
 	first := make(map[string]int)
+	rows = make([]int, len(lines))
 	for i, l := range lines {
 		head := heads[i]
 		if at, ok := first[head]; ok && head != "" {
 			out[at] += betweenLines + l[len(head):]
+			rows[i] = at + 1
 			continue
 		}
 		first[head] = len(out)
 		out = append(out, l)
+		rows[i] = len(out)
 	}
-	return out
+	return out, rows
 }
 
 // linesIn are the lines of blocks: as they stand there, each of those that share one

@@ -84,7 +84,12 @@ func TestLinesShareTheirHead(t *testing.T) {
 		"Ann, 2026-01-05: the cat is ill · it eats nothing: not even fish", "Ben, 2026-01-05: mine too", "Ann, 2026-01-05: a · b",
 		"Ann has a cat", "Ann, 2026-01-06: it is well", "Ann has a dog", "‹b›, 2026-01-06: x · y", "another head: x",
 	}
-	got := joinLines(lines, heads)
+	got, rows := joinLines(lines, heads)
+	for i, l := range lines {
+		if line := got[rows[i]-1]; line != l && !strings.Contains(line, betweenLines+l[len(heads[i]):]) && !strings.HasPrefix(line, l+betweenLines) {
+			t.Errorf("%q is said to stand in %q", l, line)
+		}
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -28,15 +28,15 @@ const leftOffChars = 300
 
 // opening are the lines with which a block begins, whatever is found: the card
 // and where the last conversation ended, in a new one; the card and what came
-// before, where the client has dropped it.
-func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
+// before, where the client has dropped it. Those that are no fact's have none.
+func (m *Memory) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 	o := m.opts()
 	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 	count := o.MaxFacts
-	add := func(list []string, chars int) {
-		for _, l := range list {
-			if size := utf8.RuneCountInString(l) + len("- \n"); size <= min(room, chars) && count > 0 {
-				lines, room, chars, count = append(lines, l), room-size, chars-size, count-1
+	add := func(list []Candidate, chars int) {
+		for _, c := range list {
+			if size := utf8.RuneCountInString(c.Line) + len("- \n"); size <= min(room, chars) && count > 0 {
+				opening, room, chars, count = append(opening, c), room-size, chars-size, count-1
 			}
 		}
 	}
@@ -44,10 +44,18 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (lines []string) {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
-		add(m.leftOff(ctx, t, who), leftOffChars)
+		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
-	add(m.resumed(t, who), snapshotChars)
-	return lines
+	add(notes(m.resumed(t, who)), snapshotChars)
+	return opening
+}
+
+// notes are lines of what is noted of sessions.
+func notes(lines []string) (list []Candidate) {
+	for _, l := range lines {
+		list = append(list, Candidate{Line: l, Verdict: Shown})
+	}
+	return list
 }
 
 // A block behind the first one of a conversation stands beside those before it: it has
@@ -79,7 +87,7 @@ func (t *turn) begins() bool {
 
 // card are the lines of the card. Forgetting one of their groups empties the
 // block.
-func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (lines []string) {
+func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []Candidate) {
 	if m.opts().CardChars <= 0 {
 		return nil
 	}
@@ -92,11 +100,11 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (lines []s
 	ch.laid = true
 	for i := range facts {
 		if c := ch.look(&facts[i], ""); c.Verdict == Shown {
-			lines = append(lines, c.Line)
+			shown = append(shown, c)
 			t.groups = append(t.groups, facts[i].Group)
 		}
 	}
-	return lines
+	return shown
 }
 
 // last is the session that a person was in last in a project.

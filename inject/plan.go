@@ -219,6 +219,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	t.reads, t.owner = reads, who.Owner()
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
@@ -226,7 +227,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	before := m.opening(t, who)
 	weighs := m.opts().Search.Weighs()
 	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
-		return withoutSearch(before, StatusEmpty, ReasonRoutine)
+		return t.withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
 	deadline := t.deadline
@@ -242,7 +243,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	switch {
 	case err != nil && facts == nil && count(recent) == 0:
-		return withoutSearch(before, missed, ReasonNone)
+		return t.withoutSearch(before, missed, ReasonNone)
 	case err != nil && facts == nil:
 	case err != nil && atOnce:
 		found, source = facts, SourceCache
@@ -251,7 +252,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	recent = unlearnt(recent, found)
 	ch := chooserOf(t)
-	opened, _ := formatBlock(before)
+	opened, _ := formatBlock(linesOfAll(before))
 	ch.opening = linesIn([]string{opened})
 	if !weighed {
 		ch.minScore = 0
@@ -260,18 +261,18 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		ch.elsewhere = otherSubjectOf(query)
 	}
 	ch.count -= len(before)
-	for _, l := range before {
-		ch.max -= utf8.RuneCountInString(l) + len("- \n")
+	for i := range before {
+		ch.max -= utf8.RuneCountInString(before[i].Line) + len("- \n")
 	}
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
-	shown := lines(all)
+	shown := anyShown(all)
 	switch {
-	case err != nil && (!atOnce || facts == nil) && len(shown) == 0: // what was prepared does not answer
-		return withoutSearch(before, missed, ReasonNone)
-	case len(shown) > 0 && !anyShown(all[count(recent):]):
+	case err != nil && (!atOnce || facts == nil) && !shown: // what was prepared does not answer
+		return t.withoutSearch(before, missed, ReasonNone)
+	case shown && !anyShown(all[count(recent):]):
 		source = SourceLocal
 	}
-	return show(append(before, shown...), source, silence(all))
+	return t.show(before, all, ch.minScore, source, silence(all))
 }
 
 func anyShown(all []Candidate) bool {
@@ -280,9 +281,9 @@ func anyShown(all []Candidate) bool {
 
 // withoutSearch decides to show what is known without a search: no search was needed, or
 // it failed.
-func withoutSearch(lines []string, status Status, why Reason) (d Decision, o Outcome) {
-	d, o = show(lines, SourceLive, why)
-	if len(lines) == 0 {
+func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d Decision, o Outcome) {
+	d, o = t.show(opening, nil, 0, SourceLive, why)
+	if len(opening) == 0 {
 		o.Source = ""
 	}
 	if status != StatusEmpty {
@@ -291,13 +292,23 @@ func withoutSearch(lines []string, status Status, why Reason) (d Decision, o Out
 	return d, o
 }
 
-// show decides to show lines; why says why there are none.
-func show(lines []string, source Source, why Reason) (d Decision, o Outcome) {
-	d.Block, d.Facts = formatBlock(lines)
+// show decides to show what a block begins with, and behind it those of what was found
+// that are to be shown; why says why there is nothing.
+func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
+	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...))
+	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
 	if o = outcomeOf(&d, source); d.Block == "" {
 		o.Reason = why
 	}
 	return d, o
+}
+
+// linesOfAll are the lines of what a block begins with.
+func linesOfAll(opening []Candidate) (lines []string) {
+	for i := range opening {
+		lines = append(lines, opening[i].Line)
+	}
+	return lines
 }
 
 // silence says why nothing of what was found is shown.

@@ -13,12 +13,14 @@ import (
 // turn is one request's newest turn, while it is decided about.
 type turn struct {
 	c        *dialect.Conversation
-	o        *options     // in force when the request came
-	mode     Mode         // what may be done for the request
-	kind     dialect.Kind // KindTurn, or what else the request is for
-	deadline time.Time    // of looking things up
-	until    time.Time    // the request waits no longer
-	first    bool         // the session was unknown until now
+	o        *options          // in force when the request came
+	mode     Mode              // what may be done for the request
+	kind     dialect.Kind      // KindTurn, or what else the request is for
+	deadline time.Time         // of looking things up
+	until    time.Time         // the request waits no longer
+	first    bool              // the session was unknown until now
+	owner    string            // whose turn it is
+	reads    []graphiti.Target // what is searched
 	groups   []string
 	*lists
 	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's

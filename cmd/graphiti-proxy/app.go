@@ -133,7 +133,11 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.OnClose("listeners", a.closeSides)
 	a.memory.start(a.proxy)
 	if cfg.Admin.Listen != "off" {
-		side, err := openAdmin(adminOptions(cfg, log, a.host(), t.Handler(), only("admin")), cfg.DataDir, lock)
+		o := adminOptions(cfg, log, a.host(), t.Handler(), only("admin"))
+		if r, ok := a.memory.(*remembering); ok && cfg.Identity.Mode == "multi" {
+			o.Callers = r.holder
+		}
+		side, err := openAdmin(o, cfg.DataDir, lock)
 		if err != nil {
 			return nil, err
 		}

@@ -66,6 +66,9 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		return cli.Output(c, done, func(w io.Writer) {
 			fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+			if done.NotTaken > 0 {
+				fmt.Fprintf(w, "%s left out: only an operator may import notes of sessions\n", terminal.Count(done.NotTaken, "line"))
+			}
 		})
 	})
 	return c

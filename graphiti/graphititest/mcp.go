@@ -191,10 +191,25 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 			return toolAnswer(age, map[string]any{"error": "Error deleting entity edge: edge " + args.UUID + " not found"})
 		}
 		return toolAnswer(age, map[string]any{"message": "Entity edge with UUID " + args.UUID + " deleted successfully"})
+	case "get_entity_edge":
+		return s.toolEdge(age, groups, args.UUID)
 	case "get_status":
 		return toolAnswer(age, map[string]any{"status": "ok", "message": "Graphiti MCP server is running and connected to falkordb database"})
 	}
 	return toolError("Unknown tool: " + name)
+}
+
+// toolEdge answers a fact. The server looks into the graph of one group.
+func (s *Server) toolEdge(age Age, groups []string, uuid string) *mcp.CallToolResult {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.edgeLocked(uuid)
+	if f == nil || !slices.Contains(groups, f.group) {
+		return toolAnswer(age, map[string]any{"error": "Error getting entity edge: edge " + uuid + " not found"})
+	}
+	r := f.result(s.o.OldFacts)
+	r["group_id"] = f.group
+	return toolAnswer(age, r)
 }
 
 // toolArgs are the arguments of all tools that are served.

@@ -184,18 +184,25 @@ type world struct {
 	dir   string
 	env   []string
 	log   io.Writer // what the proxy logs; nil: it is shown
+
+	program string // that is run
 }
 
-var address = regexp.MustCompile(`(listening on|admin side)\s+(http://\S+)`)
+var address = regexp.MustCompile(`(listening on|inspector)\s+(http://\S+)`)
 
 // serve runs the binary as a user does, and reads its address off its banner.
 func serve(t *testing.T, env ...string) *world {
+	t.Helper()
+	return serveWith(t, binary, env...)
+}
+
+func serveWith(t *testing.T, program string, env ...string) *world {
 	t.Helper()
 	model, err := proxytest.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{model: model, dir: t.TempDir(), env: env}
+	w := &world{model: model, dir: t.TempDir(), env: env, program: program}
 	w.start(t, env...)
 	t.Cleanup(func() { w.stop(t); model.Close() })
 	return w
@@ -203,7 +210,7 @@ func serve(t *testing.T, env ...string) *world {
 
 func (w *world) start(t *testing.T, env ...string) {
 	t.Helper()
-	w.cmd = exec.Command(binary, "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0")
+	w.cmd = exec.Command(w.program, "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0")
 	w.cmd.Dir = w.dir
 	w.cmd.Env = append(append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
 		"GRAPHITI_PROXY_UPSTREAM_OPENAI="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC="+w.model.URL(), "GRAPHITI_PROXY_UPSTREAM_GEMINI="+w.model.URL(), "GRAPHITI_PROXY_RECALL_TIMEOUT=5s"), env...)
@@ -221,7 +228,7 @@ func (w *world) start(t *testing.T, env ...string) {
 	w.url, w.admin = "", ""
 	for s := bufio.NewScanner(out); w.admin == "" && s.Scan(); {
 		if m := address.FindStringSubmatch(s.Text()); m != nil {
-			if m[1] == "admin side" {
+			if m[1] == "inspector" {
 				w.admin = m[2]
 			} else {
 				w.url = m[2]

@@ -52,6 +52,7 @@ mkdir -p .cache/node
 cp node/driver.mjs node/talk.mjs .cache/node/
 beside npm_in node openai
 beside npm_in cli .bin/codex
+beside npm_in browser playwright-core
 for of in clients/*; do beside npm_in "$of" .package-lock.json; done
 for of in python litellm graphiti validate site; do beside pip_in $of; done
 beside server

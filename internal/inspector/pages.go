@@ -1,6 +1,9 @@
 package inspector
 
 import (
+	"context"
+	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
 
@@ -26,19 +29,101 @@ type Visit struct {
 }
 
 // Pages serves the inspector. It is safe for concurrent use.
-type Pages struct{ o Options }
+type Pages struct {
+	o         Options
+	mux       *http.ServeMux
+	templates map[string]*template.Template // by the name of their page
+	files     map[string]file               // what is below /static/
+}
 
 // New returns the pages.
-func New(o Options) (*Pages, error) { return &Pages{o}, nil }
+func New(o Options) (*Pages, error) {
+	p := &Pages{o: o, mux: http.NewServeMux()}
+	var err error
+	if p.templates, err = parseTemplates(); err != nil {
+		return nil, fmt.Errorf("parse the inspector's templates: %w", err)
+	}
+	if p.files, err = readStatic(); err != nil {
+		return nil, fmt.Errorf("read the inspector's files: %w", err)
+	}
+	for pattern, show := range routes {
+		p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			p.answer(w, r, show)
+		})
+	}
+	return p, nil
+}
 
-// ServeStatic serves what is below /static/: styles, scripts, icons. Anybody may have it.
-func (p *Pages) ServeStatic(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+// routes are the pages, and what their forms ask for.
+var routes = map[string]func(*visit) error{
+	"GET /{$}": (*visit).today,
+
+	"GET /live":      (*visit).live,
+	"GET /live/rows": (*visit).liveRows,
+
+	"GET /conversations":       (*visit).conversations,
+	"GET /conversation/{hash}": (*visit).conversation,
+
+	"GET /message/{id}":          (*visit).message,
+	"POST /message/{id}/forget":  (*visit).forgetMessage,
+	"POST /message/{id}/correct": (*visit).correctMessage,
+	"POST /message/{id}/pin":     (*visit).pinMessage,
+
+	"GET /memory":         (*visit).memories,
+	"GET /memory/show":    (*visit).timeline,
+	"GET /memory/facts":   (*visit).facts,
+	"POST /memory/card":   (*visit).takeOff,
+	"POST /memory/export": (*visit).export,
+	"GET /memory/import":  (*visit).importForm,
+	"POST /memory/import": (*visit).importFile,
+	"GET /memory/forget":  (*visit).forgetForm,
+	"POST /memory/forget": (*visit).forget,
+
+	"GET /search":  (*visit).searchForm,
+	"POST /search": (*visit).search,
+
+	"GET /graph": (*visit).graph,
+
+	"GET /delivery":        (*visit).delivery,
+	"POST /delivery/retry": (*visit).retry,
+	"POST /delivery/drop":  (*visit).drop,
+
+	"GET /people":         (*visit).people,
+	"POST /people/accept": (*visit).accept,
+}
+
+// visitKey is where the context of a request has its Visit.
+type visitKey struct{}
 
 // Serve serves a page, or does what a form of one asks for.
-func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) { http.NotFound(w, r) }
+func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
+	secure(w)
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+	if _, pattern := p.mux.Handler(r); pattern == "" {
+		p.answer(w, r, (*visit).nowhere)
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
 
-// ServeLogin serves the login form, which posts token and csrf to /login. problem says why
-// the last try failed; multi says that people may log in with a credential of their own.
-func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem, csrf string, multi bool) {
-	w.WriteHeader(status)
+// answer runs one page, and shows what it fails with.
+func (p *Pages) answer(w http.ResponseWriter, r *http.Request, show func(*visit) error) {
+	in, _ := r.Context().Value(visitKey{}).(Visit) // Serve put it there
+	v := &visit{Visit: in, p: p, w: w, r: r, room: roomForText}
+	if err := show(v); err != nil {
+		v.fail(err)
+	}
+}
+
+// secure says what browsers may do with a page: nothing but what the binary holds.
+// Origin is sent with forms only where the referrer is not withheld from the same site.
+func secure(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
 }

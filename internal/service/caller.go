@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // Caller is who asks for an operation.
@@ -39,24 +41,111 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 	return o.Own(ctx, h, in, c.Own)
 }
 
-// ownSelector narrows a selector to the memory of a caller who is no operator. A group is
-// theirs if it is among those that their memory is in.
+// errNotYours does not say whether there is such a person, credential or group.
+var errNotYours = ForbiddenError{errors.New("this is not your memory: leave out user, credential and group to mean your own")}
+
+// ownSelector narrows a selector to the memory of a caller who is no operator.
 func ownSelector(ctx context.Context, h *Host, s *Selector, own Selector) error {
-	if s.User != "" && s.User != own.User || s.Credential != "" && s.Credential != own.Credential {
-		return ForbiddenError{errors.New("this is not your memory: leave out user and credential")}
+	t, err := h.Memory.belongings(ctx, own)
+	if err == nil {
+		err = t.narrow(s)
 	}
-	s.User, s.Credential = own.User, own.Credential
-	if s.Group == "" {
-		return nil
-	}
-	meant, err := h.Memory.Find(ctx, own)
-	if err != nil {
+	return err
+}
+
+// ownPart narrows a selector of one group, or of a session in one: a group alone is named
+// without whose it is.
+func ownPart(ctx context.Context, h *Host, s *Selector, own Selector) error {
+	if err := ownSelector(ctx, h, s, own); err != nil {
 		return err
 	}
-	for _, o := range meant.Groups {
-		if o.Group == s.Group && !o.Shared {
-			return nil
+	if s.Group != "" && s.Session+s.Card+s.Message == "" {
+		s.User, s.Credential = "", ""
+	}
+	return nil
+}
+
+// ownMessage narrows a selector of one message. Where a caller shares a group with others,
+// as groups of other clients may be, they name the one that the message is in.
+func ownMessage(ctx context.Context, h *Host, s *Selector, own Selector) error {
+	t, err := h.Memory.belongings(ctx, own)
+	if err == nil {
+		err = t.narrow(s)
+	}
+	if err == nil && t.shares && s.Group == "" {
+		err = ForbiddenError{errors.New("you share a group with others: name the group that the message is in, one of yours alone")}
+	}
+	return err
+}
+
+// belongings are what a caller who is no operator may name.
+type belongings struct {
+	sv     *Service
+	own    Selector
+	alone  map[string]bool // groups of theirs that nobody else wrote to
+	others map[string]bool // groups that somebody else wrote to
+	shares bool            // one of those is theirs too
+}
+
+func (sv *Service) belongings(ctx context.Context, own Selector) (belongings, error) {
+	t := belongings{sv: sv, own: own, alone: make(map[string]bool), others: make(map[string]bool)}
+	_, owner, err := sv.asked(own)
+	switch {
+	case err != nil:
+		return t, err
+	case owner == "":
+		return t, errOperators
+	}
+	known, err := sv.o.Pipeline.Owned(ctx, "")
+	if err != nil {
+		return t, err
+	}
+	for _, o := range known {
+		if o.Owner != owner {
+			t.others[o.Group] = true
 		}
 	}
-	return ForbiddenError{fmt.Errorf("the group %s is not of your memory alone", s.Group)}
+	groups, err := sv.groups(ctx, own)
+	for _, o := range groups {
+		if t.others[o.Group] {
+			t.shares = true
+		} else {
+			t.alone[o.Group] = true
+		}
+	}
+	return t, err
+}
+
+// narrow has a selector mean the caller. It returns a ForbiddenError for one that names
+// anybody else, or a group that is not theirs alone.
+func (t *belongings) narrow(s *Selector) error {
+	if s.User != "" && !t.means(s.User) || s.Credential != "" && s.Credential != t.own.Credential {
+		return errNotYours
+	}
+	s.User, s.Credential = t.own.User, t.own.Credential
+	if s.Group != "" && !t.alone[s.Group] && !t.derived(*s) {
+		return errNotYours
+	}
+	return nil
+}
+
+// means reports whether a name is the caller's, whichever of theirs it is.
+func (t *belongings) means(user string) bool {
+	key, ok := graphiti.UserKey(user)
+	return ok && t.own.User != "" && t.sv.o.Resolve(key) == t.own.User
+}
+
+// derived reports whether a group that nothing was written to yet is the caller's, by what
+// else their selector names: an export says so of what is imported again.
+func (t *belongings) derived(s Selector) bool {
+	group := s.Group
+	s.Group = ""
+	who, err := t.sv.who(s)
+	if err != nil || t.others[group] {
+		return false
+	}
+	return slices.ContainsFunc(scopes, func(scope graphiti.Scope) bool {
+		g, ok := t.sv.namer().Group(scope, who)
+		return ok && g == group
+	})
 }

@@ -1,9 +1,6 @@
 package service
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // ConversationRequest names a conversation of a selector's: by the hash that memory/list
 // has, or by one of its messages (Selector.Message).
@@ -12,6 +9,8 @@ type ConversationRequest struct {
 	Hash  string `json:"hash,omitempty"`
 	Skip  int    `json:"skip,omitempty"`  // the newest turns
 	Limit int    `json:"limit,omitempty"` // most turns
+
+	own bool // of a caller who is no operator: what others wrote to is left out
 }
 
 // Explained is a conversation, with what memory did for each of its turns.
@@ -45,8 +44,8 @@ type Decision struct {
 // Piece is one thing that a search found for a turn, or that the card has.
 type Piece struct {
 	Verdict  string   `json:"verdict"`        // shown, or why not: an inject.Verdict
-	Line     string   `json:"line,omitempty"` // of the block; empty: it was not shown
-	Kind     string   `json:"kind"`           // message, fact or card
+	Line     string   `json:"line,omitempty"` // of the block, which several may share; empty: it was not shown
+	Kind     string   `json:"kind"`           // message, fact, card, or note: what is noted of sessions, which has no id
 	Scope    string   `json:"scope,omitempty"`
 	Group    string   `json:"group,omitempty"`
 	Strength *float64 `json:"strength,omitempty"` // nil: the memory does not measure it
@@ -65,13 +64,14 @@ type Piece struct {
 var TurnsOf = Operation[ConversationRequest, Explained]{
 	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, the block of each, what was found and not shown, and why"},
 	Default: ConversationRequest{Limit: 50},
-	Run: func(context.Context, *Host, *ConversationRequest) (Explained, error) {
-		return Explained{}, errors.New("not written yet")
+	Run: func(ctx context.Context, h *Host, in *ConversationRequest) (Explained, error) {
+		return h.Memory.Explain(ctx, in)
 	},
 	Audit: func(in *ConversationRequest, out *Explained) Entry {
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
+		in.own = true
 		return ownSelector(ctx, h, &in.Selector, own)
 	},
 }

@@ -81,11 +81,11 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		if err := waitForRoom(ctx, im.Pending, im.tell(done)); err != nil {
 			return err
 		}
-		answer, err := im.Call(ctx, ImportRequest{s, batch})
+		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch})
 		if err != nil {
 			return err
 		}
-		done.Kept, done.Known = done.Kept+answer.Kept, done.Known+answer.Known
+		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
 		batch, bytes = batch[:0], 0
 		im.Tell(done.Kept+done.Known, "")
 		return nil

@@ -38,6 +38,9 @@ type Imported struct {
 	Kept  int `json:"kept"`
 	Known int `json:"known"` // lines that were there already
 
+	// NotTaken counts notes of sessions, which only an operator may import.
+	NotTaken int `json:"not_taken,omitempty"`
+
 	Groups []string `json:"-"`
 }
 
@@ -131,13 +134,16 @@ func waitForTurns(ctx context.Context, most int, patience time.Duration, pending
 	}
 }
 
+// of is what a line means in a call with a selector.
+func (s Selector) of(l *Line) Selector {
+	s.User, s.Workspace, s.Session, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Session, s.Session), cmp.Or(l.Group, s.Group)
+	return s
+}
+
 // turnOf is a line as it is kept: one side of a turn.
 func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, error) {
 	var t ledger.Turn
-	s.User, s.Workspace, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Group, s.Group)
-	if l.Session != "" {
-		s.Session = l.Session
-	}
+	s = s.of(l)
 	target, who, err := sv.target(s, l.Scope)
 	if err != nil {
 		return t, err

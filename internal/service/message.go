@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,30 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if s.Session != "" || s.Own || s.Card != "" {
 		return nil, invalid("message: its id says which it is; leave out session, own and card")
 	}
+	groups, err := sv.withOwners(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range groups {
+		one, err := sv.messageIn(ctx, o, id)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one...)
+	}
+	if len(found) == 0 {
+		return nil, notTheirs(id)
+	}
+	return found, nil
+}
+
+func notTheirs(id string) error {
+	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
+}
+
+// withOwners finds the groups of whom a selector means, with what is known of whose they
+// are. Nobody named is the owner, where there is one.
+func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -44,24 +69,26 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if err != nil {
 		return nil, err
 	}
+	_, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, err
+	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range groups {
-		if i := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group }); i >= 0 && o.Owner == "" {
-			o = known[i]
+	for i := range groups {
+		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == groups[i].Group }); at >= 0 && groups[i].Owner == "" {
+			groups[i] = known[at]
 		}
-		one, err := sv.messageIn(ctx, o, id)
-		if err != nil {
-			return nil, err
+		o := &groups[i]
+		o.Owner = cmp.Or(o.Owner, owner)
+		if o.Scope == "" {
+			scope, _ := graphiti.ScopeOf(o.Group)
+			o.Scope = string(scope)
 		}
-		found = append(found, one...)
 	}
-	if len(found) == 0 {
-		return nil, invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
-	}
-	return found, nil
+	return groups, nil
 }
 
 func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (found []held, err error) {
@@ -75,10 +102,7 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (fo
 		return nil, err
 	}
 	in := graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}
-	if in.Scope == "" {
-		in.Scope, _ = graphiti.ScopeOf(o.Group)
-	}
-	err = sv.o.Memory.Export(ctx, o.Group, func(e graphiti.Episode) error {
+	err = sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
 		for _, side := range e.Sides() {
 			if graphiti.MessageID(side.Name) == id {
 				found = append(found, held{in, o, e, side})
@@ -172,11 +196,14 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	if err := sv.cards().Forget(ctx, &t, h.in.Group); err != nil {
 		return err
 	}
-	session := t.OfSession()
+	session, owner := t.OfSession(), h.owner.Owner
 	if session == "" {
 		return nil
 	}
-	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, ""))
+	if h.owner.Shared { // it is not known who of them said it
+		owner = ""
+	}
+	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
 // CorrectRequest names a message, and says what is true instead.
@@ -199,6 +226,9 @@ var Correct = Operation[CorrectRequest, Corrected]{
 	},
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
+	},
+	Own: func(ctx context.Context, h *Host, in *CorrectRequest, own Selector) error {
+		return ownMessage(ctx, h, &in.Selector, own)
 	},
 }
 

@@ -101,6 +101,9 @@ var Groups = Operation[Selector, Meant]{
 	Spec:  Spec{Name: "memory/groups", About: "The groups that somebody's memory is in", Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
+	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
+		return ownSelector(ctx, h, in, own)
+	},
 }
 
 // ShowRequest is the input of Show.
@@ -118,6 +121,9 @@ var Show = Operation[ShowRequest, Shown]{
 		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
 	},
 	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *ShowRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
 }
 
 // ListRequest is the input of List.
@@ -134,6 +140,9 @@ var List = Operation[ListRequest, Catalog]{
 		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *ListRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
 }
 
 // SearchRequest is the input of Search.
@@ -150,6 +159,9 @@ var Search = Operation[SearchRequest, Searched]{
 		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
 	},
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *SearchRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
 }
 
 // PromoteRequest is the input of Promote.
@@ -167,22 +179,57 @@ var Promote = Operation[PromoteRequest, Promoted]{
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
+	Own: func(ctx context.Context, h *Host, in *PromoteRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
 }
 
 // ImportRequest is the input of Import.
 type ImportRequest struct {
 	Selector
 	Lines []Line `json:"lines"`
+
+	notes int // lines that were taken out: notes of sessions
+}
+
+// narrow narrows each line to the memory of a caller who is no operator. It takes the
+// notes of sessions out: they are kept under a name that does not show whose they are.
+func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error {
+	t, err := h.Memory.belongings(ctx, own)
+	if err == nil {
+		err = t.narrow(&r.Selector)
+	}
+	for i := range r.Lines {
+		if err != nil {
+			return err
+		}
+		l := &r.Lines[i]
+		of := r.of(l)
+		err = t.narrow(&of)
+		l.User = ""
+	}
+	all := len(r.Lines)
+	r.Lines = slices.DeleteFunc(r.Lines, func(l Line) bool { return l.Where == notes })
+	r.notes = all - len(r.Lines)
+	return err
 }
 
 // Import keeps lines in their order, each once. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
 	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
 	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
-		return h.Memory.Import(ctx, in.Selector, in.Lines)
+		if in.notes > 0 && len(in.Lines) == 0 {
+			return Imported{NotTaken: in.notes}, nil
+		}
+		done, err := h.Memory.Import(ctx, in.Selector, in.Lines)
+		done.NotTaken = in.notes
+		return done, err
 	},
 	Audit: func(in *ImportRequest, out *Imported) Entry {
 		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))
+	},
+	Own: func(ctx context.Context, h *Host, in *ImportRequest, own Selector) error {
+		return in.narrow(ctx, h, own)
 	},
 }
 
@@ -223,6 +270,12 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 		}
 		return in.audit("forget", []string{in.Group})
 	},
+	Own: func(ctx context.Context, h *Host, in *ForgetRequest, own Selector) error {
+		if in.Message != "" {
+			return ownMessage(ctx, h, &in.Selector, own)
+		}
+		return ownPart(ctx, h, &in.Selector, own)
+	},
 }
 
 // Accept confirms that the memory of a registered person is theirs.
@@ -253,4 +306,10 @@ var Export = Operation[ExportRequest, Record]{
 		return h.Memory.Export(ctx, in.selector(), f)
 	},
 	Audit: func(in *ExportRequest, _ *Record) Entry { return in.selector().audit("export", []string{in.Group}) },
+	Own: func(ctx context.Context, h *Host, in *ExportRequest, own Selector) error {
+		s := in.selector()
+		err := ownPart(ctx, h, &s, own)
+		in.User, in.Credential = s.User, s.Credential
+		return err
+	},
 }

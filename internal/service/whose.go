@@ -15,6 +15,9 @@ const me = "me"
 // Owner is the person of single mode.
 func (sv *Service) Owner() string { return sv.o.Owner }
 
+// Multi reports whether every credential is its own tenant.
+func (sv *Service) Multi() bool { return sv.o.Multi }
+
 // Whose says in words whose memory a selector means.
 func (s Selector) Whose() string {
 	if key, ok := graphiti.WorkspaceKey(s.Workspace); ok {

@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/inspector"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -22,6 +24,11 @@ import (
 type Options struct {
 	Listen string // host:port
 	Token  string // empty: no token is asked for, which suits loopback only
+
+	// Callers finds whom a credential proves, by its SHA-256 in hex digits. Its error is
+	// ErrUnknown, or says to the person why they are not let in. It may wait for a
+	// store, and it keeps nothing. nil: only the token lets anybody in.
+	Callers func(ctx context.Context, fingerprint string) (service.Caller, error)
 
 	Host    *service.Host // what operations run on
 	Metrics http.Handler
@@ -45,21 +52,28 @@ const maxConnections = 32
 // noDeadline is none.
 var noDeadline time.Time
 
-// Server answers operators.
+// Server answers operators, and people who ask for what is theirs.
 type Server struct {
-	o     Options
-	ln    net.Listener
-	http  *http.Server
-	calls *rate.Limiter          // of those who are let in
-	fails *guesses               // of the others
-	token atomic.Pointer[string] // empty: none is asked for
+	o      Options
+	ln     net.Listener
+	http   *http.Server
+	pages  *inspector.Pages
+	calls  *rate.Limiter          // of operators' programs
+	visits *rate.Limiter          // of pages, and of others who are let in
+	fails  *guesses               // of those who are not
+	token  atomic.Pointer[string] // empty: none is asked for
+
+	sessions *sessions
+	seal     seal
+	own      string // the cookie of everybody while no token is asked for
+	names    names
 }
 
 // SetToken changes what is asked for, from the next call on.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
 
-// callsPerSecond is how many calls of the API are served, for all together who
-// know the token: more than programs need.
+// callsPerSecond is how many calls of the API are served for all operators together, and
+// how many requests for all others and for pages: more than programs and people need.
 const callsPerSecond = 100
 
 // New binds the address.
@@ -72,8 +86,31 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
-	s := &Server{o: o, ln: ln, calls: rate.NewLimiter(callsPerSecond, 2*callsPerSecond), fails: newGuesses()}
+	s := &Server{
+		o: o, ln: ln, calls: newCalls(), visits: newCalls(), fails: newGuesses(),
+		sessions: newSessions(), seal: newSeal(), names: namesOf(portOf(ln.Addr()), o.TLS != nil),
+	}
+	s.own = s.seal.visit(random())
 	s.SetToken(o.Token)
+	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage}); err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	s.http = &http.Server{
+		Handler:           s.routes(),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+func newCalls() *rate.Limiter { return rate.NewLimiter(callsPerSecond, 2*callsPerSecond) }
+
+// routes serves the endpoints, and the inspector wherever there is none.
+func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		serve := e.serve
@@ -84,17 +121,16 @@ func New(o Options) (*Server, error) {
 			serve = s.guard(s.limited(serve))
 		}
 		mux.HandleFunc(e.method+" "+e.path, serve)
+		mux.HandleFunc(e.path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", strings.Replace(e.method, "GET", "GET, HEAD", 1))
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		})
 	}
-	s.http = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
-	return s, nil
+	mux.HandleFunc("/api/", http.NotFound)
+	mux.HandleFunc("/static/", s.static(s.pages.ServeStatic))
+	mux.HandleFunc("/login", s.entrance(s.login))
+	mux.HandleFunc("/", s.entrance(s.page))
+	return mux
 }
 
 // Addr is the address that operators connect to.

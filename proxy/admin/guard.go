@@ -1,8 +1,7 @@
 package admin
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -11,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // InstanceHeader names a data directory: the proxy's in answers to /healthz, and
@@ -35,7 +36,11 @@ func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 // limited refuses calls when there are too many.
 func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.calls.Allow() {
+		calls := s.calls
+		if !callerOf(r.Context()).Operator {
+			calls = s.visits // people do not use up what operators' programs may do
+		}
+		if !calls.Allow() {
 			tooMany(w)
 			return
 		}
@@ -43,25 +48,24 @@ func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// guard lets only those in who know the token. Where none is set, which is on
-// this machine only, a web page must not get in through its visitor's browser:
-// neither from another origin, nor under a name of its own that it has pointed
-// here. What a browser sends for a page of another site is refused before it
-// counts as a call or as a guess: a page is not to use up what its visitor's
-// programs may do.
+// guard lets only those in who show the token, or a credential of their own. No cookie
+// counts: a page cannot make a browser send what is asked for. Where no token is set,
+// which is on this machine only, a web page must not get in through its visitor's
+// browser: neither from another origin, nor under a name of its own that it has pointed
+// here. What a browser sends for a page of another site is refused before it counts as a
+// call or as a guess: a page is not to use up what its visitor's programs may do.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {
 			writeError(w, http.StatusForbidden, "the admin side does not answer to pages of other sites")
 			return
 		}
-		secret := *s.token.Load()
-		if secret == "" {
-			if !local(r.Host) || r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host {
+		if s.open() {
+			if origin := r.Header.Get("Origin"); !local(r.Host) || origin != "" && !s.ours(origin, r.Host) {
 				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
 				return
 			}
-			next(w, r)
+			next(w, withCaller(r, service.Operator))
 			return
 		}
 		peer := peerOf(r)
@@ -69,18 +73,20 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 			tooMany(w)
 			return
 		}
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		// Sums have equal lengths, so that the comparison tells nothing.
-		got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			if token != "" { // none is no guess, and a page can send none
+		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		caller, err := s.whose(r.Context(), sumOf(shown))
+		switch {
+		case errors.Is(err, ErrUnknown) || shown == "":
+			if shown != "" { // none is no guess, and a page can send none
 				s.fails.guessed(peer)
 			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
 			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
-			return
+		case err != nil:
+			writeError(w, http.StatusForbidden, err.Error())
+		default:
+			next(w, withCaller(r, caller))
 		}
-		next(w, r)
 	}
 }
 

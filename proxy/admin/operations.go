@@ -51,7 +51,7 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 			w.Header().Set("Content-Type", "application/jsonl")
 		}
 		lines := json.NewEncoder(w)
-		out, entry, err := op.Call(r.Context(), s.o.Host, service.Operator, func(in any) error {
+		out, entry, err := op.Call(r.Context(), s.o.Host, callerOf(r.Context()), func(in any) error {
 			if spec.Reads {
 				return readQuery(r.URL.Query(), in)
 			}
@@ -59,6 +59,11 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 		}, lines.Encode)
 		if invalid := (service.InvalidError{}); errors.As(err, &invalid) {
 			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) {
+			s.audit(r, &service.Entry{What: spec.Name}, err)
+			writeError(w, http.StatusForbidden, err.Error())
 			return
 		}
 		if entry.What != "" {
@@ -79,17 +84,25 @@ var statusOf = map[service.Failure]int{
 	service.OfInput: http.StatusBadRequest, service.OfFiles: http.StatusInternalServerError, service.OfMemory: http.StatusBadGateway,
 }
 
-// audit says who looked at, or changed, what is remembered: what was done, of
-// whom, from where, in which groups, and whether it was. No text is in it, and
-// log.level does not leave it out.
+// audit says who looked at, or changed, what is remembered: what was done, of whom, by
+// whom, from where, in which groups, and whether it was. No text is in it, and log.level
+// does not leave it out.
 func (s *Server) audit(r *http.Request, e *service.Entry, err error) {
 	groups := e.Groups
 	if groups == nil {
 		groups = []string{}
 	}
 	s.o.Audit.LogAttrs(r.Context(), slog.LevelInfo, "audit", append([]slog.Attr{
-		slog.String("what", e.What), slog.String("who", e.Who), slog.String("peer", peerOf(r)), slog.Any("groups", groups), slog.Bool("done", err == nil),
+		slog.String("what", e.What), slog.String("who", e.Who), slog.String("by", callerOf(r.Context()).Name), slog.String("peer", peerOf(r)),
+		slog.Any("groups", groups), slog.Bool("done", err == nil),
 	}, e.More...)...)
+}
+
+// auditPage does so for what was done on a page.
+func (s *Server) auditPage(r *http.Request, e *service.Entry, err error) {
+	of := *e
+	of.More = append([]slog.Attr{slog.Bool("page", true)}, e.More...)
+	s.audit(r, &of, err)
 }
 
 // readBody reads a small body. Asking for its type keeps forms of web pages

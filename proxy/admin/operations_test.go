@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -100,7 +101,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/list": {}, "/api/v1/memory/search": {"query": "cat", "all": true, "workspace": "w"},
 		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/forget": {"group": "g"},
 		"/api/v1/memory/stats": {}, "/api/v1/memory/facts": {}, "/api/v1/memory/correct": {"message": shown.Messages[0].ID, "text": "My cat is called Momo.", "workspace": "w"},
-		"/api/v1/memory/graph": {}, "/api/v1/memory/people": {},
+		"/api/v1/memory/conversation": {"hash": graphiti.SessionHash("session:s"), "workspace": "w"}, "/api/v1/memory/graph": {}, "/api/v1/memory/people": {},
 		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/registry/accept": {"id": "josh", "keep": true},
 	}
@@ -254,19 +255,20 @@ func TestAuditLines(t *testing.T) {
 		status int
 		want   string // empty: nothing is told
 	}{
-		{"memory/show", m{}, 200, `what=show who="the owner" peer=127.0.0.1 groups=[user_josh] done=true`},
-		{"memory/list", m{"limit": 3}, 200, `what=list who="the owner" peer=127.0.0.1 groups=[user_josh] done=true`},
-		{"memory/search", m{"user": "josh", "query": "cat"}, 200, `what=search who="user=josh" peer=127.0.0.1 groups=[user_josh] done=true`},
-		{"memory/promote", m{"kind": "preference", "text": "I like Miso"}, 200, `what=promote who="the owner" peer=127.0.0.1 groups=[user_josh] done=true kind=preference`},
-		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
-		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
-		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
-		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" peer=127.0.0.1 groups=[user_josh] done=true`},
-		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" peer=127.0.0.1 groups=[user_josh] done=true`},
-		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" peer=127.0.0.1 groups=[] done=true keep=true`},
-		{"queue/retry", m{"all": true}, 200, `what="retry turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
-		{"queue/drop", m{"numbers": []int{7}}, 200, `what="drop turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
-		{"queue/turns?text=true", nil, 200, `what="show queued turns" who="the queue" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"memory/show", m{}, 200, `what=show who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/list", m{"limit": 3}, 200, `what=list who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/search", m{"user": "josh", "query": "cat"}, 200, `what=search who="user=josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/promote", m{"kind": "preference", "text": "I like Miso"}, 200, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kind=preference`},
+		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
+		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" by="the operator" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
+		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
+		{"memory/conversation", m{"hash": graphiti.SessionHash("session:s")}, 200, `what="show a conversation" who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
+		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" by="the operator" peer=127.0.0.1 groups=[] done=true keep=true`},
+		{"queue/retry", m{"all": true}, 200, `what="retry turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"queue/drop", m{"numbers": []int{7}}, 200, `what="drop turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},
+		{"queue/turns?text=true", nil, 200, `what="show queued turns" who="the queue" by="the operator" peer=127.0.0.1 groups=[] done=true turns=0`},
 		{"queue/turns", nil, 200, ""},
 		{"queue", nil, 200, ""},
 		{"status", nil, 200, ""},
@@ -337,6 +339,7 @@ func TestFailures(t *testing.T) {
 		}
 		r, _ := http.NewRequest(method, "http://localhost/?"+tc.query, strings.NewReader(tc.body))
 		r.Header.Set("Content-Type", "application/json")
+		r = withCaller(r, service.Operator)
 		s.serve(tc.op)(w, r)
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s: %d %s, want %d %s", name, w.Code, w.Body, tc.status, tc.want)

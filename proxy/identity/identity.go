@@ -98,8 +98,8 @@ func (c *Caller) SessionOfPrompt() bool { return strings.HasPrefix(c.Why[Session
 
 // trusts reports whether the only credential is that of a trusted gateway.
 func (id *Settings) trusts(shown credentials) bool {
-	_, trusted := id.Trusted[shown.single()]
-	return trusted
+	_, gateway := id.Trusted[shown.single()]
+	return gateway
 }
 
 // tenant finds out, in multi mode, what the credentials prove. It returns the
@@ -109,11 +109,12 @@ func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream st
 	w := &c.Who
 	c.Known = true
 	w.SetCredentials(upstream, shown...)
-	if person := id.People.byKey(shown.single()); person != nil {
+	person, gateway := id.Holder(shown.single())
+	if person != nil {
 		w.Proven, c.Vouched, c.Why[User] = true, true, whyRegistry
 		return person
 	}
-	if id.trusts(shown) {
+	if gateway {
 		w.Proven, c.Vouched = w.User != "", true
 		c.Known = w.User != "" || w.SystemActor != ""
 		return cl.registered(id.People, c)
@@ -122,6 +123,17 @@ func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream st
 		w.User, c.Why[User] = "user:credential", whyCredential
 	}
 	return nil
+}
+
+// Holder says, in multi mode, whom a credential proves by itself, by its fingerprint: a
+// registered person, or a trusted gateway, which speaks for many people. Of any other it
+// returns neither: that is a tenant, and says nothing of a person.
+func (id *Settings) Holder(fingerprint string) (person *Person, gateway bool) {
+	if person = id.People.byKey(fingerprint); person != nil {
+		return person, false
+	}
+	_, gateway = id.Trusted[fingerprint]
+	return nil, gateway
 }
 
 // Claim is one key of a caller, and the source that named it.

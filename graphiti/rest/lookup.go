@@ -1,0 +1,23 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+)
+
+// Facts looks facts up by their ids, each with a call: the service has none for several.
+func (r *Client) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
+	facts, err = remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
+		err = r.call(ctx, http.MethodGet, "/entity-edge/"+url.PathEscape(uuid), nil, &f)
+		return f, err
+	})
+	if err != nil {
+		return facts, true, fmt.Errorf("look up facts: %w", err)
+	}
+	return facts, true, nil
+}

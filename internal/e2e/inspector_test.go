@@ -1,0 +1,98 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// visit returns a page of the inspector, as a program gets it that asks like a browser.
+func (w *world) visit(t *testing.T, path string) string {
+	t.Helper()
+	resp, err := http.Get(w.admin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", path, resp.Status, err)
+	}
+	return string(b)
+}
+
+var link = regexp.MustCompile(`href="([^"]*)"`)
+
+// linked returns where the first link of a page leads that begins with a path.
+func (w *world) linked(t *testing.T, path, begins string) string {
+	t.Helper()
+	for _, m := range link.FindAllStringSubmatch(w.visit(t, path), -1) {
+		if to := html.UnescapeString(m[1]); strings.HasPrefix(to, begins) {
+			return to
+		}
+	}
+	return ""
+}
+
+// pages are all pages of the inspector, with those of the newest conversation and the
+// newest message where there is one.
+func (w *world) pages(t *testing.T) []page {
+	t.Helper()
+	list := []page{{"today", "/"}, {"live", "/live"}, {"conversations", "/conversations"}, {"memory", "/memory"}, {"timeline", "/memory/show"},
+		{"facts", "/memory/facts"}, {"all facts", "/memory/facts?all=1"}, {"import", "/memory/import"}, {"forget", "/memory/forget"}, {"search", "/search"}, {"graph", "/graph"}, {"delivery", "/delivery"}}
+	if to := w.linked(t, "/conversations", "/conversation/"); to != "" {
+		list = append(list, page{"conversation", to}, page{"message", w.linked(t, to, "/message/")})
+	}
+	return list
+}
+
+// TestInspectorInABrowser visits every page with no message, some and 100,000.
+func TestInspectorInABrowser(t *testing.T) {
+	t.Parallel()
+	both, all := []string{"light", "dark phone"}, []string{"light", "dark", "phone", "dark phone"}
+	for _, c := range []struct {
+		name  string
+		fill  func(*testing.T, *world)
+		looks []string
+	}{
+		{"no message", func(*testing.T, *world) {}, both},
+		{"some messages", func(t *testing.T, w *world) {
+			invented := readInvented(t)
+			for _, c := range invented.Conversations[:6] {
+				w.hold(t, &c)
+			}
+		}, all},
+		{"100,000 messages", func(t *testing.T, w *world) {
+			w.stop(t)
+			w.importMany(t, 100_000)
+			w.start(t)
+			w.hold(t, &inventedConversation{Project: "project-0", Client: "opencode/1.18.33", Model: "m", Says: []string{"Which violin is in the museum, number 70?", "And the bicycle?"}})
+		}, both},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := serve(t)
+			c.fill(t, w)
+			inBrowser(t, "look.mjs", map[string]any{"base": w.admin, "pages": w.pages(t), "looks": c.looks})
+		})
+	}
+}
+
+// TestWhatPeopleDoInTheInspector: correct, pin, forget, import, export, with the keyboard,
+// and the next turn through the proxy shows it.
+func TestWhatPeopleDoInTheInspector(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	saw := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		if all := w.model.Requests(); len(all) > 0 {
+			_, _ = rw.Write(all[len(all)-1].Body)
+		}
+	}))
+	defer saw.Close()
+	inBrowser(t, "flows.mjs", map[string]any{"base": w.admin, "proxy": w.url, "saw": saw.URL})
+}

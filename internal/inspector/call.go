@@ -1,0 +1,71 @@
+package inspector
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// look runs an operation for a page. What a page asks for by itself is valid, so that
+// what fails is the memory's.
+func look[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) (Out, error) {
+	out, err := call(v, op, fill, nil)
+	if err != nil && op.Fails == service.OfInput {
+		err = failed{service.OfMemory, err}
+	}
+	return out, err
+}
+
+// change runs an operation that a form asks for.
+func change[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) (Out, error) {
+	return call(v, op, fill, nil)
+}
+
+// each runs an operation with many answers.
+func each[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) error {
+	_, err := call(v, op, fill, f)
+	return err
+}
+
+// call runs an operation for the visitor, and has it audited like a call of the API.
+func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) (out Out, err error) {
+	host := v.p.o.Host
+	if host.Memory == nil && !op.WithoutMemory {
+		return out, errOff
+	}
+	if op.Takes > 0 || op.Each != nil { // it waits for the memory, or for who reads the answers
+		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{})
+	}
+	got, entry, err := op.Call(v.r.Context(), host, v.Caller, func(in any) error {
+		if in, ok := in.(*In); ok {
+			fill(in)
+		}
+		return nil
+	}, func(one any) error {
+		if one, ok := one.(Out); ok {
+			return f(one)
+		}
+		return nil
+	})
+	if invalid := (service.InvalidError{}); entry.What != "" && !errors.As(err, &invalid) {
+		v.p.o.Audit(v.r, &entry, err)
+	}
+	if err != nil {
+		return out, failed{op.Fails, err}
+	}
+	out, _ = got.(Out)
+	return out, nil
+}
+
+// failed is what an operation failed with, and what is at fault if its input is valid.
+type failed struct {
+	kind service.Failure
+	error
+}
+
+func (f failed) Unwrap() error { return f.error }
+
+// errOff says that there is no memory to ask.
+var errOff = errors.New("the memory is off")

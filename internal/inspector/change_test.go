@@ -1,0 +1,272 @@
+package inspector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// status is a host's Status, with what a test changes.
+func status(change func(*health.Status)) func(context.Context, bool) health.Status {
+	return func(context.Context, bool) (st health.Status) {
+		change(&st)
+		return st
+	}
+}
+
+// idOf is the id of a message of the owner's that says something.
+func (s *site) idOf(t *testing.T, text string) string {
+	t.Helper()
+	for _, group := range []string{servicetest.OwnersGroup, "workspace_w"} {
+		shown, err := service.Show.Run(t.Context(), s.Host, &service.ShowRequest{Selector: service.Selector{Group: group}, Last: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shown.Messages {
+			if strings.Contains(m.Text, text) {
+				return m.ID
+			}
+		}
+	}
+	t.Fatalf("nothing says %q", text)
+	return ""
+}
+
+// texts are all that is kept, as the page of a memory shows it.
+func (s *site) texts(t *testing.T) string {
+	t.Helper()
+	_, body := s.get(t, "/memory/show?group="+servicetest.OwnersGroup)
+	return body
+}
+
+// redirects checks that a form led to a page, with a notice.
+func redirects(t *testing.T, w *httptest.ResponseRecorder, want string) {
+	t.Helper()
+	if got := w.Header().Get("Location"); w.Code != http.StatusSeeOther || got != want {
+		t.Errorf("%d to %q, want %q: %s", w.Code, got, want, w.Body)
+	}
+}
+
+// TestMessagesAreForgottenCorrectedAndPinned, each of which is audited, and leads back to
+// where the button was.
+func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Say(t, "", "s", "", "Our database is MySQL.")
+	s := newSite(t, m)
+
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Miso")+"/forget", "back", "/conversation/abc#t-1"), "/conversation/abc?done=message-forgotten#t-1")
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "MySQL")+"/correct", "text", " Our database is Postgres. ", "back", "https://example.com/"), "/memory?done=corrected")
+	m.Settle(t)
+	if got := s.texts(t); strings.Contains(got, "Miso") || strings.Contains(got, "MySQL") || !strings.Contains(got, "Our database is Postgres.") {
+		t.Errorf("got %s", got)
+	}
+
+	redirects(t, s.post(t, "/message/"+s.idOf(t, "Postgres")+"/pin", "text", "Always use tabs.", "kind", "preference", "to", "user"), "/memory?done=pinned")
+	got := s.texts(t)
+	if !strings.Contains(got, "The card") || !strings.Contains(got, "Always use tabs.") {
+		t.Errorf("got %s", got)
+	}
+	line := between(got, `name="line" value="`, `"`)
+	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", line), "/memory?done=card")
+	if strings.Contains(s.texts(t), "The card") {
+		t.Error("it is still on the card")
+	}
+	for _, want := range []string{"forget", "correct", "promote", "show"} {
+		if !slices.Contains(s.audit, want) {
+			t.Errorf("%s is not audited: %v", want, s.audit)
+		}
+	}
+}
+
+// TestWhatCannotBeDone has a sentence, and the status that says whose fault it is.
+func TestWhatCannotBeDone(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	s := newSite(t, m)
+	id := s.idOf(t, "Miso")
+	for name, tc := range map[string]struct {
+		at     string
+		fields []string
+		status int
+		want   string
+	}{
+		"no such message":       {"/message/0123/forget", nil, 400, "nothing of theirs has the id"},
+		"an empty correction":   {"/message/" + id + "/correct", []string{"text", "  "}, 400, "empty"},
+		"a credential":          {"/message/" + id + "/correct", []string{"text", "the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, 400, "credential"},
+		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "not known"},
+		"an empty query":        {"/search", []string{"query", " "}, 400, "is empty"},
+		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
+		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
+		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card says that"},
+		"another group":         {"/memory/export", []string{"group", "a b"}, 400, ""},
+		"another method":        {"/conversations", nil, 404, "Nothing is at this address"},
+	} {
+		w := s.post(t, tc.at, tc.fields...)
+		if body := w.Body.String(); w.Code != tc.status || !strings.Contains(body, tc.want) {
+			t.Errorf("%s: %d, want %d, with %q: %s", name, w.Code, tc.status, tc.want, body)
+		} else {
+			s.wellFormed(t, tc.at, body)
+		}
+	}
+}
+
+// TestForgettingIsTyped: without the name nothing is deleted, and the page says so.
+func TestForgettingIsTyped(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Say(t, "", "s", "github_repo:github.com/acme/widgets", "We use Postgres.")
+	s := newSite(t, m)
+	project := ""
+	list, err := m.Host.Memory.Catalog(t.Context(), service.Selector{}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range list.Memories {
+		if k.Scope == "workspace" {
+			project = k.Group
+		}
+	}
+	if _, body := s.get(t, "/memory/forget?group="+project); !strings.Contains(body, `<b class="id">acme/widgets</b>`) {
+		t.Errorf("got %s", body)
+	}
+	for _, typed := range []string{"", "acme", "ACME/widgets", "forget everything"} {
+		if w := s.post(t, "/memory/forget", "group", project, "typed", typed); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Nothing was deleted") {
+			t.Errorf("%q: %d %s", typed, w.Code, w.Body)
+		}
+	}
+	if slices.Contains(s.audit, "forget") {
+		t.Errorf("audited: %v", s.audit)
+	}
+	redirects(t, s.post(t, "/memory/forget", "group", project, "typed", " acme/widgets "), "/memory?done=forgotten")
+	if _, body := s.get(t, "/memory"); strings.Contains(body, "acme/widgets") || !strings.Contains(body, "own memory") {
+		t.Errorf("got %s", body)
+	}
+	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten")
+	if _, body := s.get(t, "/memory"); !strings.Contains(body, "Nothing is kept yet") {
+		t.Errorf("got %s", body)
+	}
+}
+
+// TestTheNameToType can be typed.
+func TestTheNameToType(t *testing.T) {
+	for name, want := range map[string]string{
+		"the project acme/widgets": "acme/widgets", "your own memory": "your own memory", "the memory of josh": "josh",
+		"the project \u202eevil": "forget", "a  b": "forget", strings.Repeat("x", 300): "forget",
+	} {
+		if got := typed(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// send sends a file, as the form of the page does, or with its script.
+func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRecorder {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	if err := form.WriteField("csrf", csrfOfTests); err != nil {
+		t.Fatal(err)
+	}
+	file, err := form.CreateFormFile("file", "upload")
+	if err == nil {
+		_, err = file.Write([]byte(text))
+	}
+	if err != nil || form.Close() != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/memory/import", &body)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	if script {
+		r.Header.Set("Accept", progress)
+	}
+	return s.serve(r)
+}
+
+// TestExportsAreImported: what is exported is a file, which is imported again once.
+func TestExportsAreImported(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	m.Say(t, "", "s", "w", "We use Postgres.")
+	s := newSite(t, m)
+	w := s.post(t, "/memory/export")
+	file := w.Body.String()
+	if w.Code != http.StatusOK || strings.Count(file, "\n") < 3 || !strings.Contains(file, "Miso") || !strings.Contains(file, "Postgres") || !strings.HasPrefix(w.Header().Get("Content-Disposition"), "attachment") {
+		t.Fatalf("%d %v %s", w.Code, w.Header(), file)
+	}
+	one := s.post(t, "/memory/export", "group", servicetest.OwnersGroup).Body.String()
+	if strings.Contains(one, "Postgres") || !strings.Contains(one, "Miso") {
+		t.Errorf("of one group: %s", one)
+	}
+
+	fresh := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	w = fresh.send(t, file, false)
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "kept.") || !strings.Contains(body, "0 messages skipped") {
+		t.Errorf("%d %s", w.Code, body)
+	} else {
+		fresh.wellFormed(t, "import", body)
+	}
+	var last imported
+	for line := range strings.Lines(fresh.send(t, file, true).Body.String()) {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+	}
+	if !last.Done || last.Error != "" || last.Kept != 0 || last.Known == 0 {
+		t.Errorf("again: %+v", last)
+	}
+	if !strings.Contains(fresh.texts(t), "Miso") {
+		t.Errorf("got %s", fresh.texts(t))
+	}
+}
+
+// TestFilesThatCannotBeImported say what is wrong with them.
+func TestFilesThatCannotBeImported(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	for text, want := range map[string]string{
+		"":                               "No file was chosen, or it is empty.",
+		"no json":                        "line 1 cannot be read",
+		`{"role":"robot","content":"x"}`: "robot",
+		"PK\x05\x06" + strings.Repeat("\x00", 18): "no conversations.json",
+	} {
+		w := s.send(t, text, false)
+		if w.Code != http.StatusBadRequest || !strings.Contains(strings.ToLower(w.Body.String()), strings.ToLower(want)) {
+			t.Errorf("%q: %d, want %q: %s", text, w.Code, want, w.Body)
+		}
+		var got imported
+		w = s.send(t, text, true)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err == nil && !strings.Contains(strings.ToLower(got.Error), strings.ToLower(want)) {
+			t.Errorf("%q: got %+v", text, got)
+		}
+	}
+	if w := s.post(t, "/memory/import"); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "No file was sent.") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestSearchesExplain what a message would get, and what not. Their words stand in no
+// address.
+func TestSearchesExplain(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	s := newSite(t, m)
+	w := s.post(t, "/search", "query", "What is my cat called?")
+	body := w.Body.String()
+	if w.Code != http.StatusOK || !strings.Contains(body, "Miso") || !strings.Contains(body, "recall.min_score is") || !strings.Contains(body, "What is my cat called?</textarea>") {
+		t.Errorf("%d %s", w.Code, body)
+	}
+	s.wellFormed(t, "/search", body)
+	if _, body := s.get(t, "/search?query=cat"); strings.Contains(body, "Miso") {
+		t.Error("a query in the address is searched for")
+	}
+}

@@ -1,0 +1,131 @@
+package inspector
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// delivery is the page of the turns that wait for a remote memory.
+type delivery struct {
+	Off    bool
+	Remote bool
+	Status health.Memory
+	Queue  capture.QueueStatus
+	Needs  []need
+	Dead   []dead
+	All    int
+	Text   bool // what was said in them is shown
+	Others string
+	Times  struct{ Oldest, Quiet string }
+}
+
+type dead struct {
+	ledger.Item
+	Since           string
+	Asked, Answered said
+}
+
+const deadAtOnce = 100
+
+func (v *visit) delivery() error {
+	st, err := look(v, service.Status, func(*service.StatusRequest) {})
+	if err != nil {
+		return err
+	}
+	d := delivery{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
+	d.Needs = deliveryNeeds(&st.Queue)
+	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
+	if v.p.o.Host.Memory != nil && st.Queue.Dead > 0 {
+		got, err := look(v, service.Turns, func(in *service.TurnsRequest) {
+			in.Condition, in.Limit, in.Text = ledger.Dead, deadAtOnce, d.Text
+		})
+		if err != nil {
+			return err
+		}
+		d.All = got.All
+		for _, t := range got.Turns {
+			d.Dead = append(d.Dead, dead{t, t.Since.UTC().Format(time.RFC3339), v.said(t.User, ""), v.said(t.Assistant, "")})
+		}
+	}
+	return v.show("delivery", "Delivery", &d)
+}
+
+// deliveryNeeds says what keeps turns from being delivered.
+func deliveryNeeds(q *capture.QueueStatus) (list []need) {
+	if q.Failing != nil {
+		list = append(list, need{What: "Delivery fails since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
+	}
+	if q.Stalled != nil {
+		list = append(list, need{What: "The memory has accepted turns and stored none since " + utc(dated(q.Stalled)) + "; sending is paused until it stores them. " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
+	}
+	if q.Stalled == nil && q.Unlisted != nil {
+		list = append(list, need{What: "Delivery has not been verified since " + utc(dated(q.Unlisted)) + ". " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
+	}
+	switch q.Breaker {
+	case "open":
+		list = append(list, need{What: "The memory failed several times in a row, so it is left alone for a while: the breaker is open.", Remedy: "It is tried again by itself. Look at the memory’s own log."})
+	case "half-open":
+		list = append(list, need{What: "The memory failed, and is being tried again with one call: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
+	}
+	if q.SharedDown != nil {
+		list = append(list, need{What: "Redis cannot be used since " + utc(dated(q.SharedDown)) + ": " + ended(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
+	}
+	if q.Unkept != nil {
+		list = append(list, need{What: "Turns are not kept on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
+	}
+	return list
+}
+
+// chosen are the dead letters that a form names.
+func (v *visit) chosen() (s service.Selection, err error) {
+	if v.r.FormValue("all") == "1" {
+		return service.Selection{All: true}, nil
+	}
+	for _, said := range v.r.PostForm["number"] {
+		n, err := strconv.ParseInt(said, 10, 64)
+		if err != nil {
+			return s, failed{service.OfInput, errors.New("a number of a turn cannot be read")}
+		}
+		s.Numbers = append(s.Numbers, n)
+	}
+	if len(s.Numbers) == 0 {
+		return s, failed{service.OfInput, errors.New("no turn was chosen; to do: tick some, or use the button for all")}
+	}
+	return s, nil
+}
+
+func (v *visit) retry() error {
+	_ = v.r.ParseForm() // what cannot be read is not chosen
+	s, err := v.chosen()
+	if err != nil {
+		return err
+	}
+	if _, err := change(v, service.Retry, func(in *service.Selection) { *in = s }); err != nil {
+		return err
+	}
+	return v.done("/delivery", "retried")
+}
+
+// dropping is the page that asks whether dead letters are to be deleted.
+type dropping struct{ service.Selection }
+
+func (v *visit) drop() error {
+	_ = v.r.ParseForm() // what cannot be read is not chosen
+	s, err := v.chosen()
+	if err != nil {
+		return err
+	}
+	if v.r.PostFormValue("sure") != "1" {
+		return v.show("drop", "Delete dead letters", &dropping{s})
+	}
+	if _, err := change(v, service.Drop, func(in *service.Selection) { *in = s }); err != nil {
+		return err
+	}
+	return v.done("/delivery", "dropped")
+}

@@ -1,0 +1,52 @@
+package inspector
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// export sends all that is kept of one memory, or of all memories of somebody, as a
+// file of JSON Lines. After its first line, an error is its last one.
+func (v *visit) export() error {
+	var groups []string
+	if group := v.r.FormValue("group"); group != "" {
+		groups = []string{group}
+	} else {
+		m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.whose().selector() })
+		if err != nil {
+			return err
+		}
+		for _, o := range m.Groups {
+			if !o.Empty {
+				groups = append(groups, o.Group)
+			}
+		}
+	}
+	lines, begun := json.NewEncoder(v.w), false
+	begin := func() {
+		if begun {
+			return
+		}
+		begun = true
+		v.w.Header().Set("Content-Type", "application/jsonl")
+		v.w.Header().Set("Content-Disposition", `attachment; filename="memory.jsonl"`)
+		v.w.WriteHeader(http.StatusOK)
+	}
+	for _, group := range groups {
+		err := each(v, service.Export, func(in *service.ExportRequest) { in.Group = group }, func(r service.Record) error {
+			begin()
+			return lines.Encode(r)
+		})
+		if err != nil && !begun {
+			return err
+		}
+		if err != nil {
+			_ = lines.Encode(map[string]string{"error": err.Error()}) // the browser left: nobody to tell
+			return nil
+		}
+	}
+	begin()
+	return nil
+}

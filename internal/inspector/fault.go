@@ -1,0 +1,99 @@
+package inspector
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// fault is a page that says what went wrong, in a sentence, and what helps.
+type fault struct {
+	Says, Remedy string
+	Title        string
+	Off          bool // the memory is
+}
+
+// fail shows what a page failed with.
+func (v *visit) fail(err error) {
+	status, f := v.judge(err)
+	if status == http.StatusInternalServerError {
+		v.p.o.Log.Warn("inspector page failed", "path", v.r.Pattern, "error", err)
+	}
+	if err := v.render(status, "fault", f.Title, f); err != nil {
+		v.p.o.Log.Error("inspector error page failed", "error", err)
+		http.Error(v.w, "the page cannot be shown", http.StatusInternalServerError)
+	}
+}
+
+// judge says what a failure means for who asked.
+func (v *visit) judge(err error) (int, fault) {
+	says, remedy, _ := strings.Cut(err.Error(), "; to do: ")
+	f := fault{Says: sentence(says), Remedy: sentence(remedy)}
+	var invalid service.InvalidError
+	var forbidden service.ForbiddenError
+	var of failed
+	switch {
+	case errors.Is(err, errOff):
+		m := v.p.o.Host.Status(v.r.Context(), false).Memory
+		return http.StatusOK, fault{Title: "The memory is off", Says: sentence(m.Why), Remedy: sentence(m.Remedy), Off: true}
+	case errors.As(err, &forbidden):
+		f.Title = "This is not for you to see"
+		return http.StatusForbidden, f
+	case errors.As(err, &invalid):
+		f.Title = "That cannot be meant"
+		return http.StatusBadRequest, f
+	case errors.Is(err, errNowhere):
+		f.Title = "There is no such page"
+		return http.StatusNotFound, f
+	case errors.Is(err, context.Canceled):
+		f.Title = "It was interrupted"
+		return http.StatusServiceUnavailable, f
+	case errors.As(err, &of) && of.kind == service.OfMemory:
+		f.Title = "The memory did not do that"
+		return http.StatusBadGateway, f
+	case errors.As(err, &of) && of.kind == service.OfInput:
+		f.Title = "That cannot be done"
+		return http.StatusBadRequest, f
+	case errors.As(err, &of):
+		f.Title = "A file of the proxy cannot be used"
+		return http.StatusInternalServerError, f
+	}
+	return http.StatusInternalServerError, fault{Title: "The page cannot be shown", Says: "The proxy's log says why."}
+}
+
+// errNowhere says that there is nothing at an address.
+var errNowhere = errors.New("nothing is at this address; choose a place of the navigation")
+
+func (v *visit) nowhere() error { return errNowhere }
+
+// sentence makes a sentence of an error.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return ""
+	}
+	if !strings.ContainsAny(strings.Fields(s)[0], "._:=/-") { // a setting or a command
+		s = upper(s)
+	}
+	return ended(s)
+}
+
+// ended ends a sentence.
+func ended(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") || strings.HasSuffix(s, "…") {
+		return s
+	}
+	return s + "."
+}
+
+// upper begins a sentence.
+func upper(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -1,0 +1,156 @@
+package inspector
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// forgetting is the page on which somebody says that memory is to be deleted.
+type forgetting struct {
+	whose
+	Group, Session string
+	Name           string // what is deleted
+	Word           string // what has to be typed
+	Wrong          bool   // something else was typed
+	Goes, Stays    []goes
+}
+
+// Back is the page of those who do not forget.
+func (f *forgetting) Back() string { return f.at("/memory") }
+
+// goes is a memory that is deleted, or stays because others wrote to it.
+type goes struct {
+	Name string
+	Part bool // only what was said in the conversation
+	service.Kept
+	Counted bool
+}
+
+func (v *visit) forgetForm() error {
+	if known, err := v.somebody("Forget"); !known {
+		return err
+	}
+	f, _, err := v.forgetting()
+	if err != nil {
+		return err
+	}
+	return v.show("forget", "Forget "+f.Name, f)
+}
+
+// selector is what is to be deleted.
+func (f *forgetting) selector() service.Selector {
+	s := f.whose.selector()
+	s.Group, s.Session = f.Group, f.Session
+	return s
+}
+
+// forgetting finds what the request asks to delete.
+func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
+	f := &forgetting{whose: v.whose(), Group: v.r.FormValue("group"), Session: v.r.FormValue("session")}
+	found, err := v.toForget(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	counts := make(map[string]service.Kept)
+	if f.Group == "" || f.whose != (whose{}) || !v.multi() || !v.Caller.Operator {
+		list, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = f.whose.selector(), rowsAtMost })
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, k := range list.Memories {
+			counts[k.Group] = k
+		}
+	}
+	var doomed []ledger.Owned
+	for _, o := range found {
+		k, counted := counts[o.Group]
+		g := goes{Name: v.nameOf(o), Part: o.Session != "", Kept: k, Counted: counted}
+		switch {
+		case o.Empty:
+		case o.Shared && f.Group == "":
+			f.Stays = append(f.Stays, g)
+		default:
+			f.Goes, doomed = append(f.Goes, g), append(doomed, o)
+		}
+	}
+	switch {
+	case f.Session != "":
+		f.Name, f.Word = "one conversation", "forget this conversation"
+	case f.Group == "":
+		f.Name, f.Word = "everything", "forget everything"
+		if f.whose != (whose{}) {
+			f.Name += " of " + f.whose.selector().Whose()
+		}
+	case len(f.Goes) > 0:
+		f.Name = f.Goes[0].Name
+		f.Word = typed(f.Name)
+	}
+	return f, doomed, nil
+}
+
+// toForget finds the groups, and the parts of groups, that are meant.
+func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
+	s := f.selector()
+	if f.Group != "" && f.Session == "" { // with whose it is, and what it is called
+		s = f.whose.selector()
+		if s == (service.Selector{}) && v.multi() && v.Caller.Operator {
+			return []ledger.Owned{{Group: f.Group}}, nil
+		}
+	}
+	m, err := look(v, service.Groups, func(in *service.Selector) { *in = s })
+	if err != nil {
+		return nil, err
+	}
+	if f.Group == "" || f.Session != "" {
+		return append(m.Groups, m.Parts...), nil
+	}
+	for _, o := range m.Groups {
+		if o.Group == f.Group {
+			return []ledger.Owned{o}, nil
+		}
+	}
+	return []ledger.Owned{{Group: f.Group}}, nil
+}
+
+// typed is what has to be typed to delete a memory: its name, if that can be typed.
+func typed(name string) string {
+	for _, prefix := range []string{"the project ", "the agent ", "the session ", "the group ", "the memory of "} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if name != oneLine(name) || strings.ContainsFunc(name, func(r rune) bool { return hides(r) || r == '\u200c' || r == '\u200d' || r == '\u00ad' }) {
+		return "forget"
+	}
+	return name
+}
+
+func (v *visit) forget() error {
+	f, doomed, err := v.forgetting()
+	if err != nil {
+		return err
+	}
+	if f.Word == "" || strings.TrimSpace(v.r.FormValue("typed")) != f.Word {
+		f.Wrong = true
+		return v.render(http.StatusBadRequest, "forget", "Forget "+f.Name, f)
+	}
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // the memory may take minutes
+	var failed error
+	for _, o := range doomed {
+		_, err := change(v, service.Forget, func(in *service.ForgetRequest) {
+			in.Selector = service.Selector{Group: o.Group}
+			if f.Session != "" {
+				in.Selector = f.selector()
+				in.Group = o.Group
+			}
+		})
+		failed = errors.Join(failed, err) // what fails can be done again
+	}
+	if failed != nil {
+		return failed
+	}
+	return v.done(f.at("/memory"), "forgotten")
+}

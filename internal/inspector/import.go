@@ -1,0 +1,188 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// importing is the page on which somebody chooses a file, and which says what came of
+// it.
+type importing struct {
+	whose
+	Name   string
+	Most   int // MiB
+	Action string
+	Done   *imported
+}
+
+// imported is what came of an import. Scripts get it as one line of JSON for each step.
+type imported struct {
+	Lines  int    `json:"lines"`           // that are done
+	Waits  string `json:"waits,omitempty"` // for what
+	Kept   int    `json:"kept"`
+	Known  int    `json:"known"`
+	Left   int    `json:"left,omitempty"` // turns that wait for the memory
+	Error  string `json:"error,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+	Done   bool   `json:"done,omitempty"`
+}
+
+const (
+	importMost = 512 // MiB of a file; larger ones are for the command
+	progress   = "application/jsonl"
+)
+
+func (v *visit) importForm() error {
+	if v.p.o.Host.Memory == nil {
+		return errOff
+	}
+	if known, err := v.somebody("Import"); !known {
+		return err
+	}
+	return v.show("import", "Import", v.importing(nil))
+}
+
+func (v *visit) importing(done *imported) *importing {
+	i := &importing{whose: v.asked(), Most: importMost, Done: done}
+	i.Action = i.at("/memory/import")
+	if i.whose != (whose{}) {
+		i.Name = i.whose.selector().Whose()
+	}
+	return i
+}
+
+// asked is whose memory the address names: the body of the form is the file.
+func (v *visit) asked() whose {
+	q := v.r.URL.Query()
+	return whose{q.Get("user"), q.Get("credential")}
+}
+
+// importFile imports a file that was sent. A script that asks for it gets each step.
+func (v *visit) importFile() error {
+	c := http.NewResponseController(v.w)
+	_ = errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})) // it may be long
+	name, err := v.received()
+	if name != "" {
+		defer os.Remove(name)
+	}
+	if err != nil {
+		return err
+	}
+	steps := json.NewEncoder(io.Discard)
+	follows := strings.Contains(v.r.Header.Get("Accept"), progress)
+	if follows {
+		v.w.Header().Set("Content-Type", progress)
+		steps = json.NewEncoder(v.w)
+	}
+	last := time.Time{}
+	done, err := v.importFrom(name, func(lines int, waits string) {
+		if time.Since(last) < 200*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush()) // the browser left: it goes on
+	})
+	if err != nil {
+		_, f := v.judge(err)
+		done.Error, done.Remedy = f.Says, f.Remedy
+	}
+	done.Done = true
+	if follows {
+		_ = steps.Encode(done)
+		return nil
+	}
+	status := http.StatusOK
+	if err != nil {
+		status, _ = v.judge(err)
+	}
+	return v.render(status, "import", "Import", v.importing(&done))
+}
+
+// importFrom imports a file of this machine.
+func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imported, error) {
+	file, _, err := service.OpenImport(name)
+	if err != nil {
+		return imported{}, failed{service.OfInput, errors.New("the archive holds no conversations.json; send the export as you got it, or JSON Lines")}
+	}
+	defer file.Close()
+	im := service.FileImport{Tell: tell, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
+		return change(v, service.Import, func(to *service.ImportRequest) { *to = in })
+	}, Pending: func(context.Context) (int, error) {
+		if !v.Caller.Operator { // Import itself waits for room
+			return 0, nil
+		}
+		q, err := look(v, service.Counts, func(*struct{}) {})
+		return q.Pending, err
+	}}
+	ctx := v.r.Context()
+	got, err := im.Run(ctx, v.asked().selector(), file)
+	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known}
+	if err != nil {
+		var of failed
+		if !errors.As(err, &of) { // the file cannot be read
+			err = failed{service.OfInput, err}
+		}
+		return done, err
+	}
+	done.Left, err = im.Await(ctx, got)
+	return done, err
+}
+
+// received writes the file that was sent to one of this machine, which only its user
+// can read, and returns its name. The caller deletes it.
+func (v *visit) received() (name string, err error) {
+	part, err := v.sentFile()
+	if err != nil {
+		return "", failed{service.OfInput, err}
+	}
+	defer part.Close()
+	f, err := os.CreateTemp("", "graphiti-proxy-import-*")
+	if err != nil {
+		return "", failed{service.OfFiles, fmt.Errorf("keep the file while it is imported: %w", err)}
+	}
+	n, err := io.Copy(f, io.LimitReader(part, importMost<<20+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return f.Name(), failed{service.OfInput, fmt.Errorf("the file did not arrive: %w", err)}
+	}
+	switch {
+	case n == 0:
+		return f.Name(), failed{service.OfInput, errors.New("no file was chosen, or it is empty; to do: choose one and try again")}
+	case n > importMost<<20:
+		return f.Name(), failed{service.OfInput, fmt.Errorf("the file is larger than %d MiB; to do: import it with graphiti-proxy memory import", importMost)}
+	}
+	return f.Name(), nil
+}
+
+// sentFile finds the file in the form, whether or not somebody has read that already.
+func (v *visit) sentFile() (io.ReadCloser, error) {
+	if v.r.MultipartForm != nil {
+		f, _, err := v.r.FormFile("file")
+		if err != nil {
+			return nil, errors.New("no file was sent; to do: choose one and try again")
+		}
+		return f, nil
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, importMost<<20+1<<20)
+	parts, err := v.r.MultipartReader()
+	if err != nil {
+		return nil, errors.New("no file was sent; to do: choose one and try again")
+	}
+	for {
+		part, err := parts.NextPart()
+		if err != nil {
+			return nil, errors.New("no file was sent; to do: choose one and try again")
+		}
+		if part.FormName() == "file" {
+			return part, nil
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package inspector
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// live is the page of requests as they pass, the newest first.
+type live struct {
+	Requests []passed
+	Last     int
+}
+
+// passed is one request.
+type passed struct {
+	service.Request
+	Parts    [3]int  // of its time, in percent: memory, the provider until its answer begins, the answer
+	Answer   float64 // how long that took
+	AnswerAt int
+	Bad      bool
+	Why      explained
+	Talk     string // the page of its conversation
+}
+
+const (
+	liveRows = 100 // are shown at once
+	partsBar = 100 // units of the bar
+)
+
+func (v *visit) live() error {
+	l, err := v.passing(0)
+	if err != nil {
+		return err
+	}
+	return v.show("live", "Live", l)
+}
+
+// liveRows sends the rows behind one that a page has, for its script. The header
+// X-Last says how far they go.
+func (v *visit) liveRows() error {
+	after, err := strconv.Atoi(v.r.FormValue("after"))
+	if err != nil || after < 0 {
+		after = 0
+	}
+	l, err := v.passing(after)
+	if err != nil {
+		status, f := v.judge(err)
+		http.Error(v.w, f.Says, status)
+		return nil
+	}
+	rows, err := fill(v.p.templates["live"], "rows", l)
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("X-Last", strconv.Itoa(l.Last))
+	v.write(http.StatusOK, rows)
+	return nil
+}
+
+func (v *visit) passing(after int) (*live, error) {
+	got, err := look(v, service.Requests, func(in *service.RequestsRequest) { in.After, in.Limit = after, liveRows })
+	if err != nil {
+		return nil, err
+	}
+	l := &live{Last: got.Last}
+	for i := len(got.Requests) - 1; i >= 0; i-- {
+		l.Requests = append(l.Requests, v.passed(&got.Requests[i]))
+	}
+	return l, nil
+}
+
+func (v *visit) passed(r *service.Request) passed {
+	p := passed{Request: *r, Bad: r.Status == 0 || r.Status >= http.StatusBadRequest}
+	p.Answer = max(0, r.TotalMs-r.MemoryMs-r.UpstreamMs)
+	if whole := r.MemoryMs + r.UpstreamMs + p.Answer; whole > 0 {
+		p.Parts[0] = int(math.Ceil(partsBar * r.MemoryMs / whole))
+		p.Parts[1] = min(partsBar-p.Parts[0], int(math.Round(partsBar*r.UpstreamMs/whole)))
+		p.Parts[2] = partsBar - p.Parts[0] - p.Parts[1]
+		p.AnswerAt = p.Parts[0] + p.Parts[1]
+	}
+	if r.Reason != "" {
+		p.Why = reasonOf(r.Reason)
+	}
+	if r.Conversation != "" {
+		p.Talk = v.conversationAt(r.Conversation, r.Turn)
+	}
+	return p
+}

@@ -1,0 +1,142 @@
+package inspector
+
+import (
+	"cmp"
+	"encoding/base64"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// memories is the page that says what there is memory of.
+type memories struct {
+	whose
+	Name  string // whose it is, if not the visitor's
+	List  []memoryRow
+	All   int
+	Pager pager
+	Note  string
+	Talks int
+	Hrefs struct{ Talks, Import, Forget string }
+}
+
+// memoryRow is one memory.
+type memoryRow struct {
+	service.Kept
+	whose
+	CSRF         string
+	Open, Forget string
+}
+
+func (v *visit) memories() error {
+	if known, err := v.somebody("Memory"); !known {
+		return err
+	}
+	w := v.whose()
+	got, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = w.selector(), v.listed() })
+	if err != nil {
+		return err
+	}
+	m := memories{whose: w, All: got.AllMemories, Note: got.Note, Talks: got.AllConversations}
+	if w != (whose{}) {
+		m.Name = w.selector().Whose()
+	}
+	var rows []service.Kept
+	rows, m.Pager = onPage(v, got.Memories, got.AllMemories, "/memory")
+	for i := range rows {
+		m.List = append(m.List, v.memoryRow(&rows[i]))
+	}
+	m.Hrefs.Talks, m.Hrefs.Import, m.Hrefs.Forget = w.at("/conversations"), w.at("/memory/import"), w.at("/memory/forget")
+	return v.show("memories", "Memory", &m)
+}
+
+func (v *visit) memoryRow(k *service.Kept) memoryRow {
+	w := v.whose()
+	if k.Scope == "user" {
+		k.Name = v.nameOf(ledger.Owned{Scope: k.Scope})
+	}
+	return memoryRow{Kept: *k, whose: w, CSRF: v.CSRF, Open: w.at("/memory/show", "group", k.Group), Forget: w.at("/memory/forget", "group", k.Group)}
+}
+
+// about is the memory that a page is about: a group, and how people call it.
+type about struct {
+	whose
+	ledger.Owned
+	Name string
+	Here string // which of its pages is shown
+}
+
+// Timeline, Facts and Forget are the pages of a memory.
+func (a *about) Timeline() string { return a.at("/memory/show", "group", a.Group) }
+
+// Facts is the page of what is valid.
+func (a *about) Facts() string { return a.at("/memory/facts", "group", a.Group) }
+
+// Forget is the page on which it is forgotten.
+func (a *about) Forget() string { return a.at("/memory/forget", "group", a.Group) }
+
+// Graph is the page of what is connected with what in it.
+func (a *about) Graph() string { return a.at("/graph", "group", a.Group) }
+
+// meant finds the memory that the address of a page names.
+func (v *visit) meant(here string) (*about, error) {
+	a := &about{whose: v.whose(), Here: here}
+	a.Group = v.r.FormValue("group")
+	groups, err := v.groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range groups {
+		if o.Group == a.Group || a.Group == "" && o.Scope == "user" {
+			a.Owned = o
+			break
+		}
+	}
+	a.Name = v.nameOf(a.Owned)
+	return a, nil
+}
+
+// groups returns the memories of whom a page is about.
+func (v *visit) groups() ([]ledger.Owned, error) {
+	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })
+	return m.Groups, err
+}
+
+// nameOf is how people call a memory.
+func (v *visit) nameOf(o ledger.Owned) string {
+	switch o.Scope {
+	case "workspace":
+		if o.Key != "" {
+			return service.Selector{Workspace: o.Key}.Whose()
+		}
+	case "session":
+		if o.Key != "" {
+			return service.Selector{Session: o.Key}.Whose()
+		}
+	case "user":
+		if w := v.whose(); w != (whose{}) {
+			return "the memory of " + w.selector().Whose()
+		}
+		return "your own memory"
+	}
+	return cmp.Or(o.Group, "your own memory")
+}
+
+// cardField is a line of a card as the field of a form has it: marks that a page shows
+// in place of what does not print are none of it.
+func cardField(line string) string { return base64.RawURLEncoding.EncodeToString([]byte(line)) }
+
+func (v *visit) takeOff() error {
+	line, err := base64.RawURLEncoding.DecodeString(v.r.FormValue("line"))
+	if err != nil {
+		return errNowhere
+	}
+	_, err = change(v, service.Forget, func(in *service.ForgetRequest) {
+		in.Selector = v.whose().selector()
+		in.Group, in.Card = v.r.FormValue("group"), string(line)
+	})
+	if err != nil {
+		return err
+	}
+	return v.done(v.back(v.whose().at("/memory")), "card")
+}

@@ -1,0 +1,160 @@
+package inspector
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// message is the page of one message, in its conversation, with what can be done to it.
+type message struct {
+	whose
+	ID, Group string
+	Back      string
+	Text      string
+	Role      string
+	Time      string
+	Talk      *conversation // nil: it was said in none
+	Alone     spoken
+	Scope     string
+	PinTo     []choice
+	Kinds     any
+}
+
+// choice is an option of a form.
+type choice struct{ Value, Says string }
+
+// turnsAround is how many turns are shown before and after the turn of a message.
+const turnsAround = 1
+
+func (v *visit) message() error {
+	m := &message{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
+		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
+		in.Message = m.ID
+	})
+	var invalid service.InvalidError
+	switch {
+	case errors.As(err, &invalid) && m.Group != "": // what was promoted was said in no conversation
+		if err := v.alone(m, err); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err := v.inConversation(m, &got); err != nil {
+			return err
+		}
+	}
+	m.PinTo = pinTo(m.Scope)
+	return v.show("message", "One message", m)
+}
+
+// inConversation fills in the message, with the turns around its own.
+func (v *visit) inConversation(m *message, got *service.Explained) error {
+	for i := range got.Turns {
+		for _, r := range got.Turns[i].Messages {
+			if r.ID != m.ID {
+				continue
+			}
+			m.is(&r)
+			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
+			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
+			m.Talk.Whole = v.conversationAt(got.Hash, "")
+			return nil
+		}
+	}
+	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
+}
+
+// alone fills in a message of no conversation, or returns the error that it was not found
+// with.
+func (v *visit) alone(m *message, notFound error) error {
+	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
+	if err != nil {
+		return err
+	}
+	for i := range got.Messages {
+		if r := &got.Messages[i]; r.ID == m.ID {
+			m.is(r)
+			m.Alone = v.spoken(r, m.Back)
+			m.Alone.Here = true
+			return nil
+		}
+	}
+	return notFound
+}
+
+// is fills in what a message says.
+func (m *message) is(r *service.Record) {
+	m.Text, m.Role, m.Time, m.Scope = editable(r.Text), r.Role, r.Time, r.Scope
+	if m.Group == "" {
+		m.Group = r.Group
+	}
+}
+
+// pinTo says where a message of a scope can be pinned.
+func pinTo(scope string) (list []choice) {
+	if scope == "workspace" {
+		list = append(list, choice{"here", "this project"})
+	}
+	return append(list, choice{"user", "you, everywhere"})
+}
+
+// onMessage does something to the message that a form is about. It means each of a
+// person's memories that holds it. Only where it is not said whose it is, or where it
+// may be others' too, it means the one memory in which the message was found.
+func (v *visit) onMessage(do func(service.Selector) error) error {
+	s := v.whose().selector()
+	s.Message = v.r.PathValue("id")
+	one := s
+	one.Group = v.r.FormValue("group")
+	if v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
+		return do(one)
+	}
+	err := do(s)
+	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) && one.Group != "" {
+		return do(one)
+	}
+	return err
+}
+
+func (v *visit) forgetMessage() error {
+	err := v.onMessage(func(s service.Selector) error {
+		_, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = s })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.done(v.back(v.whose().at("/memory")), "message-forgotten")
+}
+
+func (v *visit) correctMessage() error {
+	text := strings.TrimSpace(v.r.FormValue("text"))
+	err := v.onMessage(func(s service.Selector) error {
+		_, err := change(v, service.Correct, func(in *service.CorrectRequest) { in.Selector, in.Text = s, text })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.done(v.back(v.whose().at("/memory")), "corrected")
+}
+
+func (v *visit) pinMessage() error {
+	_, err := change(v, service.Promote, func(in *service.PromoteRequest) {
+		in.Selector = v.whose().selector()
+		in.Kind, in.Text = v.r.FormValue("kind"), strings.TrimSpace(v.r.FormValue("text"))
+		in.Scope = "user"
+		if v.r.FormValue("to") == "here" {
+			in.Scope, in.Group = "workspace", v.r.FormValue("group")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return v.done(v.back(v.whose().at("/memory")), "pinned")
+}

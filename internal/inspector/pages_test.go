@@ -1,0 +1,241 @@
+package inspector
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// hostile is what somebody may say to attack who looks at it.
+const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><b>javascript:alert(3)` + "\u202e\u2066\x1b[31m"
+
+// pageAddresses are all pages that can be looked at.
+var pageAddresses = []string{
+	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/memory/facts?group=user_josh",
+	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&last=1", "/search", "/graph", "/graph?group=user_josh", "/delivery", "/delivery?text=1",
+	"/memory/import", "/memory/forget", "/memory/forget?group=user_josh", "/memory/forget?group=another", "/?done=corrected", "/?done=" + "%3Cb%3E",
+	"/nothing", "/conversation/0123", "/message/0123",
+}
+
+// TestEveryPage has one heading, a title and the token in its forms, leads to pages that
+// exist, and shows what was said as text: with nothing, with a little and with hostile
+// data.
+func TestEveryPage(t *testing.T) {
+	fill := map[string]func(*testing.T, *servicetest.Memory){
+		"nothing": func(*testing.T, *servicetest.Memory) {},
+		"a little": func(t *testing.T, m *servicetest.Memory) {
+			m.Say(t, "", "s1", "", "My cat is called Miso.")
+			m.Say(t, "", "s2", "github_repo:github.com/acme/widgets", "Priya uses Postgres in Berlin.")
+		},
+		"hostile": func(t *testing.T, m *servicetest.Memory) {
+			for i := range 30 {
+				m.Say(t, "", `s"><b>`+fmt.Sprint(i%7), "", hostile+strings.Repeat("W", 300)+fmt.Sprint(i)+strings.Repeat(" and so on", 500))
+			}
+			m.Say(t, "", "s", `path:/<script>alert(4)</script>`, hostile)
+			_, err := m.Memory.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Always " + hostile})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Settle(t)
+		},
+	}
+	for name, fill := range fill {
+		t.Run(name, func(t *testing.T) {
+			m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+			fill(t, m)
+			s := newSite(t, m)
+			for _, at := range pageAddresses {
+				status, body := s.get(t, at)
+				if status == http.StatusInternalServerError {
+					t.Errorf("%s: %d", at, status)
+				}
+				s.wellFormed(t, at, body)
+				s.harmless(t, at, body)
+				if n := len(body) + s.filesOf(body); n > maxPageBytes {
+					t.Errorf("%s has %d bytes with its files; %d are the most", at, n, maxPageBytes)
+				}
+			}
+		})
+	}
+}
+
+// maxPageBytes bounds a page with everything that it loads.
+const maxPageBytes = 200 << 10
+
+// filesOf is how many bytes a page loads.
+func (s *site) filesOf(body string) (n int) {
+	for _, l := range links.FindAllStringSubmatch(body, -1) {
+		n += len(s.pages.files[l[1]].body)
+	}
+	return n
+}
+
+// harmless checks that a page has nothing of hostile unescaped.
+func (s *site) harmless(t testing.TB, at, body string) {
+	t.Helper()
+	for _, bad := range []string{"<script>", "<img src=x", "<b>javascript", `"'>`, "alert(4)</script>"} {
+		if strings.Contains(body, bad) {
+			t.Errorf("%s shows %q as it was said", at, bad)
+		}
+	}
+}
+
+// TestStaticFiles together are small, are served with their types, and are not sent again.
+func TestStaticFiles(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	all := 0
+	for at, f := range s.pages.files {
+		all += len(f.body)
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+		s.pages.ServeStatic(w, r)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") == "" || w.Body.Len() != len(f.body) {
+			t.Errorf("%s: %d, %s", at, w.Code, w.Header().Get("Content-Type"))
+		}
+		r.Header.Set("If-None-Match", w.Header().Get("ETag"))
+		w = httptest.NewRecorder()
+		if s.pages.ServeStatic(w, r); w.Code != http.StatusNotModified {
+			t.Errorf("%s again: %d", at, w.Code)
+		}
+	}
+	if all > maxPageBytes/2 {
+		t.Errorf("%d bytes", all)
+	}
+	w := httptest.NewRecorder()
+	if s.pages.ServeStatic(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/static/../pages.go", nil)); w.Code != http.StatusNotFound {
+		t.Errorf("another file: %d", w.Code)
+	}
+}
+
+// TestPagesAreContained: what a browser may do with them is said with each.
+func TestPagesAreContained(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	login := httptest.NewRecorder()
+	s.pages.ServeLogin(login, http.StatusUnauthorized, "that was not the token", csrfOfTests, true)
+	for at, w := range map[string]*httptest.ResponseRecorder{
+		"/":        s.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)),
+		"/nothing": s.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nothing", nil)),
+		"/login":   login,
+	} {
+		h := w.Header()
+		policy := h.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", at, h)
+		}
+		s.wellFormed(t, at, w.Body.String())
+	}
+	if body := login.Body.String(); login.Code != http.StatusUnauthorized || !strings.Contains(body, "That was not the token.") || !strings.Contains(body, `type="password"`) || !strings.Contains(body, `autocomplete="current-password"`) {
+		t.Errorf("%d %s", login.Code, body)
+	}
+}
+
+// TestNewcomersSeeHowToConnect, and nobody else does.
+func TestNewcomersSeeHowToConnect(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	s := newSite(t, m)
+	if _, body := s.get(t, "/"); !strings.Contains(body, "OPENAI_BASE_URL=http://") || !strings.Contains(body, "ANTHROPIC_BASE_URL=") || strings.Contains(body, "This week") {
+		t.Errorf("got %s", body)
+	}
+	m.Say(t, "", "s", "", "My cat is called Miso.")
+	turn := service.Line{Where: "memory", Role: "user", Content: "We moved to Berlin.", Episode: "graphiti-proxy.turn.t1.user", Source: `{"session":"abc"}`}
+	if _, err := m.Memory.Import(t.Context(), service.Selector{}, []service.Line{turn}); err != nil {
+		t.Fatal(err)
+	}
+	m.Settle(t)
+	if _, body := s.get(t, "/"); strings.Contains(body, "OPENAI_BASE_URL") || !strings.Contains(body, "This week") {
+		t.Errorf("got %s", body)
+	}
+}
+
+// TestWhatNeedsAttentionHasARemedy.
+func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
+	st := health.Status{Memory: health.Memory{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
+		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
+		Clients: []health.Client{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
+	st.Queue.Dead = 3
+	list := needs(&st)
+	if len(list) != 8 {
+		t.Errorf("%d needs: %+v", len(list), list)
+	}
+	for _, n := range list {
+		if n.What == "" || n.Remedy == "" {
+			t.Errorf("got %+v", n)
+		}
+	}
+}
+
+// TestMemoryThatIsOff: each page says so, and what to do, and changes nothing.
+func TestMemoryThatIsOff(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	s := newSite(t, m)
+	off := *m.Host
+	off.Memory, off.Queue = nil, nil
+	off.Status = status(func(st *health.Status) {
+		st.Memory.TurnOff(health.FaultSetting, st.Started, "memory.backend is off", "set memory.backend to embedded")
+	})
+	s.pages.o.Host = &off
+	for _, at := range []string{"/conversations", "/memory", "/search", "/graph", "/memory/show?group=g", "/memory/import", "/memory/forget"} {
+		status, body := s.get(t, at)
+		if status != http.StatusOK || !strings.Contains(body, "memory.backend is off.") || !strings.Contains(body, "Set memory.backend to embedded.") {
+			t.Errorf("%s: %d %s", at, status, body)
+		}
+		s.wellFormed(t, at, body)
+	}
+	for _, at := range []string{"/", "/delivery"} {
+		if status, body := s.get(t, at); status != http.StatusOK || !strings.Contains(body, "emory is off") {
+			t.Errorf("%s: %d %s", at, status, body)
+		}
+	}
+	if w := s.post(t, "/memory/forget", "group", "user_josh", "typed", "your own memory"); !strings.Contains(w.Body.String(), "memory.backend is off") {
+		t.Errorf("forget: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestPeopleSeeTheirPlaces: who is no operator is not led to what is for operators, and
+// does not get it.
+func TestPeopleSeeTheirPlaces(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true}))
+	s.caller = service.Caller{Name: "ann", Own: service.Selector{User: "user:ann"}}
+	for _, at := range []string{"/delivery", "/people"} {
+		if status, body := s.get(t, at); status != http.StatusForbidden || strings.Contains(body, `href="`+at+`"`) {
+			t.Errorf("%s: %d %s", at, status, body)
+		}
+	}
+	if w := s.post(t, "/delivery/drop", "all", "1", "sure", "1"); w.Code != http.StatusForbidden {
+		t.Errorf("drop: %d", w.Code)
+	}
+	if w := s.post(t, "/people/accept", "id", "ann"); w.Code != http.StatusForbidden {
+		t.Errorf("accept: %d", w.Code)
+	}
+	if slices.Contains(s.audit, "drop turns") {
+		t.Errorf("audited: %v", s.audit)
+	}
+}
+
+// TestFormsReturnToPagesOfOurs, wherever they say that they come from.
+func TestFormsReturnToPagesOfOurs(t *testing.T) {
+	for back, want := range map[string]string{
+		"/conversation/abc?user=josh#t-1": "/conversation/abc?user=josh#t-1",
+		"https://example.com/":            "/x",
+		"//example.com/":                  "/x",
+		`/\example.com/`:                  "/x",
+		"javascript:alert(1)":             "/x",
+		"memory":                          "/x",
+		"":                                "/x",
+		"/%5cexample.com":                 "/x",
+		"/%2fexample.com":                 "/x",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Form = map[string][]string{"back": {back}}
+		if got := (&visit{r: r}).back("/x"); got != want {
+			t.Errorf("%q: got %q, want %q", back, got, want)
+		}
+	}
+}

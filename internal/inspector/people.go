@@ -1,0 +1,67 @@
+package inspector
+
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// crowd is the page of everybody who has a memory.
+type crowd struct {
+	People      []person
+	All         int
+	Unconfirmed []health.Unconfirmed
+}
+
+const peopleAtOnce = 200
+
+type person struct {
+	service.Somebody
+	whose
+	CSRF string
+	Open string
+}
+
+// crowd lists people, with links to a page at a path.
+func (v *visit) crowd(got *service.Crowd, path string) *crowd {
+	c := &crowd{All: got.AllPeople}
+	for _, s := range got.People {
+		w := whose{s.Means.User, s.Means.Credential}
+		p := person{Somebody: s, whose: w, CSRF: v.CSRF}
+		switch {
+		case w != (whose{}):
+			p.Open = w.at(path)
+		case s.Means.Group == "":
+		case path == "/memory": // that of one group
+			p.Open = w.at("/memory/show", "group", s.Means.Group)
+		case path != "/conversations": // which are a person's
+			p.Open = w.at(path, "group", s.Means.Group)
+		}
+		c.People = append(c.People, p)
+	}
+	return c
+}
+
+func (v *visit) people() error {
+	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Limit = peopleAtOnce })
+	if err != nil {
+		return err
+	}
+	st, err := look(v, service.Status, func(*service.StatusRequest) {})
+	if err != nil {
+		return err
+	}
+	c := v.crowd(&got, "/memory")
+	c.Unconfirmed = st.Unconfirmed
+	return v.show("people", "People", c)
+}
+
+// accept confirms whose a memory is.
+func (v *visit) accept() error {
+	_, err := change(v, service.Accept, func(in *service.Acceptance) {
+		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"
+	})
+	if err != nil {
+		return err
+	}
+	return v.done("/people", "accepted")
+}

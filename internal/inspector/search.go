@@ -1,0 +1,89 @@
+package inspector
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// search is the page that says what a message would recall, and why not more.
+type search struct {
+	whose
+	Group     string // instead of whose
+	Query     string
+	Place     string // the group of the project in which it is asked
+	Places    []choice
+	Asked     bool
+	Threshold string
+	Shown     []result
+	Others    []result
+}
+
+// result is a fact that was found.
+type result struct {
+	Text           said
+	Label, Says    string
+	Scope, Since   string
+	Strength       string
+	Percent, Least int
+}
+
+func (v *visit) searchForm() error {
+	if known, err := v.somebody("Search"); !known {
+		return err
+	}
+	s, _, err := v.searching()
+	if err != nil {
+		return err
+	}
+	return v.show("search", "Search", s)
+}
+
+// searching is the page before anything was found, and the key of the project that was
+// chosen.
+func (v *visit) searching() (s *search, workspace string, err error) {
+	s = &search{whose: v.whose(), Group: v.r.FormValue("group"), Query: v.r.PostFormValue("query"), Place: v.r.PostFormValue("place")}
+	groups, err := v.groups()
+	for _, o := range groups {
+		if o.Scope != "workspace" || o.Key == "" {
+			continue
+		}
+		s.Places = append(s.Places, choice{o.Group, strings.TrimPrefix(v.nameOf(o), "the project ")})
+		if o.Group == s.Place {
+			workspace = o.Key
+		}
+	}
+	return s, workspace, err
+}
+
+func (v *visit) search() error {
+	s, workspace, err := v.searching()
+	if err != nil {
+		return err
+	}
+	got, err := look(v, service.Search, func(in *service.SearchRequest) {
+		in.Selector = v.ofWhom(s.Group)
+		in.Workspace, in.Query, in.All = workspace, s.Query, true
+	})
+	if err != nil {
+		return err
+	}
+	s.Asked, s.Threshold = true, sentence(got.Threshold())
+	for _, f := range got.Facts {
+		r := result{Text: v.said(f.Text, ""), Since: f.Since, Least: int(100 * got.MinScore)}
+		r.Label, r.Says = verdictOf(f.Verdict)
+		if f.Scope != "" {
+			r.Scope = scopeOf(f.Scope)
+		}
+		if f.Strength != nil {
+			r.Strength, r.Percent = strconv.FormatFloat(*f.Strength, 'f', 2, 64), int(100*min(max(*f.Strength, 0), 1))
+		}
+		if f.Verdict == "shown" {
+			s.Shown = append(s.Shown, r)
+		} else {
+			s.Others = append(s.Others, r)
+		}
+	}
+	return v.show("search", "Search", s)
+}

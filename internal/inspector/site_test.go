@@ -1,0 +1,151 @@
+package inspector
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+const csrfOfTests = "csrf-of-tests"
+
+// site is the pages over a memory, as one visitor sees them.
+type site struct {
+	*servicetest.Memory
+	pages  *Pages
+	caller service.Caller
+	audit  []string // what was audited, and whether it failed
+}
+
+func newSite(t testing.TB, m *servicetest.Memory) *site {
+	t.Helper()
+	s := &site{Memory: m, caller: service.Operator}
+	var err error
+	s.pages, err = New(Options{Host: m.Host, Log: slog.New(slog.DiscardHandler), Audit: func(_ *http.Request, e *service.Entry, err error) {
+		what := e.What
+		if err != nil {
+			what += " failed"
+		}
+		s.audit = append(s.audit, what)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *site) serve(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.pages.Serve(w, r, Visit{Caller: s.caller, CSRF: csrfOfTests, Leave: true})
+	return w
+}
+
+// get returns the status and the body of a page.
+func (s *site) get(t testing.TB, at string) (int, string) {
+	t.Helper()
+	w := s.serve(httptest.NewRequestWithContext(t.Context(), http.MethodGet, at, nil))
+	return w.Code, w.Body.String()
+}
+
+// post sends a form, of names and values in turn.
+func (s *site) post(t testing.TB, at string, fields ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	form := make(url.Values)
+	for i := 0; i < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return s.serve(r)
+}
+
+var (
+	formTags  = regexp.MustCompile(`(?s)<form[^>]*>.*?</form>`)
+	links     = regexp.MustCompile(`(?:href|action|formaction|src)="([^"]*)"`)
+	ids       = regexp.MustCompile(` id="([^"]*)"`)
+	inline    = regexp.MustCompile(`(?i)<[^>]* (?:style|on[a-z]+)=|<style|<script>`)
+	invisible = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+)
+
+// wellFormed checks what holds for every page, and returns its text.
+func (s *site) wellFormed(t testing.TB, at string, body string) {
+	t.Helper()
+	for what, want := range map[string]int{"<h1>": 1, "<main ": 1, "</html>": 1, `<html lang="en">`: 1} {
+		if got := strings.Count(body, what); got != want {
+			t.Errorf("%s has %d %s, want %d", at, got, what, want)
+		}
+	}
+	if title := between(body, "<title>", " · graphiti-proxy</title>\n<link"); strings.TrimSpace(title) == "" || strings.Contains(title, "<") {
+		t.Errorf("%s has no title", at)
+	}
+	for _, f := range formTags.FindAllString(body, -1) {
+		if strings.Contains(f, `method="post"`) != strings.Contains(f, `name="csrf" value="`+csrfOfTests+`"`) {
+			t.Errorf("%s: this form has no csrf: %.200s", at, f)
+		}
+	}
+	if bad := inline.FindString(body); bad != "" {
+		t.Errorf("%s has %.200q", at, bad)
+	}
+	if i := invisible.FindStringIndex(body); i != nil {
+		t.Errorf("%s has %q", at, body[max(0, i[0]-40):i[1]])
+	}
+	seen := make(map[string]bool)
+	for _, id := range ids.FindAllStringSubmatch(body, -1) {
+		if seen[id[1]] {
+			t.Errorf("%s has the id %q twice", at, id[1])
+		}
+		seen[id[1]] = true
+	}
+	for _, l := range links.FindAllStringSubmatch(body, -1) {
+		s.leads(t, at, strings.ReplaceAll(l[1], "&amp;", "&"))
+	}
+}
+
+// leads checks that an address on a page is one of ours.
+func (s *site) leads(t testing.TB, on, to string) {
+	t.Helper()
+	to, _, _ = strings.Cut(to, "#")
+	u, err := url.Parse(to)
+	if err != nil || u.Host != "" || u.Scheme != "" {
+		t.Errorf("%s leads to %q", on, to)
+		return
+	}
+	if strings.HasPrefix(u.Path, "/static/") {
+		if _, ok := s.pages.files[u.Path]; !ok {
+			t.Errorf("%s needs %s, which is not there", on, u.Path)
+		}
+		return
+	}
+	if u.Path == "" || u.Path == "/login" || u.Path == "/logout" {
+		return
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if _, pattern := s.pages.mux.Handler(httptest.NewRequestWithContext(t.Context(), method, to, nil)); pattern != "" {
+			return
+		}
+	}
+	t.Errorf("%s leads to %q, where nothing is", on, to)
+}
+
+func between(s, from, to string) string {
+	_, rest, _ := strings.Cut(s, from)
+	in, _, _ := strings.Cut(rest, to)
+	return in
+}
+
+// read returns the body of an answer.
+func read(t testing.TB, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

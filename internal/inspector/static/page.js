@@ -1,0 +1,45 @@
+// What every page has: times in the zone of who looks, and Esc closes what is open.
+
+const here = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const today = new Date().toDateString();
+
+export function localTimes(root) {
+  for (const t of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(t.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    t.title = t.textContent;
+    t.textContent = (t.closest(".when") && at.toDateString() === today ? clock : here).format(at);
+  }
+}
+
+// token is what the server wants to see with what is sent.
+export function token() {
+  return document.querySelector('meta[name="csrf"]').content;
+}
+
+localTimes(document);
+for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
+
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape" || e.defaultPrevented) return;
+  const open = document.activeElement?.closest("details[open]");
+  if (!open) return;
+  open.open = false;
+  open.querySelector("summary").focus();
+});
+
+// A form is sent once: what it asks for may take a while.
+document.addEventListener("submit", (e) => {
+  if (e.defaultPrevented || e.target.action.endsWith("/memory/export")) return;
+  if (e.target.dataset.sent) {
+    e.preventDefault();
+    return;
+  }
+  e.target.dataset.sent = "1";
+  e.target.setAttribute("aria-busy", "true");
+});
+window.addEventListener("pageshow", () => {
+  for (const f of document.forms) delete f.dataset.sent;
+});

@@ -1,0 +1,112 @@
+package inspector
+
+import (
+	"strconv"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// timeline is the page of what was said last in one memory.
+type timeline struct {
+	*about
+	Card, Waiting []cardLine
+	Days          []day
+	Older         string
+	Unlisted      bool
+}
+
+// day is what was said on one day, the newest last.
+type day struct {
+	Date     string
+	Messages []spoken
+}
+
+// cardLine is a line of the card.
+type cardLine struct{ Text, Field string }
+
+func (v *visit) timeline() error {
+	a, err := v.meant("timeline")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(v.r.FormValue("last"))
+	if err != nil || n < 1 {
+		n = rowsAtOnce
+	}
+	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = a.Group, min(n, rowsAtMost) })
+	if err != nil {
+		return err
+	}
+	t := timeline{about: a, Card: cardLines(got.Card), Waiting: cardLines(got.Waiting), Unlisted: len(got.Unlisted) > 0}
+	for i := len(got.Messages) - 1; i >= 0; i-- { // the newest first
+		r := &got.Messages[i]
+		one := v.spoken(r, a.Timeline())
+		if hash := ledger.SessionOf(r.Source); hash != "" {
+			one.Talk = v.conversationAt(hash, "")
+		}
+		date := r.Time[:min(len("2006-01-02"), len(r.Time))]
+		if len(t.Days) == 0 || t.Days[len(t.Days)-1].Date != date {
+			t.Days = append(t.Days, day{Date: date})
+		}
+		d := &t.Days[len(t.Days)-1]
+		d.Messages = append(d.Messages, one)
+	}
+	if len(got.Messages) >= n && n < rowsAtMost {
+		t.Older = a.at("/memory/show", "group", a.Group, "last", strconv.Itoa(min(2*n, rowsAtMost)))
+	}
+	return v.show("timeline", upper(a.Name), &t)
+}
+
+func cardLines(lines []string) (list []cardLine) {
+	for _, l := range lines {
+		list = append(list, cardLine{l, cardField(l)})
+	}
+	return list
+}
+
+// facts is the page of what is valid in one memory.
+type facts struct {
+	*about
+	List     []known
+	All      int
+	Every    bool // also what is not valid now
+	Other    string
+	Pager    pager
+	Note     string
+	Unlisted bool
+}
+
+type known struct {
+	service.Known
+	Shown said
+	Href  string
+	State string
+}
+
+func (v *visit) facts() error {
+	a, err := v.meant("facts")
+	if err != nil {
+		return err
+	}
+	f := facts{about: a, Every: v.r.FormValue("all") == "1"}
+	got, err := look(v, service.Facts, func(in *service.FactsRequest) {
+		in.Group, in.All, in.Limit = a.Group, f.Every, v.listed()
+	})
+	if err != nil {
+		return err
+	}
+	f.All, f.Note, f.Unlisted = got.AllFacts, got.Note, len(got.Unlisted) > 0
+	every, other := "", "1"
+	if f.Every {
+		every, other = "1", ""
+	}
+	f.Other = a.at("/memory/facts", "group", a.Group, "all", other)
+	var rows []service.Known
+	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
+	for _, k := range rows {
+		href := v.messageAt(k.ID, k.Group, f.about.Facts())
+		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State))})
+	}
+	return v.show("facts", upper(a.Name), &f)
+}

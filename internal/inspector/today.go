@@ -1,0 +1,233 @@
+package inspector
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// today is the page that says how the week was, and what needs attention.
+type today struct {
+	New   *welcome // nothing has passed yet
+	Needs []need
+	Known bool // figures were counted
+	From  string
+	To    string
+
+	Figures []figure
+	Plots   []plot
+	Silent  []silence
+	Notes   []string
+
+	State   *health.Status // for operators
+	Started string
+	Since   []silence // what memory did for requests since the start
+}
+
+// need is something that needs attention.
+type need struct{ What, Remedy, Href, Link string }
+
+// figure is one number of the week.
+type figure struct{ Name, Value, More string }
+
+// silence is a reason, and how often it held.
+type silence struct {
+	explained
+	Count int
+	Share int // percent
+}
+
+// welcome is what a newcomer sees: how to connect a client.
+type welcome struct {
+	Lines []struct{ For, Set string }
+	Off   bool
+}
+
+func (v *visit) today() error {
+	var t today
+	if v.Caller.Operator {
+		st, err := look(v, service.Status, func(*service.StatusRequest) {})
+		if err != nil {
+			return err
+		}
+		t.State, t.Needs, t.Started = &st, needs(&st), dated(&st.Started)
+		t.Since = shares(st.Memory.Outcomes)
+	}
+	var w service.Week
+	if v.p.o.Host.Memory != nil {
+		var err error
+		w, err = look(v, service.Stats, func(in *service.Selector) { *in = v.whose().selector() })
+		var invalid service.InvalidError
+		switch {
+		case errors.As(err, &invalid): // of nobody in particular
+			t.Notes = append(t.Notes, "What is kept is counted for one person at a time: choose one below People.")
+		case err != nil:
+			_, f := v.judge(err)
+			t.Needs = append(t.Needs, need{What: "The week cannot be counted. " + f.Says, Remedy: f.Remedy})
+		default:
+			t.Known = true
+			t.count(&w)
+		}
+	}
+	if w.Week == (service.Figures{}) && len(t.Since) == 0 {
+		t.New = newcomer(t.State)
+	}
+	return v.show("today", "Today", &t)
+}
+
+// count fills in what is known of the week.
+func (t *today) count(w *service.Week) {
+	f := &w.Week
+	t.Notes = append(t.Notes, w.Notes...)
+	if len(w.Days) > 0 {
+		t.From, t.To = w.Days[0].Date, w.Days[len(w.Days)-1].Date
+	}
+	t.Figures = []figure{
+		{"Conversations", grouped(f.Conversations), "in which something was kept"},
+		{"Turns kept", grouped(f.Turns), "on disk, as they were said"},
+		{"Blocks shown", grouped(f.Blocks), shownShare(f)},
+		{"Turns without a block", grouped(f.Silent), "nothing was worth showing, or allowed"},
+		{"Characters of memory", grouped(f.Chars), "in blocks; about " + counted(f.Tokens, "token")},
+		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
+		{"Requests waited", took(f.WaitedMs), waited(f)},
+	}
+	t.Plots = weekPlots(w.Days)
+	silent := make(map[string]int64, len(w.Silent))
+	for why, n := range w.Silent {
+		silent[why] = int64(n)
+	}
+	t.Silent = shares(silent)
+}
+
+func shownShare(f *service.Figures) string {
+	if f.Blocks+f.Silent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %% of the turns that were decided", 100*f.Blocks/(f.Blocks+f.Silent))
+}
+
+func cachedShare(f *service.Figures) string {
+	if f.Input == 0 {
+		return "no provider has reported tokens"
+	}
+	return fmt.Sprintf("%d %% of the input, as the providers report it", min(100, 100*f.Cached/f.Input))
+}
+
+func waited(f *service.Figures) string {
+	if f.Requests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("for memory; %s each, of %s", took(f.WaitedMs/float64(f.Requests)), counted(f.Requests, "request"))
+}
+
+// shares explains what was counted by words, the most frequent first.
+func shares(of map[string]int64) []silence {
+	var all int64
+	for _, n := range of {
+		all += n
+	}
+	list := make([]silence, 0, len(of))
+	for _, word := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) }) {
+		says := explained{}
+		if status, reason, two := strings.Cut(word, ", "); two { // an outcome with its reason
+			says = reasonOf(reason)
+			says.Says = sentence(outcomeOf(status)) + " " + says.Says
+		} else if _, ok := reasons[word]; ok {
+			says = reasonOf(word)
+		} else {
+			says.Says = sentence(outcomeOf(word))
+		}
+		list = append(list, silence{says, int(of[word]), int(100 * of[word] / max(all, 1))})
+	}
+	return list
+}
+
+// needs lists what needs attention, the more urgent first.
+func needs(st *health.Status) (list []need) {
+	m, q := &st.Memory, &st.Queue
+	if m.Why != "" {
+		what := "The memory is not well: " + m.Why
+		if m.State == health.StateOff {
+			what = "The memory is off: " + m.Why
+		}
+		list = append(list, need{What: sentence(what), Remedy: sentence(m.Remedy)})
+	}
+	for _, u := range st.Unconfirmed {
+		list = append(list, need{What: fmt.Sprintf("Nothing is recalled or kept for %s: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
+	}
+	if q.Dead > 0 {
+		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Look at why, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
+	}
+	if q.Stalled == nil && q.Unlisted != nil && q.Diagnosis != "" && !slices.Contains(m.Faults, health.FaultUnshown) {
+		list = append(list, need{What: "Delivery cannot be verified: " + ended(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy()), Href: "/delivery", Link: "See delivery"})
+	}
+	if n := len(st.Blocked); n > 0 {
+		list = append(list, need{What: counted(n, "memory") + " is being forgotten, and that has not succeeded yet: nothing of it is recalled, and new turns for it wait.",
+			Remedy: "The proxy tries again by itself. To see why it fails, forget it once more.", Href: "/memory", Link: "See the memories"})
+	}
+	if m.Searches != nil {
+		if late := m.Searches.Late(); late != "" {
+			list = append(list, need{What: "Searches take too long for the requests that wait for them.", Remedy: sentence(late)})
+		}
+	}
+	for i := range st.Clients {
+		list = append(list, clientNeeds(&st.Clients[i])...)
+	}
+	if len(st.Waiting) > 0 {
+		list = append(list, need{What: "Settings have changed in the file, and count after a restart: " + strings.Join(st.Waiting, ", ") + ".", Remedy: "Restart graphiti-proxy."})
+	}
+	return list
+}
+
+// clientNeeds says which rules for a client may no longer match.
+func clientNeeds(c *health.Client) (list []need) {
+	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
+	add := func(n int64, what, remedy string) {
+		if n > 0 {
+			list = append(list, need{What: fmt.Sprintf("%s of %s %s", counted(int(n), "request"), name, what), Remedy: remedy})
+		}
+	}
+	add(c.UnknownTags, "began with a tag that no rule knows.", "The client may have written it, and not the person: please report its version.")
+	add(c.NoPlace, "had no memory, because it is not known in which project they were made.", "A header X-Graphiti-Workspace names the project: please report the client’s version.")
+	add(c.NoWords, "had no words of a person, and no other has come.", "If people speak there, please report the client’s version.")
+	return list
+}
+
+// newcomer says how a client is connected.
+func newcomer(st *health.Status) *welcome {
+	w := &welcome{}
+	at := "http://127.0.0.1:8787"
+	if st != nil {
+		w.Off = st.Memory.State == health.StateOff
+		at = address(st)
+	}
+	w.Lines = []struct{ For, Set string }{
+		{"OpenAI SDKs, aider, LangChain and most others", "OPENAI_BASE_URL=" + at + "/v1"},
+		{"Claude Code, Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
+		{"Gemini CLI, Google’s SDKs", "GOOGLE_GEMINI_BASE_URL=" + at},
+	}
+	return w
+}
+
+// address is where clients reach the proxy from its machine.
+func address(st *health.Status) string {
+	scheme := "http://"
+	if st.TLS {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(st.Listen)
+	if err != nil {
+		return scheme + cmp.Or(st.Listen, "127.0.0.1:8787")
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}

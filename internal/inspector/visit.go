@@ -1,0 +1,168 @@
+package inspector
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// visit is one request of a visitor.
+type visit struct {
+	Visit
+	p *Pages
+	w http.ResponseWriter
+	r *http.Request
+
+	room int // bytes that the page still has for texts beyond their beginnings
+	used int // bytes of all other texts on it, and of what stands around them, about
+}
+
+// frame is what stands around the content of each page.
+type frame struct {
+	Title  string
+	Wide   bool
+	Places []place
+	Visit
+	Notice string
+	Main   any
+}
+
+// place is one place of the navigation.
+type place struct {
+	Name, Href string
+	Here       bool
+}
+
+// show renders a page.
+func (v *visit) show(name, title string, main any) error {
+	return v.render(http.StatusOK, name, title, main)
+}
+
+// render renders a page with a status. Nothing is sent before all of it is there.
+func (v *visit) render(status int, name, title string, main any) error {
+	f := frame{Title: title, Places: v.places(), Visit: v.Visit, Notice: notices[v.r.URL.Query().Get("done")], Main: main}
+	page, err := fill(v.p.templates[name], "frame", f)
+	if err != nil {
+		return err
+	}
+	v.write(status, page)
+	return nil
+}
+
+// write sends HTML.
+func (v *visit) write(status int, page []byte) {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(page) // the browser left: nobody to tell
+}
+
+// fill fills a template in. What does not print, or turns text around, is made visible
+// in all of it: no template has any of that.
+func fill(t *template.Template, name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		return nil, err
+	}
+	return visible(b.Bytes()), nil
+}
+
+// places returns the navigation, as far as the visitor may go.
+func (v *visit) places() []place {
+	list := []place{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
+		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Graph", Href: "/graph"}}
+	if v.Caller.Operator {
+		list = append(list, place{Name: "Delivery", Href: "/delivery"})
+		if v.multi() {
+			list = append(list, place{Name: "People", Href: "/people"})
+		}
+	}
+	for i := range list {
+		p := &list[i]
+		p.Here = v.r.URL.Path == p.Href || p.Href != "/" && strings.HasPrefix(v.r.URL.Path, strings.TrimSuffix(p.Href, "s")+"/")
+	}
+	return list
+}
+
+// multi reports whether there may be several people.
+func (v *visit) multi() bool { return v.p.o.Host.Memory != nil && v.p.o.Host.Memory.Multi() }
+
+// whose is whose memory a page is about. Nobody named is the owner, or the visitor.
+type whose struct{ User, Credential string }
+
+func (v *visit) whose() whose {
+	return whose{v.r.FormValue("user"), v.r.FormValue("credential")}
+}
+
+// ofWhom is whose memory a page is about. Where an operator of several people's memories
+// does not say whose, a group says it.
+func (v *visit) ofWhom(group string) service.Selector {
+	s := v.whose().selector()
+	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
+		s.Group = group
+	}
+	return s
+}
+
+func (w whose) selector() service.Selector {
+	return service.Selector{User: w.User, Credential: w.Credential}
+}
+
+// at returns the address of a page about the same memory, with more in its query.
+func (w whose) at(path string, more ...string) string {
+	q := make(url.Values)
+	for i := 0; i+1 < len(more); i += 2 {
+		if more[i+1] != "" {
+			q.Set(more[i], more[i+1])
+		}
+	}
+	if w.User != "" {
+		q.Set("user", w.User)
+	}
+	if w.Credential != "" {
+		q.Set("credential", w.Credential)
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// somebody reports whether it is known whose memory a page is about. If not, it shows
+// whom one can choose.
+func (v *visit) somebody(title string) (bool, error) {
+	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
+		return true, nil
+	}
+	crowd, err := look(v, service.Everybody, func(in *service.PeopleRequest) {})
+	if err != nil {
+		return false, err
+	}
+	return false, v.show("choose", title, v.crowd(&crowd, v.r.URL.Path))
+}
+
+// back returns the path of a page of ours that a form names, or another one.
+func (v *visit) back(otherwise string) string {
+	to, err := url.Parse(v.r.FormValue("back"))
+	if err != nil || to.Scheme != "" || to.Host != "" || to.User != nil || !strings.HasPrefix(to.Path, "/") ||
+		strings.HasPrefix(to.Path, "//") || strings.ContainsRune(to.Path, '\\') {
+		return otherwise
+	}
+	return to.String()
+}
+
+// done sends the visitor to a page after a change, with a notice of what was done.
+func (v *visit) done(to, notice string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	q := u.Query()
+	q.Set("done", notice)
+	u.RawQuery = q.Encode()
+	http.Redirect(v.w, v.r, u.String(), http.StatusSeeOther)
+	return nil
+}

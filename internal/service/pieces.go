@@ -1,0 +1,301 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// The kinds of pieces; KindFact is one, too.
+const (
+	KindMessage = "message"
+	KindCard    = "card"
+	KindNote    = "note"
+)
+
+// maxPieces bounds the pieces whose texts are looked up for one answer.
+const maxPieces = 20_000
+
+// What is said of all turns together.
+const (
+	noteEmptied = "When something is forgotten or corrected, every block that may show it is emptied and not sent again. What the model answered with it stays in the client's conversation."
+	noteGone    = "A piece without a text is not in the memory any more. The blocks that show it stay as they were sent."
+	noteNoFacts = "This memory cannot look its facts up: the blocks show them as they were sent."
+	noteMany    = "There are more pieces than are looked up at once: ask for fewer turns."
+	noteDamaged = "What was found for some turns cannot be read any more."
+)
+
+// explain adds to the turns what was decided for them. groups are those that were looked
+// into for the conversation; owner is whose decisions alone are shown, empty: everybody's.
+func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner string, x *Explained) error {
+	keys, of := keysOf(x.Turns)
+	decided, err := sv.o.State.Decisions.WithPieces(ctx, keys)
+	if err != nil {
+		return err
+	}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
+	for i, d := range decided {
+		if d != nil {
+			x.Turns[of[i]].Decision = l.decision(d)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(l.wanted)) {
+		if err := l.find(ctx, l.wanted[group]); err != nil {
+			l.say(fmt.Sprintf("Not looked up: %s: %v.", group, err))
+		}
+	}
+	if err := l.findCards(ctx); err != nil {
+		l.say(fmt.Sprintf("The card was not looked up: %v.", err))
+	}
+	x.Note = strings.TrimSpace(x.Note + " " + strings.Join(l.notes, " "))
+	return nil
+}
+
+// lookup finds what pieces are now.
+type lookup struct {
+	sv     *Service
+	groups []ledger.Owned
+	owner  string
+	wanted map[string]*wanted // by group
+	cards  map[[16]byte][]*Piece
+	pieces int
+	notes  []string
+}
+
+// wanted are the pieces of one group.
+type wanted struct {
+	in       ledger.Owned
+	messages map[string][]*Piece // by name
+	facts    map[string][]*Piece // by UUID
+	sources  map[string][]*Piece // facts, by the UUID of the message that said them last
+}
+
+func (l *lookup) say(note string) {
+	if !slices.Contains(l.notes, note) {
+		l.notes = append(l.notes, note)
+	}
+}
+
+// decision describes a decision. Its pieces are looked up later. It is nil for one that is
+// not known to be the caller's: they may have imported a message with the name of another
+// person's.
+func (l *lookup) decision(d *inject.Decision) *Decision {
+	c, err := d.Pieces.Read()
+	if err != nil {
+		l.say(noteDamaged)
+	}
+	if l.owner != "" && d.Block+string(d.Pieces) != "" && c.Owner != inject.OwnerID(l.owner) {
+		return nil
+	}
+	out := &Decision{Block: d.Block, Facts: d.Facts, Gone: d.Block == "" && d.Facts > 0, Why: why(d, &c)}
+	if d.Block == "" && !out.Gone {
+		out.Reason = d.Reason
+	}
+	if out.Gone {
+		l.say(noteEmptied)
+	}
+	lines := inject.BlockLines(d.Block)
+	rest := c.Pieces
+	var all []*inject.Piece
+	for n := 1; n <= min(c.Opening, len(lines)); n++ {
+		if len(rest) > 0 && rest[0].Line == n {
+			all, rest = append(all, &rest[0]), rest[1:]
+		} else {
+			all = append(all, &inject.Piece{Verdict: inject.Shown, Line: n}) // a note
+		}
+	}
+	for i := range rest {
+		all = append(all, &rest[i])
+	}
+	out.Pieces = make([]Piece, len(all))
+	for i, p := range all {
+		out.Pieces[i] = pieceOf(p, lines)
+		if p.Card == [16]byte{} && p.Line > 0 && p.Line <= c.Opening {
+			out.Pieces[i].Kind = KindNote
+			out.Pieces[i].Text = out.Pieces[i].Line
+			continue
+		}
+		l.want(&out.Pieces[i], p)
+	}
+	return out
+}
+
+func pieceOf(p *inject.Piece, lines []string) Piece {
+	out := Piece{Verdict: string(p.Verdict), Kind: KindFact, Scope: string(p.Scope), Group: p.Group, UUID: p.UUID}
+	if p.Line > 0 && p.Line <= len(lines) {
+		out.Line = lines[p.Line-1]
+	}
+	if p.Weighed {
+		out.Strength = &p.Strength
+	}
+	switch {
+	case p.Card != [16]byte{}:
+		out.Kind = KindCard
+	case p.Episode != "":
+		out.Kind, out.ID = KindMessage, graphiti.MessageID(p.Episode)
+		out.Turn, _ = graphiti.TurnOf(p.Episode)
+	}
+	return out
+}
+
+// want has a piece looked up.
+func (l *lookup) want(to *Piece, p *inject.Piece) {
+	if l.pieces++; l.pieces > maxPieces {
+		l.say(noteMany)
+		return
+	}
+	if to.Kind == KindCard {
+		l.cards[p.Card] = append(l.cards[p.Card], to)
+		return
+	}
+	if p.Group == "" {
+		return
+	}
+	w := l.wanted[p.Group]
+	if w == nil {
+		w = &wanted{in: ledger.Owned{Group: p.Group, Scope: string(p.Scope)}, messages: make(map[string][]*Piece), facts: make(map[string][]*Piece), sources: make(map[string][]*Piece)}
+		if i := slices.IndexFunc(l.groups, func(o ledger.Owned) bool { return o.Group == p.Group }); i >= 0 {
+			w.in = l.groups[i]
+		}
+		l.wanted[p.Group] = w
+	}
+	switch {
+	case p.Episode != "":
+		w.messages[p.Episode] = append(w.messages[p.Episode], to)
+	case p.UUID != "":
+		w.facts[p.UUID] = append(w.facts[p.UUID], to)
+	}
+}
+
+// find looks up the pieces of a group.
+func (l *lookup) find(ctx context.Context, w *wanted) error {
+	if l.sv.o.State.Generations.Blocks(w.in.Group) {
+		return errForgetting
+	}
+	known, err := l.findFacts(ctx, w)
+	if err != nil {
+		return err
+	}
+	names, sources := slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(w.sources))
+	if len(names)+len(sources) > 0 {
+		err := l.sv.o.Memory.Seek(ctx, w.in.Group, graphiti.Sought{Names: names, UUIDs: sources}, func(e graphiti.Episode) error {
+			for _, side := range e.Sides() {
+				w.found(side, e.SourceDescription, e.ValidAt)
+			}
+			for _, p := range w.sources[e.UUID] {
+				p.Conversation, p.ID = sessionIn(&w.in, e.SourceDescription), graphiti.MessageID(e.Name)
+				p.Turn, _ = graphiti.TurnOf(e.Name)
+			}
+			return nil
+		})
+		if err == nil {
+			err = l.sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: w.in.Group}, func(m graphiti.Message) error {
+				w.found(graphiti.Side{Name: m.Name, Role: m.RoleType, Text: m.Content}, m.SourceDescription, m.Timestamp)
+				return nil
+			})
+		}
+		if err != nil {
+			return withRemedy(err)
+		}
+	}
+	l.sayGone(w.messages)
+	if known {
+		l.sayGone(w.facts)
+	}
+	return nil
+}
+
+func (l *lookup) sayGone(pieces map[string][]*Piece) {
+	for _, list := range pieces {
+		if list[0].Text == "" {
+			l.say(noteGone)
+		}
+	}
+}
+
+// found notes what a message says now.
+func (w *wanted) found(side graphiti.Side, source string, at time.Time) {
+	text := side.Text
+	if c, ok := graphiti.ParseCurated(text); ok && side.Role == graphiti.RoleSystem {
+		text = c.Text
+	}
+	for _, p := range w.messages[side.Name] {
+		p.Text, p.Role, p.Time, p.Conversation = text, string(side.Role), dateOf(at), sessionIn(&w.in, source)
+	}
+}
+
+// findFacts looks up facts, and reports whether the memory can.
+func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err error) {
+	if len(w.facts) == 0 {
+		return true, nil
+	}
+	if len(w.facts) > graphiti.MaxFacts {
+		l.say(noteMany)
+	}
+	facts, known, err := l.sv.o.Memory.Facts(ctx, w.in.Group, slices.Sorted(maps.Keys(w.facts)))
+	if err != nil {
+		return known, withRemedy(err)
+	}
+	if !known {
+		l.say(noteNoFacts)
+	}
+	for i := range facts {
+		f := &facts[i]
+		since := f.ValidAt
+		if since.IsZero() {
+			since = f.CreatedAt
+		}
+		for _, p := range w.facts[f.UUID] {
+			p.Text, p.Time = f.Text, dateOf(since)
+			if n := len(f.Episodes); n > 0 {
+				w.sources[f.Episodes[n-1]] = append(w.sources[f.Episodes[n-1]], p)
+			}
+		}
+	}
+	return known && len(w.facts) <= graphiti.MaxFacts, nil
+}
+
+// findCards looks up entries of the card.
+func (l *lookup) findCards(ctx context.Context) error {
+	if len(l.cards) == 0 {
+		return nil
+	}
+	var reads []graphiti.Target
+	add := func(scope, group string) {
+		if group != "" && !slices.ContainsFunc(reads, func(t graphiti.Target) bool { return t.Group == group }) {
+			reads = append(reads, graphiti.Target{Scope: graphiti.Scope(scope), Group: group})
+		}
+	}
+	for _, pieces := range l.cards {
+		for _, p := range pieces {
+			add(p.Scope, p.Group)
+		}
+	}
+	for _, o := range l.groups { // a rule may hold because it was said in two places
+		add(o.Scope, o.Group)
+	}
+	slices.SortFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(a.Group, b.Group) })
+	facts, err := l.sv.cards().Facts(ctx, l.sv.Recallable(reads))
+	if err != nil {
+		return err
+	}
+	for i := range facts {
+		for _, p := range l.cards[inject.CardID(facts[i].Text)] {
+			p.Text, p.Time = facts[i].Text, dateOf(facts[i].ValidAt)
+		}
+	}
+	for _, pieces := range l.cards {
+		if pieces[0].Text == "" {
+			l.say(noteGone)
+		}
+	}
+	return nil
+}

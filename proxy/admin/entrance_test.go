@@ -1,0 +1,190 @@
+package admin
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// TestPagesOfOthersAreKeptOut: only our own pages change something, and only a person
+// opens a page, in a tab of its own, at an address that nobody else can give us.
+func TestPagesOfOthersAreKeptOut(t *testing.T) {
+	for _, token := range []string{"", "secret"} {
+		h := newHouse(t, token)
+		b := h.browser()
+		csrf := func() string { return b.csrf() }
+		if token == "" {
+			b.send("GET", "/", "")
+			csrf = func() string { return h.seal.csrf(h.own) }
+		} else {
+			b.login(token)
+		}
+		host := h.Addr().String()
+		port := strings.TrimPrefix(host, "127.0.0.1")
+		tab := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+		for _, tc := range []struct {
+			name, method string
+			headers      []string
+			let          bool
+		}{
+			{"our page", "GET", nil, true},
+			{"our form", "POST", nil, true},
+			{"typed", "GET", []string{"Sec-Fetch-Site", "none"}, true},
+			{"an old browser", "GET", []string{"Sec-Fetch-Site", ""}, true},
+			{"a link from elsewhere", "GET", tab, true},
+			{"a form from elsewhere", "POST", append(tab, "Origin", "https://evil.example"), false},
+			{"a form that hides it", "POST", append(tab, "Origin", "null"), false},
+			{"a form with our origin from elsewhere", "POST", tab, false},
+			{"a script from elsewhere", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, false},
+			{"an image from elsewhere", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, false},
+			{"a frame from elsewhere", "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, false},
+			{"a frame of ours", "GET", []string{"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, false},
+			{"another port reads", "GET", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, false},
+			{"another port links", "GET", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, true},
+			{"another port posts", "POST", []string{"Sec-Fetch-Site", "same-site", "Origin", "http://127.0.0.1:1"}, false},
+			{"another port, an old browser", "POST", []string{"Sec-Fetch-Site", "", "Origin", "http://127.0.0.1:1"}, false},
+			{"another name of this machine", "POST", []string{"Origin", "http://localhost" + port}, false},
+			{"a name that begins as ours", "POST", []string{"Origin", "http://" + host + ".evil.example"}, false},
+			{"no origin", "POST", []string{"Origin", ""}, false},
+			{"no origin, an old browser", "POST", []string{"Origin", "", "Sec-Fetch-Site", ""}, false},
+			{"null", "POST", []string{"Origin", "null"}, false},
+			{"null reads", "GET", []string{"Origin", "null"}, false},
+			{"a name pointed here", "GET", []string{"Host", "evil.example" + port}, token != ""},
+			{"a name pointed here posts", "POST", []string{"Host", "evil.example" + port, "Origin", "http://evil.example" + port}, token != ""},
+			{"a name that begins as this machine's", "GET", []string{"Host", "localhost.evil.example"}, token != ""},
+			{"localhost", "GET", []string{"Host", "localhost" + port}, true},
+			{"localhost posts", "POST", []string{"Host", "localhost" + port, "Origin", "http://localhost" + port}, true},
+			{"IPv6", "GET", []string{"Host", "[::1]" + port}, true},
+			{"TLS that ends in front of us", "POST", []string{"Host", "admin.example", "Origin", "https://admin.example"}, token != ""},
+		} {
+			headers := append([]string{CSRFHeader, csrf()}, tc.headers...)
+			w := b.send(tc.method, "/memory", "", headers...)
+			if in(w) != tc.let {
+				t.Errorf("token %q, %s: %d, want that it is let in: %v", token, tc.name, w.Code, tc.let)
+			}
+			hardened(t, tc.name, w)
+			if !tc.let && w.Header().Get("Set-Cookie") != "" {
+				t.Errorf("%s: is given a cookie", tc.name)
+			}
+		}
+		twice := httptest.NewRequest("POST", "/memory", nil)
+		twice.Header["Origin"] = []string{"http://" + twice.Host, "http://" + twice.Host}
+		if h.fromHere(twice) {
+			t.Error("two origins are ours")
+		}
+	}
+}
+
+func hardened(t *testing.T, name string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	for header, want := range map[string]string{
+		"Content-Security-Policy": "frame-ancestors 'none'", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+	} {
+		if got := w.Header().Get(header); !strings.Contains(got, want) {
+			t.Errorf("%s: %s is %q", name, header, got)
+		}
+	}
+	for _, never := range []string{"unsafe", "*", "http"} {
+		if got := w.Header().Get("Content-Security-Policy"); strings.Contains(got, never) || !strings.HasPrefix(got, "default-src 'none'") {
+			t.Errorf("%s: the policy is %q", name, got)
+		}
+	}
+}
+
+// TestEndpointsStayEndpoints: what is no call is no page, and neither is a call with
+// another method; what pages are made of anybody may have.
+func TestEndpointsStayEndpoints(t *testing.T) {
+	h := newHouse(t, "secret")
+	for _, tc := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/healthz", 200}, {"HEAD", "/healthz", 200}, {"POST", "/healthz", 405}, {"DELETE", "/metrics", 405},
+		{"GET", "/api/v1/other", 404}, {"GET", "/api/", 404}, {"GET", "/api/v1/memory/show", 405}, {"POST", "/api/v1/queue", 405},
+		{"GET", "/anything", 401}, {"GET", "/", 401}, {"POST", "/static/x", 405}, {"GET", "/login", 200},
+	} {
+		w := h.browser().send(tc.method, tc.path, "")
+		if w.Code != tc.status || tc.status == 405 && w.Header().Get("Allow") == "" {
+			t.Errorf("%s %s: %d, want %d", tc.method, tc.path, w.Code, tc.status)
+		}
+	}
+	w := h.browser().send("GET", "/static/none", "", "Sec-Fetch-Site", "none")
+	if w.Code != 404 || w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
+// TestCookiesWithTLS can only be set by this host, with TLS.
+func TestCookiesWithTLS(t *testing.T) {
+	if n := namesOf("8788", true); n.session != "__Host-graphiti-session-8788" || n.visit != "__Host-graphiti-visit-8788" {
+		t.Errorf("%+v", n)
+	}
+	for _, secured := range []*tls.Config{nil, {}} {
+		w := httptest.NewRecorder()
+		(&Server{o: Options{TLS: secured}}).setCookie(w, "x", "y")
+		if got := w.Result().Cookies(); len(got) != 1 || got[0].Secure != (secured != nil) {
+			t.Errorf("%v", got)
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Cookie", "a=1; a=2; b=3")
+	if cookie(r, "a") != "" || cookie(r, "b") != "3" || cookie(r, "c") != "" {
+		t.Error("of two cookies of one name neither counts")
+	}
+}
+
+// TestAPageThatPanics is answered without a word of what it showed, in the answer and in
+// the log; one that had begun is cut off.
+func TestAPageThatPanics(t *testing.T) {
+	var log bytes.Buffer
+	s := &Server{o: Options{Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	for _, begun := range []bool{false, true} {
+		log.Reset()
+		web := httptest.NewServer(s.contained(func(w http.ResponseWriter, _ *http.Request) {
+			if begun {
+				_, _ = io.WriteString(w, "half a page")
+				_ = http.NewResponseController(w).Flush()
+			}
+			panic("My cat is called Miso.")
+		}))
+		resp, err := http.Get(web.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		web.Close()
+		if strings.Contains(string(body)+log.String(), "Miso") || !strings.Contains(log.String(), "TestAPageThatPanics") {
+			t.Errorf("the body is %q, the log %s", body, log.String())
+		}
+		if begun != (err != nil) || !begun && (resp.StatusCode != 500 || len(body) != 0) {
+			t.Errorf("begun %v: %d %q, %v", begun, resp.StatusCode, body, err)
+		}
+	}
+}
+
+// TestNobodyIsLetInWithoutACaller: what forgets to say who asks is forbidden everything.
+func TestNobodyIsLetInWithoutACaller(t *testing.T) {
+	h := newHouse(t, "secret")
+	for _, op := range service.Operations() {
+		spec, in, _, _ := op.Describe()
+		method, path, body, err := Request(spec, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(method, path, bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if h.serve(op)(w, r); w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d %s", spec.Name, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+)
+
+const (
+	maxSessions = 1000
+
+	// A session ends idleFor after its last request, and longest after its begin.
+	idleFor = 30 * time.Minute
+	longest = 12 * time.Hour
+)
+
+// sum is the SHA-256 of a secret: sums have equal lengths, so that a comparison tells
+// nothing, and one that is found in RAM does not let anybody in.
+type sum [sha256.Size]byte
+
+func sumOf(secret string) sum { return sha256.Sum256([]byte(secret)) }
+
+// digits returns the sum of a credential as its fingerprint.
+func (s sum) digits() string { return hex.EncodeToString(s[:]) }
+
+// session is one visitor who has logged in. What they may do is not part of it: that is
+// found out again at each request.
+type session struct {
+	proof       sum // of the secret that they logged in with
+	operator    bool
+	begun, last time.Time
+}
+
+func (s *session) over(now time.Time) bool {
+	return now.Sub(s.last) >= idleFor || now.Sub(s.begun) >= longest
+}
+
+// sessions are those who have logged in, in RAM only: a restart ends them all. They are
+// safe for concurrent use.
+type sessions struct {
+	mu sync.Mutex // guards by
+	by map[sum]*session
+}
+
+func newSessions() *sessions { return &sessions{by: make(map[sum]*session)} }
+
+// begin begins a session, and returns its id, which is kept nowhere.
+func (t *sessions) begin(proof sum, operator bool) (id string) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.makeRoomLocked(now)
+	id = random()
+	t.by[sumOf(id)] = &session{proof: proof, operator: operator, begun: now, last: now}
+	return id
+}
+
+// makeRoomLocked ends the oldest session where there are too many. Operators' come last:
+// who has any credential can begin sessions, and must not end theirs.
+func (t *sessions) makeRoomLocked(now time.Time) {
+	if len(t.by) < maxSessions {
+		return
+	}
+	var oldest sum
+	for id, s := range t.by {
+		if s.over(now) {
+			delete(t.by, id)
+			continue
+		}
+		if o := t.by[oldest]; o == nil || o.operator && !s.operator || o.operator == s.operator && s.begun.Before(o.begun) {
+			oldest = id
+		}
+	}
+	if len(t.by) >= maxSessions {
+		delete(t.by, oldest)
+	}
+}
+
+// of returns what the visitor of a session proved themselves with.
+func (t *sessions) of(id string) (proof sum, ok bool) {
+	if id == "" {
+		return proof, false
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.by[sumOf(id)]
+	switch {
+	case s == nil:
+		return proof, false
+	case s.over(now):
+		delete(t.by, sumOf(id))
+		return proof, false
+	}
+	s.last = now
+	return s.proof, true
+}
+
+// end ends a session.
+func (t *sessions) end(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.by, sumOf(id))
+}
+
+// random returns 32 random bytes in hex digits.
+func random() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	return hex.EncodeToString(b[:])
+}

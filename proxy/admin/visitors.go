@@ -1,0 +1,167 @@
+package admin
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/inspector"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// ErrUnknown says that a credential proves nobody.
+var ErrUnknown = errors.New("this is neither admin.token nor a credential that anybody is known by")
+
+// maxLogin bounds the login form, in bytes.
+const maxLogin = 16 << 10
+
+// callerKey is the key of the caller in the context of a request that was let in.
+type callerKey struct{}
+
+func withCaller(r *http.Request, c service.Caller) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+}
+
+// callerOf is who was let in; nobody, who may do nothing, where nobody was.
+func callerOf(ctx context.Context) service.Caller {
+	c, _ := ctx.Value(callerKey{}).(service.Caller)
+	return c
+}
+
+// whose finds who has a secret: the operator has the token, and people have their own
+// credentials where Options.Callers knows them. It is asked again for each request, so
+// that what changes counts at once. An error is ErrUnknown, or says why somebody who is
+// known is not let in.
+func (s *Server) whose(ctx context.Context, proof sum) (service.Caller, error) {
+	token := *s.token.Load()
+	want := sumOf(token)
+	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && token != "" {
+		return service.Operator, nil
+	}
+	if s.o.Callers == nil {
+		return service.Caller{}, ErrUnknown
+	}
+	return s.o.Callers(ctx, proof.digits())
+}
+
+// open reports whether no token is asked for: then everybody on this machine is the
+// operator.
+func (s *Server) open() bool { return *s.token.Load() == "" }
+
+// page answers a visitor with a page, or asks them who they are.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	visit, id, ok := s.visit(w, r)
+	switch {
+	case !ok:
+	case !reads(r) && !showsToken(w, r, visit.CSRF):
+		refuse(w, http.StatusForbidden, "this page is older than your session; load it again, and then try again")
+	case !s.visits.Allow():
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests, "too many requests; try again in a second")
+	case r.URL.Path == "/logout":
+		s.logout(w, r, id)
+	default:
+		s.pages.Serve(w, withCaller(r, visit.Caller), visit)
+	}
+}
+
+// visit finds who a visitor is, by their session. If they have none, they have been
+// answered. id is that of the session; empty: there is none, and everybody is let in.
+func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, id string, ok bool) {
+	if s.open() {
+		if cookie(r, s.names.visit) != s.own {
+			s.setCookie(w, s.names.visit, s.own)
+			if !reads(r) { // the token is worth nothing without the cookie
+				refuse(w, http.StatusForbidden, "this page is older than the proxy; load it again, and then try again")
+				return v, "", false
+			}
+		}
+		return inspector.Visit{Caller: service.Operator, CSRF: s.seal.csrf(s.own)}, "", true
+	}
+	id = cookie(r, s.names.session)
+	proof, ok := s.sessions.of(id)
+	if !ok {
+		s.askWho(w, r, http.StatusUnauthorized, "")
+		return v, "", false
+	}
+	caller, err := s.whose(r.Context(), proof)
+	if err != nil {
+		if errors.Is(err, ErrUnknown) { // the token was changed, or the person is not registered any more
+			s.sessions.end(id)
+			err = errors.New("your session has ended; log in again")
+		}
+		s.askWho(w, r, http.StatusUnauthorized, err.Error())
+		return v, "", false
+	}
+	return inspector.Visit{Caller: caller, CSRF: s.seal.csrf(id), Leave: true}, id, true
+}
+
+// askWho serves the login form.
+func (s *Server) askWho(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	at := cookie(r, s.names.visit)
+	if !s.seal.isVisit(at) {
+		at = s.seal.visit(random())
+		s.setCookie(w, s.names.visit, at)
+	}
+	s.pages.ServeLogin(w, status, problem, s.seal.csrf(at), s.o.Callers != nil)
+}
+
+// login serves the login form, and lets in who shows a secret in it. A page of another
+// site does not come here, and so it uses up no guess.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	_, in := s.sessions.of(cookie(r, s.names.session))
+	switch {
+	case s.open(), in && reads(r):
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	case reads(r):
+		s.askWho(w, r, http.StatusOK, "")
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
+	at, peer := cookie(r, s.names.visit), peerOf(r)
+	if !s.seal.isVisit(at) || !showsToken(w, r, s.seal.csrf(at)) {
+		s.askWho(w, r, http.StatusForbidden, "this form was too old; try again")
+		return
+	}
+	secret := strings.TrimSpace(r.PostFormValue("token"))
+	switch {
+	case secret == "":
+		s.askWho(w, r, http.StatusBadRequest, "enter the token")
+		return
+	case !s.fails.mayGuess(peer):
+		w.Header().Set("Retry-After", "1")
+		s.askWho(w, r, http.StatusTooManyRequests, "too many tries; try again in a second")
+		return
+	}
+	proof := sumOf(secret)
+	caller, err := s.whose(r.Context(), proof)
+	s.audit(withCaller(r, caller), &service.Entry{What: "log in", Who: caller.Name}, err)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		s.fails.guessed(peer)
+		s.askWho(w, r, http.StatusUnauthorized, err.Error())
+	case err != nil:
+		s.askWho(w, r, http.StatusForbidden, err.Error())
+	default:
+		s.sessions.end(cookie(r, s.names.session)) // an id from before says nothing of who is in now
+		s.setCookie(w, s.names.session, s.sessions.begin(proof, caller.Operator))
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	}
+}
+
+// logout ends the session of a visitor.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request, id string) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, "to log out is a POST")
+		return
+	}
+	if id != "" {
+		s.sessions.end(id)
+		s.setCookie(w, s.names.session, "")
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}

@@ -1,0 +1,424 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// errGate is what a gateway's key is told.
+var errGate = errors.New("this is the key of a gateway")
+
+// house is an admin side in multi mode, in which josh, ann and root have credentials.
+type house struct {
+	*Server
+	t     *testing.T
+	log   bytes.Buffer
+	known map[string]service.Caller // by fingerprint
+}
+
+func newHouse(t *testing.T, token string) *house {
+	t.Helper()
+	h := &house{t: t, known: map[string]service.Caller{
+		sumOf("josh's").digits(): {Name: "josh", Own: service.Selector{User: "user:josh"}},
+		sumOf("ann's").digits():  {Name: "ann", Own: service.Selector{User: "user:ann"}},
+		sumOf("root's").digits(): {Name: "root", Operator: true},
+	}}
+	log := slog.New(slog.NewTextHandler(&h.log, nil))
+	var err error
+	h.Server, err = New(Options{
+		Listen: "127.0.0.1:0", Token: token, Log: log, Audit: log, Metrics: http.NotFoundHandler(),
+		Host: servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true}).Host,
+		Callers: func(_ context.Context, fingerprint string) (service.Caller, error) {
+			if fingerprint == sumOf("gateway's").digits() {
+				return service.Caller{}, errGate
+			}
+			if c, ok := h.known[fingerprint]; ok {
+				return c, nil
+			}
+			return service.Caller{}, ErrUnknown
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
+	return h
+}
+
+// browser is somebody who has cookies.
+type browser struct {
+	h       *house
+	cookies map[string]string
+	peer    string
+}
+
+func (h *house) browser() *browser { return &browser{h, make(map[string]string), "127.0.0.1:5"} }
+
+// send sends a request as a page of ours does; headers change that, and an empty one is
+// not sent. A body is a form.
+func (b *browser) send(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	host := b.h.Addr().String()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host, r.RemoteAddr = host, b.peer
+	set := map[string]string{"Sec-Fetch-Site": "same-origin"}
+	if body != "" {
+		set["Content-Type"] = "application/x-www-form-urlencoded"
+	}
+	if method != http.MethodGet {
+		set["Origin"] = "http://" + host
+	}
+	for i := 0; i < len(headers); i += 2 {
+		set[headers[i]] = headers[i+1]
+	}
+	for name, v := range set {
+		if name == "Host" {
+			r.Host = v
+		} else if v != "" {
+			r.Header.Set(name, v)
+		}
+	}
+	for name, v := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: v})
+	}
+	w := httptest.NewRecorder()
+	b.h.http.Handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		} else {
+			b.cookies[c.Name] = c.Value
+		}
+		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || !c.Expires.IsZero() && c.MaxAge >= 0 {
+			b.h.t.Errorf("the cookie %s", c.Raw)
+		}
+	}
+	return w
+}
+
+// login sends the form.
+func (b *browser) login(secret string) *httptest.ResponseRecorder {
+	b.send("GET", "/login", "")
+	form := url.Values{"token": {secret}, "csrf": {b.h.seal.csrf(b.cookies[b.h.names.visit])}}
+	return b.send("POST", "/login", form.Encode())
+}
+
+func (b *browser) session() string { return b.cookies[b.h.names.session] }
+func (b *browser) csrf() string    { return b.h.seal.csrf(b.session()) }
+
+// who says as whom the browser is let in; empty: it is not.
+func (b *browser) who() string {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Host = b.h.Addr().String()
+	for name, v := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: v})
+	}
+	v, _, ok := b.h.visit(httptest.NewRecorder(), r)
+	if ok != (v.Caller.Name != "") || ok && v.CSRF != b.csrf() && !b.h.open() {
+		b.h.t.Errorf("let in %v: %+v", ok, v)
+	}
+	return v.Caller.Name
+}
+
+// in reports whether a page was served or a form was taken, whatever came of it.
+func in(w *httptest.ResponseRecorder) bool {
+	return w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden && w.Code != http.StatusTooManyRequests
+}
+
+// TestLogin: the token and people's own credentials let in, each as whom they prove; a
+// gateway's key does not, and is told why; nothing that was typed is logged.
+func TestLogin(t *testing.T) {
+	h := newHouse(t, "secret")
+	for _, tc := range []struct {
+		secret, who string
+		status      int
+	}{
+		{"secret", "the operator", http.StatusSeeOther},
+		{" secret\n", "the operator", http.StatusSeeOther},
+		{"josh's", "josh", http.StatusSeeOther},
+		{"root's", "root", http.StatusSeeOther},
+		{"gateway's", "", http.StatusForbidden},
+		{"made up", "", http.StatusUnauthorized},
+		{sumOf("josh's").digits(), "", http.StatusUnauthorized},
+		{"sha256:" + sumOf("josh's").digits(), "", http.StatusUnauthorized},
+		{"", "", http.StatusBadRequest},
+	} {
+		b := h.browser()
+		if w := b.send("GET", "/", ""); w.Code != http.StatusUnauthorized {
+			t.Fatalf("without a session: %d", w.Code)
+		}
+		w := b.login(tc.secret)
+		if w.Code != tc.status || b.who() != tc.who || (b.session() != "") != (tc.who != "") || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d, let in as %q, want %d, %q", tc.secret, w.Code, b.who(), tc.status, tc.who)
+		}
+		if got := in(b.send("GET", "/", "")); got != (tc.who != "") {
+			t.Errorf("%q: a page is served: %v", tc.secret, got)
+		}
+		if tc.secret != "" && strings.Contains(h.log.String(), strings.TrimSpace(tc.secret)+"\"") {
+			t.Errorf("%q is in the log: %s", tc.secret, h.log.String())
+		}
+	}
+	for _, want := range []string{`what="log in" who=josh by=josh peer=127.0.0.1 groups=[] done=true`, `what="log in" who="" by="" peer=127.0.0.1 groups=[] done=false`} {
+		if !strings.Contains(h.log.String(), want) {
+			t.Errorf("no %s in %s", want, h.log.String())
+		}
+	}
+}
+
+// TestALoginHasANewSession: nobody knows its id from before, and the one before ends.
+func TestALoginHasANewSession(t *testing.T) {
+	h := newHouse(t, "secret")
+	b := h.browser()
+	b.cookies[h.names.session] = "chosen by somebody else"
+	b.login("josh's")
+	first := *b
+	first.cookies = map[string]string{h.names.session: b.session()}
+	if b.session() == "chosen by somebody else" || len(b.session()) < 43 || b.who() != "josh" {
+		t.Fatalf("the session %q", b.session())
+	}
+	visit := b.cookies[h.names.visit]
+	b.send("POST", "/login", url.Values{"token": {"secret"}, "csrf": {h.seal.csrf(visit)}}.Encode())
+	if b.who() != "the operator" || first.who() != "" || b.session() == first.session() {
+		t.Errorf("after another login: %q, and %q with the session before", b.who(), first.who())
+	}
+	if b.cookies[h.names.session] = visit; b.who() != "" {
+		t.Error("the cookie of somebody who has not logged in lets in")
+	}
+}
+
+// TestLoginNeedsItsForm: a form that another page made does not log anybody in, and uses
+// up no guess.
+func TestLoginNeedsItsForm(t *testing.T) {
+	h := newHouse(t, "secret")
+	other := h.browser()
+	other.send("GET", "/login", "")
+	for range 10 * guessesPerSecond {
+		b := h.browser()
+		b.send("GET", "/login", "")
+		for _, csrf := range []string{"", "x", h.seal.csrf(other.cookies[h.names.visit]), h.seal.csrf("")} {
+			if w := b.send("POST", "/login", url.Values{"token": {"secret"}, "csrf": {csrf}}.Encode()); w.Code != http.StatusForbidden || b.session() != "" {
+				t.Fatalf("the token %q: %d", csrf, w.Code)
+			}
+		}
+		bare := h.browser()
+		if w := bare.send("POST", "/login", url.Values{"token": {"wrong"}, "csrf": {h.seal.csrf("")}}.Encode()); w.Code != http.StatusForbidden {
+			t.Fatalf("without a cookie: %d", w.Code)
+		}
+	}
+	if b := h.browser(); b.login("secret").Code != http.StatusSeeOther {
+		t.Error("afterwards nobody can log in")
+	}
+}
+
+// TestGuessesAtTheForm are counted with those at the API, by address.
+func TestGuessesAtTheForm(t *testing.T) {
+	h := newHouse(t, "secret")
+	b := h.browser()
+	limited := false
+	for range 10 * guessesPerSecond {
+		limited = limited || b.login("a guess").Code == http.StatusTooManyRequests
+	}
+	if !limited || b.login("secret").Code != http.StatusTooManyRequests {
+		t.Error("guesses are not limited")
+	}
+	if w := b.send("GET", root+"queue", "", "Authorization", "Bearer secret"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the API, after guesses at the form: %d", w.Code)
+	}
+	elsewhere := h.browser()
+	elsewhere.peer = "192.0.2.1:5"
+	if elsewhere.login("secret").Code != http.StatusSeeOther {
+		t.Error("who guesses keeps out others")
+	}
+}
+
+// TestChangesNeedTheToken of the same session, in a header or a form; a body of another
+// type is not read for it.
+func TestChangesNeedTheToken(t *testing.T) {
+	h := newHouse(t, "secret")
+	b, other := h.browser(), h.browser()
+	b.login("josh's")
+	other.login("ann's")
+	form := func(csrf string) string { return url.Values{"csrf": {csrf}, "x": {"y"}}.Encode() }
+	part := func(name, value string) string {
+		return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n"
+	}
+	upload := []string{"Content-Type", "multipart/form-data; boundary=x"}
+	for name, tc := range map[string]struct {
+		body    string
+		headers []string
+		let     bool
+	}{
+		"none":                  {"x=y", nil, false},
+		"no body":               {"", nil, false},
+		"wrong":                 {form("x"), nil, false},
+		"another session's":     {form(other.csrf()), nil, false},
+		"of the login form":     {form(h.seal.csrf(b.cookies[h.names.visit])), nil, false},
+		"in a form":             {form(b.csrf()), nil, true},
+		"in a header":           {"x=y", []string{CSRFHeader, b.csrf()}, true},
+		"wrong in a header":     {form(b.csrf()), []string{CSRFHeader, "x"}, false},
+		"in a plain text":       {form(b.csrf()), []string{"Content-Type", "text/plain"}, false},
+		"no part at all":        {form(b.csrf()), upload, false},
+		"in the first part":     {part("csrf", b.csrf()) + part("file", strings.Repeat("y", 2*maxForm)) + "--x--", upload, true},
+		"wrong in a part":       {part("csrf", "x") + "--x--", upload, false},
+		"in the second part":    {part("file", "y") + part("csrf", b.csrf()) + "--x--", upload, false},
+		"in too long a part":    {part("csrf", b.csrf()+strings.Repeat("y", maxFirst)) + "--x--", upload, false},
+		"in a part that ends":   {strings.TrimSuffix(part("csrf", b.csrf()), "\r\n"), upload, false},
+		"no boundary":           {part("csrf", b.csrf()), []string{"Content-Type", "multipart/form-data"}, false},
+		"an upload, and header": {"--x--", []string{"Content-Type", "multipart/form-data; boundary=x", CSRFHeader, b.csrf()}, true},
+		"in too large a form":   {"x=" + strings.Repeat("y", maxForm) + "&" + form(b.csrf()), nil, false},
+	} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
+			if method == "DELETE" && len(tc.headers) != 2 && tc.let {
+				continue // a form is not read there
+			}
+			if w := b.send(method, "/memory", tc.body, tc.headers...); in(w) != tc.let {
+				t.Errorf("%s, %s: %d, want that it is let in: %v", name, method, w.Code, tc.let)
+			}
+		}
+	}
+	if w := b.send("POST", "/memory?csrf="+b.csrf(), "x=y"); in(w) {
+		t.Errorf("in the address: %d", w.Code)
+	}
+}
+
+// TestLogout ends the session, on a POST with the token only.
+func TestLogout(t *testing.T) {
+	h := newHouse(t, "secret")
+	b := h.browser()
+	b.login("josh's")
+	stolen := h.browser()
+	stolen.cookies[h.names.session] = b.session()
+	for _, w := range []*httptest.ResponseRecorder{b.send("GET", "/logout", ""), b.send("POST", "/logout", "x=y"), b.send("POST", "/logout", "", "Origin", "https://evil.example", CSRFHeader, b.csrf())} {
+		if w.Code < 400 || b.who() != "josh" {
+			t.Errorf("%d, and then %q", w.Code, b.who())
+		}
+	}
+	if w := b.send("POST", "/logout", "csrf="+b.csrf()); w.Code != http.StatusSeeOther || b.session() != "" || stolen.who() != "" {
+		t.Errorf("%d; the session is still %q's", w.Code, stolen.who())
+	}
+}
+
+// TestWhatASessionMayDoIsFoundOutAgain: another token, a person who is not registered any
+// more, who becomes an operator, or is in doubt, counts from the next request on.
+func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
+	h := newHouse(t, "secret")
+	operator, josh := h.browser(), h.browser()
+	operator.login("secret")
+	josh.login("josh's")
+	fingerprint := sumOf("josh's").digits()
+	before := h.known[fingerprint]
+	h.known[fingerprint] = service.Caller{Name: "josh", Operator: true}
+	if w := josh.send("GET", "/", ""); !in(w) || josh.who() != "josh" {
+		t.Errorf("as an operator: %d", w.Code)
+	}
+	delete(h.known, fingerprint)
+	if w := josh.send("GET", "/", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("who is not registered any more is answered %d", w.Code)
+	}
+	h.known[fingerprint] = before
+	if josh.who() != "" {
+		t.Error("a session that has ended goes on")
+	}
+	h.SetToken("another")
+	if operator.who() != "" {
+		t.Error("the old token's session goes on")
+	}
+	h.SetToken("secret")
+	if operator.who() != "" {
+		t.Error("it goes on with the old token")
+	}
+	operator.login("secret")
+	h.SetToken("")
+	if w := operator.send("GET", "/", ""); !in(w) || operator.who() != "the operator" {
+		t.Errorf("without a token: %d", w.Code)
+	}
+	h.SetToken("secret")
+	anybody := h.browser()
+	anybody.cookies[h.names.visit] = h.own
+	if anybody.who() != "" {
+		t.Error("what let everybody in without a token lets them in with one")
+	}
+}
+
+// TestWithoutATokenEverybodyHereIsTheOperator, silently; but a change needs what the page
+// was given.
+func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
+	h := newHouse(t, "")
+	b := h.browser()
+	if w := b.send("POST", "/memory", "", CSRFHeader, h.seal.csrf(h.own)); in(w) {
+		t.Errorf("a change without a cookie: %d", w.Code)
+	}
+	b = h.browser()
+	if w := b.send("GET", "/", "", "Sec-Fetch-Site", "none"); !in(w) || b.cookies[h.names.visit] == "" || b.who() != "the operator" {
+		t.Errorf("the first visit: %d, %v", w.Code, b.cookies)
+	}
+	for csrf, let := range map[string]bool{h.seal.csrf(h.own): true, "": false, "x": false, h.own: false} {
+		if w := b.send("POST", "/memory", "", CSRFHeader, csrf); in(w) != let {
+			t.Errorf("the token %q: %d", csrf, w.Code)
+		}
+	}
+	b.cookies[h.names.visit] = h.seal.visit("x")
+	if w := b.send("POST", "/memory", "", CSRFHeader, h.seal.csrf(h.seal.visit("x"))); in(w) {
+		t.Errorf("a cookie of another visit: %d", w.Code)
+	}
+	for _, path := range []string{"/login", "/logout"} {
+		if w := b.send("GET", path, ""); in(w) && w.Code == http.StatusOK {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if w := h.browser().send("GET", root+"queue", "", "Sec-Fetch-Site", ""); w.Code != http.StatusOK {
+		t.Errorf("a program: %d", w.Code)
+	}
+}
+
+// TestTheAPITakesCredentials of people in its header, and no cookie: they may do there
+// what they may do on pages.
+func TestTheAPITakesCredentials(t *testing.T) {
+	h := newHouse(t, "secret")
+	b := h.browser()
+	b.login("secret")
+	for _, tc := range []struct {
+		path, body, secret string
+		status             int
+		says               string
+	}{
+		{"queue", "", "", 401, ""},
+		{"queue", "", "secret", 200, ""},
+		{"queue", "", "root's", 200, ""},
+		{"queue", "", "josh's", 403, "only operators"},
+		{"queue/drop", `{"all":true}`, "josh's", 403, "only operators"},
+		{"status", "", "josh's", 403, "only operators"},
+		{"queue", "", "gateway's", 403, "gateway"},
+		{"queue", "", "made up", 401, ""},
+		{"memory/show", `{}`, "josh's", 200, ""},
+		{"memory/show", `{"user":"ann"}`, "josh's", 403, "not your memory"},
+		{"memory/show", `{"user":"ann"}`, "ann's", 200, ""},
+		{"memory/export?group=user_ann", "", "josh's", 403, "not your memory"},
+		{"memory/export?group=user_josh", "", "josh's", 200, ""},
+	} {
+		method, headers := "GET", []string{"Sec-Fetch-Site", "", "Origin", ""}
+		if tc.body != "" {
+			method, headers = "POST", append(headers, "Content-Type", "application/json")
+		}
+		if tc.secret != "" {
+			headers = append(headers, "Authorization", "Bearer "+tc.secret)
+		}
+		if w := b.send(method, root+tc.path, tc.body, headers...); w.Code != tc.status || !strings.Contains(w.Body.String(), tc.says) {
+			t.Errorf("%s %s with %q: %d %s, want %d %s", tc.path, tc.body, tc.secret, w.Code, w.Body, tc.status, tc.says)
+		}
+	}
+	for _, want := range []string{`what=queue/drop who="" by=josh peer=127.0.0.1 groups=[] done=false`, `what=show who="user=user:ann" by=ann `} {
+		if !strings.Contains(h.log.String(), want) {
+			t.Errorf("no %s in %s", want, h.log.String())
+		}
+	}
+}
