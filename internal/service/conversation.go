@@ -3,7 +3,9 @@ package service
 import "context"
 
 // ConversationRequest names a conversation of a selector's: by the hash that memory/list
-// has, or by one of its messages (Selector.Message).
+// has, or by one of its messages (Selector.Message). Without Skip the turn of that message
+// is among those that are shown. A message that was said in no conversation, such as a
+// promoted text, is shown alone.
 type ConversationRequest struct {
 	Selector
 	Hash  string `json:"hash,omitempty"`
