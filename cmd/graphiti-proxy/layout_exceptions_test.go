@@ -23,7 +23,7 @@ var sleepingTests = map[string]string{
 	"cmd/graphiti-proxy/crash_test.go:TestNothingIsLostAndNothingIsKeptTwice": "waits for processes of its own",
 	"cmd/graphiti-proxy/replicas_test.go:TestReplicasActAsOne":                "waits for processes of its own",
 	"internal/e2e/graphiti_test.go:TestRealGraphiti":                          "waits for programs of others",
-	"internal/e2e/graphiti_test.go:world.until":                               "waits for programs of others",
+	"internal/e2e/graphiti_test.go:world.eventually":                          "waits for programs of others",
 	"internal/e2e/lines_test.go:lines.until":                                  "waits for programs of others",
 	"internal/e2e/litellm_test.go:liteLLM":                                    "waits for programs of others",
 	"internal/e2e/operator_test.go:TestOperatorsDay":                          "waits for programs of others",

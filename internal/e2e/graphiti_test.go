@@ -117,7 +117,13 @@ func (w *world) queue(t *testing.T) (q queue) {
 
 func (w *world) until(t *testing.T, what string, ok func(queue) bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(w.queue(t)); time.Sleep(50 * time.Millisecond) {
+	w.eventually(t, what, func() bool { return ok(w.queue(t)) })
+}
+
+// eventually waits until something holds.
+func (w *world) eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s: %+v", what, w.queue(t))
 		}

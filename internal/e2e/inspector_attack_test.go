@@ -1,0 +1,149 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// payloads are what an attacker has others read. Each sets __xss where it runs, and what
+// it makes of itself has the attribute data-xss.
+var payloads = []string{
+	`<script>window.__xss=1</script>`,
+	`<img src=x onerror="window.__xss=1" data-xss>`,
+	`<svg onload=window.__xss=1 data-xss><animate onbegin=window.__xss=1 attributeName=x></svg>`,
+	`"><b data-xss onmouseover=window.__xss=1 style="position:fixed;inset:0">x</b>`,
+	`' autofocus onfocus=window.__xss=1 data-xss='`,
+	"` onclick=window.__xss=1 data-xss `",
+	`javascript:window.__xss=1`,
+	`</title></textarea></script></style></pre><img src=x onerror=window.__xss=1 data-xss>`,
+	`{{.}} {{define "main"}}${window.__xss=1}{{end}} <%= 7*7 %> #{7*7}`,
+	`<!--><iframe srcdoc="<script>parent.__xss=1</script>" data-xss></iframe>-->`,
+	`<a href="javascript:window.__xss=1" data-xss>click</a>`,
+	`<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=x onerror=window.__xss=1 data-xss&gt;">`,
+	`<base href=//attacker.invalid data-xss><link rel=stylesheet href=//attacker.invalid data-xss><meta http-equiv=refresh content="0;url=//attacker.invalid" data-xss>`,
+	`<form action=//attacker.invalid data-xss><input name=csrf><button autofocus>`,
+	`&lt;script&gt;window.__xss=1&lt;/script&gt; \u003cscript\u003ewindow.__xss=1\u003c/script\u003e`,
+	"\u202egnp.exe\u202c \u2066isolate\u2069 \u200fright\u200e \u061c",
+	"a null\x00 byte, \x1b[31mred\x1b[0m, and a bell\a",
+	"not UTF-8: \xff\xfe",
+}
+
+// hostile is a text with all payloads behind a mark, by which a page is known to show it.
+func hostile(mark string) string { return "MARK-" + mark + " " + strings.Join(payloads, " ") }
+
+// hostileHeader is the same as far as a header can have it.
+func hostileHeader(mark string) string {
+	return "MARK-" + mark + ` <script>window.__xss=1</script><img src=x onerror="window.__xss=1" data-xss>"'><svg onload=window.__xss=1 data-xss> javascript:window.__xss=1 {{.}}`
+}
+
+// attack sends one hostile request through the proxy, whatever it is answered.
+func (w *world) attack(t *testing.T, path string, body any, headers map[string]string) {
+	t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer sk-test")
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+// asked is a request that says one thing.
+func asked(model, text string) map[string]any {
+	return map[string]any{"model": model, "messages": []any{user(text)}}
+}
+
+// infest writes hostile text into every field that clients and the model reach.
+func (w *world) infest(t *testing.T) {
+	t.Helper()
+	const chat = "/v1/chat/completions"
+	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: hostile("answer")} })
+	w.attack(t, chat, asked("m", hostile("text")), nil)
+	w.attack(t, chat, asked(hostile("model"), "The walrus sleeps on the blue raft."), nil)
+	w.attack(t, chat, asked("m", "The heron stands on the red raft."), map[string]string{"User-Agent": hostileHeader("agent")})
+	w.attack(t, chat, asked("m", "The otter swims below the green raft."), map[string]string{
+		"X-Graphiti-Workspace": hostileHeader("project"), "X-Graphiti-Session": hostileHeader("session"), "X-Graphiti-Agent": hostileHeader("worker")})
+	w.attack(t, chat, asked("m", "The crab hides in the old raft."), map[string]string{"X-Graphiti-Workspace": `C:\<script>window.__xss=1</script>\..\..\x`})
+	w.attack(t, chat, asked("m", "Remember that the raft is called "+payloads[1]+" MARK-card."), nil)
+	w.attack(t, chat, asked("m", "MARK-long "+strings.Repeat("W", 1<<20)), nil)
+	w.attack(t, "/v1/MARK-path/%3Cscript%3Ewindow.__xss=1%3C/script%3E", map[string]any{}, nil)
+	w.model.SetFaults(proxytest.Faults{Status: 400})
+	w.attack(t, chat, asked("m", "A refused request."), map[string]string{"User-Agent": hostileHeader("refused")})
+	w.model.SetFaults(proxytest.Faults{})
+	w.attack(t, chat, asked("m", "Which raft does the walrus, the heron, the otter sleep on?"), nil)
+	w.until(t, "the turns", func(q queue) bool { return q.Delivered >= 7 && q.Pending == 0 })
+}
+
+// hostileFile is a file to import with hostile text in each field.
+func hostileFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hostile.jsonl")
+	var b bytes.Buffer
+	for i, p := range payloads {
+		for _, line := range []map[string]any{
+			{"role": "user", "content": "MARK-imported " + p, "name": "MARK-speaker " + p, "session": fmt.Sprint("s ", p), "id": p},
+			{"role": "assistant", "content": p, "session": fmt.Sprint("s ", p)},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The gull has nest number " + fmt.Sprint(i)},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The Gull of " + p + " meets the Puffin."},
+		} {
+			if err := json.NewEncoder(&b).Encode(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestStoredScriptsStayText: nothing that anybody wrote runs in the inspector.
+func TestStoredScriptsStayText(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		w := serve(t)
+		w.stop(t)
+		w.command(t, "memory", "import", hostileFile(t))
+		w.start(t)
+		w.infest(t)
+		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 100,
+			"from":     []string{"/", "/live", "/memory", "/conversations", "/memory/show", "/memory/facts?all=1", "/graph", "/delivery", "/search", "/memory/import", "/memory/forget"},
+			"searches": []string{"Which raft does the walrus sleep on?", "What does MARK-imported say of the Gull and the Puffin?", payloads[1], payloads[7]},
+			"marks":    []string{"MARK-text", "MARK-answer", "MARK-model", "MARK-project", "MARK-worker", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
+	})
+	t.Run("Graphiti", func(t *testing.T) {
+		g, err := graphititest.Start(graphititest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		w := serve(t, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+		w.infest(t)
+		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 60,
+			"from":     []string{"/", "/live", "/memory", "/memory/facts?all=1", "/graph", "/delivery?text=1", "/memory/show"},
+			"searches": []string{"Which raft does the walrus sleep on?", payloads[1]},
+			"marks":    []string{"MARK-text", "MARK-project"}})
+	})
+}

@@ -1,0 +1,169 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	messageID = regexp.MustCompile(`"id":\s*"([0-9a-f]{12})"`)
+	groupID   = regexp.MustCompile(`graphiti_[a-z]+_[0-9a-f]{32}`)
+)
+
+const adminToken = "an-admin-token-of-nobody"
+
+// fingerprint is how a credential stands in the registry.
+func fingerprint(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// serveTeam serves ann and josh, each with a key of their own, and an administrator.
+func serveTeam(t *testing.T, env ...string) *world {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	registry := "users:\n"
+	for _, who := range []string{"ann", "josh"} {
+		name, err := json.Marshal("MARK-" + who + ` <img src=x onerror="window.__xss=1" data-xss>`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry += fmt.Sprintf("  - {id: %s, displayName: %s, keys: [%q]}\n", who, name, "sha256:"+fingerprint("sk-"+who))
+	}
+	registry += fmt.Sprintf("  - {id: root, admin: true, keys: [%q]}\n", "sha256:"+fingerprint("sk-root"))
+	if err := os.WriteFile(file, []byte(registry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, append(env, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_USERS_FILE="+file, "GRAPHITI_PROXY_ADMIN_TOKEN="+adminToken)...)
+}
+
+// api calls the admin API with a credential, and returns the status and the answer.
+func (w *world) api(t *testing.T, credential, path string, body any) (int, string) {
+	t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, w.admin+"/api/v1/"+path, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+credential)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(got)
+}
+
+// secrets are what each of the two says, and nobody else may see.
+var secrets = map[string]string{"ann": "periwinkle", "josh": "marmalade"}
+
+// confide has each say something in their own memory, and in a project.
+func (w *world) confide(t *testing.T) {
+	t.Helper()
+	for _, who := range []string{"ann", "josh"} {
+		for _, text := range []string{"The secret word of the boathouse is %s.", "Remember that the anchor is painted %s.", "What is the secret word of the boathouse, %s?"} {
+			for _, project := range []string{"", "boathouse"} {
+				headers := map[string]string{"Authorization": "Bearer sk-" + who}
+				if project != "" {
+					headers["X-Graphiti-Workspace"] = project
+				}
+				w.attack(t, "/v1/chat/completions", asked("m", fmt.Sprintf(text, secrets[who])), headers)
+			}
+		}
+	}
+	for _, who := range []string{"ann", "josh"} {
+		w.eventually(t, who+"'s words", func() bool {
+			_, shown := w.api(t, "sk-"+who, "memory/show", map[string]any{})
+			return strings.Contains(shown, "secret word of the boathouse is "+secrets[who])
+		})
+	}
+}
+
+// TestTwoPeopleMayNotSeeEachOther: over the pages and over the API.
+func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	w := serveTeam(t)
+	w.confide(t)
+	people := map[string]any{}
+	for who, other := range map[string]string{"ann": "josh", "josh": "ann"} {
+		people[who] = map[string]any{"token": "sk-" + who, "secret": secrets[who], "other": secrets[other], "otherName": other, "credential": fingerprint("sk-" + who)}
+	}
+	t.Run("API", func(t *testing.T) {
+		_, theirs := w.api(t, "sk-josh", "memory/show", map[string]any{})
+		ids, groups := map[string]bool{}, map[string]bool{}
+		for _, m := range messageID.FindAllStringSubmatch(theirs, -1) {
+			ids[m[1]] = true
+		}
+		for _, m := range groupID.FindAllString(theirs, -1) {
+			groups[m] = true
+		}
+		if len(ids) == 0 || len(groups) == 0 {
+			t.Fatalf("no ids: %s", theirs)
+		}
+		bodies := []map[string]any{{"user": "josh"}, {"credential": "sha256:" + fingerprint("sk-josh")}}
+		for id := range ids {
+			bodies = append(bodies, map[string]any{"message": id})
+		}
+		for g := range groups {
+			bodies = append(bodies, map[string]any{"group": g})
+		}
+		for _, op := range []string{"show", "list", "facts", "stats", "conversation", "graph", "search", "explain", "export", "forget", "correct", "promote", "groups", "people"} {
+			for _, body := range bodies {
+				body["query"], body["text"], body["kind"], body["scope"] = "the secret word of the boathouse", "wrong", "decision", "user"
+				for _, field := range []string{"", "query", "text", "kind", "scope"} { // some have fewer fields
+					delete(body, field)
+					status, got := w.api(t, "sk-ann", "memory/"+op, body)
+					if strings.Contains(got, secrets["josh"]) {
+						t.Errorf("%s %v: %d, %s", op, body, status, got)
+					}
+				}
+			}
+		}
+		if _, after := w.api(t, "sk-josh", "memory/show", map[string]any{}); after != theirs {
+			t.Errorf("what josh has was changed: %s", after)
+		}
+	})
+	inBrowser(t, "others.mjs", map[string]any{"base": w.admin, "people": people})
+}
+
+// TestAttackersPagesReachNothing: what pages of other sites do in the browser of a visitor.
+func TestAttackersPagesReachNothing(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*testing.T) (*world, string){
+		"without a token": func(t *testing.T) (*world, string) { return serve(t), "" },
+		"with a token": func(t *testing.T) (*world, string) {
+			return serve(t, "GRAPHITI_PROXY_ADMIN_TOKEN="+adminToken), adminToken
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, token := start(t)
+			w.tell(t, "The secret word of the boathouse is periwinkle.")
+			shown := ""
+			w.eventually(t, "the message", func() bool {
+				_, shown = w.api(t, token, "memory/show", map[string]any{})
+				return strings.Contains(shown, "periwinkle")
+			})
+			inBrowser(t, "foreign.mjs", map[string]any{"base": w.admin, "token": token, "secret": "periwinkle", "message": messageID.FindStringSubmatch(shown)[1]})
+		})
+	}
+}
