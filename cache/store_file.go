@@ -128,22 +128,14 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 
 // each calls do for the rows of a query, which selects list, key and value.
 func (f *file) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
-	rows, err := f.db.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var list string
 	var key, value sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&list, &key, &value); err != nil {
+	return f.db.Each(ctx, query, args, func(scan func(...any) error) error {
+		if err := scan(&list, &key, &value); err != nil {
 			return err
 		}
-		if err := do(list, key, value); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return do(list, key, value)
+	})
 }
 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
@@ -165,22 +157,15 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 
 // since calls do for the records that were written at a time or later.
 func (f *file) since(ctx context.Context, k *kind, from time.Time, do func(born time.Time, value []byte) error) error {
-	rows, err := f.db.Query(ctx, "SELECT born, value FROM records INDEXED BY records_born WHERE kind = ? AND born >= ?", k.name, from.UnixMicro())
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var born int64
 	var value sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&born, &value); err != nil {
+	const query = "SELECT born, value FROM records INDEXED BY records_born WHERE kind = ? AND born >= ?"
+	return f.db.Each(ctx, query, []any{k.name, from.UnixMicro()}, func(scan func(...any) error) error {
+		if err := scan(&born, &value); err != nil {
 			return err
 		}
-		if err := do(time.UnixMicro(born), value); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return do(time.UnixMicro(born), value)
+	})
 }
 
 func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
