@@ -104,7 +104,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Helper()
 			entries, err := s.Next(context.Background(), group, n)
 			if err == nil {
-				err = s.MarkSent(group, entries)
+				err = s.MarkSent(entries)
 			}
 			if err != nil || len(entries) != n {
 				t.Fatal(len(entries), err)
@@ -113,7 +113,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		}
 		first := give("a", 4)[:1] // 1, 2, 4 and then the earlier one
 		give("b", 1)
-		if err := s.Requeue("a", first, "lost"); err != nil {
+		if err := s.Requeue(first, "lost"); err != nil {
 			t.Fatal(err)
 		}
 		give("a", 1)
@@ -121,7 +121,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	want := []string{"2", "4", "0 later", "3", "1"}
 	doubts := func(t *testing.T, s ledger.Line) (ids []string) {
 		t.Helper()
-		if err := s.InDoubt(func(_ string, e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
+		if err := s.InDoubt(func(e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
 			t.Fatal(err)
 		}
 		return ids
@@ -174,7 +174,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		}
 		entries, err := b.Next(ctx, "c", 1)
 		if err == nil {
-			err = b.MarkSent("c", entries)
+			err = b.MarkSent(entries)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -33,16 +33,16 @@ func (f *faulty) try(what string, entries []ledger.Entry, write func() error) er
 	return err
 }
 
-func (f *faulty) MarkSent(group string, entries []ledger.Entry) error {
-	return f.try("hand over", entries, func() error { return f.Line.MarkSent(group, entries) })
+func (f *faulty) MarkSent(entries []ledger.Entry) error {
+	return f.try("hand over", entries, func() error { return f.Line.MarkSent(entries) })
 }
 
-func (f *faulty) Requeue(group string, entries []ledger.Entry, reason string) error {
-	return f.try("take back", entries, func() error { return f.Line.Requeue(group, entries, reason) })
+func (f *faulty) Requeue(entries []ledger.Entry, reason string) error {
+	return f.try("take back", entries, func() error { return f.Line.Requeue(entries, reason) })
 }
 
-func (f *faulty) MarkDead(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
-	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(group, e, reason); return err })
+func (f *faulty) MarkDead(e *ledger.Entry, reason string) (gone ledger.Size, err error) {
+	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(e, reason); return err })
 	return gone, err
 }
 

@@ -341,8 +341,8 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 	}
 	for {
 		var seqs []int64
-		err := t.local.Undelivered(ctx, chunk, func(group, said string, born time.Time, e ledger.Entry) error {
-			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
+		err := t.local.Undelivered(ctx, chunk, func(e ledger.Entry, said string, born time.Time) error {
+			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: e.Group}, born)
 			if err == nil {
 				seqs = append(seqs, e.Seq)
 			}

@@ -282,7 +282,7 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			if err != nil || len(entries) != 1 {
 				t.Fatal(len(entries), err)
 			}
-			if err := sp.MarkSent("", entries); err != nil {
+			if err := sp.MarkSent(entries); err != nil {
 				t.Fatal(err)
 			}
 			if arrived {

@@ -190,7 +190,7 @@ func (l *Loop) doubts() (doubts []Item, err error) {
 		return doubts, nil
 	}
 	for _, it := range doubts {
-		if err := l.o.Ledger.Requeue(it.Group, []Item{it}, ""); err != nil {
+		if err := l.o.Ledger.Requeue([]Item{it}, ""); err != nil {
 			return nil, err
 		}
 	}

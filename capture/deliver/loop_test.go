@@ -70,8 +70,8 @@ func (s *shelf) mark(items []Item, sent bool) error {
 	return nil
 }
 
-func (s *shelf) MarkSent(_ string, items []Item) error { return s.mark(items, true) }
-func (s *shelf) Requeue(_ string, items []Item, _ string) error {
+func (s *shelf) MarkSent(items []Item) error { return s.mark(items, true) }
+func (s *shelf) Requeue(items []Item, _ string) error {
 	s.mu.Lock()
 	for _, it := range items {
 		i := slices.IndexFunc(s.items, func(o Item) bool { return o.Seq == it.Seq })
@@ -81,7 +81,7 @@ func (s *shelf) Requeue(_ string, items []Item, _ string) error {
 	return s.mark(items, false)
 }
 
-func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
+func (s *shelf) MarkDelivered(items []Item, verified bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range items {
@@ -93,7 +93,7 @@ func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
 	return nil
 }
 
-func (s *shelf) MarkDead(string, Item, string) error { return errors.New("nothing is to die") }
+func (s *shelf) MarkDead(Item, string) error { return errors.New("nothing is to die") }
 
 // see notes the ids of messages that are still on the shelf.
 func (s *shelf) see(group string, ids map[string]string) {

@@ -12,6 +12,7 @@ import (
 
 // Entry is a turn that waits for one group.
 type Entry struct {
+	Group    string
 	Seq      int64
 	Bytes    int
 	Scope    graphiti.Scope
@@ -52,50 +53,43 @@ func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 
 // InDoubt calls found for each entry that was handed over and that the memory may
 // or may not hold, the oldest first.
-func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
-	return each(context.Background(), s.db,
-		"SELECT grp, "+entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
-		func(scan func(...any) error) error {
-			var group string
-			var e Entry
-			err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) })
-			found(group, e)
-			return err
-		})
+func (s *Ledger) InDoubt(found func(Entry)) error {
+	return s.entries(context.Background(), entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
+		func(e Entry, _ string, _ time.Time) error { found(e); return nil })
 }
 
-const entryColumns = "seq, scope, have, losses, backfill, body"
+// entryColumns begins a query of entries.
+const entryColumns = "SELECT grp, digest, at, seq, scope, have, losses, backfill, body"
 
-func (e *Entry) scan(scan func(...any) error) error {
-	var body []byte
-	if err := scan(&e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
-		return err
-	}
-	e.Bytes = len(body)
-	if err := json.Unmarshal(body, &e.Turn); err != nil {
-		return fmt.Errorf("entry %d: %w", e.Seq, err)
-	}
-	return nil
+// entries calls f for the entries that a query returns, with what was said in their turns
+// and when they came in.
+func (s *Ledger) entries(ctx context.Context, query string, args []any, f func(e Entry, said string, born time.Time) error) error {
+	return each(ctx, s.db, query, args, func(scan func(...any) error) error {
+		var e Entry
+		var said string
+		var born int64
+		var body []byte
+		if err := scan(&e.Group, &said, &born, &e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
+			return err
+		}
+		e.Bytes = len(body)
+		if err := json.Unmarshal(body, &e.Turn); err != nil {
+			return fmt.Errorf("entry %d: %w", e.Seq, err)
+		}
+		return f(e, said, time.UnixMilli(born))
+	})
 }
 
 // Next returns the first n entries that wait for a group.
-func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Entry, error) {
-	var out []Entry
-	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?",
-		[]any{group, n}, func(scan func(...any) error) error {
-			var e Entry
-			if err := e.scan(scan); err != nil {
-				return err
-			}
-			out = append(out, e)
-			return nil
-		})
+func (s *Ledger) Next(ctx context.Context, group string, n int) (out []Entry, err error) {
+	err = s.entries(ctx, entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", []any{group, n},
+		func(e Entry, _ string, _ time.Time) error { out = append(out, e); return nil })
 	return out, err
 }
 
 // MarkSent notes entries as sent, before they are sent: if the process ends meanwhile,
 // they are in doubt.
-func (s *Ledger) MarkSent(_ string, entries []Entry) error {
+func (s *Ledger) MarkSent(entries []Entry) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		// In the order in which that happens, whatever the clock says.
 		var last int64
@@ -114,7 +108,7 @@ func (s *Ledger) MarkSent(_ string, entries []Entry) error {
 }
 
 // Requeue notes that entries, which may have been handed over, wait again.
-func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
+func (s *Ledger) Requeue(entries []Entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
 			_, err := tx.Exec("UPDATE turns SET state = 'pending', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
@@ -129,7 +123,7 @@ func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 
 // MarkDelivered notes that a group has the entries, and returns the size of what left
 // the spool. verified says that they were seen in the memory.
-func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
+func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (gone Size, err error) {
 	err = s.write("note delivery", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))
 		for i := range entries {
@@ -149,7 +143,7 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 
 // MarkDead notes that the entry is never sent again, and returns the size of what became
 // dead.
-func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err error) {
+func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
 	err = s.write("note refusal", func(tx *sqlite.Tx) error {
 		gone = Size{}
 		r, err := tx.Exec("UPDATE turns SET state = 'dead', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
@@ -167,17 +161,8 @@ func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err err
 
 // Undelivered calls found for the first n entries of all groups that are not dead,
 // with what was said in their turns and when they came in.
-func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said string, born time.Time, e Entry) error) error {
-	return each(ctx, s.db, "SELECT grp, at, digest, "+entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n},
-		func(scan func(...any) error) error {
-			var group, said string
-			var born int64
-			var e Entry
-			if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born, &said}, dest...)...) }); err != nil {
-				return err
-			}
-			return found(group, said, time.UnixMilli(born), e)
-		})
+func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, said string, born time.Time) error) error {
+	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
 }
 
 // HandedOver deletes entries that another spool has now.

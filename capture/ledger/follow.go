@@ -3,22 +3,15 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
-const arrived = "SELECT grp, " + entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
+const arrived = entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
 
 // Since implements Arrivals. Where the last turns were deleted numbers are given again, and
 // it begins with the first.
-func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error {
-	return each(ctx, s.db, arrived, []any{after, n},
-		func(scan func(...any) error) error {
-			var group string
-			var e Entry
-			if err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) }); err != nil {
-				return err
-			}
-			return f(group, e)
-		})
+func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(Entry) error) error {
+	return s.entries(ctx, arrived, []any{after, n}, func(e Entry, _ string, _ time.Time) error { return f(e) })
 }
 
 // leftQueue looks each number up: the queue may be long.

@@ -171,7 +171,7 @@ func TestSeenIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.MarkDelivered("g", entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
+		if _, err := s.MarkDelivered(entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

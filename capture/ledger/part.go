@@ -106,13 +106,7 @@ func (p Part) args() []any {
 }
 
 func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) error {
-	return each(ctx, s.db, "SELECT "+entryColumns+ofPart+" ORDER BY seq", part.args(), func(scan func(...any) error) error {
-		var e Entry
-		if err := e.scan(scan); err != nil {
-			return err
-		}
-		return f(e)
-	})
+	return s.entries(ctx, entryColumns+ofPart+" ORDER BY seq", part.args(), func(e Entry, _ string, _ time.Time) error { return f(e) })
 }
 
 // older are those of an older generation.

@@ -66,10 +66,10 @@ func deliver(t *testing.T, s *Ledger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MarkSent("g", entries); err != nil {
+	if err := s.MarkSent(entries); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.MarkDelivered("g", entries, true, time.Now()); err != nil {
+	if _, err := s.MarkDelivered(entries, true, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,7 +80,7 @@ func die(t *testing.T, s *Ledger) {
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	if _, err := s.MarkDead("g", &entries[0], "no"); err != nil {
+	if _, err := s.MarkDead(&entries[0], "no"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -64,7 +64,7 @@ func TestRepairedLedgerHasOneName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.MarkDelivered("g", list, true, time.Now()); err != nil {
+			if _, err := l.MarkDelivered(list, true, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := l.Totals(); err != nil || got != (Totals{Delivered: 1, Verified: 1}) {

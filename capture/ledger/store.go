@@ -45,12 +45,12 @@ type Recorder interface {
 // for the entries that an earlier process sent.
 type Line interface {
 	Groups(found func(group string, fresh bool)) error
-	InDoubt(found func(group string, e Entry)) error
+	InDoubt(found func(Entry)) error
 	Next(ctx context.Context, group string, n int) ([]Entry, error)
-	MarkSent(group string, entries []Entry) error
-	Requeue(group string, entries []Entry, reason string) error
-	MarkDelivered(group string, entries []Entry, verified bool, now time.Time) (Size, error)
-	MarkDead(group string, e *Entry, reason string) (Size, error)
+	MarkSent(entries []Entry) error
+	Requeue(entries []Entry, reason string) error
+	MarkDelivered(entries []Entry, verified bool, now time.Time) (Size, error)
+	MarkDead(e *Entry, reason string) (Size, error)
 }
 
 // Bounds are the counts of a store, and the calls that keep it within its limits.
@@ -76,9 +76,9 @@ type Rows interface {
 
 // Arrivals lists the turns that came in, and those that have left.
 type Arrivals interface {
-	// Since calls f for at most n turns and their groups that came in after a number and
-	// are still queued, the lowest number first.
-	Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error
+	// Since calls f for at most n entries that came in after a number and are still
+	// queued, the lowest number first.
+	Since(ctx context.Context, after int64, n int, f func(Entry) error) error
 
 	// Left returns those of the numbers whose turns are not queued any more.
 	Left(ctx context.Context, numbers []int64) ([]int64, error)

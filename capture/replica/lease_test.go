@@ -91,7 +91,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
-	if err := a.MarkSent("g", entries); err != nil {
+	if err := a.MarkSent(entries); err != nil {
 		t.Fatal(err)
 	}
 
@@ -102,7 +102,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	doubts, err := b.takeOver(ctx)
-	if err != nil || len(doubts) != 1 || doubts[0].entry.Turn.ID != "1" {
+	if err != nil || len(doubts) != 1 || doubts[0].Turn.ID != "1" {
 		t.Fatalf("%+v, %v", doubts, err)
 	}
 	if got := names(b); len(got) != 1 || got[0] != "2" {
@@ -112,7 +112,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
 		t.Fatal(err)
 	}
-	if _, err := a.MarkDelivered("g", entries, true, time.Now()); err == nil {
+	if _, err := a.MarkDelivered(entries, true, time.Now()); err == nil {
 		t.Error("who has lost the lease notes a delivery")
 	}
 	if err := b.Follow(ctx, 10*time.Millisecond, found); err != nil {
@@ -121,7 +121,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if got := names(b); len(got) != 2 || got[1] != "3" {
 		t.Errorf("waiting: %q", got)
 	}
-	if _, err := b.MarkDelivered("g", []ledger.Entry{doubts[0].entry}, true, time.Now()); err != nil {
+	if _, err := b.MarkDelivered([]ledger.Entry{doubts[0].Entry}, true, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if n, err := b.Sizes(ctx); n.Pending.Turns != 2 || err != nil {

@@ -27,7 +27,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 			return err
 		}
 		numbers = append(numbers, e.Number)
-		_, err = s.MarkDead("g", &one, "refused")
+		_, err = s.MarkDead(&one, "refused")
 		return err
 	})
 	if err != nil || len(numbers) != 3 {

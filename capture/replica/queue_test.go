@@ -78,16 +78,16 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	if err != nil || len(entries) != 2 {
 		t.Fatal(entries, err)
 	}
-	if err := s.MarkSent("g", entries); err != nil {
+	if err := s.MarkSent(entries); err != nil {
 		t.Error("sent", err)
 	}
-	if err := s.Requeue("g", entries[:1], "not there"); err != nil {
+	if err := s.Requeue(entries[:1], "not there"); err != nil {
 		t.Error("requeue", err)
 	}
-	if _, err := s.MarkDead("g", &entries[0], "refused"); err != nil {
+	if _, err := s.MarkDead(&entries[0], "refused"); err != nil {
 		t.Error("dead", err)
 	}
-	if gone, err := s.MarkDelivered("g", entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
+	if gone, err := s.MarkDelivered(entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
 		t.Error("done", gone, err)
 	}
 	if _, err := s.Cut(ledger.Size{Turns: 1}); err != nil {
@@ -112,7 +112,7 @@ func TestOrderOfTheDead(t *testing.T) {
 		}
 	}
 	for n := int64(12); n > 0; n-- {
-		if _, err := s.MarkDead("g", &ledger.Entry{Seq: n}, "no"); err != nil {
+		if _, err := s.MarkDead(&ledger.Entry{Seq: n}, "no"); err != nil {
 			t.Fatal(err)
 		}
 	}
