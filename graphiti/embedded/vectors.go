@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,7 +224,7 @@ func (v *vectors) near(ctx context.Context, group int64, query string) map[int64
 	for i, vec := range g.vecs {
 		all[i] = near{g.places[i], likeness(q[0], vec)}
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].score > all[j].score })
+	slices.SortFunc(all, func(a, b near) int { return cmp.Compare(b.score, a.score) })
 	out := make(map[int64]float64)
 	for _, n := range all[:min(len(all), nearest)] {
 		if n.score > 0 {
