@@ -138,27 +138,15 @@ func (c *clientConn) answerPlainHTTP(err error) {
 		return
 	}
 	c.muted = true // the server would write TLS
-	_ = record.Conn.SetDeadline(time.Now().Add(plainTime))
-	if _, err := io.WriteString(record.Conn, plainAnswer); err != nil {
-		return
-	}
-	// Closing a connection with unread bytes in it could discard the answer.
-	if half, ok := record.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.CopyN(io.Discard, record.Conn, plainBytes)
-	}
+	answerLast(record.Conn, []byte(plainAnswer))
 }
 
 // beginnings are the first five bytes of requests without TLS.
 var beginnings = []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO", "CONNE"}
 
-// plainAnswer is what such a client gets; it has plainTime for it, and
-// plainBytes of its request are read.
-const (
-	plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
-		"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
-	plainTime  = time.Second
-	plainBytes = 1 << 20
-)
+// plainAnswer is what such a client gets.
+const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+	"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
 
 // Write writes for the server.
 func (c *clientConn) Write(p []byte) (int, error) {

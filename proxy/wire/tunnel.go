@@ -113,9 +113,8 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 	up.Close()
 }
 
-// closeWrite tells the peer that nothing more will come.
-func closeWrite(c net.Conn) {
-	if h, ok := c.(interface{ CloseWrite() error }); ok {
-		_ = h.CloseWrite()
-	}
+// closeWrite tells the peer that nothing more will come, and reports whether it could.
+func closeWrite(c net.Conn) bool {
+	h, ok := c.(interface{ CloseWrite() error })
+	return ok && h.CloseWrite() == nil
 }
