@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -116,4 +117,15 @@ func known(text string) string {
 		return ""
 	}
 	return strings.Join(out, " ")
+}
+
+// Truncate shortens s to n bytes at most, between two characters.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // Store keeps turns until the memory is known to hold them. It is the file of one
@@ -86,3 +88,11 @@ type Arrivals interface {
 
 // Store is the file in all its roles.
 func (s *Ledger) Store() Store { return Store{s, s, s, s, s} }
+
+// Repair says how a damaged file is read into a new one. The ledger has one name
+// and each of its counts, whatever was lost of them.
+var Repair = sqlite.Salvage{After: []string{
+	"DELETE FROM instance WHERE rowid > (SELECT min(rowid) FROM instance)",
+	"INSERT INTO instance SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM instance)",
+	"INSERT OR IGNORE INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0)",
+}}

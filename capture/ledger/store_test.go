@@ -68,7 +68,7 @@ func TestRepairedLedgerHasOneName(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := l.Totals(); err != nil || got != (Totals{Delivered: 1, Verified: 1}) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("got %+v, %v, want no error, one delivered and verified", got, err)
 			}
 		})
 	}
