@@ -36,7 +36,7 @@ func TestMemoryWhoseClockIsBehind(t *testing.T) {
 					}
 				}
 				if st := p.Status(); st.Lost != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Lost 0", st)
 				}
 				if g.looks > 2000 {
 					t.Errorf("%d looks", g.looks)
@@ -56,7 +56,7 @@ func TestLossBesideAClockThatIsBehind(t *testing.T) {
 		add(t, p, spoken("later", "a"))
 		until(t, "both", func() bool { return p.Status().Verified == 2 })
 		if g.times("a", "lost") != 1 || g.times("a", "later") != 1 || p.Status().Lost != 1 {
-			t.Errorf("%+v", p.Status())
+			t.Errorf("got %+v, want Lost 1, and each turn of the group sent once", p.Status())
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 				err = s.MarkSent(entries)
 			}
 			if err != nil || len(entries) != n {
-				t.Fatal(len(entries), err)
+				t.Fatalf("got %d entries, %v, want %d and no error", len(entries), err, n)
 			}
 			return entries
 		}
@@ -147,7 +147,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		lead := func(s *replica.Queue) []string {
 			t.Helper()
 			if ok, err := s.TakeLease(ctx); !ok || err != nil {
-				t.Fatal(ok, err)
+				t.Fatalf("the lease was not taken: %v, %v", ok, err)
 			}
 			return doubts(t, s)
 		}

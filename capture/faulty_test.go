@@ -92,7 +92,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 					}
 				}
 				if st := p.Status(); st.Pending != 0 || st.Dead != 0 || st.Lost != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Pending 0, Dead 0, Lost 0", st)
 				}
 			})
 		})
@@ -155,7 +155,7 @@ func TestLossCountsOnce(t *testing.T) {
 		full.Store(false)
 		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 		if st := p.Status(); st.Lost != 1 || st.Dead != 0 || g.times("a", "lost") != 1 {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Lost 1, Dead 0, and the lost turn sent once", st)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 		t.Fatalf("%v have left, %v; want none", left, err)
 	}
 	if ok, err := one.TakeLease(t.Context()); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	if err := one.InDoubt(func(ledger.Entry) {}); err != nil {
 		t.Fatal(err)
