@@ -129,3 +129,18 @@ func Truncate(s string, n int) string {
 	}
 	return s[:n]
 }
+
+// Shorten shortens s to n characters at most, the mark at its end included.
+func Shorten(s, mark string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	keep := n - utf8.RuneCountInString(mark)
+	for i := range s {
+		if keep == 0 {
+			return s[:i] + mark
+		}
+		keep--
+	}
+	return s
+}

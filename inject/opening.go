@@ -198,15 +198,7 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	}
 	told := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
 	if len(shown) > 0 {
-		told = within(told, leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
+		told = graphiti.Shorten(told, "…", leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
 	}
-	return within(told, leftOffChars-len("- \n"))
-}
-
-// within shortens a line to so many characters, the mark at its end included.
-func within(line string, chars int) string {
-	if utf8.RuneCountInString(line) <= chars {
-		return line
-	}
-	return string([]rune(line)[:chars-1]) + "…"
+	return graphiti.Shorten(told, "…", leftOffChars-len("- \n"))
 }

@@ -127,7 +127,7 @@ func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed 
 func (f *flight) query() string {
 	texts := make([]string, len(f.item.Messages))
 	for i, msg := range f.item.Messages {
-		texts[i] = cut(msg.Content, maxQuery)
+		texts[i] = graphiti.Shorten(msg.Content, "…", maxQuery)
 	}
 	return strings.Join(texts, "\n")
 }
