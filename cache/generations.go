@@ -84,8 +84,8 @@ func (g *Generations) UnderWay() []Forget {
 }
 
 // OnBlocked calls changed with the groups that have a forget under way, now and
-// after each read. missed says that there was another one since the read before, and
-// is over: of which group is not known. OnBlocked must be called before others use the
+// after each read. missed says that another one has begun and ended since the read
+// before: its group is not known. OnBlocked must be called before others use the
 // generations.
 func (g *Generations) OnBlocked(changed func(groups []string, missed bool)) {
 	g.changed = changed

@@ -75,8 +75,8 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// emptiedScope is the scope of records of which a forget has left a rest. No group
-// is called so.
+// emptiedScope is the scope of records that a forget has left in part. No group has
+// this name.
 const emptiedScope = "*emptied*"
 
 // store is where records outlive the process. The values that it passes to a

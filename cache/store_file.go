@@ -230,8 +230,8 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	return value, err
 }
 
-// beyondMost removes the oldest records of a list. The plus has the list looked up, and
-// not the ages of all lists.
+// beyondMost removes the oldest records of a list. With the plus SQLite looks up the list,
+// and not the ages of all lists.
 const beyondMost = `DELETE FROM records WHERE rowid IN
 	(SELECT rowid FROM records WHERE kind = ? AND list = ? ORDER BY +born DESC LIMIT -1 OFFSET ?)`
 

@@ -20,9 +20,9 @@ const truncated = "…[truncated]"
 // searched for credentials: our own blocks in it are taken out afterwards.
 const redactSlack = 64 << 10
 
-// clean makes a turn what is recorded of it: without credentials, whoever wrote them,
-// and no longer than what is written to the memory, because the rest would take room and
-// never be sent. It cuts texts that are far too long before it searches for credentials.
+// clean removes from a turn what is not recorded: credentials, whoever wrote them, and
+// the text beyond what is written to the memory. It cuts texts that are far too long before
+// it searches for credentials.
 func (p *Pipeline) clean(t *ledger.Turn) {
 	maxChars := p.opts().MaxChars
 	most := utf8.UTFMax*maxChars + redactSlack

@@ -37,7 +37,7 @@ type Scoped struct {
 	Facts []graphiti.Fact
 }
 
-// Candidate is a fact that was found, and what became of it.
+// Candidate is a fact that was found, and the verdict on it.
 type Candidate struct {
 	Fact    *graphiti.Fact
 	Scope   graphiti.Scope
@@ -237,7 +237,7 @@ func (ch *chooser) once(all []Candidate) {
 			continue
 		}
 		text := normal(c.Fact.Text)
-		message := c.Fact.Episode != "" && c.Fact.Dated // of which a part may stand in another group
+		message := c.Fact.Episode != "" && c.Fact.Dated // a part of it may stand in another group
 		if _, same := texts[text]; same || c.Fact.UUID != "" && ids[c.Fact.UUID+c.Fact.Group] || message && messages[c.Fact.Episode] {
 			c.Verdict = Repeated
 			continue

@@ -110,8 +110,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast notes that a session of which there is something to tell is the
-// last one in its project. scopes are those of the session's snapshot.
+// rememberLast notes that a session with something to show is the last one in its
+// project. scopes are those of the session's snapshot.
 func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
@@ -196,9 +196,9 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 			shown = append(shown, l)
 		}
 	}
-	told := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
 	if len(shown) > 0 {
-		told = graphiti.Shorten(told, "…", leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
+		line = graphiti.Shorten(line, "…", leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
 	}
-	return graphiti.Shorten(told, "…", leftOffChars-len("- \n"))
+	return graphiti.Shorten(line, "…", leftOffChars-len("- \n"))
 }

@@ -97,7 +97,7 @@ func DefaultTiming(batch int, stallAfter time.Duration) Timing {
 	}
 }
 
-// Delivery is what became of one turn in one group.
+// Delivery is the result of one turn in one group.
 type Delivery struct {
 	Trace    string // of the turn
 	Group    string

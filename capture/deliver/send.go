@@ -156,12 +156,12 @@ func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graph
 		l.inFlight(b, items[done:done+1], true, began)
 		rest++
 	case !graphiti.Retryable(part.Err):
-		return l.give(ctx, b, items[done:]) // alone it is put aside
+		return l.give(ctx, b, items[done:]) // by itself it is put aside
 	}
 	return errors.Join(part, l.requeue(b, items[rest:], part.Error()))
 }
 
-// dated has no message speak of a later time than the memory's now.
+// dated changes timestamps that lie after the memory's now.
 func (l *Loop) dated(items []Item) {
 	now := graphiti.Now(l.o.Memory.Clock())
 	for i := range items {
@@ -269,7 +269,7 @@ func retryIn(attempts int, err error) time.Duration {
 	return max(rand.N(most)+1, retryAfter(err)) // #nosec G404 -- spreads load, no secret
 }
 
-// retryAfter is how long the server asked to be left alone, within reason.
+// retryAfter is how long the server asked for no calls, within reason.
 func retryAfter(err error) time.Duration {
 	var status *graphiti.StatusError
 	if errors.As(err, &status) {

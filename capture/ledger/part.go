@@ -112,8 +112,8 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 // older are those of an older generation.
 const older = ofPart + ` AND generation < ?5`
 
-// forgetSettled has a group forget what it had. What is noted of interrupted
-// answers stays: no text was kept of them.
+// forgetSettled notes as forgotten what a group had. Notes of interrupted answers
+// stay: they have no text.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
 // Forget implements Recorder. The rows of settled turns stay, marked as forgotten,

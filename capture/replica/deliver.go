@@ -248,7 +248,7 @@ func numbersOf(entries []ledger.Entry) []int64 {
 	return out
 }
 
-// note writes down what became of entries.
+// note writes the results of entries.
 func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// mark is what became of an entry until now.
+// mark is the state of an entry.
 type mark struct {
 	Sent     int64        `json:"s,omitempty"` // order of sending; 0: it waits
 	Attempts int          `json:"a,omitempty"`

@@ -38,7 +38,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	if !x.detach() || x.client.send(out) != nil {
 		a.up.Close()
 		x.Unanswered()
-		return nil //nolint:nilerr // the client is gone: nobody is left to be told
+		return nil //nolint:nilerr // the client is gone, and needs no answer
 	}
 	_ = a.up.SetDeadline(time.Time{})
 	w, up, client := x.w, a.up, x.client
