@@ -10,7 +10,7 @@
 // table (kinds): how long they live, how many a list keeps, whether replicas hear of
 // a write. There are two stores, which keep the same promises:
 //
-//   - file: one table in SQLite. A write is a transaction, forgetting too. Expired
+//   - file: a table for each kind, in SQLite. A write is a transaction, forgetting too. Expired
 //     records are swept.
 //   - replicas: a key in Redis for each record, sorted sets as indexes of scopes and
 //     lists. A write is one script. Records expire by themselves.

@@ -47,19 +47,18 @@ func (k *keyFilter) May(key [16]byte) bool {
 // Read adds the keys of all decisions in the file. If that fails, or ctx ends, May
 // goes on returning true for every key.
 func (k *keyFilter) Read(ctx context.Context, db *sqlite.DB) {
-	rows, err := db.Query(ctx, "SELECT key FROM "+decisionKind.name)
-	if err != nil {
-		return
-	}
-	defer rows.Close()
 	var key []byte
-	for rows.Next() {
-		if rows.Scan(&key) != nil || len(key) != 16 {
-			return
+	err := db.Each(ctx, "SELECT key FROM "+decisionKind.name, nil, func(scan func(...any) error) error {
+		if err := scan(&key); err != nil {
+			return err
+		}
+		if len(key) != 16 {
+			return errDecision
 		}
 		k.Add([16]byte(key))
-	}
-	if rows.Err() == nil {
+		return nil
+	})
+	if err == nil {
 		k.complete.Store(true)
 	}
 }

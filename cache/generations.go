@@ -84,8 +84,8 @@ func (g *Generations) UnderWay() []Forget {
 }
 
 // OnBlocked calls changed with the groups that have a forget under way, now and
-// after each read. missed says that there was another one since the read before, and
-// is over: of which group is not known. OnBlocked must be called before others use the
+// after each read. missed says that another one has begun and ended since the read
+// before: its group is not known. OnBlocked must be called before others use the
 // generations.
 func (g *Generations) OnBlocked(changed func(groups []string, missed bool)) {
 	g.changed = changed
@@ -227,24 +227,16 @@ func (f *Forget) key() string { return f.Group + "\t" + f.Scope }
 
 // behindNumber returns what stands in a forget's record behind its generation.
 func (f *Forget) behindNumber() string {
-	b := "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied)
-	if f.Message != "" { // records of earlier versions have no such line
-		b += "\n" + f.Message
-	}
-	return b
+	return "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied) + "\n" + f.Message
 }
 
 func parseForget(key, value string) (f Forget, err error) {
 	f.Group, f.Scope, _ = strings.Cut(key, "\t")
 	parts := strings.Split(value, "\n")
-	switch len(parts) {
-	case 4:
-	case 5:
-		f.Message = parts[4]
-	default:
+	if len(parts) != 5 {
 		return f, fmt.Errorf("what is to be forgotten of %s cannot be read", f.Group)
 	}
-	f.Session, f.Owner, f.Emptied = parts[1], parts[2], parts[3] == "true"
+	f.Session, f.Owner, f.Emptied, f.Message = parts[1], parts[2], parts[3] == "true", parts[4]
 	if f.Generation, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
 		return f, fmt.Errorf("what is to be forgotten of %s: %w", f.Group, err)
 	}

@@ -77,8 +77,8 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// emptiedScope is the scope of records of which a forget has left a rest and which it has
-// counted. No group is called so.
+// emptiedScope is the scope of records that a forget has left in part, and has counted. No
+// group has this name.
 const emptiedScope = "*emptied*"
 
 // store is where records outlive the process. The values that it passes to a

@@ -150,22 +150,14 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 
 // each calls do for the rows of a query, which selects list, key and value.
 func (f *file) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
-	rows, err := f.db.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var list string
 	var key, value sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&list, &key, &value); err != nil {
+	return f.db.Each(ctx, query, args, func(scan func(...any) error) error {
+		if err := scan(&list, &key, &value); err != nil {
 			return err
 		}
-		if err := do(list, key, value); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return do(list, key, value)
+	})
 }
 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
@@ -254,8 +246,8 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	return value, err
 }
 
-// beyondMost removes the oldest records of a list. The plus has the list looked up, and
-// not the ages of all lists.
+// beyondMost removes the oldest records of a list. With the plus SQLite looks up the list,
+// and not the ages of all lists.
 func beyondMost(k *kind) string {
 	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY +born DESC LIMIT -1 OFFSET ?2)"
 }

@@ -189,22 +189,16 @@ func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 		beyondMost(standingKind):  "SEARCH standing USING PRIMARY KEY (list=?)",
 		pageOfScope(decisionKind): "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=? AND key>?)",
 	} {
-		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
 		var steps []string
-		for rows.Next() {
+		err := f.db.Each(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?")), func(scan func(...any) error) error {
 			var id, parent, unused int
 			var step string
-			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-				t.Fatal(err)
-			}
+			err := scan(&id, &parent, &unused, &step)
 			steps = append(steps, step)
-		}
-		if !slices.Contains(steps, want) || rows.Err() != nil {
-			t.Errorf("%s: %q, want %q", statement, steps, want)
+			return err
+		})
+		if !slices.Contains(steps, want) || err != nil {
+			t.Errorf("%s: %q, %v, want %q", statement, steps, err, want)
 		}
 	}
 }

@@ -89,11 +89,11 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 func TestSourceOfATurn(t *testing.T) {
 	tn := ledger.Turn{Client: `co"dex`, Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
 	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace, 0), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want %s", got, want)
 	}
 	tn = ledger.Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}
 	got := messagesOf(&tn, graphiti.ScopeUser, 0, 100, time.Now())
 	if len(got) != 1 || got[0].Content != "Done.\n(tools used: read_file ×2)" || got[0].SourceDescription != `{"source":"graphiti-proxy","scope":"user"}` {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want one message with the answer and its tools", got)
 	}
 }

@@ -51,7 +51,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	}
 	end(t, p)
 	if s := p.Status(); s.Pending != conversations*length || s.LeftOut != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending %d, LeftOut 0", s, conversations*length)
 	}
 	// The next process gets the same history.
 	p = pipeline(t, path, down(), more)
@@ -95,7 +95,7 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 	stop(t, p)
 	p.Backfill(History{Turns: two}) // the process ends
 	if s := p.Status(); knows(p, one) != 3 || knows(p, two) != 0 || s.LeftOut != 3 || s.Pending != 4 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want LeftOut 3, Pending 4, and the first conversation known only", s)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestHistoryInDoubt(t *testing.T) {
 		}
 	}
 	if s := p.Status(); s.Pending != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 1", s)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestNotesGoBeforeHistories(t *testing.T) {
 		t.Fatal("there is no room for a note")
 	}
 	if s := p.Status(); s.Pending != 0 || s.InMemory != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 0, InMemory 1", s)
 	}
 	add(t, p, turn("turn", "g"))
 	if !p.AddAsync([]ledger.Turn{turn("another note", "g")}) {
@@ -277,6 +277,6 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	}
 	wg.Wait()
 	if s := p.Status(); s.Pending != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 2", s)
 	}
 }

@@ -68,7 +68,7 @@ func TestDeadTurnsMakeRoomFirst(t *testing.T) {
 		}
 	}
 	if st := p.Status(); st.Dropped != 4 || st.Pending != 5 || st.Dead != 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Dropped 4, Pending 5, Dead 0", st)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
 		add(t, p, sized(fmt.Sprint(i), 1000, "a"))
 	}
 	if st := p.Status(); st.Pending != 10 || st.Dropped != 0 {
-		t.Fatalf("%+v", st)
+		t.Fatalf("got %+v, want Pending 10, Dropped 0", st)
 	}
 	add(t, p, sized("large", 4*one, "a"))
 	if diff := cmp.Diff([]string{"5", "6", "7", "8", "9", "large"}, left(t, p)); diff != "" {
@@ -112,7 +112,7 @@ func TestCutLeavesRoom(t *testing.T) {
 		}
 	}
 	if st := p.Status(); st.Dropped != 6 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Dropped 6", st)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 	st := p.Status()
 	m.mu.Unlock()
 	if st.Pending != 6 || st.Dropped != 0 || st.Bytes > 6*500 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Pending 6, Dropped 0, Bytes at most 3000", st)
 	}
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 6 })
-	want := clip("user long "+strings.Repeat("x", 100), 100)
+	want := graphiti.Shorten("user long "+strings.Repeat("x", 100), truncated, 100)
 	if got := m.contents("a"); got[5] != want {
-		t.Errorf("%q", got[5])
+		t.Errorf("got %q, want %q", got[5], want)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestWhatWasCutIsKnownAgain(t *testing.T) {
 	add(t, p, same("2", "two"))
 	add(t, p, same("again 2", "two"))
 	if st := p.Status(); st.Pending != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Pending 1", st)
 	}
 	m.mu.Unlock()
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 2 })
@@ -205,7 +205,7 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 		"by an operator": func(t *testing.T, p *Pipeline) {
 			waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
 			if n, err := p.Drop(nil); n != 1 || err != nil {
-				t.Fatal(n, err)
+				t.Fatalf("got %d turns, %v, want 1 and no error", n, err)
 			}
 		},
 		"too many": func(_ *testing.T, p *Pipeline) {
@@ -224,7 +224,7 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			add(t, p, turn("bad", "g"))
 			drop(t, p)
 			if st := p.Status(); st.Dropped != 1 {
-				t.Fatalf("%+v", st)
+				t.Fatalf("got %+v, want Dropped 1", st)
 			}
 			stop(t, p)
 			p = pipeline(t, path, &stuck{})
@@ -238,7 +238,7 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 			copied.ID, copied.Backfill = "under another key", true
 			add(t, p, copied)
 			if st := p.Status(); st.Pending != before {
-				t.Errorf("%+v", st)
+				t.Errorf("got %+v, want Pending %d", st, before)
 			}
 		})
 	}
@@ -318,17 +318,17 @@ func TestTurnsThatWaitTooLong(t *testing.T) {
 		time.Sleep(45 * time.Minute)
 		add(t, p, turn("2", "down"))
 		if st := p.Status(); st.Pending != 2 || st.Dead != 1 || st.Dropped != 0 {
-			t.Fatalf("%+v", st)
+			t.Fatalf("got %+v, want Pending 2, Dead 1, Dropped 0", st)
 		}
 		time.Sleep(20 * time.Minute)
 		if st := p.Status(); st.Pending != 1 || st.Dead != 0 || st.Dropped != 2 {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Pending 1, Dead 0, Dropped 2", st)
 		}
 		if diff := cmp.Diff([]string{"2"}, left(t, p)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if n := len(log.lines("ingest.max_age")); n != 1 {
-			t.Errorf("%q", log.lines(""))
+			t.Errorf("got %q, want ingest.max_age named once", log.lines(""))
 		}
 	}, func(o *Options) { o.MaxAge = time.Hour })
 }

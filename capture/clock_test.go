@@ -36,7 +36,7 @@ func TestMemoryWhoseClockIsBehind(t *testing.T) {
 					}
 				}
 				if st := p.Status(); st.Lost != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Lost 0", st)
 				}
 				if g.looks > 2000 {
 					t.Errorf("%d looks", g.looks)
@@ -56,7 +56,7 @@ func TestLossBesideAClockThatIsBehind(t *testing.T) {
 		add(t, p, spoken("later", "a"))
 		until(t, "both", func() bool { return p.Status().Verified == 2 })
 		if g.times("a", "lost") != 1 || g.times("a", "later") != 1 || p.Status().Lost != 1 {
-			t.Errorf("%+v", p.Status())
+			t.Errorf("got %+v, want Lost 1, and each turn of the group sent once", p.Status())
 		}
 	})
 }
@@ -104,16 +104,16 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			t.Helper()
 			entries, err := s.Next(context.Background(), group, n)
 			if err == nil {
-				err = s.MarkSent(group, entries)
+				err = s.MarkSent(entries)
 			}
 			if err != nil || len(entries) != n {
-				t.Fatal(len(entries), err)
+				t.Fatalf("got %d entries, %v, want %d and no error", len(entries), err, n)
 			}
 			return entries
 		}
 		first := give("a", 4)[:1] // 1, 2, 4 and then the earlier one
 		give("b", 1)
-		if err := s.Requeue("a", first, "lost"); err != nil {
+		if err := s.Requeue(first, "lost"); err != nil {
 			t.Fatal(err)
 		}
 		give("a", 1)
@@ -121,7 +121,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	want := []string{"2", "4", "0 later", "3", "1"}
 	doubts := func(t *testing.T, s ledger.Line) (ids []string) {
 		t.Helper()
-		if err := s.InDoubt(func(_ string, e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
+		if err := s.InDoubt(func(e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
 			t.Fatal(err)
 		}
 		return ids
@@ -147,7 +147,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		lead := func(s *replica.Queue) []string {
 			t.Helper()
 			if ok, err := s.TakeLease(ctx); !ok || err != nil {
-				t.Fatal(ok, err)
+				t.Fatalf("the lease was not taken: %v, %v", ok, err)
 			}
 			return doubts(t, s)
 		}
@@ -174,7 +174,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		}
 		entries, err := b.Next(ctx, "c", 1)
 		if err == nil {
-			err = b.MarkSent("c", entries)
+			err = b.MarkSent(entries)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -20,9 +20,9 @@ const truncated = "…[truncated]"
 // searched for credentials: our own blocks in it are taken out afterwards.
 const redactSlack = 64 << 10
 
-// clean makes a turn what is recorded of it: without credentials, whoever wrote them,
-// and no longer than what is written to the memory, because the rest would take room and
-// never be sent. It cuts texts that are far too long before it searches for credentials.
+// clean removes from a turn what is not recorded: credentials, whoever wrote them, and
+// the text beyond what is written to the memory. It cuts texts that are far too long before
+// it searches for credentials.
 func (p *Pipeline) clean(t *ledger.Turn) {
 	maxChars := p.opts().MaxChars
 	most := utf8.UTFMax*maxChars + redactSlack
@@ -46,7 +46,7 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 	t.WholeDigest = t.Digest()
 	for _, text := range said {
 		if long(text) {
-			*text = clip(strings.TrimSpace(dropBlocks(*text)), maxChars)
+			*text = graphiti.Shorten(strings.TrimSpace(dropBlocks(*text)), truncated, maxChars)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 		text string
 		at   time.Time
 	}{{ledger.SideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {ledger.SideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
-		text := clip(strings.TrimSpace(m.text), maxChars)
+		text := graphiti.Shorten(strings.TrimSpace(m.text), truncated, maxChars)
 		if text == "" || have&m.side != 0 {
 			continue
 		}
@@ -160,7 +160,7 @@ func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (o
 			at = now
 		}
 		out = append(out, graphiti.Message{
-			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: clip(text, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
+			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: graphiti.Shorten(text, truncated, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
 		})
 	}
 	return out
@@ -172,7 +172,7 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	if at.After(now) {
 		at = now
 	}
-	text := clip(strings.TrimSpace(dropBlocks(t.User)), maxChars)
+	text := graphiti.Shorten(strings.TrimSpace(dropBlocks(t.User)), truncated, maxChars)
 	if text == "" || have != 0 {
 		return nil
 	}
@@ -204,20 +204,5 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 // memory must not feed on itself. One that is not closed goes on to the end.
 func dropBlocks(s string) string {
 	s, _ = dialect.CutElements(s, "<graphiti_memory>", "</graphiti_memory>")
-	return s
-}
-
-// clip shortens s to max characters, the mark at its end included.
-func clip(s string, max int) string {
-	if utf8.RuneCountInString(s) <= max {
-		return s
-	}
-	keep := max - utf8.RuneCountInString(truncated)
-	for i := range s {
-		if keep == 0 {
-			return s[:i] + truncated
-		}
-		keep--
-	}
 	return s
 }

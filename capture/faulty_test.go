@@ -33,16 +33,16 @@ func (f *faulty) try(what string, entries []ledger.Entry, write func() error) er
 	return err
 }
 
-func (f *faulty) MarkSent(group string, entries []ledger.Entry) error {
-	return f.try("hand over", entries, func() error { return f.Line.MarkSent(group, entries) })
+func (f *faulty) MarkSent(entries []ledger.Entry) error {
+	return f.try("hand over", entries, func() error { return f.Line.MarkSent(entries) })
 }
 
-func (f *faulty) Requeue(group string, entries []ledger.Entry, reason string) error {
-	return f.try("take back", entries, func() error { return f.Line.Requeue(group, entries, reason) })
+func (f *faulty) Requeue(entries []ledger.Entry, reason string) error {
+	return f.try("take back", entries, func() error { return f.Line.Requeue(entries, reason) })
 }
 
-func (f *faulty) MarkDead(group string, e *ledger.Entry, reason string) (gone ledger.Size, err error) {
-	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(group, e, reason); return err })
+func (f *faulty) MarkDead(e *ledger.Entry, reason string) (gone ledger.Size, err error) {
+	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(e, reason); return err })
 	return gone, err
 }
 
@@ -92,7 +92,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 					}
 				}
 				if st := p.Status(); st.Pending != 0 || st.Dead != 0 || st.Lost != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Pending 0, Dead 0, Lost 0", st)
 				}
 			})
 		})
@@ -155,7 +155,7 @@ func TestLossCountsOnce(t *testing.T) {
 		full.Store(false)
 		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 		if st := p.Status(); st.Lost != 1 || st.Dead != 0 || g.times("a", "lost") != 1 {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Lost 1, Dead 0, and the lost turn sent once", st)
 		}
 	})
 }

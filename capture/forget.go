@@ -58,12 +58,11 @@ func (b *outbox) Recent(ctx context.Context, group, query string, max int) ([]gr
 	return b.recent.Search(ctx, group, query, max)
 }
 
-// answerTime bounds what a memory that is to forget is waited for, to answer at
-// all.
+// answerTime bounds the wait for the first answer of a memory that is to forget.
 const answerTime = 10 * time.Second
 
-// emptyMemory has the memory forget a part: what it holds at once, and what it
-// has accepted and not come to yet when it has.
+// emptyMemory deletes a part in the memory: what it holds at once, and what it has
+// accepted and not yet processed when that is done.
 func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 	if err := b.answers(ctx); err != nil {
 		return fmt.Errorf("the memory does not answer and must be started first; what it holds waits to be deleted: %w", err)
@@ -91,8 +90,8 @@ func (b *outbox) answers(ctx context.Context) error {
 	return b.memory.Health(ctx)
 }
 
-// forgetHeld has the memory forget what it holds of a part, and a message of our
-// own where one was put there.
+// forgetHeld deletes what the memory holds of a part, and a message of our own where
+// one was put there.
 func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session+part.Message == "" {
 		if err := b.memory.Forget(ctx, part.Group); err != nil {

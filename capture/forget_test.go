@@ -71,7 +71,7 @@ func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...strin
 	got := slices.DeleteFunc(m.contents(group), func(s string) bool { return strings.HasPrefix(s, "the last one: ") })
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: %s", group, diff)
+		t.Errorf("%s: not what was said (-want +got):\n%s", group, diff)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestForgettingASession(t *testing.T) {
 				add(t, p, said(fmt.Sprint("t", i), "session:t", fmt.Sprint("keep ", i), "g"))
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 2 || list[0].Group != "g" || list[1].Group != "h" || list[0].Session != "session:s" {
-				t.Errorf("%+v, %v", list, err)
+				t.Errorf("got %+v, %v, want no error, 2 of them, Group \"g\", Group \"h\", Session \"session:s\"", list, err)
 			}
 			for _, group := range []string{"g", "h"} {
 				part := ledger.Part{Group: group, Session: "session:s"}
@@ -281,7 +281,7 @@ func TestForgettingASession(t *testing.T) {
 				}
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {
-				t.Errorf("%+v, %v", list, err)
+				t.Errorf("got %+v, %v, want no error, none", list, err)
 			}
 			add(t, p, late)
 			for range 2 {
@@ -338,10 +338,10 @@ func TestForgettingASessionThatWaits(t *testing.T) {
 	forget(t, p, ledger.Part{Group: "g", Session: "session:s", Owner: "user:o"})
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 9, Text: true})
 	if err != nil || all != 2 || list[0].User != "what she said" || list[1].User != "of another session" {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("got %+v, %v, want no error, 2 in all, User \"what she said\", User \"of another session\"", list, err)
 	}
 	if s := p.Status(); s.Pending != 2 || s.Dead != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 2, Dead 0", s)
 	}
 }
 

@@ -62,16 +62,8 @@ type replicas struct {
 
 // report is what a leader tells the others.
 type report struct {
-	Name      string
-	UnderWay  int
-	Lost      int
-	Failing   *time.Time
-	Stalled   *time.Time
-	Unlisted  *time.Time
-	Diagnosis graphiti.Diagnosis
-	Breaker   string
-	LastError string
-	Remedy    string
+	Name string
+	deliver.Status
 }
 
 // join makes a pipeline share the queue in Redis; local is its own ledger.
@@ -98,9 +90,7 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	case t.report.Name == t.Name: // from before
 		s.Deliverer = ""
 	case t.report.Name != "":
-		s.UnderWay, s.Lost, s.Breaker = t.report.UnderWay, t.report.Lost, t.report.Breaker
-		s.Failing, s.Stalled, s.LastError = t.report.Failing, t.report.Stalled, t.report.LastError
-		s.Remedy, s.Unlisted, s.Diagnosis = t.report.Remedy, t.report.Unlisted, t.report.Diagnosis
+		s.delivery(&t.report.Status)
 	}
 	if d := t.spool.Down(); d != nil {
 		s.SharedDown, s.SharedError = &d.Since, d.Why
@@ -302,7 +292,7 @@ func (b *outbox) refresh(ctx context.Context) error {
 	b.held, b.totals = sizes, totals
 	leading := t.leading
 	if leading {
-		t.report = reportOf(t.Name, &d)
+		t.report = report{t.Name, d}
 	}
 	mine := t.report
 	b.mu.Unlock()
@@ -324,14 +314,6 @@ func (b *outbox) refresh(ctx context.Context) error {
 	return err
 }
 
-func reportOf(name string, d *deliver.Status) report {
-	return report{
-		Name: name, UnderWay: d.InFlight, Lost: d.Lost, Breaker: d.Breaker,
-		Failing: at(d.Failing), LastError: d.LastError, Remedy: d.Remedy,
-		Stalled: at(d.Stalled), Unlisted: at(d.Unlisted), Diagnosis: d.Diagnosis,
-	}
-}
-
 // flushLocalQueue moves the turns of the local queue to Redis. The stream leaves
 // out a turn that another replica has added already.
 func (b *outbox) flushLocalQueue(ctx context.Context) error {
@@ -341,8 +323,8 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 	}
 	for {
 		var seqs []int64
-		err := t.local.Undelivered(ctx, chunk, func(group, said string, born time.Time, e ledger.Entry) error {
-			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: group}, born)
+		err := t.local.Undelivered(ctx, chunk, func(e ledger.Entry, said string, born time.Time) error {
+			_, err := t.spool.Append(ctx, &e.Turn, said, graphiti.Target{Scope: e.Scope, Group: e.Group}, born)
 			if err == nil {
 				seqs = append(seqs, e.Seq)
 			}

@@ -33,9 +33,7 @@ func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 		Delivered: t.Delivered, Verified: t.Verified, Dropped: t.Dropped,
 	}
 	oldest, err := f.spool.Oldest()
-	if err == nil && !oldest.IsZero() {
-		s.Oldest = &oldest
-	}
+	s.Oldest = at(oldest)
 	return s, err
 }
 

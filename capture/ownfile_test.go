@@ -51,7 +51,7 @@ func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	addAll(t, p, turns, len(turns))
 	isHeld(t, e, "g", says)
 	if s := p.Status(); s.Delivered != len(turns) || s.Verified != len(turns) || s.Pending != 0 || !s.Delivers {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Delivered and Verified %d, Pending 0, Delivers true", s, len(turns))
 	}
 	addAll(t, p, turns, 0)
 	stop(t, p)
@@ -63,7 +63,7 @@ func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	addAll(t, p, more, someTurns)
 	isHeld(t, e, "g", append(says, moreSays[someTurns:]...))
 	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f)[:9] != "memory.db" }) {
-		t.Errorf("%q, %v", files, err)
+		t.Errorf("got %q, %v, want no error, and files of memory.db only", files, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	add(t, p, cut)
 	isHeld(t, e, "g", []string{"a tool loop", "I shall look.", "It is done.", "cut off", "all of it"})
 	if list, err := p.SessionGroups(t.Context(), "session:s"); err != nil || len(list) != 2 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("got %+v, %v, want no error, 2 of them", list, err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 			isHeld(t, e, "g", []string{"said since"})
 			isHeld(t, e, "h", []string{"said before"})
 			if list, err := p.Owned(t.Context(), ""); err != nil || len(list) != 2 {
-				t.Errorf("%+v, %v", list, err)
+				t.Errorf("got %+v, %v, want no error, 2 of them", list, err)
 			}
 			generation = forgets.Add(2)
 			if err := p.Forget(t.Context(), part, generation); err != nil {
@@ -130,7 +130,7 @@ func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 			}
 			isHeld(t, e, "g", nil)
 			if list, err := p.SessionGroups(t.Context(), "session:s"); err != nil || len(list) != 1 || list[0].Group != "h" {
-				t.Errorf("%+v, %v", list, err)
+				t.Errorf("got %+v, %v, want no error, 1 of them, Group \"h\"", list, err)
 			}
 			again := said("1", "session:s", "said again", "g")
 			again.Generation, again.Standalone = generation, true

@@ -180,7 +180,7 @@ func TestOpenTurnsOfTwoAgents(t *testing.T) {
 		}
 	})
 	if len(kept) != 1 || kept[0].Targets[1].Group != "ava" || kept[0].Assistant != started.Assistant {
-		t.Errorf("%+v", kept)
+		t.Errorf("got %+v, want one of them, for the group ava, with the answer %q", kept, started.Assistant)
 	}
 }
 

@@ -277,7 +277,7 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 		}
 	}
 	if s := p.Status(); s.Pending != 0 || s.UnderWay != 0 || s.Bytes != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 0, UnderWay 0, Bytes 0", s)
 	}
 }
 
@@ -355,14 +355,14 @@ func TestFullSpoolDropsTheOldest(t *testing.T) {
 		add(t, p, turn(fmt.Sprint(i), "g"))
 	}
 	if s := p.Status(); s.Pending != 10 || s.Dropped != 15 || s.Evicted != 15 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want Pending 10, Dropped 15, Evicted 15", s)
 	}
 	stop(t, p)
 	m.fail = nil
 	p = pipeline(t, path, m)
 	waitFor(t, "the rest", func() bool { return p.Status().Delivered == 10 })
 	if got := m.contents("g"); got[0] != "user 15" || len(got) != 10 {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want [0] \"user 15\", 10 of them", got)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestWhatWasNotDeliveredSurvives(t *testing.T) {
 	add(t, p, turn("1", "g"))
 	waitFor(t, "an attempt", func() bool { return p.Status().Failing != nil })
 	if s := p.Status(); s.LastError == "" || s.Oldest == nil || s.Pending != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want LastError and Oldest set, Pending 1", s)
 	}
 	stop(t, p)
 	if err := p.Add(context.Background(), turn("2", "g")); !errors.Is(err, ErrStopped) {
@@ -394,7 +394,7 @@ func TestOnStoredIsToldOfTheGroup(t *testing.T) {
 	select {
 	case g := <-told:
 		if g != "g" {
-			t.Error(g)
+			t.Errorf("got %v, want \"g\"", g)
 		}
 	case <-time.After(5 * time.Second):
 		t.Error("not told")
@@ -417,10 +417,10 @@ func TestMessagesOfATurn(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := clip("aééééééééééééééééééé", 15); got != "aéé…[truncated]" {
+	if got := graphiti.Shorten("aééééééééééééééééééé", truncated, 15); got != "aéé…[truncated]" {
 		t.Errorf("cut to %q", got)
 	}
 	if got := messagesOf(&ledger.Turn{User: " ", Assistant: ""}, graphiti.ScopeUser, 0, 10, now); got != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want no messages of an empty turn", got)
 	}
 }

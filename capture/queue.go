@@ -17,20 +17,20 @@ var _ deliver.Ledger = queue{}
 func (q queue) Groups(found func(group string, fresh bool)) error { return q.spool.Groups(found) }
 
 func (q queue) InDoubt(found func(deliver.Item)) error {
-	return q.spool.InDoubt(func(group string, e ledger.Entry) { found(q.item(group, &e)) })
+	return q.spool.InDoubt(func(e ledger.Entry) { found(q.item(&e)) })
 }
 
 func (q queue) Next(ctx context.Context, group string, n int) ([]deliver.Item, error) {
 	entries, err := q.spool.Next(ctx, group, n)
 	items := make([]deliver.Item, len(entries))
 	for i := range entries {
-		items[i] = q.item(group, &entries[i])
+		items[i] = q.item(&entries[i])
 	}
 	return items, err
 }
 
-func (q queue) item(group string, e *ledger.Entry) deliver.Item {
-	return deliver.Item{Entry: *e, Group: group, Messages: episodesOf(&e.Turn, e.Scope, e.Have, q.opts().Episodes, q.opts().MaxChars, time.Now())}
+func (q queue) item(e *ledger.Entry) deliver.Item {
+	return deliver.Item{Entry: *e, Messages: episodesOf(&e.Turn, e.Scope, e.Have, q.opts().Episodes, q.opts().MaxChars, time.Now())}
 }
 
 func entriesOf(items []deliver.Item) []ledger.Entry {
@@ -41,16 +41,16 @@ func entriesOf(items []deliver.Item) []ledger.Entry {
 	return out
 }
 
-func (q queue) MarkSent(group string, items []deliver.Item) error {
-	return q.spool.MarkSent(group, entriesOf(items))
+func (q queue) MarkSent(items []deliver.Item) error {
+	return q.spool.MarkSent(entriesOf(items))
 }
 
-func (q queue) Requeue(group string, items []deliver.Item, reason string) error {
-	return q.spool.Requeue(group, entriesOf(items), reason)
+func (q queue) Requeue(items []deliver.Item, reason string) error {
+	return q.spool.Requeue(entriesOf(items), reason)
 }
 
-func (q queue) MarkDelivered(group string, items []deliver.Item, verified bool) error {
-	gone, err := q.spool.MarkDelivered(group, entriesOf(items), verified, time.Now())
+func (q queue) MarkDelivered(items []deliver.Item, verified bool) error {
+	gone, err := q.spool.MarkDelivered(entriesOf(items), verified, time.Now())
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (q queue) MarkDelivered(group string, items []deliver.Item, verified bool) 
 	return nil
 }
 
-func (q queue) MarkDead(group string, it deliver.Item, reason string) error {
-	gone, err := q.spool.MarkDead(group, &it.Entry, reason)
+func (q queue) MarkDead(it deliver.Item, reason string) error {
+	gone, err := q.spool.MarkDead(&it.Entry, reason)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (r recent) has(turn string, in []graphiti.Target) bool {
 	return len(in) > 0
 }
 
-// settle notes what became of turns: err says why they could not be recorded.
+// settle notes the result of recording turns: err says why they could not be recorded.
 func (r recent) settle(turns []ledger.Turn, err error) {
 	if err != nil {
 		r.release(turns)
@@ -94,8 +94,8 @@ func (r recent) release(turns []ledger.Turn) {
 	}
 }
 
-// doubt has the ledger asked which groups have the turns: they may have been
-// forgotten. That the turns were begun stays known.
+// doubt makes the next use of the turns ask the ledger which groups have them: they may
+// have been forgotten. That the turns were begun stays known.
 func (r recent) doubt() {
 	for _, turn := range r.turns.Keys() {
 		r.turns.Add(turn, nil) // in their order, which stays

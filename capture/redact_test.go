@@ -44,14 +44,14 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 		waitFor(t, name, func() bool { return len(m.contents(name)) > 0 })
 		all := strings.Join(m.contents(name), "\n") + m.sources(name)
 		if strings.Contains(all, secret) || strings.Contains(all, "a1B2c3D4e") || !strings.Contains(all, tc.want) {
-			t.Errorf("%s: %q", name, all)
+			t.Errorf("%s: got %q, want %q in it, and nothing of the secret", name, all, tc.want)
 		}
 	}
 	add(t, p, turn("r", "refused"))
 	waitFor(t, "the refusal", func() bool { return p.Status().Dead == 1 })
 	dead, _, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 1})
 	if err != nil || len(dead) != 1 || !strings.HasSuffix(dead[0].Reason, "is too long") || strings.Contains(dead[0].Reason, "PASSWORD") {
-		t.Errorf("%+v, %v", dead, err)
+		t.Errorf("got %+v, %v, want no error, 1 of them, \"is too long\" at its end, no \"PASSWORD\" in it", dead, err)
 	}
 	if n := p.Status().Redacted; n != 9 {
 		t.Errorf("%d counted", n)

@@ -48,7 +48,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				st := p.Status()
 				if st.Dead != 0 || st.Pending != 200 || st.Failing == nil || !strings.Contains(st.Remedy, tc.remedy) {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Dead 0, Pending 200, Failing set, %q in the remedy", st, tc.remedy)
 				}
 				g.set(func() {
 					if calls > 2000 {
@@ -63,7 +63,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 					}
 				}
 				if st := p.Status(); st.Failing != nil || st.Remedy != "" || st.Dead != 0 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want no failure, no remedy, Dead 0", st)
 				}
 			})
 		})

@@ -53,6 +53,6 @@ func TestAllOverRedis(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run", "^Test", "-test.skip", "^("+strings.Join(ofTheFile, "|")+")$", "-test.parallel", "4", "-test.timeout", "9m") // #nosec G204 -- ourselves
 	c.Env = append(os.Environ(), overRedisName+"=1")
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("the tests over Redis: %v\n%s", err, out)
 	}
 }

@@ -49,7 +49,7 @@ func TestTroubleOfOneGroup(t *testing.T) {
 		}
 		st := p.Status()
 		if st.Failing == nil || st.LastError == "" || st.Stalled != nil {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Failing and LastError set, no stall", st)
 		}
 		g.set(func() { g.dead = true })
 		add(t, p, spoken("lost", "good"))
@@ -65,7 +65,7 @@ func TestTroubleOfOneGroup(t *testing.T) {
 		g.set(func() { g.fails = nil })
 		until(t, "all turns", func() bool { return p.Status().Verified == 52 })
 		if st := p.Status(); st.Failing != nil || len(log.lines("delivered again")) != 1 {
-			t.Errorf("%+v\n%q", st, log.lines(""))
+			t.Errorf("got %+v\n%q, want no failure, and one line that it is delivered again", st, log.lines(""))
 		}
 		if g.times("bad", "bad") != 1 || g.times("good", "lost") != 1 {
 			t.Error("a turn is not there once")
@@ -122,7 +122,7 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 					t.Errorf("left alone for %v, want %v", after, tc.want)
 				}
 				if st := p.Status(); st.Stalled != nil || g.times("a", "1") != 1 || g.times("b", "2") != 1 {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want no stall, and each turn sent once", st)
 				}
 			})
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -75,16 +76,23 @@ func (b *outbox) status(s *QueueStatus) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	// A turn can be delivered before the writer that added it has counted it.
-	s.Pending, s.UnderWay, s.Dead = max(0, b.held.Pending.Turns), d.InFlight, b.held.Dead.Turns
+	s.Pending, s.Dead = max(0, b.held.Pending.Turns), b.held.Dead.Turns
 	s.Delivered, s.Verified, s.Dropped = b.totals.Delivered, b.totals.Verified, b.totals.Dropped
-	s.Evicted, s.Lost, s.Bytes = int(b.evicted.Load()), d.Lost, max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
-	s.Breaker, s.Delivers = d.Breaker, b.replicas == nil
-	if err == nil && !oldest.IsZero() {
-		s.Oldest = &oldest
+	s.Evicted, s.Bytes = int(b.evicted.Load()), max(0, b.held.Pending.Bytes)+b.held.Dead.Bytes
+	s.Delivers = b.replicas == nil
+	if err == nil {
+		s.Oldest = at(oldest)
 	}
-	s.Failing, s.Quiet, s.Stalled, s.Unlisted = at(d.Failing), at(d.Quiet), at(d.Stalled), at(d.Unlisted)
-	s.LastError, s.Remedy, s.Diagnosis = d.LastError, d.Remedy, d.Diagnosis
+	s.Quiet = at(d.Quiet)
+	s.delivery(&d)
 	b.replicaStatusLocked(s)
+}
+
+// delivery adds how delivery goes, here or where the replica is that delivers.
+func (s *QueueStatus) delivery(d *deliver.Status) {
+	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
+	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
+	s.LastError, s.Remedy = d.LastError, d.Remedy
 }
 
 // at is a time, or nil where there is none.

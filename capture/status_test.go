@@ -33,14 +33,14 @@ func TestStatusNeverCountsBelowZero(t *testing.T) {
 		box(p).loop.Wake("a", true) // as another turn of the group does
 		until(t, "the turn", func() bool { return p.Status().Delivered == 1 })
 		if s := p.Status(); s.Pending != 0 || s.Bytes != 0 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want Pending 0, Bytes 0", s)
 		}
 		close(h.release)
 		if err := <-added; err != nil {
 			t.Fatal(err)
 		}
 		if s := p.Status(); s.Pending != 0 || s.Bytes != 0 || s.Delivered != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want Pending 0, Bytes 0, Delivered 1", s)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func TestRestartsBuryNobody(t *testing.T) {
 		}
 		until(t, "the end", func() bool { return p.Status().Pending == 0 })
 		if st := p.Status(); st.Dead != 0 || st.Verified != 12 {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Dead 0, Verified 12", st)
 		}
 		for i := range 12 {
 			if n := g.times(fmt.Sprint("g", i%2), fmt.Sprint(i)); n != 1 {
@@ -65,7 +65,7 @@ func TestSuspectGoesAlone(t *testing.T) {
 				for p.Status().Dead == 0 {
 					until(t, "a stall", func() bool { st := p.Status(); return st.Stalled != nil || st.Dead > 0 })
 					if deaths++; deaths > 10 {
-						t.Fatalf("%+v", p.Status())
+						t.Fatalf("got %+v, want deaths at most 10", p.Status())
 					}
 					g.restart()
 					until(t, "work", func() bool { return p.Status().Stalled == nil })

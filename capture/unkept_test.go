@@ -80,7 +80,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	}
 	s := p.Status()
 	if s.InMemory != 300 || s.NotKept != 0 || s.Unkept == nil || s.UnkeptError == "" || s.UnkeptRemedy == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want InMemory 300, NotKept 0, and Unkept with its error and remedy", s)
 	}
 	if _, err := p.AddAll(context.Background(), []ledger.Turn{turn("asked", "g")}); err == nil {
 		t.Error("a text that somebody waits for is said to be kept")
@@ -98,10 +98,10 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 	got := contents("g")
 	got[7] = want[7]
 	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if s := p.Status(); s.InMemory != 0 || s.Unkept != nil || !strings.Contains(log.String(), "turns are kept on disk again") {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want InMemory 0, Unkept not set, and a line that turns are kept again", s)
 	}
 
 	away()

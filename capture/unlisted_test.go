@@ -59,7 +59,7 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 				once(t, s, "a", ids...)
 				once(t, s, "b", ids...)
 				if st := p.Status(); st.Verified != 12 || st.Unlisted == nil || st.Stalled != nil || st.Diagnosis != graphiti.Unlisted {
-					t.Errorf("%+v", st)
+					t.Errorf("got %+v, want Verified 12, Unlisted set, no stall, Diagnosis graphiti.Unlisted", st)
 				}
 			})
 		}
@@ -92,7 +92,7 @@ func TestNothingIsShown(t *testing.T) {
 			}
 			st := p.Status()
 			if st.Unlisted == nil || st.Verified != 0 || st.Stalled != nil || st.Diagnosis != graphiti.Unshown || st.Dead > 1 {
-				t.Errorf("%+v", st)
+				t.Errorf("got %+v, want Unlisted set, Verified 0, no stall, Diagnosis graphiti.Unshown, Dead at most 1", st)
 			}
 			if len(count) < 2*st.Delivered {
 				t.Errorf("%d turns count as delivered, and %d messages are there", st.Delivered, len(count))
@@ -112,7 +112,7 @@ func TestSilenceAfterListings(t *testing.T) {
 	add(t, p, spoken("2", "a"))
 	waitFor(t, "the stall and its cause", func() bool { st := p.Status(); return st.Stalled != nil && st.Diagnosis == graphiti.ModelKey })
 	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
 	}
 	s.BreakModel("")
 	waitFor(t, "the second turn", func() bool { return p.Status().Verified == 2 })
@@ -129,7 +129,7 @@ func TestStallDiagnosis(t *testing.T) {
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
 	if st := p.Status(); st.Diagnosis != graphiti.NeverKept || !strings.Contains(st.Diagnosis.Remedy(), "neo4j<6") || st.Pending != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Diagnosis graphiti.NeverKept, \"neo4j<6\" in it, Pending 1", st)
 	}
 	_ = s
 
@@ -141,7 +141,7 @@ func TestStallDiagnosis(t *testing.T) {
 	add(t, p, spoken("2", "a"))
 	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
 	if st := p.Status(); st.Diagnosis != graphiti.WorkerDead || !strings.Contains(st.Diagnosis.Remedy(), "restart Graphiti") {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Diagnosis graphiti.WorkerDead, \"restart Graphiti\" in it", st)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "the turn", func() bool { return p.Status().Verified == 1 })
 	if st := p.Status(); st.Unlisted != nil || s.Counts().Calls[graphititest.Tool("search_memory_facts")] == 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Unlisted not set, and a search for facts", st)
 	}
 	once(t, s, "a", "1")
 }
@@ -188,6 +188,6 @@ func TestDatabaseThatWasSaid(t *testing.T) {
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "the stall, and many looks", func() bool { return p.Status().Stalled != nil && asked.Load() > 10 })
 	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
 	}
 }

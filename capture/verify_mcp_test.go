@@ -143,7 +143,7 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 	once(t, s, "slow", slow...)
 	once(t, s, "fast", fast...)
 	if st := p.Status(); st.Lost != 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Lost 0", st)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 	waitFor(t, "the stall to be noticed", func() bool { return p.Status().Stalled != nil })
 	st := p.Status()
 	if st.Verified != 5 || st.Pending != 15 || st.UnderWay == 0 || st.UnderWay > 8 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Verified 5, Pending 15, UnderWay not 0, UnderWay at most 8", st)
 	}
 	before, looks := s.Counts().Accepted, s.Counts().Calls[graphititest.Episodes]
 	waitFor(t, "more looks", func() bool { return s.Counts().Calls[graphititest.Episodes] >= looks+3 })
@@ -196,7 +196,7 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 	waitFor(t, "all turns", func() bool { return p.Status().Verified == 20 })
 	once(t, s, "a", ids...)
 	if st := p.Status(); st.Stalled != nil || st.Lost == 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want no stall, Lost not 0", st)
 	}
 	waitFor(t, "the probe to be removed", func() bool { return len(s.Episodes(probeGroup(t, p))) == 0 })
 }
@@ -213,7 +213,7 @@ func TestOneMessageLostOnTheWay(t *testing.T) {
 	waitFor(t, "all turns", func() bool { return p.Status().Verified == 5 })
 	once(t, s, "a", "0", "1", "2", "3", "4")
 	if st := p.Status(); st.Lost != 1 || st.Stalled != nil {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Lost 1, no stall", st)
 	}
 }
 
@@ -254,12 +254,12 @@ func TestPoison(t *testing.T) {
 	}
 	st := p.Status()
 	if st.Dead != 2 || st.Verified != 6 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Dead 2, Verified 6", st)
 	}
 	once(t, s, "a", "0", "2", "3")
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
 	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost there each time") || list[0].User != "" {
-		t.Errorf("%+v %d %v", list, all, err)
+		t.Errorf("got %+v %d %v, want no error, 2 in all, \"lost there each time\" in it, User \"\"", list, all, err)
 	}
 }
 
@@ -280,9 +280,9 @@ func TestInDoubtAfterACrash(t *testing.T) {
 			}
 			entries, err := sp.Next(context.Background(), "a", 10)
 			if err != nil || len(entries) != 1 {
-				t.Fatal(len(entries), err)
+				t.Fatalf("got %v, %v, want no error, 1 of them", len(entries), err)
 			}
-			if err := sp.MarkSent("", entries); err != nil {
+			if err := sp.MarkSent(entries); err != nil {
 				t.Fatal(err)
 			}
 			if arrived {
@@ -329,7 +329,7 @@ func TestWithoutVerification(t *testing.T) {
 	add(t, p, spoken("1", "a"))
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 1 })
 	if st := p.Status(); st.Verified != 0 || st.Pending != 0 {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want Verified 0, Pending 0", st)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 	s.Always(graphititest.Healthcheck, nil)
 	waitFor(t, "all turns", func() bool { return p.Status().Verified == 40 })
 	if st := p.Status(); st.Failing != nil || st.Breaker != "closed" {
-		t.Errorf("%+v", st)
+		t.Errorf("got %+v, want no failure, Breaker closed", st)
 	}
 }
 
@@ -379,18 +379,18 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 	waitFor(t, "all to be refused", func() bool { return p.Status().Dead == 5 })
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 2, Text: true})
 	if err != nil || all != 5 || len(list) != 2 || list[0].User != "user 0" || list[0].Condition != ledger.Dead {
-		t.Fatalf("%+v %d %v", list, all, err)
+		t.Fatalf("got %+v %d %v, want no error, 5 in all, 2 of them, User \"user 0\", Condition ledger.Dead", list, all, err)
 	}
 	if n, err := p.Drop([]int64{list[0].Number, 999}); n != 1 || err != nil {
-		t.Error(n, err)
+		t.Errorf("got %d turns, %v, want 1 and no error", n, err)
 	}
 	s.Always(graphititest.Messages, nil)
 	if n, err := p.Retry([]int64{list[1].Number}); n != 1 || err != nil {
-		t.Error(n, err)
+		t.Errorf("got %d turns, %v, want 1 and no error", n, err)
 	}
 	waitFor(t, "one", func() bool { return p.Status().Verified == 1 })
 	if n, err := p.Retry(nil); n != 3 || err != nil {
-		t.Error(n, err)
+		t.Errorf("got %d turns, %v, want 3 and no error", n, err)
 	}
 	waitFor(t, "the others", func() bool { return p.Status().Verified == 4 })
 	want := QueueStatus{Delivered: 4, Verified: 4, Dropped: 1, Breaker: "closed"}
@@ -537,7 +537,7 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 		s.Always(graphititest.Messages, nil)
 		waitFor(t, "the turn", func() bool { return p.Status().Pending == 0 })
 		if st := p.Status(); st.Verified != 1 || st.Dead != 0 {
-			t.Errorf("%s: %+v", name, st)
+			t.Errorf("%s: got %+v, want Verified 1, Dead 0", name, st)
 		}
 		once(t, s, "a", "1")
 	}

@@ -173,7 +173,7 @@ func (w *waiting) first(l *lane) []History {
 	return l.first()
 }
 
-// done says what became of the first of a lane: they are written, or err says why they
+// done ends the wait of the first of a lane: they are written, or err says why they
 // never will be.
 func (w *waiting) done(l *lane, list []History, err error) {
 	w.mu.Lock()

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 )
@@ -62,10 +63,10 @@ func Load(s Sources) (*Config, error) {
 	l.file(s)
 	beside := c.Memory.Endpoint // the endpoint in the same file as the consent
 	l.applyEnv(s.Env)
-	for _, key := range sorted(s.Flags) {
+	for _, key := range slices.Sorted(maps.Keys(s.Flags)) {
 		f, ok := l.fields[key]
 		if !ok {
-			l.fail(fmt.Errorf("flag --set: %s", unknown(key, l.keys())))
+			l.fail(fmt.Errorf("flag --set: %s", unknown(key, maps.Keys(l.fields))))
 			continue
 		}
 		l.give(s.Flags[key], "flag", "flag: ", f)
@@ -141,8 +142,7 @@ func (l *loader) applyEnv(env []string) {
 	if v := l.env[graphitiURL]; v != "" {
 		l.give(v, "environment "+graphitiURL, "environment "+graphitiURL+": ", l.fields["memory.endpoint"])
 	}
-	sort.Strings(env)
-	for _, e := range env {
+	for _, e := range slices.Sorted(slices.Values(env)) {
 		name, value, _ := strings.Cut(e, "=")
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
@@ -153,11 +153,7 @@ func (l *loader) applyEnv(env []string) {
 			continue
 		}
 		if !ok {
-			var names []string
-			for n := range byEnv {
-				names = append(names, n)
-			}
-			l.fail(fmt.Errorf("environment: %s", unknown(name, names)))
+			l.fail(fmt.Errorf("environment: %s", unknown(name, maps.Keys(byEnv))))
 			continue
 		}
 		l.give(value, "environment "+name, "environment "+name+": ", f)
@@ -256,21 +252,4 @@ func (l *loader) dataDir() string {
 		return ""
 	}
 	return filepath.Join(d, "graphiti-proxy")
-}
-
-func (l *loader) keys() []string {
-	var out []string
-	for k := range l.fields {
-		out = append(out, k)
-	}
-	return out
-}
-
-func sorted(m map[string]string) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
 }

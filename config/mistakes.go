@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -52,16 +53,14 @@ func yamlMistake(name string, b []byte, err error) error {
 var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
 // unknown says that a name is unknown, and which one was probably meant.
-func unknown(name string, names []string) string {
-	sort.Strings(names)
+func unknown(name string, all iter.Seq[string]) string {
+	names := slices.Sorted(all)
 	if _, last, ok := strings.Cut(name, "."); ok { // it stands at the top
-		for _, n := range names {
-			if n == last {
-				return fmt.Sprintf("%s is not a setting; did you mean %s?", name, n)
-			}
+		if slices.Contains(names, last) {
+			return fmt.Sprintf("%s is not a setting; did you mean %s?", name, last)
 		}
 	}
-	best, distance := "", len(name)/2+1
+	var near []string
 	for _, n := range names {
 		// A group of settings is a name, too.
 		for at := 0; at >= 0; {
@@ -74,15 +73,12 @@ func unknown(name string, names []string) string {
 			if group == name {
 				return fmt.Sprintf("%s is a group of settings; write e.g. %s", name, n)
 			}
-			if strings.Count(group, ".") != strings.Count(name, ".") && group != n {
-				continue
-			}
-			if d := edits(name, group); d < distance {
-				best, distance = group, d
+			if group == n || strings.Count(group, ".") == strings.Count(name, ".") {
+				near = append(near, group)
 			}
 		}
 	}
-	if best != "" {
+	if best := Nearest(name, near); best != "" {
 		return fmt.Sprintf("%s is not a setting; did you mean %s?", name, best)
 	}
 	return name + " is not a setting; graphiti-proxy config print lists them all"

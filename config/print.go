@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -86,7 +88,7 @@ func inYAML(v any) string {
 	}
 	if named, ok := v.(map[string]string); ok {
 		var items []string
-		for _, name := range sorted(named) {
+		for _, name := range slices.Sorted(maps.Keys(named)) {
 			items = append(items, name+": "+inYAML(named[name]))
 		}
 		return "{" + strings.Join(items, ", ") + "}"

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -49,7 +50,7 @@ func (l *loader) walk(name, prefix string, n *yaml.Node, seen map[string]bool) {
 		case l.group(key):
 			l.walk(name, key, v, seen)
 		default:
-			l.fail(fmt.Errorf("%s%s", where, unknown(key, l.keys())))
+			l.fail(fmt.Errorf("%s%s", where, unknown(key, maps.Keys(l.fields))))
 		}
 		seen[key] = true
 	}

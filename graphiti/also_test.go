@@ -33,7 +33,7 @@ func TestAlsoReads(t *testing.T) {
 			got = append(got, string(t.Scope)+" "+t.Group)
 		}
 		if !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
 	if got := (Namer{Also: all}).AlsoReads(there, nil); got != nil {

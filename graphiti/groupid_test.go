@@ -58,7 +58,7 @@ func TestNamedProjects(t *testing.T) {
 		"path:/home/x":             "graphiti_workspace_" + sum("path:/home/x"),
 	} {
 		if got, _ := (Namer{Named: true}).Group(ScopeWorkspace, Who{Workspace: workspace}); got != want {
-			t.Errorf("%s: %s", workspace, got)
+			t.Errorf("%s: got %s, want %s", workspace, got, want)
 		}
 		if got, _ := (Namer{Named: true}).Group(ScopeWorkspace, Who{Tenant: "abc", Workspace: workspace}); got != "graphiti_workspace_"+sum("tenant:abc|"+workspace) {
 			t.Errorf("%s, of a tenant: %s", workspace, got)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -116,4 +117,30 @@ func known(text string) string {
 		return ""
 	}
 	return strings.Join(out, " ")
+}
+
+// Truncate shortens s to n bytes at most, between two characters.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Shorten shortens s to n characters at most, the mark at its end included.
+func Shorten(s, mark string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	keep := n - utf8.RuneCountInString(mark)
+	for i := range s {
+		if keep == 0 {
+			return s[:i] + mark
+		}
+		keep--
+	}
+	return s
 }

@@ -38,7 +38,7 @@ func (e *Episode) Sides() []Side {
 	return []Side{s, {Name: EpisodeName(turn, RoleAssistant), Speaker: s.Speaker, Role: RoleAssistant, Text: answer}}
 }
 
-// spoken takes apart what Graphiti makes of a message.
+// spoken takes apart the text that Graphiti stores of a message.
 func spoken(content string) (speaker string, role RoleType, text string) {
 	for at := 0; ; {
 		i := strings.Index(content[at:], "): ")

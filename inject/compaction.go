@@ -32,7 +32,7 @@ func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	}
 	d, o := m.recall(t, who, gist(t.c))
 	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
-		d.Block, d.Facts = m.untold(t, who, d.Block)
+		d.Block, d.Facts = m.unseen(t, who, d.Block)
 		d.Pieces = "" // they are of other lines, and nobody asks for them
 		o = outcomeOf(&d, o.Source)
 		d.Ingest = t.mode.Ingest
@@ -93,10 +93,10 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	}
 }
 
-// untold returns the block for a summary request and its number of facts: first what
+// unseen returns the block for a summary request and its number of facts: first what
 // the session was shown and the request no longer holds, then what was found. It holds
 // nothing that stands in the text to be summed up.
-func (m *Memory) untold(t *turn, who graphiti.Who, found string) (block string, facts int) {
+func (m *Memory) unseen(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
 	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
 		list = slices.Clone(s.lines)
@@ -163,8 +163,8 @@ func allSaid(c *dialect.Conversation) string {
 }
 
 // gist is what to ask the memory about a conversation as a whole: what the
-// person said last, and in a request that holds it all in one message, of which
-// it is not known who said what, its end.
+// person said last; or, where one message holds it all and nothing says who said
+// what, its end.
 func gist(c *dialect.Conversation) string {
 	var parts [][]byte
 	room := maxQuery

@@ -45,7 +45,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 				with = strings.Replace(content, "[", "["+part, 1)
 			}
 			if got != d.before+with+d.behind || !json.Valid([]byte(got)) {
-				t.Errorf("%s, %s: %s", d.name, content, got)
+				t.Errorf("%s, %s: got %s, want %s", d.name, content, got, d.before+with+d.behind)
 			}
 		}
 	}

@@ -118,8 +118,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast notes that a session of which there is something to tell is the
-// last one in its project. scopes are those of the session's snapshot.
+// rememberLast notes that a session with something to show is the last one in its
+// project. scopes are those of the session's snapshot.
 func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
@@ -204,17 +204,9 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 			shown = append(shown, l)
 		}
 	}
-	told := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
 	if len(shown) > 0 {
-		told = within(told, leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
+		line = graphiti.Shorten(line, "…", leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
 	}
-	return within(told, leftOffChars-len("- \n"))
-}
-
-// within shortens a line to so many characters, the mark at its end included.
-func within(line string, chars int) string {
-	if utf8.RuneCountInString(line) <= chars {
-		return line
-	}
-	return string([]rune(line)[:chars-1]) + "…"
+	return graphiti.Shorten(line, "…", leftOffChars-len("- \n"))
 }

@@ -70,7 +70,7 @@ func TestWhatIsLikeTheTurnBefore(t *testing.T) {
 		"": false,
 	} {
 		if got := likeness(terms(question, maxQuery), terms(turn, heaviest)); got >= 0.25 != like {
-			t.Errorf("%q: %.2f", question, got)
+			t.Errorf("%q: got %.2f, want at least 0.25: %v", question, got, like)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestNothingNewWhereTheMemoryIsLate(t *testing.T) {
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
 	said := `{"messages":[{"role":"user","content":"My cat Miso hides when it rains."}`
 	if _, p := ask(t, m, said+`]}`, both); p.Outcome.Facts != 1 {
-		t.Fatalf("%+v", p.Outcome)
+		t.Fatalf("got %+v, want Facts 1", p.Outcome)
 	}
 	m.Prefetch(who, 0, "My cat Miso hides when it rains.", "Cats fear thunder.")
 	m.running.Wait()

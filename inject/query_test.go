@@ -132,7 +132,7 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 		m.opts().Redact = redact
 		ask(t, m, tc.body, both)
 		if len(asked) != 2 || !strings.Contains(asked[0], tc.want) || strings.Contains(strings.Join(asked, " "), "key-a") {
-			t.Errorf("%s: %q", name, asked)
+			t.Errorf("%s: got %q, want two questions, %q in the first, no key", name, asked, tc.want)
 		}
 		m.opts().Prefetch = true
 		asked = nil
@@ -161,7 +161,7 @@ func TestWhatAsksForNothing(t *testing.T) {
 		"who am I?": true, "Wer bin ich?": true,
 	} {
 		if got := asks([]byte(said)); got != want {
-			t.Errorf("%q: %v", said, got)
+			t.Errorf("%q: got %v, want %v", said, got, want)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestQueryOfAService(t *testing.T) {
 			want += graphiti.Earlier + before
 		}
 		if got := query(c, false); got != want {
-			t.Errorf("%q: %q", said, got)
+			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 		if got := query(c, true); got != said+graphiti.Earlier+before {
 			t.Errorf("%q, weighed: %q", said, got)
@@ -202,7 +202,7 @@ func TestFunctionWordsThatAsk(t *testing.T) {
 		"why?": false, "ok?": false, "is that right?": false, "and then": false, "": false,
 	} {
 		if got := asksBriefly([]byte(said)); got != want {
-			t.Errorf("%q: %v", said, got)
+			t.Errorf("%q: got %v, want %v", said, got, want)
 		}
 	}
 }

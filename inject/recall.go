@@ -203,7 +203,7 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	}
 }
 
-// costOf is about how much memory facts take.
+// costOf is about how much RAM facts take.
 func costOf(facts []graphiti.Fact) int {
 	n := 128
 	for i := range facts {

@@ -114,11 +114,11 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
 		m.Remember(who, 0, work, tc.said)
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
-			t.Errorf("%s: %s", name, kept[snapshotKey(who)])
+			t.Errorf("%s: got %s, want no \"horse\" in it", name, kept[snapshotKey(who)])
 		}
 		// The conversation goes on without its history.
 		if sent, _ := ask(t, m, `{"messages":[{"role":"user","content":"Go on, please."}]}`, both); !strings.Contains(sent, tc.want) || strings.Contains(sent, "horse") {
-			t.Errorf("%s: %s", name, sent)
+			t.Errorf("%s: got %s, want %q in it, no horse", name, sent, tc.want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestSilence(t *testing.T) {
 		body := `{"messages":[{"role":"user","content":"` + tc.said + `"}]}`
 		got, p := ask(t, m, body, both)
 		if p.Outcome.Status != tc.want.Status || p.Outcome.Reason != tc.want.Reason || p.Outcome.Facts != tc.want.Facts {
-			t.Errorf("%s: %+v", tc.name, p.Outcome)
+			t.Errorf("%s: got %+v, want %+v", tc.name, p.Outcome, tc.want)
 		}
 		if strings.Contains(got, "graphiti_memory") != (tc.want.Facts > 0) {
 			t.Errorf("%s: the upstream gets %s", tc.name, got)

@@ -109,10 +109,10 @@ func TestPartOfOneAddress(t *testing.T) {
 	for range 5 { // what left is not counted
 		idle, tunnel, hangs := from("127.0.0.1"), from("127.0.0.1"), from("127.0.0.1")
 		if got := ask(idle, get); got != http.StatusOK {
-			t.Fatal(got)
+			t.Fatalf("got %v, want 200", got)
 		}
 		if got := ask(tunnel, "GET /v1/realtime HTTP/1.1\r\nHost: p\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"); got != http.StatusSwitchingProtocols {
-			t.Fatal(got)
+			t.Fatalf("got %v, want 101", got)
 		}
 		_, _ = io.WriteString(hangs, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
 		waitFor(t, "three connections", func() bool { return s.clients.Count() == 3 })
@@ -153,7 +153,7 @@ func TestIdleMakeRoom(t *testing.T) {
 	for range 3 {
 		resp, err := client(t).Get(base + "/v1/models")
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("%v, %v", resp, err)
+			t.Fatalf("got %v, %v, want no error, Status 200", resp, err)
 		}
 		resp.Body.Close()
 	}
@@ -179,7 +179,7 @@ func TestTooManyOverTLS(t *testing.T) {
 	for range 3 {
 		c := dial(t, s) // which says nothing
 		if b, err := io.ReadAll(c); err == nil && len(b) > 0 {
-			t.Errorf("%q", b)
+			t.Errorf("got %q, want no answer", b)
 		}
 	}
 	first.Close()

@@ -87,7 +87,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 			_, _ = c.Write(frame)
 			got := make([]byte, len(frame)) // the upstream sends it back
 			if _, err := io.ReadFull(br, got); err != nil || string(got) != string(frame) {
-				t.Fatalf("%q, %v", got, err)
+				t.Fatalf("got %q, %v, want %q", got, err, frame)
 			}
 		}
 		wantBug(t, log, "bug:")
@@ -105,7 +105,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 			got := make([]byte, len(frame))
 			_, _ = ups.Write(frame)
 			if _, err := io.ReadFull(clients, got); err != nil || string(got) != string(frame) {
-				t.Fatalf("%q, %v", got, err)
+				t.Fatalf("got %q, %v, want %q", got, err, frame)
 			}
 		}
 		ups.Close()

@@ -261,7 +261,7 @@ func TestHeadThatReadersDisagreeAbout(t *testing.T) {
 		s, _ := start(t, w.url())
 		got, err := talk(t, s, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n")
 		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 502 ") || strings.Contains(got, "X-A") || strings.Contains(got, "X-B") {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v, want no error, \"HTTP/1.1 502 \" at its beginning, no \"X-A\" in it, no \"X-B\" in it", name, got, err)
 		}
 		if kept, _ := s.routing().upstreams["openai"].Idle(); kept != 0 {
 			t.Errorf("%s: the connection was kept", name)

@@ -265,7 +265,7 @@ func TestNamesOfTheRegistry(t *testing.T) {
 func TestTemporaryChatIsNotKept(t *testing.T) {
 	e := explained(t, &Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want no writes, some reads", e)
 	}
 	e = explained(t, &Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}, "x-litellm-session-id": {"s"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {

@@ -45,7 +45,7 @@ type intercept struct {
 	ended  map[string]heldEnd // by the id of an answer
 	closed bool               // no answer comes any more
 
-	broken atomic.Bool // a bug of memory's has shown: what follows passes as it is
+	broken atomic.Bool // the code of memory has panicked: what follows passes as it is
 }
 
 // WebSocket says what is done about the Responses API over WebSocket. Other
@@ -80,7 +80,7 @@ func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
 	return c.memory.Planner != nil && s.barred(c.memory, c.head) == nil, nil
 }
 
-// breaks is what a bug of memory's costs.
+// breaks ends the work of memory on this connection after a panic in its code.
 func (x *intercept) breaks() { x.broken.Store(true) }
 
 // exchange is a request whose answer is under way.

@@ -38,7 +38,7 @@ func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)
 	_, _ = io.WriteString(c, openSocket)
 	br := newReader(c)
 	if resp, err := http.ReadResponse(br, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v, %v", resp, err)
+		t.Fatalf("got %v, %v, want no error, Status 101", resp, err)
 	}
 	return s, c, br
 }
@@ -113,14 +113,14 @@ func TestLanesAreBounded(t *testing.T) {
 	}()
 	h, err := ws.ReadHeader(br)
 	if err != nil || h.OpCode != ws.OpClose {
-		t.Fatalf("%+v, %v", h, err)
+		t.Fatalf("got %+v, %v, want no error, OpCode ws.OpClose", h, err)
 	}
 	why, err := io.ReadAll(br) // to the connection's end
 	if err != nil || int64(len(why)) != h.Length {
-		t.Fatalf("%q, %v", why, err)
+		t.Fatalf("got %q, %v, want no error, %d bytes", why, err, h.Length)
 	}
 	if code := binary.BigEndian.Uint16(why); code != 1008 || string(why[2:]) != errLanes.Error() {
-		t.Errorf("%d %q", code, why[2:])
+		t.Errorf("got %d %q, want 1008 %q", code, why[2:], errLanes)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestUnreadableFramesPass(t *testing.T) {
 	_, _ = c.Write(frameOf(ws.OpPing, true, true, 0, "\x00\x00\x00\x00"))
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(br, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	_, _ = c.Write(frameOf(ws.OpClose, true, true, 0, "\x00\x00\x00\x00"))
 	if n := strings.Count(log.String(), "pass without memory"); n != 1 {

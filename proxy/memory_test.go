@@ -122,7 +122,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(b), "choices") {
-			t.Errorf("%s: %s %s (%v)", name, resp.Status, b, err)
+			t.Errorf("%s: got %s %s (%v), want no error, Status 200, \"choices\" in it", name, resp.Status, b, err)
 		}
 		mu.Lock()
 		if !strings.Contains(log.String(), "bug was contained") || strings.Contains(log.String(), "Zanzibar") {
@@ -142,7 +142,7 @@ func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c.held, c.memory = &heldEnd{}, &Memory{}
 	c.release()
 	if c.buffers.conv.Model != nil || c.buffers.conv.Field(dialect.FieldUser) != nil || len(c.buffers.conv.Messages) > 0 || c.held != nil || c.memory != nil {
-		t.Errorf("%q %q %d", c.buffers.conv.Model, c.buffers.conv.Field(dialect.FieldUser), len(c.buffers.conv.Messages))
+		t.Errorf("got %q %q %d, want none of it", c.buffers.conv.Model, c.buffers.conv.Field(dialect.FieldUser), len(c.buffers.conv.Messages))
 	}
 }
 
@@ -178,7 +178,7 @@ func TestRelaxInItsPlace(t *testing.T) {
 	blocks := []dialect.Insert{{At: first}, {At: last}}
 	inserts, relax := messages.Dialect{}.Info().Relax.Among(blocks, []byte(body))
 	if relax == nil || len(inserts) != 3 || inserts[0].At != first || inserts[2].At != last || len(inserts[1].Text) == 0 || blocks[1].At != last {
-		t.Errorf("%+v", inserts)
+		t.Errorf("got %+v, want three inserts, the first at %d, the last at %d", inserts, first, last)
 	}
 	if inserts, relax = (chat.Dialect{}).Info().Relax.Among(blocks, []byte(body)); relax != nil || len(inserts) != 2 {
 		t.Errorf("another API: %+v", inserts)

@@ -59,13 +59,13 @@ func TestNamedUpstream(t *testing.T) {
 		}
 		if tc.to == nil {
 			if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || !strings.Contains(answer, "the setting upstreams") || len(usual.requests())+len(local.requests()) != before {
-				t.Errorf("%s: %s", tc.target, answer)
+				t.Errorf("%s: got %s, want 404 with the setting's name, and no request passed on", tc.target, answer)
 			}
 			continue
 		}
 		got := tc.to.requests()
 		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+tc.want+" HTTP/1.1\r\n") || len(usual.requests())+len(local.requests()) != before+1 {
-			t.Errorf("%s: %q", tc.target, got)
+			t.Errorf("%s: got %q, want one request, for %s", tc.target, got, tc.want)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 	} {
 		answer, err := talk(t, s, "POST "+target+" HTTP/1.1\r\nHost: proxy\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 		if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 404 ") || !strings.Contains(answer, want) {
-			t.Errorf("%s: %s %v", target, answer, err)
+			t.Errorf("%s: got %s %v, want no error, 404, %q in it", target, answer, err, want)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestGoogleHasItsKey(t *testing.T) {
 		}
 		got, want := tc.to.requests(), strings.TrimPrefix(tc.target, "http://proxy")
 		if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "GET "+want+" HTTP/1.1\r\n") {
-			t.Errorf("%s: %s\n%q", tc.target, answer, got)
+			t.Errorf("%s: got %s\n%q, want a request for %s", tc.target, answer, got, want)
 		}
 	}
 	if n := len(usual.requests()) + len(google.requests()); n != 8 {

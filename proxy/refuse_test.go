@@ -110,7 +110,7 @@ func TestLoopIsNoticed(t *testing.T) {
 			}
 			body, _ := io.ReadAll(resp.Body)
 			if resp.StatusCode != http.StatusLoopDetected || !strings.Contains(string(body), setting) || !strings.Contains(string(body), `"code":"loop_detected"`) {
-				t.Errorf("%d %s", resp.StatusCode, body)
+				t.Errorf("got %d %s, want 508, loop_detected and %q in it", resp.StatusCode, body, setting)
 			}
 			c.Close()
 		}
@@ -166,13 +166,13 @@ func TestKeyInPathIsNotLogged(t *testing.T) {
 	key := "sk-" + strings.Repeat("a1", 12)
 	for _, target := range []string{"/" + key + "/v1/x", "/v1/x?key=" + key, "http://u:" + key + "@h/v1/x"} {
 		if got, _ := talk(t, s, fmt.Sprintf("GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", target)); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
-			t.Errorf("%s: %q", target, got)
+			t.Errorf("%s: got %q, want \"HTTP/1.1 200 \" at its beginning", target, got)
 		}
 	}
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if log := b.String(); strings.Contains(log, key) || strings.Count(log, "msg=request") != 3 {
-		t.Error(log)
+		t.Errorf("got %s, want three requests and no key", log)
 	}
 }

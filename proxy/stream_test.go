@@ -51,7 +51,7 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 		b := make([]byte, n)
 		n, err := io.ReadFull(c, b)
 		if err != nil {
-			t.Fatalf("%q, %v", b[:n], err)
+			t.Fatalf("got %q, %v, want %d bytes", b[:n], err, len(b))
 		}
 		return string(b)
 	}
@@ -72,7 +72,7 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 		}
 	}
 	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
-		t.Errorf("%q, %v", rest, err)
+		t.Errorf("got %q, %v, want no error, none", rest, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +119,7 @@ func TestStreamReachesEveryClient(t *testing.T) {
 			second <- struct{}{}
 			body, err := io.ReadAll(resp.Body)
 			if err != nil || string(body) != "data: one\n\ndata: two\n\n" {
-				t.Errorf("%q, %v", body, err)
+				t.Errorf("got %q, %v, want both events", body, err)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestStreamThatIsCut(t *testing.T) {
 		}
 		close(cut)
 		if body, err := io.ReadAll(resp.Body); err == nil || !strings.HasPrefix(string(body), "data: one\n\n") {
-			t.Errorf("%q, %v", body, err)
+			t.Errorf("got %q, %v, want an error, \"data: one\\n\\n\" at its beginning", body, err)
 		}
 		resp.Body.Close()
 	}
@@ -177,7 +177,7 @@ func TestIdleConnectionAfterAStream(t *testing.T) {
 			_, _ = io.WriteString(c, tc.then)
 			got, err := io.ReadAll(c)
 			if err != nil || !strings.HasPrefix(string(got), tc.answer) || tc.answer == "" && len(got) > 0 {
-				t.Errorf("%q, %v", got, err)
+				t.Errorf("got %q, %v, want no error, %q at its beginning", got, err, tc.answer)
 			}
 		})
 	}

@@ -127,10 +127,10 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 				t.Fatalf("%d turns were kept", len(s.kept))
 			}
 			if got := s.kept[0]; got.Open != slices.Contains(tc.want, "abandoned") || !got.Open && got.Assistant != text {
-				t.Errorf("%+v", got)
+				t.Errorf("got %+v, want an answer that is open or whole", got)
 			}
 			if strings.Contains(log.String(), "secret") || tc.panics != "" && !strings.Contains(log.String(), "bug was contained") {
-				t.Errorf("%s", log)
+				t.Errorf("got %s, want no secret in it, and each bug named", log)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	second.answered(dialect.Answer{End: dialect.EndToolCalls}, true)
 	last.answered(dialect.Answer{Text: "Done.", End: dialect.EndStop}, true)
 	if len(s.kept) != 1 || !s.kept[0].Said.Equal(first.turn.Said) || s.kept[0].Answered.Before(first.turn.Answered) {
-		t.Errorf("%+v", s.kept)
+		t.Errorf("got %+v, want one turn, said when it was first, answered later", s.kept)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestUpgradeWithABody(t *testing.T) {
 		}()
 		resp, err := http.ReadResponse(newReader(c), nil)
 		if err != nil || resp.StatusCode != http.StatusBadGateway {
-			t.Errorf("%v, %v", resp, err)
+			t.Errorf("got %v, %v, want no error, Status 502", resp, err)
 		}
 		c.Close()
 		<-sent
@@ -104,7 +104,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			_, _ = io.WriteString(c, strings.Replace(request, "Connection: Upgrade\r\nUpgrade: websocket\r\n", "", 1)+body[:100<<10])
 			resp, err := http.ReadResponse(newReader(c), nil)
 			if err != nil || resp.StatusCode != http.StatusBadGateway {
-				t.Errorf("%v, %v", resp, err)
+				t.Errorf("got %v, %v, want no error, Status 502", resp, err)
 			}
 			c.Close()
 		}

@@ -156,7 +156,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		}
 		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: id}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
 		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
-			t.Errorf("%s: %+v, %q", tc.name, got, e.Off)
+			t.Errorf("%s: got %+v, %q, want %q, %v, off %q", tc.name, got, e.Off, tc.key, tc.why, tc.off)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 			c.memory = m
 			w := s.located(c, graphiti.Who{Session: "session:s"}, tc.chained, false)
 			if prompt == tc.summary && (w.unknown != tc.unknown || w.key != tc.key) {
-				t.Errorf("%s: %+v", tc.name, w)
+				t.Errorf("%s: got %+v, want unknown %v, key %q", tc.name, w, tc.unknown, tc.key)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func TestLookThatPanics(t *testing.T) {
 		c := prompted("Working directory: /r")
 		c.memory = m
 		if w := s.located(c, graphiti.Who{}, false, false); !w.unknown || w.key != "" {
-			t.Errorf("%+v", w)
+			t.Errorf("got %+v, want unknown true, key \"\"", w)
 		}
 	})
 }

@@ -195,33 +195,28 @@ func create(db *sql.DB, path string, o Options) error {
 	return nil
 }
 
-// Rows are the rows of a query.
-type Rows struct {
-	*sql.Rows
-	db *DB
-}
-
-// Err returns the error that ended the rows early; nil: they have ended as they should.
-func (r *Rows) Err() error {
-	err := r.Rows.Err()
-	r.db.noticeRead(err)
-	return err
-}
-
-// Query reads what is committed. It prepares each query once and keeps the
-// statement, so that there must be few different ones: constants, or strings with
-// a bounded number of forms.
-func (d *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
+// Each reads what is committed: it calls f for each row of a query, until f returns an
+// error. It prepares each query once and keeps the statement, so that there must be few
+// different ones: constants, or strings with a bounded number of forms.
+func (d *DB) Each(ctx context.Context, query string, args []any, f func(scan func(dest ...any) error) error) error {
 	s, err := d.prepared(ctx, query)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		d.noticeRead(err)
-		return nil, err
+		return err
 	}
-	return &Rows{rows, d}, nil
+	defer rows.Close()
+	for scan := rows.Scan; rows.Next(); {
+		if err := f(scan); err != nil {
+			return err
+		}
+	}
+	err = rows.Err()
+	d.noticeRead(err)
+	return err
 }
 
 // QueryRow reads at most one row into dest, and returns sql.ErrNoRows when

@@ -161,8 +161,8 @@ func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time
 	return true, m.works(now)
 }
 
-// barrierUnseen has it looked for again later, unless nobody needs to know any
-// more.
+// barrierUnseen sets the time of the next look for the barrier, if anybody still needs
+// to know.
 func (m *machine) barrierUnseen(now time.Time) {
 	b := &m.barrier
 	m.unseen(now)

@@ -12,7 +12,6 @@ import (
 // Item is a turn that is to be delivered to one group.
 type Item struct {
 	ledger.Entry
-	Group string
 
 	// Messages are those that the group was not known to hold when they were read. Have
 	// also counts those that were seen there since.
@@ -36,17 +35,17 @@ type Ledger interface {
 	Next(ctx context.Context, group string, n int) ([]Item, error)
 
 	// MarkSent notes, before it happens, that items are sent.
-	MarkSent(group string, items []Item) error
+	MarkSent(items []Item) error
 
 	// Requeue notes that items wait again, with what was seen of them.
-	Requeue(group string, items []Item, reason string) error
+	Requeue(items []Item, reason string) error
 
 	// MarkDelivered notes that a group has items; verified says that they were
 	// seen there.
-	MarkDelivered(group string, items []Item, verified bool) error
+	MarkDelivered(items []Item, verified bool) error
 
 	// MarkDead notes that there will be no further attempt.
-	MarkDead(group string, item Item, reason string) error
+	MarkDead(item Item, reason string) error
 }
 
 // Memory takes what is to be remembered. Its calls must end when their context
@@ -98,7 +97,7 @@ func DefaultTiming(batch int, stallAfter time.Duration) Timing {
 	}
 }
 
-// Delivery is what became of one turn in one group.
+// Delivery is the result of one turn in one group.
 type Delivery struct {
 	Trace    string // of the turn
 	Group    string

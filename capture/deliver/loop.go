@@ -13,8 +13,8 @@ const (
 	// parallel is how many calls are made at the same time.
 	parallel = 8
 
-	// Retries need not become rare: a memory that is down is left alone by the
-	// circuit breaker.
+	// Retries need not become rare: the circuit breaker makes no calls to a memory
+	// that is down.
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = 20 * time.Second
 
@@ -190,7 +190,7 @@ func (l *Loop) doubts() (doubts []Item, err error) {
 		return doubts, nil
 	}
 	for _, it := range doubts {
-		if err := l.o.Ledger.Requeue(it.Group, []Item{it}, ""); err != nil {
+		if err := l.o.Ledger.Requeue([]Item{it}, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (l *Loop) next(w *worker, ctx context.Context, stop <-chan struct{}) (a act
 	return action{}, wait, stopping
 }
 
-// askLocked asks the machine, unless the memory is left alone.
+// askLocked asks the machine, unless there is a pause.
 func (l *Loop) askLocked(w *worker) (action, time.Duration) {
 	now := time.Now()
 	switch {
@@ -345,7 +345,7 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 		case settle:
 			l.settle(w, a)
 		case sendBarrier:
-			_ = l.writeBarrier(ctx, w, true) // what became of it shows later
+			_ = l.writeBarrier(ctx, w, true) // its result shows later
 		case lookForBarrier:
 			l.lookForBarrier(ctx, w)
 		case probe:
@@ -378,8 +378,8 @@ func (l *Loop) probe(ctx context.Context) {
 	}
 }
 
-// call makes one call to the memory, bounded in time. Whatever was asked, a
-// memory that wants to be left alone is.
+// call makes one call to the memory, bounded in time. It pauses all calls when the
+// answer asks for that.
 func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -405,7 +405,7 @@ func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// pauseLocked has nothing done until then, or until a later time that was said
+// pauseLocked stops all calls until a time, or until a later one that was given
 // before.
 func (l *Loop) pauseLocked(until time.Time) {
 	if until.After(l.run.paused) {

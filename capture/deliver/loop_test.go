@@ -70,8 +70,8 @@ func (s *shelf) mark(items []Item, sent bool) error {
 	return nil
 }
 
-func (s *shelf) MarkSent(_ string, items []Item) error { return s.mark(items, true) }
-func (s *shelf) Requeue(_ string, items []Item, _ string) error {
+func (s *shelf) MarkSent(items []Item) error { return s.mark(items, true) }
+func (s *shelf) Requeue(items []Item, _ string) error {
 	s.mu.Lock()
 	for _, it := range items {
 		i := slices.IndexFunc(s.items, func(o Item) bool { return o.Seq == it.Seq })
@@ -81,7 +81,7 @@ func (s *shelf) Requeue(_ string, items []Item, _ string) error {
 	return s.mark(items, false)
 }
 
-func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
+func (s *shelf) MarkDelivered(items []Item, verified bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range items {
@@ -93,7 +93,7 @@ func (s *shelf) MarkDelivered(_ string, items []Item, verified bool) error {
 	return nil
 }
 
-func (s *shelf) MarkDead(string, Item, string) error { return errors.New("nothing is to die") }
+func (s *shelf) MarkDead(Item, string) error { return errors.New("nothing is to die") }
 
 // see notes the ids of messages that are still on the shelf.
 func (s *shelf) see(group string, ids map[string]string) {
@@ -275,13 +275,13 @@ func TestPausedGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l.Status().InFlight != 3 {
-			t.Fatalf("%+v", l.Status())
+			t.Fatalf("got %+v, want InFlight 3", l.Status())
 		}
 		l.Discard("a", func(it *Item) bool { return it.Seq != 5 })
 		l.Resume("a")
 		time.Sleep(time.Minute)
 		if got := s.seen(); len(got) != 4 || got[3] != 5 || l.Status().InFlight != 0 || l.Status().Stalled != (time.Time{}) {
-			t.Errorf("%v, %+v", got, l.Status())
+			t.Errorf("got %v, %+v, want four seen, the last of them 5, InFlight 0 and no stall", got, l.Status())
 		}
 	})
 }
@@ -294,12 +294,12 @@ func TestWithheldGroups(t *testing.T) {
 		defer end()
 		time.Sleep(time.Hour)
 		if got := s.seen(); len(got) != 0 {
-			t.Errorf("%v", got)
+			t.Errorf("got %v, want none", got)
 		}
 		l.Withhold(nil)
 		time.Sleep(time.Minute)
 		if got := s.seen(); len(got) != 6 {
-			t.Errorf("%v", got)
+			t.Errorf("got %v, want 6 of them", got)
 		}
 	})
 }
@@ -333,13 +333,13 @@ func TestBarrier(t *testing.T) {
 		for range 2 {
 			both.Go(func() {
 				if waited, err := l.Barrier(t.Context(), "a"); !waited || err != nil {
-					t.Error(waited, err)
+					t.Errorf("waited: %v, %v, want true and no error", waited, err)
 				}
 			})
 		}
 		both.Wait()
 		if len(m.names("a")) != 10 || len(m.names("b")) != 10 || len(m.names(probeGroup("test"))) != 0 {
-			t.Errorf("%q, %q, %q", m.names("a"), m.names("b"), m.names(probeGroup("test")))
+			t.Errorf("got %q, %q, %q, want ten, ten and none", m.names("a"), m.names("b"), m.names(probeGroup("test")))
 		}
 		if waited, err := l.Barrier(t.Context(), "a"); waited || err != nil {
 			t.Error("nothing was sent since", waited, err)
@@ -367,7 +367,7 @@ func TestBreakerAsksForHealth(t *testing.T) {
 		defer end()
 		time.Sleep(10 * time.Minute)
 		if st := l.Status(); st.Breaker == "closed" || st.Failing.IsZero() || !st.Stalled.IsZero() {
-			t.Errorf("%+v", st)
+			t.Errorf("got %+v, want Breaker not \"closed\", Failing not zero, Stalled zero", st)
 		}
 		m.mu.Lock()
 		if m.healthy < 50 || m.healthy > 61 {
@@ -377,7 +377,7 @@ func TestBreakerAsksForHealth(t *testing.T) {
 		m.mu.Unlock()
 		time.Sleep(time.Minute)
 		if st := l.Status(); len(s.seen()) != 10 || st.Breaker != "closed" || !st.Failing.IsZero() {
-			t.Errorf("%v, %+v", s.seen(), st)
+			t.Errorf("got %v, %+v, want 10 seen, Breaker \"closed\", Failing zero", s.seen(), st)
 		}
 	})
 }

@@ -86,7 +86,7 @@ func TestLooksAtTheHead(t *testing.T) {
 	fs := m.saw(a, view{names: map[string]bool{"1.user": true, "1.assistant": true, "2.user": true, "2.assistant": true}}, now)
 	m.done(a)
 	if len(fs.verified) != 2 {
-		t.Errorf("%+v", fs)
+		t.Errorf("got %+v, want 2 verified", fs)
 	}
 	wants(t, m, now, look, "second", firstAsk+4)
 }
@@ -160,7 +160,7 @@ func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 	for {
 		a, _ := m.next(now)
 		if a.kind != look {
-			t.Fatalf("%+v", a)
+			t.Fatalf("got %+v, want a look", a)
 		}
 		m.saw(a, view{}, now)
 		m.done(a)
@@ -169,7 +169,7 @@ func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 		}
 	}
 	if g := m.find("blind0"); g.blind || !g.queued {
-		t.Errorf("%+v", g)
+		t.Errorf("got %+v, want blind false, queued true", g)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	g.isolate = true
 	m.failed(g, true, clock.Add(7*time.Second))
 	if a, wait := m.next(clock); a.kind != nothing || wait != 7*time.Second {
-		t.Errorf("%+v, %v", a, wait)
+		t.Errorf("got %+v, %v, want nothing to do for 7s", a, wait)
 	}
 	m.add("b", true)
 	m.done(wants(t, m, clock, send, "b", 10))
@@ -195,7 +195,7 @@ func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	m.keep(b, nil)
 	a := wants(t, m, now, send, "a", 1)
 	if !a.single {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v, want single true", a)
 	}
 	flying(m, "a", 1).lookAt = clock.Add(time.Hour)
 	m.done(a)
@@ -224,7 +224,7 @@ func TestBarrierIsSentOnceForSilence(t *testing.T) {
 	}
 	// Before it stalls after five minutes there is one.
 	if len(sent) < 10 || sent[0] != 150*time.Second || sent[1] != 5*time.Minute || len(sent) > 20 {
-		t.Errorf("%v", sent)
+		t.Errorf("got %v, want at least 10 of them, [0] 150*time.Second, [1] 5*time.Minute, at most 20 of them", sent)
 	}
 }
 

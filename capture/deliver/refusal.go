@@ -22,7 +22,7 @@ func (l *Loop) refusesAll(ctx context.Context, b *batch) bool {
 	}
 	err := l.writeBarrier(ctx, b.w, false)
 	l.mu.Lock()
-	first := err != nil && time.Since(l.refused) > time.Minute // else it is no news
+	first := err != nil && time.Since(l.refused) > time.Minute // else it was logged
 	if b.accepted = err == nil; err != nil {
 		l.refused = time.Now()
 	}

@@ -88,7 +88,7 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 	}
 	began := time.Now()
 	if l.confirm() {
-		if err := contained(func() error { return l.o.Ledger.MarkSent(g, items) }); err != nil {
+		if err := contained(func() error { return l.o.Ledger.MarkSent(items) }); err != nil {
 			return errors.Join(err, l.requeue(b, items, err.Error()))
 		}
 	}
@@ -122,7 +122,7 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 		l.tell(items, began, false, errDead)
 		l.o.Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
 		reason := clip(l.o.Redact(graphiti.Sanitize(err)))
-		return l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDead(g, items[0], reason) })
+		return l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDead(items[0], reason) })
 	case l.confirm() && !unsent(err):
 		l.inFlight(b, items, true, began) // accepted or not: who knows
 		return err
@@ -156,12 +156,12 @@ func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graph
 		l.inFlight(b, items[done:done+1], true, began)
 		rest++
 	case !graphiti.Retryable(part.Err):
-		return l.give(ctx, b, items[done:]) // alone it is put aside
+		return l.give(ctx, b, items[done:]) // by itself it is put aside
 	}
 	return errors.Join(part, l.requeue(b, items[rest:], part.Error()))
 }
 
-// dated has no message speak of a later time than the memory's now.
+// dated changes timestamps that lie after the memory's now.
 func (l *Loop) dated(items []Item) {
 	now := graphiti.Now(l.o.Memory.Clock())
 	for i := range items {
@@ -189,7 +189,7 @@ func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 		return nil
 	}
 	l.tell(items, began, false, nil)
-	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(b.group.name, items, false) })
+	err := l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDelivered(items, false) })
 	l.o.OnStored(b.group.name)
 	return err
 }
@@ -199,7 +199,7 @@ func (l *Loop) requeue(b *batch, items []Item, reason string) error {
 	if len(items) == 0 {
 		return nil
 	}
-	return l.note(b.w, b.group, func() error { return l.o.Ledger.Requeue(b.group.name, items, clip(reason)) })
+	return l.note(b.w, b.group, func() error { return l.o.Ledger.Requeue(items, clip(reason)) })
 }
 
 // note writes something to the ledger. Where that fails it is tried again
@@ -269,7 +269,7 @@ func retryIn(attempts int, err error) time.Duration {
 	return max(rand.N(most)+1, retryAfter(err)) // #nosec G404 -- spreads load, no secret
 }
 
-// retryAfter is how long the server asked to be left alone, within reason.
+// retryAfter is how long the server asked for no calls, within reason.
 func retryAfter(err error) time.Duration {
 	var status *graphiti.StatusError
 	if errors.As(err, &status) {

@@ -301,7 +301,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 
 // item is a turn of two messages.
 func item(number int64, group string, said time.Time) Item {
-	it := Item{Entry: ledger.Entry{Seq: number}, Group: group}
+	it := Item{Entry: ledger.Entry{Group: group, Seq: number}}
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
 		it.Messages = append(it.Messages, graphiti.Message{Name: fmt.Sprint(number, ".", role), RoleType: role, Timestamp: said})
 	}

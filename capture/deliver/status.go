@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -139,12 +138,4 @@ func (l *Loop) workedLocked(a action) {
 }
 
 // clip shortens a reason to what is kept of it.
-func clip(reason string) string { return cut(reason, maxReason) }
-
-// cut shortens a text to most characters, the mark at its end included.
-func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
-}
+func clip(reason string) string { return graphiti.Shorten(reason, "…", maxReason) }

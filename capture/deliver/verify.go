@@ -127,7 +127,7 @@ func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed 
 func (f *flight) query() string {
 	texts := make([]string, len(f.item.Messages))
 	for i, msg := range f.item.Messages {
-		texts[i] = cut(msg.Content, maxQuery)
+		texts[i] = graphiti.Shorten(msg.Content, "…", maxQuery)
 	}
 	return strings.Join(texts, "\n")
 }
@@ -155,9 +155,9 @@ func (l *Loop) conclude(w *worker, g *group, fs *findings) {
 		err      error
 		write    func([]Item) error
 	}{
-		{fs.verified, true, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(g.name, items, true) }},
-		{fs.unverified, false, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(g.name, items, false) }},
-		{fs.lost, false, errLost, func(items []Item) error { return l.o.Ledger.Requeue(g.name, items, reasonLost) }},
+		{fs.verified, true, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(items, true) }},
+		{fs.unverified, false, nil, func(items []Item) error { return l.o.Ledger.MarkDelivered(items, false) }},
+		{fs.lost, false, errLost, func(items []Item) error { return l.o.Ledger.Requeue(items, reasonLost) }},
 	} {
 		if items := itemsOf(to.flights); len(items) > 0 {
 			_ = l.note(w, g, func() error { return to.write(items) })
@@ -166,7 +166,7 @@ func (l *Loop) conclude(w *worker, g *group, fs *findings) {
 	}
 	for reason, flights := range map[string][]*flight{reasonPoison: fs.dead, reasonUnknown: fs.unknown} {
 		for _, f := range flights {
-			_ = l.note(w, g, func() error { return l.o.Ledger.MarkDead(g.name, f.item, reason) })
+			_ = l.note(w, g, func() error { return l.o.Ledger.MarkDead(f.item, reason) })
 			l.o.Log.Warn("a turn is put aside that the memory did not keep; see graphiti-proxy queue list --state dead")
 		}
 		l.tellFlights(flights, false, errDead)

@@ -242,7 +242,8 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	var order []string
 	numbers := make(map[key]int64)
 	// The last one is read again: another turn may have got its number.
-	err = x.o.Outbox.Since(ctx, max(0, last-1), page, func(group string, e ledger.Entry) error {
+	err = x.o.Outbox.Since(ctx, max(0, last-1), page, func(e ledger.Entry) error {
+		group := e.Group
 		n++
 		last = e.Seq
 		for _, m := range x.o.Say(&e.Turn, e.Scope) {

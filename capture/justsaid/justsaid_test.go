@@ -66,7 +66,7 @@ func deliver(t *testing.T, l *ledger.Ledger, group string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.MarkDelivered(group, list, true, time.Now()); err != nil {
+	if _, err := l.MarkDelivered(list, true, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -242,7 +242,7 @@ func TestAForgetThatWasMissed(t *testing.T) {
 // broken is an outbox that cannot be read.
 type broken struct{ ledger.Arrivals }
 
-func (broken) Since(context.Context, int64, int, func(string, ledger.Entry) error) error {
+func (broken) Since(context.Context, int64, int, func(ledger.Entry) error) error {
 	return errors.New("the disk is gone")
 }
 

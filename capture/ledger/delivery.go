@@ -12,6 +12,7 @@ import (
 
 // Entry is a turn that waits for one group.
 type Entry struct {
+	Group    string
 	Seq      int64
 	Bytes    int
 	Scope    graphiti.Scope
@@ -52,50 +53,43 @@ func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 
 // InDoubt calls found for each entry that was handed over and that the memory may
 // or may not hold, the oldest first.
-func (s *Ledger) InDoubt(found func(group string, e Entry)) error {
-	return each(context.Background(), s.db,
-		"SELECT grp, "+entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
-		func(scan func(...any) error) error {
-			var group string
-			var e Entry
-			err := e.scan(func(dest ...any) error { return scan(append([]any{&group}, dest...)...) })
-			found(group, e)
-			return err
-		})
+func (s *Ledger) InDoubt(found func(Entry)) error {
+	return s.entries(context.Background(), entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
+		func(e Entry, _ string, _ time.Time) error { found(e); return nil })
 }
 
-const entryColumns = "seq, scope, have, losses, backfill, body"
+// entryColumns begins a query of entries.
+const entryColumns = "SELECT grp, digest, at, seq, scope, have, losses, backfill, body"
 
-func (e *Entry) scan(scan func(...any) error) error {
-	var body []byte
-	if err := scan(&e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
-		return err
-	}
-	e.Bytes = len(body)
-	if err := json.Unmarshal(body, &e.Turn); err != nil {
-		return fmt.Errorf("entry %d: %w", e.Seq, err)
-	}
-	return nil
+// entries calls f for the entries that a query returns, with what was said in their turns
+// and when they came in.
+func (s *Ledger) entries(ctx context.Context, query string, args []any, f func(e Entry, said string, born time.Time) error) error {
+	return each(ctx, s.db, query, args, func(scan func(...any) error) error {
+		var e Entry
+		var said string
+		var born int64
+		var body []byte
+		if err := scan(&e.Group, &said, &born, &e.Seq, &e.Scope, &e.Have, &e.Losses, &e.Backfill, &body); err != nil {
+			return err
+		}
+		e.Bytes = len(body)
+		if err := json.Unmarshal(body, &e.Turn); err != nil {
+			return fmt.Errorf("entry %d: %w", e.Seq, err)
+		}
+		return f(e, said, time.UnixMilli(born))
+	})
 }
 
 // Next returns the first n entries that wait for a group.
-func (s *Ledger) Next(ctx context.Context, group string, n int) ([]Entry, error) {
-	var out []Entry
-	err := each(ctx, s.db, "SELECT "+entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?",
-		[]any{group, n}, func(scan func(...any) error) error {
-			var e Entry
-			if err := e.scan(scan); err != nil {
-				return err
-			}
-			out = append(out, e)
-			return nil
-		})
+func (s *Ledger) Next(ctx context.Context, group string, n int) (out []Entry, err error) {
+	err = s.entries(ctx, entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", []any{group, n},
+		func(e Entry, _ string, _ time.Time) error { out = append(out, e); return nil })
 	return out, err
 }
 
 // MarkSent notes entries as sent, before they are sent: if the process ends meanwhile,
 // they are in doubt.
-func (s *Ledger) MarkSent(_ string, entries []Entry) error {
+func (s *Ledger) MarkSent(entries []Entry) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		// In the order in which that happens, whatever the clock says.
 		var last int64
@@ -114,7 +108,7 @@ func (s *Ledger) MarkSent(_ string, entries []Entry) error {
 }
 
 // Requeue notes that entries, which may have been handed over, wait again.
-func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
+func (s *Ledger) Requeue(entries []Entry, reason string) error {
 	return s.write("note failure", func(tx *sqlite.Tx) error {
 		for i := range entries {
 			_, err := tx.Exec("UPDATE turns SET state = 'pending', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
@@ -129,7 +123,7 @@ func (s *Ledger) Requeue(_ string, entries []Entry, reason string) error {
 
 // MarkDelivered notes that a group has the entries, and returns the size of what left
 // the spool. verified says that they were seen in the memory.
-func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now time.Time) (gone Size, err error) {
+func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (gone Size, err error) {
 	err = s.write("note delivery", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))
 		for i := range entries {
@@ -149,7 +143,7 @@ func (s *Ledger) MarkDelivered(_ string, entries []Entry, verified bool, now tim
 
 // MarkDead notes that the entry is never sent again, and returns the size of what became
 // dead.
-func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err error) {
+func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
 	err = s.write("note refusal", func(tx *sqlite.Tx) error {
 		gone = Size{}
 		r, err := tx.Exec("UPDATE turns SET state = 'dead', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
@@ -167,17 +161,8 @@ func (s *Ledger) MarkDead(_ string, e *Entry, reason string) (gone Size, err err
 
 // Undelivered calls found for the first n entries of all groups that are not dead,
 // with what was said in their turns and when they came in.
-func (s *Ledger) Undelivered(ctx context.Context, n int, found func(group, said string, born time.Time, e Entry) error) error {
-	return each(ctx, s.db, "SELECT grp, at, digest, "+entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n},
-		func(scan func(...any) error) error {
-			var group, said string
-			var born int64
-			var e Entry
-			if err := e.scan(func(dest ...any) error { return scan(append([]any{&group, &born, &said}, dest...)...) }); err != nil {
-				return err
-			}
-			return found(group, said, time.UnixMilli(born), e)
-		})
+func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, said string, born time.Time) error) error {
+	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
 }
 
 // HandedOver deletes entries that another spool has now.
@@ -188,6 +173,59 @@ func (s *Ledger) HandedOver(seqs []int64) error {
 	return s.write("note hand-over", func(tx *sqlite.Tx) error {
 		for _, seq := range seqs {
 			if _, err := tx.Exec("DELETE FROM turns WHERE seq = ?", seq); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const arrived = entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
+
+// Since implements Arrivals. Where the last turns were deleted numbers are given again, and
+// it begins with the first.
+func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(Entry) error) error {
+	return s.entries(ctx, arrived, []any{after, n}, func(e Entry, _ string, _ time.Time) error { return f(e) })
+}
+
+// leftQueue looks each number up: the queue may be long.
+const leftQueue = "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM turns WHERE seq = value AND " + queued + ")"
+
+// Left implements Arrivals.
+func (s *Ledger) Left(ctx context.Context, numbers []int64) (left []int64, err error) {
+	err = each(ctx, s.db, leftQueue, []any{listOf(numbers)},
+		func(scan func(...any) error) error {
+			var n int64
+			err := scan(&n)
+			left = append(left, n)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("look what has left the queue: %w", err)
+	}
+	return left, nil
+}
+
+// CutOff is what is noted of an answer that was interrupted.
+type CutOff struct{ ID, Group, Said string }
+
+// Cuts returns the first n notes of interrupted answers.
+func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
+	err = each(ctx, s.db, "SELECT turn, grp, digest FROM turns WHERE state = 'cut' ORDER BY seq LIMIT ?", []any{n},
+		func(scan func(...any) error) error {
+			var c CutOff
+			err := scan(&c.ID, &c.Group, &c.Said)
+			list = append(list, c)
+			return err
+		})
+	return list, err
+}
+
+// RemoveCuts deletes notes that another ledger has now.
+func (s *Ledger) RemoveCuts(list []CutOff) error {
+	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+		for _, c := range list {
+			if err := run(tx, "DELETE FROM turns WHERE turn = ? AND grp = ? AND state = 'cut'", c.ID, c.Group); err != nil {
 				return err
 			}
 		}

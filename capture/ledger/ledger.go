@@ -158,17 +158,7 @@ func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 
 // each calls f for each row of a query.
 func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(scan func(...any) error) error) error {
-	rows, err := db.Query(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := db.Each(ctx, query, args, f); err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
 	return nil

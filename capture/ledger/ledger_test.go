@@ -131,7 +131,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 	}
 	_, err := Open(path)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "was left as it is") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error that names %s and says that it was left as it is", err, path)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != garbage {
 		t.Error("the file was changed")
@@ -150,7 +150,7 @@ func TestSpoolOfAnotherVersion(t *testing.T) {
 	}
 	var fault *sqlite.Fault
 	if _, err = Open(path); !errors.As(err, &fault) || fault.Kind != sqlite.Other {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want a fault of another kind", err)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestSeenIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.MarkDelivered("g", entries, true, now.Add(-time.Duration(9-i)*20*24*time.Hour)); err != nil {
+		if _, err := s.MarkDelivered(entries, true, now.Add(-time.Duration(9-i)*20*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -209,12 +209,12 @@ func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 			var step string
 			err := scan(&id, &parent, &unused, &step)
 			if found = found || step == want; strings.Contains(step, "TEMP B-TREE") {
-				t.Errorf("%s: %s", statement, step)
+				t.Errorf("%s: got %s, want no \"TEMP B-TREE\" in it", statement, step)
 			}
 			return err
 		})
 		if err != nil || !found {
-			t.Errorf("%s: %v", statement, err)
+			t.Errorf("%s: got %v, want no error, and an index that is used", statement, err)
 		}
 	}
 }

@@ -106,20 +106,14 @@ func (p Part) args() []any {
 }
 
 func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) error {
-	return each(ctx, s.db, "SELECT "+entryColumns+ofPart+" ORDER BY seq", part.args(), func(scan func(...any) error) error {
-		var e Entry
-		if err := e.scan(scan); err != nil {
-			return err
-		}
-		return f(e)
-	})
+	return s.entries(ctx, entryColumns+ofPart+" ORDER BY seq", part.args(), func(e Entry, _ string, _ time.Time) error { return f(e) })
 }
 
 // older are those of an older generation.
 const older = ofPart + ` AND generation < ?5`
 
-// forgetSettled has a group forget what it had. What is noted of interrupted
-// answers stays: no text was kept of them.
+// forgetSettled notes as forgotten what a group had. Notes of interrupted answers
+// stay: they have no text.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
 // Forget implements Recorder. The rows of settled turns stay, marked as forgotten,

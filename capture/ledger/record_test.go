@@ -66,10 +66,10 @@ func deliver(t *testing.T, s *Ledger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MarkSent("g", entries); err != nil {
+	if err := s.MarkSent(entries); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.MarkDelivered("g", entries, true, time.Now()); err != nil {
+	if _, err := s.MarkDelivered(entries, true, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,9 +78,9 @@ func die(t *testing.T, s *Ledger) {
 	t.Helper()
 	entries, err := s.Next(context.Background(), "g", 1)
 	if err != nil || len(entries) != 1 {
-		t.Fatal(entries, err)
+		t.Fatalf("got %v, %v, want no error, 1 of them", entries, err)
 	}
-	if _, err := s.MarkDead("g", &entries[0], "no"); err != nil {
+	if _, err := s.MarkDead(&entries[0], "no"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,14 +88,14 @@ func die(t *testing.T, s *Ledger) {
 func drop(t *testing.T, s *Ledger) {
 	t.Helper()
 	if d, err := s.DropDead(nil); err != nil || d.Dead.Turns != 1 {
-		t.Fatal(d, err)
+		t.Fatalf("got %v, %v, want no error, Turns 1", d, err)
 	}
 }
 
 func retry(t *testing.T, s *Ledger) {
 	t.Helper()
 	if groups, _, err := s.Retry(nil); err != nil || len(groups) != 1 {
-		t.Fatal(groups, err)
+		t.Fatalf("got %v, %v, want no error, 1 of them", groups, err)
 	}
 }
 

@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
 // Store keeps turns until the memory is known to hold them. It is the file of one
@@ -45,12 +47,12 @@ type Recorder interface {
 // for the entries that an earlier process sent.
 type Line interface {
 	Groups(found func(group string, fresh bool)) error
-	InDoubt(found func(group string, e Entry)) error
+	InDoubt(found func(Entry)) error
 	Next(ctx context.Context, group string, n int) ([]Entry, error)
-	MarkSent(group string, entries []Entry) error
-	Requeue(group string, entries []Entry, reason string) error
-	MarkDelivered(group string, entries []Entry, verified bool, now time.Time) (Size, error)
-	MarkDead(group string, e *Entry, reason string) (Size, error)
+	MarkSent(entries []Entry) error
+	Requeue(entries []Entry, reason string) error
+	MarkDelivered(entries []Entry, verified bool, now time.Time) (Size, error)
+	MarkDead(e *Entry, reason string) (Size, error)
 }
 
 // Bounds are the counts of a store, and the calls that keep it within its limits.
@@ -76,9 +78,9 @@ type Rows interface {
 
 // Arrivals lists the turns that came in, and those that have left.
 type Arrivals interface {
-	// Since calls f for at most n turns and their groups that came in after a number and
-	// are still queued, the lowest number first.
-	Since(ctx context.Context, after int64, n int, f func(group string, e Entry) error) error
+	// Since calls f for at most n entries that came in after a number and are still
+	// queued, the lowest number first.
+	Since(ctx context.Context, after int64, n int, f func(Entry) error) error
 
 	// Left returns those of the numbers whose turns are not queued any more.
 	Left(ctx context.Context, numbers []int64) ([]int64, error)
@@ -86,3 +88,11 @@ type Arrivals interface {
 
 // Store is the file in all its roles.
 func (s *Ledger) Store() Store { return Store{s, s, s, s, s} }
+
+// Repair says how a damaged file is read into a new one. The ledger has one name
+// and each of its counts, whatever was lost of them.
+var Repair = sqlite.Salvage{After: []string{
+	"DELETE FROM instance WHERE rowid > (SELECT min(rowid) FROM instance)",
+	"INSERT INTO instance SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM instance)",
+	"INSERT OR IGNORE INTO totals VALUES ('delivered', 0), ('verified', 0), ('dropped', 0)",
+}}

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -146,7 +145,7 @@ func (s *scan) sorted(list []found) []found {
 
 // isKnown reports whether a place lies in a secret that is known.
 func (s *scan) isKnown(at int) bool {
-	i := sort.Search(len(s.known), func(i int) bool { return s.known[i].start > at })
+	i, _ := slices.BinarySearchFunc(s.known, at+1, func(f found, at int) int { return f.start - at })
 	return i > 0 && at < s.known[i-1].end
 }
 

@@ -18,9 +18,8 @@ import (
 
 // inDoubt is an entry that was sent, and its place in the order of sending.
 type inDoubt struct {
-	group string
-	sent  int64
-	entry ledger.Entry
+	ledger.Entry
+	sent int64
 }
 
 // takeOver reads the stream when this process begins to deliver: what waits goes
@@ -46,7 +45,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 		s.newest = e.Number
 		s.mu.Unlock()
 		if one, err := e.withMark(m); err == nil { // else nobody can read it
-			doubts = append(doubts, inDoubt{e.Group, m.Sent, one})
+			doubts = append(doubts, inDoubt{one, m.Sent})
 		}
 		return nil
 	})
@@ -131,7 +130,7 @@ func (s *Queue) queueLocked(group string, n int64, backfill bool) {
 	}
 }
 
-// unqueue takes entries out of their line.
+// unqueue takes the numbers out of a group's line.
 func (s *Queue) unqueue(group string, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,6 +141,13 @@ func (s *Queue) unqueue(group string, numbers []int64) {
 	gone := func(n int64) bool { return slices.Contains(numbers, n) }
 	if l.fresh, l.older = slices.DeleteFunc(l.fresh, gone), slices.DeleteFunc(l.older, gone); len(l.fresh)+len(l.older) == 0 {
 		delete(s.lines, group)
+	}
+}
+
+// unqueueAll takes entries of one group out of its line.
+func (s *Queue) unqueueAll(entries []ledger.Entry) {
+	if len(entries) > 0 {
+		s.unqueue(entries[0].Group, numbersOf(entries))
 	}
 }
 
@@ -168,13 +174,13 @@ func (s *Queue) Groups(found func(group string, fresh bool)) error {
 
 // InDoubt implements ledger.Line. It takes over the queue first, because delivery begins
 // with this call.
-func (s *Queue) InDoubt(found func(group string, e ledger.Entry)) error {
+func (s *Queue) InDoubt(found func(ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
 	if err != nil {
 		return err
 	}
 	for _, d := range doubts {
-		found(d.group, d.entry)
+		found(d.Entry)
 	}
 	return nil
 }
@@ -242,7 +248,7 @@ func numbersOf(entries []ledger.Entry) []int64 {
 	return out
 }
 
-// note writes down what became of entries.
+// note writes the results of entries.
 func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil
@@ -290,7 +296,7 @@ func (s *Queue) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	return out, nil
 }
 
-func (s *Queue) MarkSent(group string, entries []ledger.Entry) error {
+func (s *Queue) MarkSent(entries []ledger.Entry) error {
 	s.mu.Lock()
 	sent := s.sent
 	s.sent += int64(len(entries))
@@ -300,12 +306,12 @@ func (s *Queue) MarkSent(group string, entries []ledger.Entry) error {
 		m.Sent, m.Have, m.Losses = sent, e.Have, e.Losses
 	})
 	if err == nil {
-		s.unqueue(group, numbersOf(entries))
+		s.unqueueAll(entries)
 	}
 	return err
 }
 
-func (s *Queue) Requeue(group string, entries []ledger.Entry, reason string) error {
+func (s *Queue) Requeue(entries []ledger.Entry, reason string) error {
 	err := s.note("note failure", entries, func(m *mark, e *ledger.Entry) {
 		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.Have, e.Losses
 	})
@@ -315,12 +321,12 @@ func (s *Queue) Requeue(group string, entries []ledger.Entry, reason string) err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range entries {
-		s.queueLocked(group, entries[i].Seq, entries[i].Backfill)
+		s.queueLocked(entries[i].Group, entries[i].Seq, entries[i].Backfill)
 	}
 	return nil
 }
 
-func (s *Queue) MarkDelivered(group string, entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
+func (s *Queue) MarkDelivered(entries []ledger.Entry, verified bool, _ time.Time) (gone ledger.Size, err error) {
 	if len(entries) == 0 {
 		return ledger.Size{}, nil
 	}
@@ -332,11 +338,11 @@ func (s *Queue) MarkDelivered(group string, entries []ledger.Entry, verified boo
 	if err != nil {
 		return ledger.Size{}, err
 	}
-	s.unqueue(group, numbersOf(entries))
+	s.unqueueAll(entries)
 	return ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, nil
 }
 
-func (s *Queue) MarkDead(group string, e *ledger.Entry, reason string) (ledger.Size, error) {
+func (s *Queue) MarkDead(e *ledger.Entry, reason string) (ledger.Size, error) {
 	before, err := s.marksOf(context.Background(), []int64{e.Seq})
 	if err != nil {
 		return ledger.Size{}, err
@@ -349,6 +355,6 @@ func (s *Queue) MarkDead(group string, e *ledger.Entry, reason string) (ledger.S
 	if err != nil {
 		return ledger.Size{}, err
 	}
-	s.unqueue(group, []int64{e.Seq})
+	s.unqueue(e.Group, []int64{e.Seq})
 	return ledger.Size{Turns: int(reply[0]), Bytes: int(reply[1])}, nil
 }

@@ -1,5 +1,5 @@
 // Package replica owns what several replicas share of the queue: a stream of
-// turns in Redis, what became of its entries, what groups have had, and the lease
+// turns in Redis, the states of its entries, what groups have had, and the lease
 // of the replica that delivers. docs/adr/0002-replicas.md explains it.
 //
 // It must not know how a turn is delivered, nor Graphiti. Of our packages it may

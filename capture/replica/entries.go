@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// mark is what became of an entry until now.
+// mark is the state of an entry.
 type mark struct {
 	Sent     int64        `json:"s,omitempty"` // order of sending; 0: it waits
 	Attempts int          `json:"a,omitempty"`
@@ -75,7 +75,7 @@ func parse(m *goredis.XMessage) (*entry, error) {
 
 // withMark is an entry as delivery knows it.
 func (e *entry) withMark(m mark) (ledger.Entry, error) {
-	out := ledger.Entry{Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
+	out := ledger.Entry{Group: e.Group, Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
 	}

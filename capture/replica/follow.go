@@ -14,7 +14,7 @@ var errEnough = errors.New("enough")
 
 // Since implements ledger.Arrivals. If somebody has emptied Redis, the numbers of entries
 // start at 1 again, and Since starts there too.
-func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group string, e ledger.Entry) error) error {
+func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Entry) error) error {
 	found := 0
 	err := s.read(ctx, "("+idOf(after), func(e *entry) error {
 		if found == n {
@@ -25,7 +25,7 @@ func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group stri
 		if err != nil {
 			return err
 		}
-		return f(e.Group, out)
+		return f(out)
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -41,9 +41,5 @@ func (s *Queue) Since(ctx context.Context, after int64, n int, f func(group stri
 
 // Left implements ledger.Arrivals.
 func (s *Queue) Left(ctx context.Context, numbers []int64) ([]int64, error) {
-	args := make([]any, len(numbers))
-	for i, n := range numbers {
-		args[i] = n
-	}
-	return s.run(ctx, "look what has left the spool", leftScript, false, nil, args...)
+	return s.run(ctx, "look what has left the spool", leftScript, false, nil, anyOf(numbers)...)
 }

@@ -20,9 +20,9 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 	}
 	since := func(after int64, n int) (numbers []int64, ids []string) {
 		t.Helper()
-		err := other.Since(t.Context(), after, n, func(group string, e ledger.Entry) error {
-			if group != "g" {
-				t.Errorf("an entry is of group %q, want g", group)
+		err := other.Since(t.Context(), after, n, func(e ledger.Entry) error {
+			if e.Group != "g" {
+				t.Errorf("an entry is of group %q, want g", e.Group)
 			}
 			numbers, ids = append(numbers, e.Seq), append(ids, e.Turn.ID)
 			return nil
@@ -46,19 +46,19 @@ func TestEntriesAreFollowedByEachReplica(t *testing.T) {
 		t.Fatalf("%v have left, %v; want none", left, err)
 	}
 	if ok, err := one.TakeLease(t.Context()); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
-	if err := one.InDoubt(func(string, ledger.Entry) {}); err != nil {
+	if err := one.InDoubt(func(ledger.Entry) {}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := one.Next(t.Context(), "g", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.MarkDelivered("g", list[:1], true, time.Now()); err != nil {
+	if _, err := one.MarkDelivered(list[:1], true, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.MarkDead("g", &list[1], "refused"); err != nil {
+	if _, err := one.MarkDead(&list[1], "refused"); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := other.Left(t.Context(), all); err != nil || !slices.Equal(left, all[:1]) {

@@ -19,7 +19,7 @@ func TestLease(t *testing.T) {
 		return func(got bool, err error) {
 			t.Helper()
 			if got != want || err != nil {
-				t.Errorf("%s: %v, %v", what, got, err)
+				t.Errorf("%s: got %v, %v, want %v, no error", what, got, err, want)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		return list
 	}
 	if ok, err := a.TakeLease(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	if _, err := a.takeOver(ctx); err != nil {
 		t.Fatal(err)
@@ -89,9 +89,9 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	}
 	entries, err := a.Next(ctx, "g", 1)
 	if err != nil || len(entries) != 1 {
-		t.Fatal(entries, err)
+		t.Fatalf("got %v, %v, want no error, 1 of them", entries, err)
 	}
-	if err := a.MarkSent("g", entries); err != nil {
+	if err := a.MarkSent(entries); err != nil {
 		t.Fatal(err)
 	}
 
@@ -99,11 +99,11 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ok, err := b.TakeLease(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	doubts, err := b.takeOver(ctx)
-	if err != nil || len(doubts) != 1 || doubts[0].entry.Turn.ID != "1" {
-		t.Fatalf("%+v, %v", doubts, err)
+	if err != nil || len(doubts) != 1 || doubts[0].Turn.ID != "1" {
+		t.Fatalf("got %+v, %v, want no error, 1 of them, ID \"1\"", doubts, err)
 	}
 	if got := names(b); len(got) != 1 || got[0] != "2" {
 		t.Errorf("waiting: %q", got)
@@ -112,7 +112,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
 		t.Fatal(err)
 	}
-	if _, err := a.MarkDelivered("g", entries, true, time.Now()); err == nil {
+	if _, err := a.MarkDelivered(entries, true, time.Now()); err == nil {
 		t.Error("who has lost the lease notes a delivery")
 	}
 	if err := b.Follow(ctx, 10*time.Millisecond, found); err != nil {
@@ -121,11 +121,11 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	if got := names(b); len(got) != 2 || got[1] != "3" {
 		t.Errorf("waiting: %q", got)
 	}
-	if _, err := b.MarkDelivered("g", []ledger.Entry{doubts[0].entry}, true, time.Now()); err != nil {
+	if _, err := b.MarkDelivered([]ledger.Entry{doubts[0].Entry}, true, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if n, err := b.Sizes(ctx); n.Pending.Turns != 2 || err != nil {
-		t.Errorf("%+v, %v", n, err)
+		t.Errorf("got %+v, %v, want Turns 2, no error", n, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDatabaseThatWasEmptied(t *testing.T) {
 	server := redistest.Start(t)
 	q, ctx := New(dial(t, server), 100, 1<<20), t.Context()
 	if ok, err := q.TakeLease(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	put := func(ids ...string) {
 		t.Helper()
@@ -163,11 +163,11 @@ func TestDatabaseThatWasEmptied(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ok, err := q.TakeLease(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	put("4")
 	follow(1) // a group
 	if entries, err := q.Next(ctx, "g", 10); err != nil || len(entries) != 1 || entries[0].Turn.ID != "4" {
-		t.Errorf("%+v, %v", entries, err)
+		t.Errorf("got %+v, %v, want no error, 1 of them, ID \"4\"", entries, err)
 	}
 }

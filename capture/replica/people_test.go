@@ -13,7 +13,7 @@ import (
 func TestManyNumbersOverRedis(t *testing.T) {
 	s := New(dial(t, redistest.Start(t)), 100, 1<<20)
 	if ok, err := s.TakeLease(t.Context()); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	var numbers []int64
 	for _, id := range []string{"1", "2", "3"} {
@@ -27,11 +27,11 @@ func TestManyNumbersOverRedis(t *testing.T) {
 			return err
 		}
 		numbers = append(numbers, e.Number)
-		_, err = s.MarkDead("g", &one, "refused")
+		_, err = s.MarkDead(&one, "refused")
 		return err
 	})
 	if err != nil || len(numbers) != 3 {
-		t.Fatal(numbers, err)
+		t.Fatalf("got %v, %v, want no error, 3 of them", numbers, err)
 	}
 	var many []int64
 	for n := range int64(9000) {

@@ -56,7 +56,7 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	}
 	for range 2 {
 		if ok, err := s.TakeLease(ctx); !ok || err != nil {
-			t.Fatal(ok, err)
+			t.Fatalf("the lease was not taken: %v, %v", ok, err)
 		}
 	}
 	if ok, _, err := s.KeepLease(ctx); !ok || err != nil {
@@ -76,18 +76,18 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	}
 	entries, err := s.Next(ctx, "g", 2)
 	if err != nil || len(entries) != 2 {
-		t.Fatal(entries, err)
+		t.Fatalf("got %v, %v, want no error, 2 of them", entries, err)
 	}
-	if err := s.MarkSent("g", entries); err != nil {
+	if err := s.MarkSent(entries); err != nil {
 		t.Error("sent", err)
 	}
-	if err := s.Requeue("g", entries[:1], "not there"); err != nil {
+	if err := s.Requeue(entries[:1], "not there"); err != nil {
 		t.Error("requeue", err)
 	}
-	if _, err := s.MarkDead("g", &entries[0], "refused"); err != nil {
+	if _, err := s.MarkDead(&entries[0], "refused"); err != nil {
 		t.Error("dead", err)
 	}
-	if gone, err := s.MarkDelivered("g", entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
+	if gone, err := s.MarkDelivered(entries[1:], true, time.Now()); gone.Turns != 1 || err != nil {
 		t.Error("done", gone, err)
 	}
 	if _, err := s.Cut(ledger.Size{Turns: 1}); err != nil {
@@ -104,7 +104,7 @@ func TestOrderOfTheDead(t *testing.T) {
 	s := New(dial(t, redistest.Start(t)), 3, 1<<20)
 	ctx := context.Background()
 	if ok, err := s.TakeLease(ctx); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	for i := range 12 {
 		if _, err := s.Add(ctx, []ledger.Turn{turn(fmt.Sprint(i), "g")}, time.Now()); err != nil {
@@ -112,16 +112,16 @@ func TestOrderOfTheDead(t *testing.T) {
 		}
 	}
 	for n := int64(12); n > 0; n-- {
-		if _, err := s.MarkDead("g", &ledger.Entry{Seq: n}, "no"); err != nil {
+		if _, err := s.MarkDead(&ledger.Entry{Seq: n}, "no"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	gone, err := s.Cut(ledger.Size{})
 	if err != nil || gone.Dead.Turns != 9 || gone.Pending.Turns != 0 {
-		t.Fatalf("%+v %v", gone, err)
+		t.Fatalf("got %+v %v, want no error, Turns 9, Turns 0", gone, err)
 	}
 	list, _, err := s.Items(ctx, ledger.ListOptions{Limit: 10})
 	if err != nil || len(list) != 3 || list[0].Number != 10 || list[2].Number != 12 {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("got %+v %v, want no error, 3 of them, Number 10, Number 12", list, err)
 	}
 }

@@ -79,12 +79,10 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 			if size <= len(plain) {
 				return nil, ErrTooLarge
 			}
-			if !bounds.Share.Grow(size) {
+			var ok bool
+			if plain, ok = bounds.Share.Regrow(plain, size); !ok {
 				return nil, ErrBusy
 			}
-			old := cap(plain)
-			plain = append(make([]byte, 0, size), plain...)
-			bounds.Share.Shrink(bounds.Share.Held() - old)
 		}
 		if !bounds.Until.IsZero() && time.Now().After(bounds.Until) {
 			return nil, ErrLate

@@ -24,7 +24,7 @@ func TestGroupsThatAreThere(t *testing.T) {
 	for group, said := range map[string]string{"main": common, "opencode-My_App__main": "The staging database runs in Porto."} {
 		body := `{"group_id":"` + group + `","messages":[{"content":"` + said + `","role_type":"user","role":""}]}`
 		if resp, err := http.Post(g.URL()+"/messages", "application/json", strings.NewReader(body)); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusAccepted {
-			t.Fatal(err, resp)
+			t.Fatalf("got %v, %v, want 202", resp, err)
 		}
 	}
 	settled(t, g)
@@ -61,7 +61,7 @@ func TestGroupsThatAreThere(t *testing.T) {
 	cfg := *w.app.cfg
 	cfg.Recall.AlsoGroups = nil
 	if waiting, err := w.app.reload(&cfg); err != nil || len(waiting) > 0 {
-		t.Fatal(waiting, err)
+		t.Fatalf("got %v, %v, want no error, none", waiting, err)
 	}
 	if _, header, saw := w.say("What is the staging database called, please?", recallOnly...); strings.Contains(saw, "Bluefin") {
 		t.Errorf("after a reload: %s, %s", saw, header)

@@ -128,7 +128,7 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		w.t.Fatalf("%s: %s (%v)", resp.Status, b, err)
+		w.t.Fatalf("%s: got %s (%v), want no error, Status 200", resp.Status, b, err)
 	}
 	var a struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -207,7 +207,7 @@ func TestMemoryOutlivesTheProcess(t *testing.T) {
 	w.stop()
 	w = start(t, dir, nil)
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled; facts=1") {
-		t.Errorf("%q, %s", answer, header)
+		t.Errorf("got %q, %s, want \"Miso\" in it, \"recalled; facts=1\" at its beginning", answer, header)
 	}
 }
 
@@ -254,11 +254,11 @@ func TestClientChoosesForOneRequest(t *testing.T) {
 	w.say(fact, "X-Graphiti-Memory", "ingest")
 	w.delivered(1)
 	if _, header, saw := w.say(question, "X-Graphiti-Memory", "off"); saw != question || !strings.HasPrefix(header, "off; facts=0; chars=0;") || !strings.HasSuffix(header, "reason=opt_out") {
-		t.Errorf("%s, %q", header, saw)
+		t.Errorf("got %s, %q, want off; reason=opt_out, and the message as it was sent", header, saw)
 	}
 	_, _, saw := w.say("What is my dog, my fish and my cat called?")
 	if !strings.Contains(saw, "Miso") || strings.Contains(saw, "Rex") || strings.Contains(saw, "Nemo") {
-		t.Errorf("%q", saw)
+		t.Errorf("got %q, want \"Miso\" in it, no \"Rex\" in it, no \"Nemo\" in it", saw)
 	}
 }
 
@@ -339,10 +339,10 @@ func TestGraphitiEndToEnd(t *testing.T) {
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeUser, graphiti.Who{User: "github_login:octocat"})
 	waitUntil(t, "the episode", func() bool { return len(g.Episodes(group)) == 1 })
 	if e := g.Episodes(group); len(e) != 1 || !strings.HasPrefix(e[0].Name, "graphiti-proxy.turn.") || !strings.HasSuffix(e[0].Name, ".user") {
-		t.Fatalf("%+v", e)
+		t.Fatalf("got %+v, want 1 of them, \"graphiti-proxy.turn.\" at its beginning, \".user\" at its end", e)
 	}
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") || !strings.HasPrefix(header, "recalled") {
-		t.Errorf("%q, %s", answer, header)
+		t.Errorf("got %q, %s, want \"Miso\" in it, \"recalled\" at its beginning", answer, header)
 	}
 	for _, r := range g.Requests() {
 		if r.Authorization != "Bearer gk" {
@@ -380,7 +380,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 			})
 			answer, header, saw := w.say(question)
 			if answer != "I do not know." || saw != question || !strings.HasPrefix(header, tc.want+"; facts=0; chars=0;") {
-				t.Errorf("%q, %s, %q", answer, header, saw)
+				t.Errorf("got %q, %s, %q, want the plain answer, %s, and the message as it was sent", answer, header, saw, tc.want)
 			}
 			w.stop()
 			if strings.Contains(w.log.String(), "cat") {
@@ -400,7 +400,7 @@ func TestWithoutConsentNothingIsSent(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL()})
 	answer, header, saw := w.say(question)
 	if answer != "I do not know." || saw != question || !strings.HasSuffix(header, "reason=consent") || !strings.HasPrefix(header, "off;") {
-		t.Errorf("%q, %s, %q", answer, header, saw)
+		t.Errorf("got %q, %s, %q, want the plain answer, off; reason=consent, and the message as it was sent", answer, header, saw)
 	}
 	if r := g.Requests(); len(r) != 0 {
 		t.Errorf("Graphiti got %+v", r)
@@ -409,7 +409,7 @@ func TestWithoutConsentNothingIsSent(t *testing.T) {
 		t.Errorf("the log does not say so once: %s", w.log)
 	}
 	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Remedy, "memory.consent") || !s.Ready {
-		t.Errorf("%+v", s.Memory)
+		t.Errorf("got %+v, want State health.StateOff, \"memory.consent\" in it, Ready true", s.Memory)
 	}
 }
 
@@ -421,17 +421,17 @@ func TestStatusTellsOfTrouble(t *testing.T) {
 	}
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	if s := w.app.status(context.Background(), true); s.Memory.State != health.StateWorking {
-		t.Errorf("%+v", s.Memory)
+		t.Errorf("got %+v, want State health.StateWorking", s.Memory)
 	}
 	g.Close()
 	s := w.app.status(context.Background(), true)
 	if s.Memory.State != health.StateTrouble || s.Memory.Remedy == "" || !s.Ready {
-		t.Errorf("%+v", s.Memory)
+		t.Errorf("got %+v, want State health.StateTrouble, Remedy not \"\", Ready true", s.Memory)
 	}
 	var out bytes.Buffer
 	printStatus(&out, &s)
 	if !strings.Contains(out.String(), "memory    graphiti, trouble") || !strings.Contains(out.String(), "to do: ") {
-		t.Errorf("%s", out.String())
+		t.Errorf("got %s, want \"memory    graphiti, trouble\" in it, \"to do: \" in it", out.String())
 	}
 }
 
@@ -446,6 +446,6 @@ func TestDataDirThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = newApp(cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "data_dir") || !strings.Contains(err.Error(), file) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error that names data_dir and %s", err, file)
 	}
 }

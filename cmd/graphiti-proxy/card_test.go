@@ -84,7 +84,7 @@ func TestRulesStandOnTheCard(t *testing.T) {
 		for _, headers := range [][]string{project, elsewhere, nil} {
 			first := w.opening("three"+strings.Join(headers, " "), "hello", headers...)
 			if strings.Count(first, rule) != 1 || len(strings.Split(strings.TrimSpace(first), "\n")) != 3 {
-				t.Errorf("%v: %q", headers, first)
+				t.Errorf("%v: got %q, want the rule once, in a block of three lines", headers, first)
 			}
 		}
 		if got := w.opening("bob's", "hello", "X-Graphiti-User", "bob"); got != "" {
@@ -223,7 +223,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 		}
 		first := w.opening("b", "hello", here...)
 		if !strings.Contains(first, told) {
-			t.Errorf("%q", first)
+			t.Errorf("got %q, want %q in it", first, told)
 		}
 		texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "b"}, here...)...)
 		if len(texts) != 2 || !strings.HasPrefix(texts[0], first) || texts[1] != "thanks" {
@@ -297,7 +297,7 @@ func TestARuleOfOneProject(t *testing.T) {
 			want      int
 		}{"its": {widgets, 1}, "another's": {"github_repo:github.com/acme/gadgets", 0}} {
 			if got := w.opening(name, "hello", "X-Graphiti-Workspace", tc.workspace); strings.Count(got, "rule, ") != tc.want {
-				t.Errorf("%s: %q", name, got)
+				t.Errorf("%s: got %q, want %d rules", name, got, tc.want)
 			}
 		}
 		if got := w.opening("private", "hello"); got != "" {

@@ -335,7 +335,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	t.Logf("%d messages held, %d missing, %d kept twice; %d turns delivered, %d verified, %d lost by Graphiti and sent again since the last start, %d messages accepted by Graphiti in all",
 		held, missing, twice, q.Delivered, q.Verified, q.Lost, g.Counts().Accepted)
 	if missing+twice > 0 || held != 4*all || q.Dead+q.Dropped > 0 {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want %d messages held once each, none dead, none dropped", q, 4*all)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestForgottenConversation(t *testing.T) {
 			return h.Get("X-Graphiti-Memory"), string(last.Body), last.Headers.Get("Anthropic-Beta")
 		}
 		if header, _, _ := ask("one"); !strings.HasPrefix(header, "recalled") {
-			t.Fatal(header)
+			t.Fatalf("got %q, want \"recalled\" at its beginning", header)
 		}
 		w.delivered(2)
 		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
@@ -79,7 +79,7 @@ func TestForgottenConversation(t *testing.T) {
 		for range 2 {
 			header, body, betas := ask("one")
 			if !strings.HasPrefix(header, "off;") || !strings.HasSuffix(header, "reason=forgotten") || strings.Contains(body, "graphiti_memory") {
-				t.Errorf("%s: %s", header, body)
+				t.Errorf("%s: got %s, want \"off;\" at its beginning, \"reason=forgotten\" at its end, no \"graphiti_memory\" in it", header, body)
 			}
 			if asked := gjson.Get(body, "thinking.block_binding.prefix_mismatch_behavior").Str == "drop_block" && betas == "one,thinking-binding-controls-2026-08-01"; asked != (drop == "true") {
 				t.Errorf("drop_bound_thinking %s: %s, beta %q", drop, body, betas)
@@ -168,7 +168,7 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	}
 	for _, other := range [][2]string{{"sk-b", "ann"}, {"sk-a", "bob"}, {"sk-a", "ann|"}} {
 		if body := ask(other[0], other[1], "Where were we?"); strings.Contains(body, "Zanzibar") {
-			t.Errorf("%v: %s", other, body)
+			t.Errorf("%v: got %s, want no \"Zanzibar\" in it", other, body)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 			found = true
 			container := at(doc, "spec", "template", "spec", "containers").([]any)[0]
 			if at(container, "lifecycle", "preStop") == nil || at(container, "readinessProbe", "timeoutSeconds") != 3 {
-				t.Errorf("%s: %v", name, container)
+				t.Errorf("%s: got %v, want a preStop hook and a readiness probe of 3 seconds", name, container)
 			}
 			// The guide replaces this name, which no registry has.
 			if image := at(container, "image"); image != "REGISTRY/graphiti-proxy:VERSION" || !strings.Contains(string(guide), "s#"+image.(string)+"#$IMAGE#") {
@@ -188,7 +188,7 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		}
 		for _, doc := range read(name) {
 			if out, _ := at(doc, "spec", "egress").([]any); doc["kind"] == "NetworkPolicy" && len(out) < 3 {
-				t.Errorf("%s: %v", name, out)
+				t.Errorf("%s: got %v, want at least 3 rules of egress", name, out)
 			}
 		}
 	}
@@ -210,6 +210,6 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		}
 	}
 	if len(volumes) != 3 {
-		t.Errorf("%v", volumes)
+		t.Errorf("got %v, want 3 of them", volumes)
 	}
 }

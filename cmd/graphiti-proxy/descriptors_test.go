@@ -41,7 +41,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if b, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s", resp.Status, b)
+			t.Fatalf("%s: got %s, want Status 200", resp.Status, b)
 		}
 	}
 	fill := func(base string) (all []net.Conn) {

@@ -96,7 +96,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 			body["model"], body["stream"] = "m", stream && !strings.HasSuffix(path, "tokens")
 			status, header := w.exchange(path, body, append(headers, "anthropic-version", "2023-06-01")...)
 			if status != http.StatusOK {
-				t.Fatalf("%s: %d", path, status)
+				t.Fatalf("%s: got %d, want 200", path, status)
 			}
 			return header.Get("X-Graphiti-Memory"), up.last()
 		}
@@ -154,7 +154,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
 		w.delivered(7) // the same words, and another turn
 		if q := w.app.memory.queue(); q.Delivered != 7 || q.Pending != 0 {
-			t.Errorf("%+v", q)
+			t.Errorf("got %+v, want Delivered 7, Pending 0", q)
 		}
 		w.stop()
 	}
@@ -203,7 +203,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i, ".")},
 			tc.header, tc.value, "X-Graphiti-Workspace", "acme/widgets") // a summary of an unknown project is not kept
 		if header := h.Get("X-Graphiti-Memory"); strings.HasSuffix(header, "reason="+tc.reason) != (tc.reason != "") {
-			t.Errorf("%s %s: %s", tc.header, tc.value, header)
+			t.Errorf("%s %s: got %s, want the reason %q", tc.header, tc.value, header, tc.reason)
 		}
 		if tc.kept {
 			turns++
@@ -274,11 +274,11 @@ func TestEncodedRequests(t *testing.T) {
 		header := resp.Header.Get("X-Graphiti-Memory")
 		saw := w.model.Requests()[0]
 		if !strings.HasPrefix(header, tc.header+";") {
-			t.Errorf("%s: %s", tc.name, header)
+			t.Errorf("%s: got %s, want %q at its beginning", tc.name, header, tc.header)
 		}
 		if tc.inserted {
 			if saw.Headers.Get("Content-Encoding") != "" || !bytes.Contains(saw.Body, []byte("graphiti_memory")) || !json.Valid(saw.Body) {
-				t.Errorf("%s: %v %q", tc.name, saw.Headers, saw.Body)
+				t.Errorf("%s: got %v %q, want plain JSON with a block", tc.name, saw.Headers, saw.Body)
 			}
 		} else if saw.Headers.Get("Content-Encoding") != tc.encoding || !bytes.Equal(saw.Body, tc.body) {
 			t.Errorf("%s: it was changed", tc.name)
@@ -312,7 +312,7 @@ func TestResponsesOverWebSocket(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != tc.want {
-			t.Errorf("%s, %s: %s", tc.setting, tc.path, resp.Status)
+			t.Errorf("%s, %s: got %s, want %d", tc.setting, tc.path, resp.Status, tc.want)
 		}
 		w.stop()
 	}

@@ -31,7 +31,7 @@ func TestDockerLine(t *testing.T) {
 	flags := map[string]string{"admin.listen": "127.0.0.1:0", "data_dir": dir}
 	cfg, err := config.Load(config.Sources{Env: env, Flags: flags})
 	if err != nil || cfg.Listen != "0.0.0.0:8787" || cfg.Identity.Mode != "single" {
-		t.Fatalf("%+v, %v", cfg, err)
+		t.Fatalf("got %+v, %v, want no error, Listen \"0.0.0.0:8787\", Mode \"single\"", cfg, err)
 	}
 	w := start(t, t.TempDir(), map[string]string{"listen": "0.0.0.0:0", "listen.allow": strings.Join(cfg.Allow, ",")})
 	_, port, err := net.SplitHostPort(w.app.proxy.Addr().String())
@@ -61,7 +61,7 @@ func TestDockerLine(t *testing.T) {
 		said, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if forbidden := resp.StatusCode == http.StatusForbidden; forbidden != (want == http.StatusForbidden) {
-			t.Errorf("%s: %s %s", ip, resp.Status, said)
+			t.Errorf("%s: got %s %s, want %d", ip, resp.Status, said, want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ type memorySwitch struct {
 	off    bool         // because of a file
 }
 
-// set takes over what the configuration makes of memory.
+// set takes over the settings of memory.
 func (s *memorySwitch) set(m proxy.Memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

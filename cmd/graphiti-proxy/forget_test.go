@@ -100,7 +100,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	}
 	groups, err := found(w.remembers().service.Find(context.Background(), service.Selector{User: "josh"}))
 	if err != nil || len(groups) == 0 {
-		t.Fatal(groups, err)
+		t.Fatalf("got %v, %v, want no error, some", groups, err)
 	}
 	for _, one := range groups {
 		w.forget(one.Group)
@@ -115,7 +115,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 		}
 	}
 	if q := w.app.memory.queue(); q.Pending != 0 || q.Dead != 0 {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want Pending 0, Dead 0", q)
 	}
 	settled(t, g)
 	if n := len(w.heldIn("user_josh")); n != 0 {
@@ -123,7 +123,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.db*"))
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("got %v, %v, want no error, some", files, err)
 	}
 	for _, file := range files {
 		if b, err := os.ReadFile(file); err != nil || bytes.Contains(b, []byte("Miso")) {
@@ -162,7 +162,7 @@ func everything(t *testing.T, s *redistest.Server) map[string]string {
 	defer c.Close()
 	keys, err := c.Keys(ctx, "*").Result()
 	if err != nil || len(keys) == 0 {
-		t.Fatal(keys, err)
+		t.Fatalf("got %v, %v, want no error, some", keys, err)
 	}
 	all := make(map[string]string)
 	for _, k := range keys {
@@ -276,11 +276,11 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	w.delivered(4)
 	for _, args := range [][]string{{"--user", "josh", "--workspace", "both"}, {"--workspace", "both"}, {"--user", "josh", "--workspace", "hers"}} {
 		if out, err := w.cli(append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || !strings.Contains(err.Error(), "--group") {
-			t.Errorf("%v: %q, %v", args, out, err)
+			t.Errorf("%v: got %q, %v, want an error, \"--group\" in it", args, out, err)
 		}
 	}
 	if out, err := w.cli("memory", "forget", "--user", "josh", "--yes"); err != nil || !strings.HasPrefix(out, "2 groups forgotten") {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, \"2 groups forgotten\" at its beginning", out, err)
 	}
 	for group, want := range map[string]int{"workspace_both": 4, "workspace_hers": 2, "workspace_his": 0} {
 		if n := len(w.heldIn(group)); n != want {
@@ -288,7 +288,7 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 		}
 	}
 	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want no error, and nothing held in the group", err)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestForgettingOneSession(t *testing.T) {
 		t.Errorf("all that is a person's: %s, %v", out, err)
 	}
 	if out, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err != nil || !strings.HasPrefix(out, "the session is forgotten in 3 groups") {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, \"the session is forgotten in 3 groups\" at its beginning", out, err)
 	}
 	if _, err := w.cli("memory", "forget", "--session", "s3", "--user", "josh", "--yes"); err != nil {
 		t.Error(err)

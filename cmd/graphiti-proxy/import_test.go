@@ -49,7 +49,7 @@ func TestImportIsKilled(t *testing.T) {
 	out, err := command(t, dir, append([]string{"memory", "import", name}, set...)...)
 	var kept, known int
 	if _, scan := fmt.Sscanf(out, "%d messages imported, %d already present", &kept, &known); err != nil || scan != nil || kept+known != lines {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, and %d messages", out, err, lines)
 	}
 	if known == 0 {
 		t.Error("nothing was imported before a kill: this tests nothing")

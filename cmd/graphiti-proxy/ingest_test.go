@@ -159,7 +159,7 @@ func TestAbandonedToolLoop(t *testing.T) {
 	w.delivered(2)
 	got := w.held()
 	if len(got) != 2 || got[0] != ask || !strings.HasSuffix(got[1], "\n(tools used: weather)") || strings.Contains(got[1], "Ulm\"}") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q, and an answer that names the tool without its arguments", got, ask)
 	}
 }
 
@@ -181,11 +181,11 @@ func TestGitMetadata(t *testing.T) {
 		}
 		episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
 		if err != nil || len(episodes) != 2 {
-			t.Fatal(len(episodes), err)
+			t.Fatalf("got %v, %v, want no error, 2 of them", len(episodes), err)
 		}
 		source := episodes[0].SourceDescription
 		if !strings.Contains(source, want) || want == "" && strings.Contains(source, "git\"") || strings.Contains(source, "/home") {
-			t.Errorf("%s: %s", setting, source)
+			t.Errorf("%s: got %s, want %q in it, and no path", setting, source, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestManPagesAreCurrent(t *testing.T) {
 	}
 	pages, err := os.ReadDir(want)
 	if err != nil || len(pages) < 20 {
-		t.Fatal(len(pages), err)
+		t.Fatalf("got %v, %v, want no error, at least 20 of them", len(pages), err)
 	}
 	for _, p := range pages {
 		fresh, err := os.ReadFile(filepath.Join(want, p.Name()))

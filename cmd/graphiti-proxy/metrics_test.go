@@ -56,7 +56,7 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	shows := scrape(t, w)
 	if len(status.Clients) != 1 || status.Clients[0] != (health.Client{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
 		!regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="other".*sign="unknown_tag".*\} 1$`).MatchString(shows) {
-		t.Errorf("%v\n%s\n%s", status.Clients, shown.String(), shows)
+		t.Errorf("got %v\n%s\n%s, want one client, other, with one unknown tag", status.Clients, shown.String(), shows)
 	}
 	if all := shown.String() + shows; strings.Contains(all, "new_harness") || strings.Contains(all, "Zanzibar") {
 		t.Error("what was said is shown")
@@ -180,7 +180,7 @@ func TestUpstreamsAreCounted(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != status {
-			t.Errorf("%s: %s", path, resp.Status)
+			t.Errorf("%s: got %s, want %d", path, resp.Status, status)
 		}
 	}
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")

@@ -80,7 +80,7 @@ func TestConversationMoves(t *testing.T) {
 			opening := []m{codexAt(one), codexSays(asks)}
 			first, header := w.codex(session, opening...)
 			if !strings.Contains(first[0], "Bluefin") || strings.Contains(first[0], "Marlin") {
-				t.Fatalf("%q, %s", first, header)
+				t.Fatalf("got %q, %s, want \"Bluefin\" in it, no \"Marlin\" in it", first, header)
 			}
 			w.delivered(3)
 			moved := append(opening, codexHears(noted), codexAt(other), codexSays("Again: "+asks))

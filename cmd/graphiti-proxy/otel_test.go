@@ -139,20 +139,20 @@ func TestTraceOfARequest(t *testing.T) {
 	waitUntil(t, "the upstream's span", func() bool { return len(collector.named(parent, "chat gpt-5")) == 1 })
 	server := collector.named(parent, "POST /chat/completions")
 	if len(server) != 1 {
-		t.Fatalf("%+v", collector.spans)
+		t.Fatalf("got %+v, want 1 of them", collector.spans)
 	}
 	root := server[0]
 	if root.parent != clientSpan || root.kind != "Server" || root.attrs["graphiti_proxy.request_id"] != h.Get("X-Graphiti-Request-Id") ||
 		root.attrs["http.response.status_code"] != int64(200) || root.attrs["graphiti_proxy.memory.status"] != "empty" {
-		t.Errorf("%+v", root)
+		t.Errorf("got %+v, want a span of the server, below the client's, that says what memory did", root)
 	}
 	if root.service["service.name"] != "graphiti-proxy" || root.service["deployment.environment.name"] != "test" || root.service["service.instance.id"] != telemetry.ProcessName() {
-		t.Errorf("%+v", root.service)
+		t.Errorf("got %+v, want the name, environment and instance of the service", root.service)
 	}
 	up := collector.named(parent, "chat gpt-5")[0]
 	if up.parent != root.id || up.kind != "Client" || up.attrs["gen_ai.operation.name"] != "chat" || up.attrs["gen_ai.provider.name"] != "openai" ||
 		up.attrs["gen_ai.request.model"] != "gpt-5" || up.attrs["gen_ai.usage.input_tokens"] == nil {
-		t.Errorf("%+v", up)
+		t.Errorf("got %+v, want a span of the client that names the call, the model and its tokens", up)
 	}
 	last := w.model.Requests()[len(w.model.Requests())-1]
 	if got := last.Headers.Get("Traceparent"); got != "00-"+parent+"-"+up.id+"-01" || last.Headers.Get("Tracestate") != "vendor=1" {
@@ -160,11 +160,11 @@ func TestTraceOfARequest(t *testing.T) {
 	}
 	recall := collector.named(parent, "recall user")
 	if len(recall) != 1 || recall[0].parent != root.id || recall[0].attrs["graphiti_proxy.source"] != "live" {
-		t.Errorf("%+v", recall)
+		t.Errorf("got %+v, want one recall of the request, live", recall)
 	}
 	if d := collector.named(parent, "deliver")[0]; d.parent != root.id || d.attrs["graphiti_proxy.verified"] != true ||
 		d.attrs["graphiti_proxy.group"] != recall[0].attrs["graphiti_proxy.group"] {
-		t.Errorf("%+v", d)
+		t.Errorf("got %+v, want a verified delivery below %s, to the group of the recall", d, root.id)
 	}
 	waitUntil(t, "metrics", func() bool {
 		collector.mu.Lock()
@@ -196,7 +196,7 @@ func TestTelemetryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := telemetry.New(telemetryOptions(cfg, nil)); err == nil || !strings.Contains(err.Error(), "http/protobuf") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want an error, \"http/protobuf\" in it", err)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestTraceOverWebSocket(t *testing.T) {
 	waitUntil(t, "the upstreams' spans", func() bool { return len(count("chat m", "")) == 2 })
 	for _, root := range count("GET /responses", "") {
 		if len(count("chat m", root.id)) != 1 || root.attrs["graphiti_proxy.memory.status"] == nil || root.attrs["http.response.status_code"] != int64(200) {
-			t.Errorf("%+v", root)
+			t.Errorf("got %+v, want one call of the model below it, 200, and what memory did", root)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(body, out) != nil {
-			t.Fatalf("%s: %s %s", path, resp.Status, body)
+			t.Fatalf("%s: got %s %s, want 200 and JSON", path, resp.Status, body)
 		}
 	}
 	var ready struct {
@@ -55,11 +55,11 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 		t.Errorf("%d calls to the memory", n-before)
 	}
 	if !ready.Ready || ready.Memory.State != health.StateWorking || ready.Memory.Checked == nil {
-		t.Errorf("%+v", ready)
+		t.Errorf("got %+v, want Ready true, and a memory that works and was checked", ready)
 	}
 	first, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
 	if err != nil || first.Memory.State != health.StateTrouble || first.Memory.Since == nil {
-		t.Fatalf("%+v, %v", first.Memory, err)
+		t.Fatalf("got %+v, %v, want no error, State trouble, Since set", first.Memory, err)
 	}
 	again, err := cli.Ask(t.Context(), adminOf(w), service.Status, service.StatusRequest{Fresh: true})
 	if err != nil || !again.Memory.Since.Equal(*first.Memory.Since) || again.Memory.Checked.Equal(*first.Memory.Checked) {
@@ -72,7 +72,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 	get("/readyz", &ready)
 	if ready.Memory.State != health.StateTrouble || strings.Contains(ready.Memory.Why, "127.0.0.1") {
-		t.Errorf("%+v", ready.Memory)
+		t.Errorf("got %+v, want State health.StateTrouble, no \"127.0.0.1\" in it", ready.Memory)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 		w.model.SetFaults(proxytest.Faults{Status: 500})
 		first, _ := w.see(qwen(one, user(asks)))
 		if !strings.Contains(first[0], "Bluefin") {
-			t.Fatalf("%q", first)
+			t.Fatalf("got %q, want \"Bluefin\" in it", first)
 		}
 		if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") || strings.Contains(header, "sticky") {
 			t.Errorf("the other: %q, %s", saw, header)
@@ -211,7 +211,7 @@ func TestConversationGoesOn(t *testing.T) {
 	tool := m{"type": "function", "function": m{"name": "f", "parameters": m{}}}
 	first, _ := w.see(qwen(one, user(asks)))
 	if !strings.Contains(first[0], "Bluefin") {
-		t.Fatalf("%q", first)
+		t.Fatalf("got %q, want \"Bluefin\" in it", first)
 	}
 	w.delivered(2)
 	opening := []m{user(asks), replied("You told me: Our staging database is called Bluefin.")}
@@ -279,7 +279,7 @@ func TestSessionIDInTwoProjects(t *testing.T) {
 	id := []string{"X-Graphiti-Session", "main"}
 	first, _ := w.see(qwen(one, user(asks)), id...)
 	if !strings.Contains(first[0], "Bluefin") {
-		t.Fatalf("%q", first)
+		t.Fatalf("got %q, want \"Bluefin\" in it", first)
 	}
 	w.see(qwen(one, user("We decided to use Postgres for it.")), id...)
 	w.delivered(3)
@@ -308,7 +308,7 @@ func TestWorkspaceHeaderPartsConversations(t *testing.T) {
 	w.model.SetFaults(proxytest.Faults{Status: 500})
 	first, _ := w.see(chat(user(asks)), one...)
 	if saw, header := w.see(chat(user(asks)), other...); !strings.Contains(first[0], "Bluefin") || strings.Contains(saw[0], "Bluefin") {
-		t.Errorf("%q, %q, %s", first, saw, header)
+		t.Errorf("got %q, %q, %s, want \"Bluefin\" in it, no \"Bluefin\" in it", first, saw, header)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestSameOpenerOfTwoPeople(t *testing.T) {
 	w.model.SetFaults(proxytest.Faults{Status: 500})
 	first, _ := w.see(qwen(dir, user(asks)), ann...)
 	if saw, header := w.see(qwen(dir, user(asks)), bob...); !strings.Contains(first[0], "Bluefin") || strings.Contains(saw[0], "Bluefin") {
-		t.Errorf("%q, %q, %s", first, saw, header)
+		t.Errorf("got %q, %q, %s, want \"Bluefin\" in it, no \"Bluefin\" in it", first, saw, header)
 	}
 }
 

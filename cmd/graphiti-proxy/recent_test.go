@@ -194,7 +194,7 @@ func TestACorrectionComesFirst(t *testing.T) {
 				_, header, saw := w.say(asked, "X-Graphiti-Memory", "recall")
 				newer, older := strings.Index(saw, after), strings.Index(saw, before)
 				if newer < 0 || older >= 0 && older < newer {
-					t.Errorf("%s: %s: %s", when, header, saw)
+					t.Errorf("%s: got %s: %s, want the newer before the older", when, header, saw)
 				}
 			}
 			corrected("both were just said")

@@ -60,7 +60,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%v: %v wait, %v", tc.settings, waiting, err)
 		}
 		if header := ask(); !strings.HasPrefix(header, tc.header) {
-			t.Errorf("%v: %s", tc.settings, header)
+			t.Errorf("%v: got %s, want %q at its beginning", tc.settings, header, tc.header)
 		}
 	}
 	for _, settings := range []map[string]string{{"identity.mode": "multi"}, {"identity.users_file": "/nowhere"}, {"recall.scopes": "galaxy"}} {
@@ -107,7 +107,7 @@ func TestReloadOfUpstreamAndToken(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("%s: %s", token, resp.Status)
+			t.Errorf("%s: got %s, want %d", token, resp.Status, want)
 		}
 	}
 	broken := cfg
@@ -231,7 +231,7 @@ func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	}
 	w.model.SetAnswer(proxytest.Recollect)
 	if _, header, _ := w.say("hello"); !strings.Contains(header, "reason=consent") {
-		t.Error(header)
+		t.Errorf("got %q, want \"reason=consent\" in it", header)
 	}
 }
 
@@ -251,15 +251,15 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	moved.Memory.Endpoint = "http://elsewhere.example"
 	since := w.app.status(t.Context(), true).Memory.ConsentSince
 	if waiting, err := w.app.reload(&moved); err != nil || !slices.Contains(waiting, "memory.endpoint") {
-		t.Fatal(waiting, err)
+		t.Fatalf("got %v, %v, want memory.endpoint to wait for a restart", waiting, err)
 	}
 	before := len(g.Requests())
 	if _, header, _ := w.say("What is my cat called?"); !strings.Contains(header, "reason=consent") {
-		t.Error(header)
+		t.Errorf("got %q, want \"reason=consent\" in it", header)
 	}
 	s := w.app.status(t.Context(), true).Memory
 	if s.State != health.StateOff || s.ConsentSince != nil || !strings.Contains(s.Why+s.Remedy, "elsewhere.example") {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want State off, no consent, and elsewhere.example named", s)
 	}
 	if n := len(g.Requests()); n != before {
 		t.Errorf("%d calls without consent", n-before)
@@ -268,7 +268,7 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
-		t.Error(header)
+		t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 	}
 	if s := w.app.status(t.Context(), true).Memory; s.ConsentSince == nil || s.ConsentSince.Before(*since) {
 		t.Errorf("given again: %+v", s)
@@ -294,10 +294,10 @@ func TestConsentTakenBack(t *testing.T) {
 	}
 	before := len(g.Requests())
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "off;") || !strings.Contains(header, "reason=consent") {
-		t.Error(header)
+		t.Errorf("got %q, want \"off;\" at its beginning, \"reason=consent\" in it", header)
 	}
 	if s := w.app.status(t.Context(), true); s.Memory.State != health.StateOff || !strings.Contains(s.Memory.Why, "consent") {
-		t.Errorf("%+v", s.Memory)
+		t.Errorf("got %+v, want State health.StateOff, \"consent\" in it", s.Memory)
 	}
 	if n := len(g.Requests()); n != before {
 		t.Errorf("%d calls without consent", n-before)
@@ -306,7 +306,7 @@ func TestConsentTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, header, _ := w.say("What is my cat called?"); !strings.HasPrefix(header, "recalled;") {
-		t.Error(header)
+		t.Errorf("got %q, want \"recalled;\" at its beginning", header)
 	}
 	waitUntil(t, "the second turn", func() bool { return w.app.memory.queue().Verified == 2 })
 	waitUntil(t, "what is looked up for the third", func() bool {

@@ -32,7 +32,7 @@ func TestRemember(t *testing.T) {
 			w := start(t, t.TempDir(), nil)
 			for session, text := range map[string]string{"one": tc.project, "two": tc.own} {
 				if _, header, _ := w.say(text, "X-Graphiti-Session", session, "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; promoted=1") {
-					t.Errorf("%s: %s", text, header)
+					t.Errorf("%s: got %s, want \"; promoted=1\" at its end", text, header)
 				}
 			}
 			w = w.noted()
@@ -94,7 +94,7 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 			_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"X-Graphiti-Workspace", widgets, "X-Graphiti-Session", "one"}, tc.headers...)...)
 			header := h.Get("X-Graphiti-Memory")
 			if said := strings.Contains(header, "promoted=") || strings.Contains(header, "refused=") || strings.Contains(header, "unscoped="); said != (tc.want != "") || !strings.HasSuffix(header, tc.want) {
-				t.Errorf("%s", header)
+				t.Errorf("got %s, want %q at its end", header, tc.want)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestRememberedThatActs(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	const lint = "the linter is started with make -s lint"
 	if _, header, _ := w.say("Remember that "+lint+".", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; promoted=1") {
-		t.Error(header)
+		t.Errorf("got %q, want \"; promoted=1\" at its end", header)
 	}
 	w = w.noted()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})

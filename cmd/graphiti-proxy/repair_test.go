@@ -45,7 +45,7 @@ func TestRepair(t *testing.T) {
 			}
 			var done []service.Repaired
 			if err := json.Unmarshal([]byte(out), &done); err != nil || len(done) != 1 || done[0].New != path+".repaired" {
-				t.Fatal(out, err)
+				t.Fatalf("got %s, %v, want one file repaired", out, err)
 			}
 			after := contents(t, dir, file)
 			delete(after, file+".repaired")
@@ -71,10 +71,10 @@ func TestRepair(t *testing.T) {
 			}
 			w = start(t, dir, set)
 			if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
-				t.Errorf("%q, %s", answer, header)
+				t.Errorf("got %q, %s, want \"Miso\" in it", answer, header)
 			}
 			if q := w.app.memory.queue(); q.Delivered < 41 {
-				t.Errorf("%+v", q)
+				t.Errorf("got %+v, want Delivered at least 41", q)
 			}
 		})
 	}

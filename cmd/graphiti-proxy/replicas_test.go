@@ -229,7 +229,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	t.Logf("%d turns to 2 groups over 3 replicas, %d requests repeated, %d turns with a block", answered.Load(), repeated.Load(), blocks)
 	t.Logf("%d messages held, %d missing, %d kept twice; %+v", held, missing, twice, q)
 	if missing+twice > 0 || q.Dead+q.Dropped > 0 {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want each message held once, none dead, none dropped", q)
 	}
 	if len(seen.moved) > 0 {
 		t.Errorf("%d conversations began differently than before:\n%q", len(seen.moved), seen.moved[:min(10, len(seen.moved))])

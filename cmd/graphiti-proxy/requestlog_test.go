@@ -33,7 +33,7 @@ func TestALineForEachRequest(t *testing.T) {
 		if on == "false" {
 			w.stop()
 			if enough(); len(lines) > 0 {
-				t.Errorf("%q", lines)
+				t.Errorf("got %q, want none", lines)
 			}
 			continue
 		}

@@ -17,16 +17,16 @@ func TestExportIsImported(t *testing.T) {
 	w.say("We use Postgres (not MySQL): it has jsonb.", "X-Graphiti-Session", "s2", "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
 	w.delivered(2)
 	if out, err := w.cli("memory", "promote", "--kind", "preference", "tabs, not spaces"); err != nil || out != "stored as preference for you\n" {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, \"stored as preference for you\\n\"", out, err)
 	}
 	if out, err := w.cli("memory", "promote", "--kind", "decision", "--workspace", "https://github.com/acme/widgets", "Redis"); err != nil || out != "stored as decision for project acme/widgets\n" {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, \"stored as decision for project acme/widgets\\n\"", out, err)
 	}
 	w.delivered(4)
 	w.shortTerm(w.group(), "Miso")
 	first, err := w.cli("memory", "export")
 	if err != nil || strings.Count(first, "\n") < 7 {
-		t.Fatalf("%v\n%s", err, first)
+		t.Fatalf("got %v\n%s, want no error, at least 7 lines", err, first)
 	}
 	w.stop()
 
@@ -45,7 +45,7 @@ func TestExportIsImported(t *testing.T) {
 		}
 	}
 	if out, err := command(t, dir, "memory", "export", "--session", "s1"); err != nil || strings.Count(out, "Miso") != 2 || strings.Contains(out, "Postgres") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("%v: got %s, want no error, Miso twice, no Postgres", err, out)
 	}
 	next := start(t, filepath.Join(dir, "graphiti-proxy"), nil)
 	if answer, _, _ := next.say("What is my cat called?"); !strings.Contains(answer, "Miso") {
@@ -53,10 +53,10 @@ func TestExportIsImported(t *testing.T) {
 	}
 	next.stop()
 	if out, err := command(t, dir, "memory", "forget", "--yes", "--session", "s1"); err != nil {
-		t.Errorf("%s %v", out, err)
+		t.Errorf("got %s %v, want no error", out, err)
 	}
 	if out, err := command(t, dir, "memory", "export", "--session", "s1"); err != nil || out != "" {
-		t.Errorf("%s %v", out, err)
+		t.Errorf("got %s %v, want no error, \"\"", out, err)
 	}
 }
 
@@ -75,18 +75,18 @@ func TestForgettingNothing(t *testing.T) {
 		"the project acme/widgets": {"--workspace", "https://github.com/acme/widgets"},
 	} {
 		if out, err := command(t, dir, append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || err.Error() != "no memory yet for "+whose+": nothing was deleted" {
-			t.Errorf("%v: %q %v", args, out, err)
+			t.Errorf("%v: got %q %v, want the error that there is no memory yet for %s", args, out, err, whose)
 		}
 	}
 	if _, err := command(t, dir, "memory", "forget", "--yes"); err != nil {
 		t.Error(err)
 	}
 	if out, err := command(t, dir, "memory", "export"); err != nil || out != "" {
-		t.Errorf("%s %v", out, err)
+		t.Errorf("got %s %v, want no error, \"\"", out, err)
 	}
 	for line, want := range map[string]bool{"y\n": true, "Yes\n": true, "YES": true, "": false, "no\n": false, "yesterday\n": false} {
 		if isYes(line) != want {
-			t.Errorf("%q", line)
+			t.Errorf("isYes(%q) is %v, want %v", line, !want, want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestWorkspaceByDirectory(t *testing.T) {
 	w.delivered(2)
 	for _, dir := range []string{one, one + "/", one + "/cmd/.."} {
 		if out, err := w.cli("memory", "show", "--workspace", dir); err != nil || !strings.Contains(out, "Postgres") {
-			t.Errorf("%s: %s %v", dir, out, err)
+			t.Errorf("%s: got %s %v, want no error, \"Postgres\" in it", dir, out, err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(one, "file"), nil, 0o600); err != nil {
@@ -108,7 +108,7 @@ func TestWorkspaceByDirectory(t *testing.T) {
 	}
 	for _, dir := range []string{filepath.Join(one, "nowhere"), "./nowhere", "../nowhere/there", filepath.Join(one, "file")} {
 		if out, err := w.cli("memory", "promote", "--kind", "decision", "--workspace", dir, "x"); err == nil || !strings.Contains(err.Error(), "--workspace: ") {
-			t.Errorf("%s: %s %v", dir, out, err)
+			t.Errorf("%s: got %s %v, want an error, \"--workspace: \" in it", dir, out, err)
 		}
 	}
 }

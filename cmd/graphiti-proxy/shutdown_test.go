@@ -28,7 +28,7 @@ func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than a connection that says nothing may take
 	defer cancel()
 	if err := w.app.Shutdown(ctx); err != nil || ctx.Err() != nil {
-		t.Errorf("%v, %v", err, ctx.Err())
+		t.Errorf("got %v, %v, want no error, in time", err, ctx.Err())
 	}
 	if c, err := net.Dial("tcp", w.app.proxy.Addr().String()); err == nil {
 		c.Close()

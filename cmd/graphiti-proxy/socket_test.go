@@ -85,7 +85,7 @@ func TestWebSocketHasMemory(t *testing.T) {
 	one := w.socket()
 	one.create(m{"generate": false, "input": []m{{"role": "developer", "content": "Be brief."}}})
 	if _, text, _ := one.create(m{"input": []m{said("My cat is called Miso.")}}); text != "Understood, I will keep that in mind." {
-		t.Fatalf("%q", text)
+		t.Fatalf("got %q, want \"Understood, I will keep that in mind.\"", text)
 	}
 	w.delivered(1)
 	w.model.Forget()

@@ -91,7 +91,7 @@ func TestStopOfTheProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			took, said, err := stopped(t, tc.args, tc.do)
 			if err != nil || took > time.Second+stopBound {
-				t.Errorf("%s, %v: %s", took, err, said)
+				t.Errorf("%s, %v: got %s, want no error, within %s", took, err, said, time.Second+stopBound)
 			}
 			t.Log(took)
 		})

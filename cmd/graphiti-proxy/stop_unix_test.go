@@ -42,7 +42,7 @@ func TestStopDuringTheStart(t *testing.T) {
 	select {
 	case err := <-done:
 		if err == nil || !strings.Contains(said.String(), "stopped before the proxy had begun") {
-			t.Errorf("%v: %s", err, said.String())
+			t.Errorf("%v: got %s, want an error, \"stopped before the proxy had begun\" in it", err, said.String())
 		}
 	case <-time.After(30 * time.Second):
 		_ = cmd.Process.Kill()

@@ -24,7 +24,7 @@ func TestTablesObeyNobody(t *testing.T) {
 	for _, args := range [][]string{{"memory", "show"}, {"memory", "search", "What about Postgres?"}} {
 		out, err := command(t, dir, args...)
 		if err != nil || !strings.Contains(out, "Postgres") || strings.ContainsAny(out, "\x1b\x07\u202e\u009b") {
-			t.Errorf("%v: %q, %v", args, out, err)
+			t.Errorf("%v: got %q, %v, want no error, Postgres in it, no control characters", args, out, err)
 		}
 		if args[1] == "show" && !strings.Contains(out, "long end") {
 			t.Errorf("%v: it is cut: %q", args, out)
@@ -119,11 +119,11 @@ func TestAddressesWithTLS(t *testing.T) {
 	}
 	for what, out := range map[string]string{"banner": shown.String(), "status": status.String()} {
 		if !strings.Contains(out, clients) || strings.Contains(out, "http://"+w.app.proxy.Addr().String()) {
-			t.Errorf("%s: %s", what, out)
+			t.Errorf("%s: got %s, want %q in it, and no address of its own", what, out, clients)
 		}
 	}
 	if !strings.Contains(shown.String(), "http://"+w.app.admin.Addr().String()) {
-		t.Errorf("%s", shown.String())
+		t.Errorf("got %s, want the address of the admin API in it", shown.String())
 	}
 }
 
@@ -135,10 +135,10 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := command(t, dir, "queue", "drop", "--all", "--json"); err != nil || strings.TrimSpace(out) != "{\n  \"turns\": 0\n}" {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, 0 turns", out, err)
 	}
 	if out, err := command(t, dir, "memory", "export", "--json", "--user", owner(t, dir)); err != nil || !strings.Contains(out, "Postgres") {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error, \"Postgres\" in it", out, err)
 	}
 }
 
@@ -149,6 +149,6 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 	var hint bytes.Buffer
 	hintAt(&hint, &service.Selector{User: "josh"}, make([]ledger.Owned, 1))
 	if !strings.Contains(hint.String(), "1 other group of theirs, which graphiti-proxy memory list --user josh names") {
-		t.Errorf("%s", hint.String())
+		t.Errorf("got %s, want \"1 other group of theirs, which graphiti-proxy memory list --user josh names\" in it", hint.String())
 	}
 }

@@ -61,7 +61,7 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 				w.say("Hello, it is me.", a...) // from now on the upstream has accepted it
 				for _, who := range [][]string{nil, {"X-Graphiti-User", "josh"}, {"X-Graphiti-User", "carol"}} {
 					if _, header, saw := w.say(question, append(slices.Clone(a), who...)...); strings.Contains(saw, "Zanzibar") {
-						t.Errorf("%s: %s: %s, %q: %s: %s", ids, name, spelt, who, header, saw)
+						t.Errorf("%s: got %s: %s, %q: %s: %s, want no \"Zanzibar\" in it", ids, name, spelt, who, header, saw)
 					}
 				}
 			}
@@ -182,7 +182,7 @@ func TestRejectedOverWebSocket(t *testing.T) {
 		w.model.SetFaults(proxytest.Faults{Status: status})
 		_, _, last := s.create(m{"input": []m{said("Hello.\npreference (user): I want " + http.StatusText(status))}})
 		if (last == "error") != (status != 0) {
-			t.Errorf("%d: %s", status, last)
+			t.Errorf("%d: got %s, want an error only where there is a status", status, last)
 		}
 	}
 	w.delivered(2) // the last one's directive, and its turn
@@ -217,7 +217,7 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 	w = start(t, dir, settings)
 	for _, key := range [][]string{josh, carol} { // for whom the operator vouches
 		if _, header, _ := w.say(question, key...); !strings.HasPrefix(header, "recalled; facts=1") {
-			t.Errorf("%q: %s", key, header)
+			t.Errorf("%q: got %s, want \"recalled; facts=1\" at its beginning", key, header)
 		}
 	}
 	session := append(slices.Clone(b), "X-Graphiti-Session", "s")

@@ -70,7 +70,7 @@ func TestTLS(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d, %v", path, resp.StatusCode, err)
+			t.Errorf("%s: got %d, %v, want no error, Status 200", path, resp.StatusCode, err)
 		}
 		return resp.TLS.PeerCertificates[0].SerialNumber.Int64(), nil
 	}

@@ -58,7 +58,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		t.Fatalf("%d turns of %d were taken", taken, said+3)
 	}
 	if s := w.status(); !strings.Contains(s, "turns are not kept on disk since") || !strings.Contains(s, "wait in RAM") || !strings.Contains(s, "make room") {
-		t.Error(s)
+		t.Errorf("got %v, want \"turns are not kept on disk since\" in it, \"wait in RAM\" in it, \"make room\" in it", s)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		t.Errorf("%d messages of %d turns", n, q.Verified)
 	}
 	if q := w.app.memory.queue(); q.InMemory+q.NotKept != 0 || !strings.Contains(w.log.String(), "turns are kept on disk again") {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want InMemory and NotKept 0, and a line that turns are kept again", q)
 	}
 	t.Logf("%d turns said, %d found room, all of them delivered", said+3, taken)
 }

@@ -111,7 +111,7 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h := resp.Header.Get("X-Graphiti-Memory"); !strings.HasSuffix(h, "; promoted=1") {
-			t.Errorf("%s: %s", text, h)
+			t.Errorf("%s: got %s, want \"; promoted=1\" at its end", text, h)
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
@@ -119,7 +119,7 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	}
 	got := w.held()
 	if len(got) != 3 || !strings.Contains(got[0], "This memory belongs to user:josh") || !strings.Contains(got[1], "cut short") || !strings.Contains(got[2], "tabs, not spaces") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want 3 of them, \"This memory belongs to user:josh\" in it, \"cut short\" in it, \"tabs, not spaces\" in it", got)
 	}
 }
 

@@ -85,12 +85,12 @@ func TestBlocksAreRepeatedWhereThePlaceIsUnclear(t *testing.T) {
 	first := []m{in("/nowhere"), user("What is my cat called?")}
 	_, h := w.exchange(path, chat(first...), "User-Agent", agent, "X-Session-Id", "ses_1")
 	if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "recalled; facts=1") {
-		t.Fatal(got)
+		t.Fatalf("got %v, want \"recalled; facts=1\" at its beginning", got)
 	}
 	w.model.Forget()
 	_, h = w.exchange(path, chat(append(first, m{"role": "assistant", "content": "Miso."}, in("/elsewhere"), user("And my dog?"))...), "User-Agent", agent, "X-Session-Id", "ses_1")
 	if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason=place") {
-		t.Error(got)
+		t.Errorf("got %v, want \"off;\" at its beginning, \"reason=place\" at its end", got)
 	}
 	if n := strings.Count(string(w.model.Requests()[0].Body), "<graphiti_memory>"); n != 1 {
 		t.Errorf("the request has %d blocks", n)
@@ -108,6 +108,6 @@ func TestClientWhosePersonIsNeverFound(t *testing.T) {
 	}
 	w.exchange("/v1/chat/completions", chat(user("hello")), "User-Agent", "old-cli/1.0 (linux)")
 	if got := w.app.status(t.Context(), false).Clients; !slices.Equal(got, []health.Client{{Name: "new-cli", Version: "1.0", NoWords: 6}}) {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want new-cli 1.0 only, with 6 turns without words", got)
 	}
 }

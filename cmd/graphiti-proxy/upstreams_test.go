@@ -54,19 +54,19 @@ func TestNamedUpstreamsShareOnePersonsMemory(t *testing.T) {
 	w.say(fact)
 	w.delivered(1)
 	if status, header, saw := w.post(model, "/u/local/v1/chat/completions", "k", question); status != http.StatusOK || !strings.HasPrefix(header, "recalled; facts=1") || !strings.Contains(saw, "Miso") {
-		t.Errorf("%d %q: %s", status, header, saw)
+		t.Errorf("%d %q: got %s, want status 200, \"recalled; facts=1\" at its beginning, \"Miso\" in it", status, header, saw)
 	}
 	if line := cli.UpstreamLine(w.app.status(t.Context(), false).Upstreams); !strings.Contains(line, ", local "+model.URL()) {
-		t.Error(line)
+		t.Errorf("got %q, want local and its address in it", line)
 	}
 	cfg := *w.app.cfg
 	cfg.Named = map[string]string{"other": model.URL()}
 	if waiting, err := w.app.reload(&cfg); err != nil || len(waiting) > 0 {
-		t.Fatal(waiting, err)
+		t.Fatalf("got %v, %v, want no error, none", waiting, err)
 	}
 	for path, want := range map[string]int{"/u/local/v1/chat/completions": http.StatusNotFound, "/u/other/v1/chat/completions": http.StatusOK} {
 		if status, _, saw := w.post(model, path, "k", "Hello."); status != want || (saw != "") != (want == http.StatusOK) {
-			t.Errorf("%s: %d, %s", path, status, saw)
+			t.Errorf("%s: got %d, %s, want %d", path, status, saw, want)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 	for credential, want := range map[string]bool{"local/sha256:" + sha("dummy"): true, "more/sha256:" + sha("dummy"): false, "sha256:" + sha("dummy"): false} {
 		found, err := w.remembers().service.Search(t.Context(), service.Selector{Credential: credential}, "What is my cat called?", true)
 		if b, _ := json.Marshal(found); err != nil || strings.Contains(string(b), "Miso") != want {
-			t.Errorf("%s: %s, %v", credential, b, err)
+			t.Errorf("%s: got %s, %v, want no error, Miso found: %v", credential, b, err, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestWorkspaceJoin(t *testing.T) {
 		t.Helper()
 		out, _, err := commandIn(t, t.TempDir(), dir, append([]string{"workspace", "join", ".", "--set", "data_dir=" + data}, args...)...)
 		if err != nil || !strings.Contains(out, dir) || !strings.Contains(out, "acme/widgets") || !strings.Contains(out, filepath.Join(one, ".git")) {
-			t.Errorf("%v: %s", err, out)
+			t.Errorf("%v: got %s, want no error, both directories and the project named", err, out)
 		}
 	}
 	for range 2 {
@@ -69,7 +69,7 @@ func TestWorkspaceJoinRefuses(t *testing.T) {
 		{[]string{dir, "--set", "data_dir=" + filepath.Join(data, "nowhere")}, "start the proxy first"},
 	} {
 		if _, err := command(t, t.TempDir(), append([]string{"workspace", "join", "--set", "data_dir=" + data}, tc.args...)...); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: %v", tc.args, err)
+			t.Errorf("%v: got %v, want %q in it", tc.args, err, tc.want)
 		}
 	}
 }

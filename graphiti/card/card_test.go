@@ -338,7 +338,7 @@ func TestForget(t *testing.T) {
 				}
 			}
 			if after, err := c.Facts(t.Context(), reads); err != nil || len(after) != 1 || !strings.HasSuffix(after[0].Text, ": Postgres") {
-				t.Errorf("%+v, %v", after, err)
+				t.Errorf("got %+v, %v, want no error, 1 of them, \": Postgres\" at its end", after, err)
 			}
 			if rest := fmt.Sprintf("%s", lists.lists); strings.Contains(rest, "tabs") || strings.Contains(rest, "17\"") || !strings.Contains(rest, "push to main") {
 				t.Errorf("left in the lists: %s", rest)

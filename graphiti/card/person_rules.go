@@ -220,7 +220,7 @@ func (r *personRule) marks(s string) (points, rest int) {
 		for _, w := range unspaced {
 			if strings.Contains(lower, w) {
 				add(marks[w])
-				rest++ // of which there are others, or it tells nothing
+				rest++ // the marks are not all that is said
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (c Cards) keepUnmarked(ctx context.Context, t *ledger.Turn, r personRule, e
 // again notes a sentence, and returns where it was said before.
 func (c Cards) again(ctx context.Context, t *ledger.Turn, r personRule, e entry) (before []sighting, err error) {
 	group := e.group
-	if t.Person != "" { // who says in several projects what they say over and over
+	if t.Person != "" { // what a person repeats, they repeat in several projects
 		group = t.Person
 	}
 	now := sighting{r.hashes(), t.OfSession(), e.Place}

@@ -109,21 +109,17 @@ func (e *Store) outline(ctx context.Context, group string) (messages []outlined,
 	if n := len(g.messages); n > 0 {
 		after |= int64(g.messages[n-1].place)
 	}
-	rows, err := e.db.Query(ctx, behind, after, first|maxPlace)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
 	var place, said int64
 	var name, role, source sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&place, &name, &role, &source, &said); err != nil {
-			return nil, nil, err
+	err = e.db.Each(ctx, behind, []any{after, first | maxPlace}, func(scan func(...any) error) error {
+		if err := scan(&place, &name, &role, &source, &said); err != nil {
+			return err
 		}
 		g.add(e.outlines.seed, place, string(name), graphiti.RoleType(role), string(source), said)
-	}
+		return nil
+	})
 	e.outlines.weigh(group, g, len(g.messages))
-	return g.messages, g.talks, rows.Err()
+	return g.messages, g.talks, err
 }
 
 func (g *outline) add(seed maphash.Seed, place int64, name string, role graphiti.RoleType, source string, said int64) {
@@ -192,20 +188,16 @@ func (e *Store) EpisodesAt(ctx context.Context, group string, places []int64) (o
 
 // Latest implements graphiti.Outliner.
 func (e *Store) Latest(ctx context.Context, f func(group string, said time.Time)) error {
-	rows, err := e.db.Query(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf)
-	if err != nil {
-		return fmt.Errorf("list groups: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := e.db.Each(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf, nil, func(scan func(...any) error) error {
 		var name string
 		var said int64
-		if err := rows.Scan(&name, &said); err != nil {
-			return fmt.Errorf("list groups: %w", err)
+		if err := scan(&name, &said); err != nil {
+			return err
 		}
 		f(name, time.UnixMilli(said))
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
 	return nil

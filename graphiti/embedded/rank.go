@@ -170,8 +170,8 @@ func withNear(places []ranked, near map[int64]float64) []ranked {
 
 // meaning is the weight of meaning beside words: the worth of the message nearest in
 // meaning, when the one with the best words has 1. With a small model (all-MiniLM-L6-v2)
-// on LoCoMo's questions, words alone show 0.778 of the evidence, a weight of 1 shows
-// 0.733, 0.3 shows 0.783 and this 0.787.
+// on LoCoMo's questions, words show 0.778 of the messages that answer, with a weight of 1
+// it is 0.733, with 0.3 it is 0.783, and with this 0.787.
 const meaning = 0.15
 
 // blend adds to the worth of hits by their words that by their meaning, each on its own

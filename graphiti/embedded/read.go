@@ -40,22 +40,18 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 		return fmt.Errorf("read messages: %w", ctx.Err())
 	}
 	// To watch for the end of so short a read would cost more than the read.
-	rows, err := e.db.Query(context.WithoutCancel(ctx), `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, string(append(ids, ']')))
-	if err != nil {
-		return fmt.Errorf("read messages: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var place, said int64
+	var place, said int64
+	err := e.db.Each(context.WithoutCancel(ctx), `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {
 		r := &row{}
-		if err := rows.Scan(&place, &r.name, &r.role, &r.speaker, &r.content, &said); err != nil {
-			return fmt.Errorf("read messages: %w", err)
+		if err := scan(&place, &r.name, &r.role, &r.speaker, &r.content, &said); err != nil {
+			return err
 		}
 		r.said = time.UnixMilli(said)
 		of[place].row = r
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("read messages: %w", err)
 	}
 	return nil

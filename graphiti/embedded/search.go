@@ -170,20 +170,14 @@ const maxWarm = 64
 // Warm outlines and indexes the groups with the newest messages in the background, so that
 // their first listings and searches need not wait.
 func (e *Store) Warm(ctx context.Context) error {
-	rows, err := e.db.Query(ctx, "SELECT g.name FROM groups g JOIN messages m ON m.id = "+lastOf+" ORDER BY m.said DESC LIMIT ?", maxWarm)
-	if err != nil {
-		return fmt.Errorf("list groups: %w", err)
-	}
-	defer rows.Close()
 	var names []string
-	for rows.Next() {
+	err := e.db.Each(ctx, "SELECT g.name FROM groups g JOIN messages m ON m.id = "+lastOf+" ORDER BY m.said DESC LIMIT ?", []any{maxWarm}, func(scan func(...any) error) error {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			return fmt.Errorf("list groups: %w", err)
-		}
+		err := scan(&name)
 		names = append(names, name)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
 	e.index.Warm(names, func(ctx context.Context) {
@@ -203,20 +197,17 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		return 0, err
 	}
 	first := g << placeBits
-	rows, err := e.db.Query(ctx, "SELECT id & 4294967295, role, speaker, content, said FROM messages WHERE id > ? AND id <= ? ORDER BY id", first|behind, first|maxPlace)
-	if err != nil {
-		return 0, fmt.Errorf("read messages: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var place, said int64
-		var role, speaker, content string
-		if err := rows.Scan(&place, &role, &speaker, &content, &said); err != nil {
-			return 0, fmt.Errorf("read messages: %w", err)
+	const query = "SELECT id & 4294967295, role, speaker, content, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
+	var place, said int64
+	var role, speaker, content string
+	err = e.db.Each(ctx, query, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
+		if err := scan(&place, &role, &speaker, &content, &said); err != nil {
+			return err
 		}
 		each(indexedAs(place, graphiti.RoleType(role), speaker, content, time.UnixMilli(said)))
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return 0, fmt.Errorf("read messages: %w", err)
 	}
 	return g, nil

@@ -68,19 +68,15 @@ func asWritten(session string) string {
 
 // named returns the names of a group's messages that have an id.
 func (e *Store) named(ctx context.Context, group int64, id string) (names []string, err error) {
-	rows, err := e.db.Query(ctx, "SELECT name FROM messages WHERE grp = ?", group)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = e.db.Each(ctx, "SELECT name FROM messages WHERE grp = ?", []any{group}, func(scan func(...any) error) error {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
+		if err := scan(&name); err != nil {
+			return err
 		}
 		if graphiti.MessageID(name) == id {
 			names = append(names, name)
 		}
-	}
-	return names, rows.Err()
+		return nil
+	})
+	return names, err
 }

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,7 +34,7 @@ func (s *sorted) settle() {
 
 // from calls f for the words with a beginning, in order, until it returns false.
 func (s *sorted) from(beginning string, f func(w string) bool) {
-	for i := sort.SearchStrings(s.words, beginning); i < len(s.words) && strings.HasPrefix(s.words[i], beginning); i++ {
+	for i, _ := slices.BinarySearch(s.words, beginning); i < len(s.words) && strings.HasPrefix(s.words[i], beginning); i++ {
 		if !f(s.words[i]) {
 			return
 		}

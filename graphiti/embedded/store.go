@@ -258,21 +258,13 @@ const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said
 
 // episodes calls f for each row of a query for messages.
 func (e *Store) episodes(ctx context.Context, group, query string, args []any, f func(graphiti.Episode) error) error {
-	rows, err := e.db.Query(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		ep, err := episodeOf(group, rows.Scan)
-		if err == nil {
-			err = f(ep)
-		}
+	return e.db.Each(ctx, query, args, func(scan func(...any) error) error {
+		ep, err := episodeOf(group, scan)
 		if err != nil {
 			return err
 		}
-	}
-	return rows.Err()
+		return f(ep)
+	})
 }
 
 // episodeOf reads a row of a query for messages.

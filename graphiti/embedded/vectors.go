@@ -1,11 +1,12 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,31 +136,21 @@ func (v *vectors) run(ctx context.Context) {
 func (v *vectors) some(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	rows, err := v.db.Query(ctx, "SELECT u.id, m.content, coalesce(m.name, '') FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?", embedBatch)
+	var ids []int64
+	var texts, names []string
+	const unread = "SELECT u.id, coalesce(m.content, ''), coalesce(m.name, '') FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?"
+	err := v.db.Each(ctx, unread, []any{embedBatch}, func(scan func(...any) error) error {
+		var id int64
+		var content, name string
+		err := scan(&id, &content, &name)
+		ids, texts, names = append(ids, id), append(texts, cmp.Or(plain(content), " ")), append(names, name)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("find what to embed: %w", err)
 	}
-	var ids []int64
-	var texts, names []string
-	for rows.Next() {
-		var id int64
-		var name string
-		var content *string
-		if err = rows.Scan(&id, &content, &name); err != nil {
-			break
-		}
-		text := " "
-		if content != nil && *content != "" {
-			text = plain(*content)
-		}
-		ids, texts, names = append(ids, id), append(texts, text), append(names, name)
-	}
-	if err == nil {
-		err = rows.Err()
-	}
-	_ = rows.Close()
-	if err != nil || len(ids) == 0 {
-		return 0, err
+	if len(ids) == 0 {
+		return 0, nil
 	}
 	if v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, nil
@@ -233,7 +224,7 @@ func (v *vectors) near(ctx context.Context, group int64, query string) map[int64
 	for i, vec := range g.vecs {
 		all[i] = near{g.places[i], likeness(q[0], vec)}
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].score > all[j].score })
+	slices.SortFunc(all, func(a, b near) int { return cmp.Compare(b.score, a.score) })
 	out := make(map[int64]float64)
 	for _, n := range all[:min(len(all), nearest)] {
 		if n.score > 0 {
@@ -255,21 +246,16 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 		return g, nil
 	}
 	first := group << placeBits
-	rows, err := v.db.Query(ctx, "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", first, first|maxPlace, maxCompared)
-	if err != nil {
-		return nil, fmt.Errorf("read embeddings: %w", err)
-	}
-	defer rows.Close()
 	g = &groupVectors{used: time.Now()}
-	for rows.Next() {
+	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
+	err := v.db.Each(ctx, query, []any{first, first | maxPlace, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
-		if err := rows.Scan(&place, &b); err != nil {
-			return nil, fmt.Errorf("read embeddings: %w", err)
-		}
+		err := scan(&place, &b)
 		g.places, g.vecs = append(g.places, place), append(g.vecs, int8sOf(b))
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	}
 	v.mu.Lock()

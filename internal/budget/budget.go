@@ -90,6 +90,18 @@ func (s *Share) Resize(before, now int) bool {
 	return true
 }
 
+// Regrow moves a buffer into one of size bytes, which is more than it has, and gives back
+// the old one. It returns false, and the buffer as it is, when there are too few.
+func (s *Share) Regrow(b []byte, size int) ([]byte, bool) {
+	if !s.Grow(size) {
+		return b, false
+	}
+	before := cap(b)
+	b = append(make([]byte, 0, size), b...)
+	s.Shrink(s.held - before)
+	return b, true
+}
+
 // Shrink gives back all but n bytes.
 func (s *Share) Shrink(n int) {
 	n = max(n, 0)

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
@@ -51,4 +52,11 @@ func (w *watch) rests(allocated, free uint64) bool {
 	before := *w
 	w.busy, w.allocated = allocated-before.allocated > atRest, allocated
 	return !w.busy && (before.busy || free > worthwhile)
+}
+
+// GiveBack returns to the machine what only the start of the process needed: free RAM,
+// and pages of the program, which are read again when they are needed.
+func GiveBack() {
+	debug.FreeOSMemory()
+	dropProgram()
 }

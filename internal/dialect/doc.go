@@ -1,5 +1,5 @@
 // Package dialect owns the contract that each LLM API's folder fulfils (Dialect),
-// the parts of which those folders build their parsers and answer readers, and what
+// the parts that those folders build their parsers and answer readers from, and what
 // all APIs share: conversations, server-sent events, fingerprints, and the places
 // where a block of text can be spliced in. It also owns one table of what is known
 // about each client: the requests that it makes for itself, what it writes into a

@@ -1,7 +1,7 @@
 package dialect
 
-// Field is a member of a request, beside the messages, that may say who speaks or
-// where.
+// Field is a member of a request, beside the messages, that may name the person or the
+// place.
 type Field uint8
 
 // The fields that are noted.

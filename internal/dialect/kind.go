@@ -22,7 +22,7 @@ func (c *Conversation) kind() Kind {
 			if n == m.from+maxParts && m.to-n > maxParts {
 				n = m.to - maxParts // a client's own text is the first or the last
 			}
-			said = append(said, c.toldBy(c.spans[n]))
+			said = append(said, c.partAt(c.spans[n]))
 		}
 	}
 	kind, agent := kindOf(c.prompts(prompts[:0]), said, c.Tools)
@@ -138,9 +138,9 @@ func (c *Conversation) Transcript() (t Transcript, own bool) {
 // maxAnswers bounds the texts by which the session of a transcript is looked for.
 const maxAnswers = 16
 
-// AnswerFingerprints are the fingerprints of what a transcript says that the model found a
-// person, the newest first, and of the summaries that clients have put in place
-// of what was said before the first message of a person.
+// AnswerFingerprints are the fingerprints of the answers that a transcript has to a person,
+// the newest first, and of the summaries that clients have put in place of what was said
+// before the first message of a person.
 func (c *Conversation) AnswerFingerprints(t *Transcript, person Fingerprint) (found [][16]byte) {
 	add := func(text []byte) {
 		if len(text) >= Telling && len(found) < maxAnswers {
@@ -170,15 +170,15 @@ func (c *Conversation) asked(i int) bool {
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
 		raw := trimRaw(c.body[s.Start:s.End])
-		if len(raw) > 0 && mayAskChore(raw[0]) && asksChore(c.toldBy(s)) {
+		if len(raw) > 0 && mayAskChore(raw[0]) && asksChore(c.partAt(s)) {
 			return true
 		}
 	}
 	return false
 }
 
-// toldBy is a part of a message as rules look at it.
-func (c *Conversation) toldBy(s Span) messagePart {
+// partAt returns a part of a message as rules look at it.
+func (c *Conversation) partAt(s Span) messagePart {
 	return messagePart{Start: trim(c.startOf(s, startBytes)), Raw: c.body[s.Start:s.End], Decode: textOf}
 }
 
@@ -210,4 +210,34 @@ func (c *Conversation) startOf(s Span, most int) []byte {
 		}
 	}
 	return appendText(nil, raw)
+}
+
+// maxID bounds an id, in bytes.
+const maxID = 64
+
+// idBehind returns the id that follows a mark in a text. It returns "" when there is
+// none, or when there are different ones: a quoted file may hold one.
+func idBehind(text []byte, mark string) (id string) {
+	for {
+		i := bytes.Index(text, []byte(mark))
+		if i < 0 {
+			return id
+		}
+		text = text[i+len(mark):]
+		n := 0
+		for n < len(text) && n <= maxID && isIDByte(text[n]) {
+			n++
+		}
+		switch found := string(text[:n]); {
+		case n == 0 || n > maxID:
+		case id != "" && id != found:
+			return ""
+		default:
+			id = found
+		}
+	}
+}
+
+func isIDByte(c byte) bool {
+	return c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

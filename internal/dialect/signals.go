@@ -18,17 +18,17 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 	// Codex, from 0.169. A turn of a subagent belongs to that of the one it works
 	// for. One that belongs to itself is a person's, who goes on with the thread.
 	person := false
-	if told := h.Peek("X-Codex-Turn-Metadata"); len(told) > 0 {
-		switch kind := gjson.GetBytes(told, "request_kind").Str; kind {
+	if turnData := h.Peek("X-Codex-Turn-Metadata"); len(turnData) > 0 {
+		switch kind := gjson.GetBytes(turnData, "request_kind").Str; kind {
 		case "", "turn":
 		case "compaction":
 			set(KindSummary)
 		default: // prewarm, review…
 			set(KindProbe)
 		}
-		spawned := gjson.GetBytes(told, "thread_source").Str == "subagent"
-		turn := gjson.GetBytes(told, "turn_id").Str
-		person = spawned && turn != "" && gjson.GetBytes(told, "root_turn_id").Str == turn
+		spawned := gjson.GetBytes(turnData, "thread_source").Str == "subagent"
+		turn := gjson.GetBytes(turnData, "turn_id").Str
+		person = spawned && turn != "" && gjson.GetBytes(turnData, "root_turn_id").Str == turn
 		subagent, c.spawned = spawned && !person, spawned
 	}
 	switch s := h.Peek("X-Openai-Subagent"); {

@@ -169,7 +169,7 @@ func (j *journey) travel(t *testing.T) []string {
 	repo, other := clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
 	write(t, secret+"\n", repo, notes)
 	if out, err := git(other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"); err != nil {
-		t.Fatalf("%v %s", err, out)
+		t.Fatalf("git remote set-url: %v %s", err, out)
 	}
 	home := filepath.Join(dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {

@@ -50,7 +50,7 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 		validator(t)
 		files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
 		if err != nil || len(files) < 2 {
-			t.Fatal(files, err)
+			t.Fatalf("got %v, %v, want no error, at least 2 of them", files, err)
 		}
 		out := tool(t, nil, "python3", append([]string{"validate/kubernetes.py"}, files...)...)
 		for _, kind := range []string{"StatefulSet ok", "PodDisruptionBudget ok", "NetworkPolicy ok", "Secret ok", "Service ok"} {

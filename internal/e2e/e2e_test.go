@@ -393,7 +393,7 @@ func TestPartsGetAPart(t *testing.T) {
 		}
 		got, body := remembered(t, w, run, ask(stream, user(parts)))
 		if !strings.Contains(got.Text, "Miso") || !partBlock.MatchString(body) {
-			t.Errorf("%+v\n%s", got, body)
+			t.Errorf("got %+v\n%s, want Miso in the answer, a block in the body", got, body)
 		}
 	})
 }

@@ -134,7 +134,7 @@ func TestForwardProxyOfTheEnvironment(t *testing.T) {
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatal(resp.Status, err)
+			t.Fatalf("got %v, %v, want no error, Status 200", resp.Status, err)
 		}
 	}
 	connect, write := "CONNECT "+model.Listener.Addr().String(), "POST "+graph.URL+"/messages"

@@ -64,14 +64,14 @@ func TestGeminiStreams(t *testing.T) {
 			w := serve(t)
 			key := []string{"X-Goog-Api-Key", "k-test"}
 			if status, memory, _ := google(t, w.url, http.MethodPost, path, contents("My cat is called Miso."), key...); status != http.StatusOK || !strings.HasPrefix(memory, "empty") {
-				t.Errorf("%d %s", status, memory)
+				t.Errorf("got %d %s, want status 200, \"empty\" at its beginning", status, memory)
 			}
 			w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
 			const question = "What is my cat called?"
 			w.model.Forget()
 			_, memory, answer := google(t, w.url, http.MethodPost, path, contents(question), key...)
 			if !strings.HasPrefix(memory, "recalled; facts=1") || !strings.Contains(answer, "Miso") {
-				t.Errorf("%s: %s", memory, answer)
+				t.Errorf("%s: got %s, want \"recalled; facts=1\" at its beginning, \"Miso\" in it", memory, answer)
 			}
 			w.until(t, "the second turn", func(q queue) bool { return q.Delivered == 2 })
 			first := lastBlock(t, w.model)
@@ -134,7 +134,7 @@ func TestGeminiKeys(t *testing.T) {
 		t.Helper()
 		status, memory, answer := google(t, w.url, http.MethodPost, path+query, contents(text), headers...)
 		if status != http.StatusOK {
-			t.Errorf("%d", status)
+			t.Errorf("got %d, want 200", status)
 		}
 		return memory + answer
 	}
@@ -157,7 +157,7 @@ func TestGeminiKeys(t *testing.T) {
 		{"both keys", "?key=" + one, []string{"X-Goog-Api-Key", two}, false},
 	} {
 		if got := say(question, tc.query, tc.headers...); strings.Contains(got, "Miso") != tc.knows {
-			t.Errorf("%s: %s", tc.name, got)
+			t.Errorf("%s: got %s, want Miso in it: %v", tc.name, got, tc.knows)
 		}
 	}
 	for _, r := range model.Requests() {

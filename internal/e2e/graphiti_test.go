@@ -141,7 +141,7 @@ func (w *world) tell(t *testing.T, text string) string {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatal(resp.Status, err)
+		t.Fatalf("got %v, %v, want no error, Status 200", resp.Status, err)
 	}
 	return string(answer)
 }
@@ -197,7 +197,7 @@ func TestRealGraphiti(t *testing.T) {
 	q := w.queue(t)
 	t.Logf("after a worker that died of one message each time: %+v", q)
 	if q.Dead != 1 || q.Delivered != 19 || q.Dropped != 0 {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want Dead 1, Delivered 19, Dropped 0", q)
 	}
 	held := g.episodes("user_josh")
 	for i := range said {
@@ -206,7 +206,7 @@ func TestRealGraphiti(t *testing.T) {
 		}
 	}
 	if len(held) == 0 || held["(user): My cat is called Miso."] != 1 {
-		t.Errorf("%v", held)
+		t.Errorf("got %v, want the message about Miso once", held)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestClientsThatNoTableKnows(t *testing.T) {
 			home, repo, ignored := filepath.Join(dir, "home"), clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "ignored"))
 			other := clone(t, filepath.Join(dir, "other"))
 			if out, err := git(other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"); err != nil {
-				t.Fatalf("%v %s", err, out)
+				t.Fatalf("git remote set-url: %v %s", err, out)
 			}
 			write(t, "", ignored, ".graphiti-proxy-ignore")
 			write(t, "", home, ".keep")

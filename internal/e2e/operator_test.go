@@ -181,7 +181,7 @@ promote: {directives: true}
 	ask("The heliport is called Foxglove.")
 	o.until("(2 verified)", "queue", "status") // whose memory it is, and the turn
 	if saw, header := ask("What is the heliport called?"); !strings.Contains(saw, "Foxglove") || !strings.HasPrefix(header, "recalled;") {
-		t.Fatalf("%s\n%s", header, saw)
+		t.Fatalf("got %s\n%s, want \"Foxglove\" in it, \"recalled;\" at its beginning", header, saw)
 	}
 
 	// By hand: search, promote, ask again.
@@ -190,13 +190,13 @@ promote: {directives: true}
 	o.until("0 waiting", "queue", "status")
 	o.must("belongs to github_login:octocat", "memory", "show")
 	if saw, _ := ask("Where do ferries dock?"); !strings.Contains(saw, "north pier") {
-		t.Fatal(saw)
+		t.Fatalf("got %q, want \"north pier\" in it", saw)
 	}
 
 	// Forget, ask again.
 	o.must("", "memory", "forget", "--user", "github_login:octocat", "--yes")
 	if saw, header := ask("What is the heliport called now?"); strings.Contains(saw, "Foxglove") || strings.HasPrefix(header, "recalled;") {
-		t.Fatalf("%s\n%s", header, saw)
+		t.Fatalf("got %s\n%s, want no \"Foxglove\" in it, no \"recalled;\" at its beginning", header, saw)
 	}
 	o.until("0 waiting", "queue", "status")
 
@@ -214,7 +214,7 @@ promote: {directives: true}
 	o.until("0 waiting", "queue", "status")
 	o.until("memory    graphiti, working", "status")
 	if saw, _ := ask("Who is the lighthouse keeper?"); !strings.Contains(saw, "Ada") {
-		t.Fatal(saw)
+		t.Fatalf("got %q, want \"Ada\" in it", saw)
 	}
 	o.until("0 waiting", "queue", "status")
 

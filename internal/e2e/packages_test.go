@@ -23,7 +23,7 @@ func TestPackages(t *testing.T) {
 	}
 	var release struct{ NFPMs []map[string]any }
 	if err := yaml.Unmarshal([]byte(read(t, "../../deploy/goreleaser.yaml")), &release); err != nil || len(release.NFPMs) != 1 {
-		t.Fatalf("%+v, %v", release, err)
+		t.Fatalf("got %+v, %v, want no error, 1 nfpms", release, err)
 	}
 	described := release.NFPMs[0]
 	contents, _ := described["contents"].([]any)
@@ -76,7 +76,7 @@ func installDeb(t *testing.T, dir, deb string) {
 		cmd := exec.Command(name, args...)
 		cmd.Env = append(os.Environ(), "HOME="+dir, "GRAPHITI_PROXY_DATA_DIR="+filepath.Join(dir, "data"))
 		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(says)) {
-			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+			t.Fatalf("%s %s: got %v\n%s, want no error, %q in it", name, strings.Join(args, " "), err, out, says)
 		}
 	}
 	must("", "dpkg", "--root="+root, "--force-script-chrootless", "-i", deb)

@@ -37,7 +37,7 @@ func TestDocumentationIsASite(t *testing.T) {
 	}
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 15 {
-		t.Fatal(pages, err)
+		t.Fatalf("got %v, %v, want no error, at least 15 of them", pages, err)
 	}
 	for _, p := range pages {
 		name := strings.TrimSuffix(filepath.Base(p), ".md")

@@ -46,7 +46,7 @@ func TestRoomForLongBodies(t *testing.T) {
 				lent = other.Size() == had
 				for _, m := range other.Messages[:cap(other.Messages)] {
 					if !reflect.ValueOf(m).IsZero() {
-						t.Fatalf("%+v", m)
+						t.Fatalf("got %+v, want an empty message", m)
 					}
 				}
 			}

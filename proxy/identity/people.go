@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -95,12 +96,7 @@ func (p *peopleReader) members(n *yaml.Node, what string, readers map[string]fun
 }
 
 func names(readers map[string]func(*yaml.Node)) string {
-	var list []string
-	for name := range readers {
-		list = append(list, name)
-	}
-	sort.Strings(list)
-	return strings.Join(list, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
 }
 
 func (p *peopleReader) users(n *yaml.Node) {

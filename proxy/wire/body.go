@@ -104,7 +104,7 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 // growBody makes room for more of the body, up to the limit, or to its length when
 // that is known. It returns false when the budget does not allow it. It allocates in
 // step with what has come, never by the announced length alone.
-func (x *Exchange) growBody(length int, r Reading) bool {
+func (x *Exchange) growBody(length int, r Reading) (ok bool) {
 	before := cap(x.body)
 	if len(x.body) == 0 && length > smallBody {
 		if b, _ := bodies.Get().(*[]byte); b != nil && r.Share.Resize(before, cap(*b)) {
@@ -116,13 +116,8 @@ func (x *Exchange) growBody(length int, r Reading) bool {
 	if length >= 0 {
 		size = min(size, length)
 	}
-	size = min(size, max(r.Limit, before)+1)
-	if !r.Share.Grow(size) {
-		return false
-	}
-	x.body = append(make([]byte, 0, size), x.body...)
-	r.Share.Shrink(r.Share.Held() - before)
-	return true
+	x.body, ok = r.Share.Regrow(x.body, min(size, max(r.Limit, before)+1))
+	return ok
 }
 
 // FreeBody returns the body's buffer to the pool, unless it is small, and returns how

@@ -138,27 +138,15 @@ func (c *clientConn) answerPlainHTTP(err error) {
 		return
 	}
 	c.muted = true // the server would write TLS
-	_ = record.Conn.SetDeadline(time.Now().Add(plainTime))
-	if _, err := io.WriteString(record.Conn, plainAnswer); err != nil {
-		return
-	}
-	// Closing a connection with unread bytes in it could discard the answer.
-	if half, ok := record.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.CopyN(io.Discard, record.Conn, plainBytes)
-	}
+	answerLast(record.Conn, []byte(plainAnswer))
 }
 
 // beginnings are the first five bytes of requests without TLS.
 var beginnings = []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO", "CONNE"}
 
-// plainAnswer is what such a client gets; it has plainTime for it, and
-// plainBytes of its request are read.
-const (
-	plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
-		"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
-	plainTime  = time.Second
-	plainBytes = 1 << 20
-)
+// plainAnswer is what such a client gets.
+const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
+	"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
 
 // Write writes for the server.
 func (c *clientConn) Write(p []byte) (int, error) {
@@ -224,4 +212,46 @@ func (c *clientConn) reset() {
 	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}
+}
+
+// take takes the connection from the server once the calling handler returns: the
+// server writes nothing more, and frees what it holds of the request. then is called
+// when the server has released the connection.
+func (c *clientConn) take(ctx *fasthttp.RequestCtx, then func()) {
+	c.taken = then
+	c.holds.Store(2) // the goroutine that serves, which Follow reports, and the one that it starts, which calls Close
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(c.keepAhead)
+}
+
+// keepAhead keeps what the server has read of the next request.
+func (c *clientConn) keepAhead(server net.Conn) {
+	c.unread = true
+	var b [256]byte
+	for {
+		n, err := server.Read(b[:])
+		c.ahead = append(c.ahead, b[:n]...)
+		if err != nil {
+			break
+		}
+	}
+	c.unread = false
+	c.writeBy = time.Time{} // the server has taken the deadline away
+}
+
+// letGo notes that one of the server's goroutines has released the connection.
+func (c *clientConn) letGo() {
+	then := c.taken
+	if c.holds.Add(-1) > 0 {
+		return
+	}
+	c.taken = nil
+	then()
+}
+
+// rest notes that the answer has ended for which the connection was taken: a server may
+// serve it again.
+func (c *clientConn) rest() {
+	c.idle()
+	c.rested = true
 }

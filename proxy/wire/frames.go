@@ -64,21 +64,15 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
 
 // grow makes room in a buffer for n bytes more, if there is enough RAM.
-func (f *frames) grow(b *[]byte, n int) bool {
+func (f *frames) grow(b *[]byte, n int) (ok bool) {
 	if *b == nil {
 		*b = []byte{}
 	}
-	before := cap(*b)
-	if len(*b)+n <= before {
+	if len(*b)+n <= cap(*b) {
 		return true
 	}
-	size := max(2*before, len(*b)+n, 512)
-	if !f.share.Grow(size) {
-		return false
-	}
-	*b = append(make([]byte, 0, size), *b...)
-	f.share.Shrink(f.share.Held() - before)
-	return true
+	*b, ok = f.share.Regrow(*b, max(2*cap(*b), len(*b)+n, 512))
+	return ok
 }
 
 // drop gives back what was gathered.

@@ -202,18 +202,18 @@ func (l *loop) tell(note func()) {
 
 func (l *loop) run() {
 	defer close(l.done)
-	for told := true; ; {
-		if told { // before what was noted is read: what comes behind it ends the wait again
+	for slept := true; ; {
+		if slept { // before what was noted is read: what comes behind it ends the wait again
 			_ = l.file.SetReadDeadline(time.Time{})
 		}
 		if !l.takeChanges() {
 			return
 		}
 		l.ready = 0
-		if told = false; len(l.more) > 0 {
+		if slept = false; len(l.more) > 0 {
 			l.wait(uintptr(l.epfd)) // #nosec G115 -- a descriptor
 		} else {
-			told = l.raw.Read(l.wait) != nil
+			slept = l.raw.Read(l.wait) != nil
 		}
 		l.now = time.Now()
 		more := l.more

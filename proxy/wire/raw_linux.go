@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These calls never wait, so the scheduler is not told of them: to be told costs a
+// These calls never wait, so the scheduler need not know of them: that would cost a
 // sixth of an event in a loop, most of it in watching that they come back.
 
 func rawRead(fd int, b []byte) (int, error) {

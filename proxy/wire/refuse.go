@@ -16,7 +16,7 @@ const (
 	refusingTime = time.Second
 
 	// maxIgnored bounds the bytes of a request that are read after its answer.
-	maxIgnored = 256 << 10
+	maxIgnored = 1 << 20
 
 	// refusalTime bounds the writing of an answer that is sent at once: it is the first
 	// on its connection, so it need not wait.
@@ -44,19 +44,20 @@ func (l *Listener) refuse(raw net.Conn, answer []byte) {
 }
 
 // readAndRefuse answers when the client has sent something: clients such as Go's take
-// an answer before their request for a broken connection. It then reads on, since
-// closing a connection with unread bytes resets it, and the client may lose the
-// answer.
+// an answer before their request for a broken connection.
 func readAndRefuse(open context.Context, raw net.Conn, answer []byte) {
 	defer raw.Close()
 	_ = raw.SetDeadline(time.Now().Add(refusingTime))
 	defer context.AfterFunc(open, func() { _ = raw.Close() })()
 	_, _ = raw.Read(make([]byte, 512)) // a silent client gets the answer, too
-	_ = raw.SetWriteDeadline(time.Now().Add(refusingTime))
-	if _, err := raw.Write(answer); err != nil {
-		return
-	}
-	if half, ok := raw.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.CopyN(io.Discard, raw, maxIgnored)
+	answerLast(raw, answer)
+}
+
+// answerLast writes the last answer on a connection. It then reads on: closing a
+// connection with unread bytes resets it, and the client may lose the answer.
+func answerLast(c net.Conn, answer []byte) {
+	_ = c.SetDeadline(time.Now().Add(refusingTime))
+	if _, err := c.Write(answer); err == nil && closeWrite(c) {
+		_, _ = io.CopyN(io.Discard, c, maxIgnored)
 	}
 }

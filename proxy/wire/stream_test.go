@@ -141,7 +141,7 @@ func BenchmarkChunks(b *testing.B) {
 	var c chunkTracker
 	for b.Loop() {
 		if n, err := c.feed(body, nil); err != nil || n != len(body) {
-			b.Fatal(n, err)
+			b.Fatalf("got %d bytes, %v, want %d", n, err, len(body))
 		}
 	}
 }

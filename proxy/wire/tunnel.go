@@ -38,7 +38,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	if !x.detach() || x.client.send(out) != nil {
 		a.up.Close()
 		x.Unanswered()
-		return nil //nolint:nilerr // the client is gone: nobody is left to be told
+		return nil //nolint:nilerr // the client is gone, and needs no answer
 	}
 	_ = a.up.SetDeadline(time.Time{})
 	w, up, client := x.w, a.up, x.client
@@ -113,9 +113,8 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 	up.Close()
 }
 
-// closeWrite tells the peer that nothing more will come.
-func closeWrite(c net.Conn) {
-	if h, ok := c.(interface{ CloseWrite() error }); ok {
-		_ = h.CloseWrite()
-	}
+// closeWrite tells the peer that nothing more will come, and reports whether it could.
+func closeWrite(c net.Conn) bool {
+	h, ok := c.(interface{ CloseWrite() error })
+	return ok && h.CloseWrite() == nil
 }

@@ -98,7 +98,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	o, _ := running(t, memory.Host, "secret")
 	proxy, err := Find(t.Context(), o, never(t))
 	if err != nil || proxy.Says != "using the proxy on "+o.Listen {
-		t.Fatal(proxy, err)
+		t.Fatalf("got %v, %v, want the proxy on %s", proxy, err, o.Listen)
 	}
 	at := []*Place{{Host: memory.Host}, proxy}
 	own, both := service.Selector{User: "josh"}, service.Selector{Workspace: "w", Own: true}
@@ -114,13 +114,13 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 		t.Error("nothing is found")
 	}
 	if groups := same(t, at, service.Groups, service.Selector{Session: "s"}); len(groups[0].Parts) != 2 {
-		t.Errorf("%+v", groups[0])
+		t.Errorf("got %+v, want 2 parts", groups[0])
 	}
 	same(t, at, service.Promote, service.PromoteRequest{Selector: own, Promotion: service.Promotion{Kind: "decision", Scope: "user", Text: "Tabs."}})
 	in := service.ImportRequest{Selector: own, Lines: []service.Line{{Role: "user", Content: "I breed alpacas.", Timestamp: "2026-01-05T10:00:00Z"}}}
 	for i, want := range []service.Imported{{Kept: 1}, {Known: 1}} {
 		if done, err := Call(t.Context(), at[i], service.Import, in); err != nil || done.Kept != want.Kept || done.Known != want.Known {
-			t.Errorf("%+v, %v", done, err)
+			t.Errorf("got %+v, %v, want no error, Kept %d, Known %d", done, err, want.Kept, want.Known)
 		}
 	}
 	memory.Settle(t)
@@ -209,7 +209,7 @@ func TestFind(t *testing.T) {
 		if err == nil {
 			var q capture.QueueStatus
 			if q, err = Call(t.Context(), at, service.Counts, struct{}{}); err == nil && q.Pending != 7 {
-				t.Errorf("%s: %+v", name, q)
+				t.Errorf("%s: got %+v, want Pending 7", name, q)
 			}
 		}
 		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
@@ -226,7 +226,7 @@ func TestFind(t *testing.T) {
 	place := &Place{Host: host}
 	if at, err := Find(t.Context(), o, func(found error) (*Place, error) {
 		if !errors.Is(found, ErrNoProxy) {
-			t.Error(found)
+			t.Errorf("got %v, want %v", found, ErrNoProxy)
 		}
 		return place, nil
 	}); err != nil || at != place {
@@ -260,7 +260,7 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, err := Ask(t.Context(), c, service.Status, service.StatusRequest{}); err != nil || st.Version != "7" {
-		t.Errorf("%+v, %v", st, err)
+		t.Errorf("got %+v, %v, want no error, Version \"7\"", st, err)
 	}
 	if c.o.Token != "" {
 		t.Error("it gets the token")

@@ -54,7 +54,7 @@ func TestConfigCheckLooksIntoFiles(t *testing.T) {
 		Listen, Memory string
 	}
 	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || !answer.Valid || answer.Listen == "" || answer.Memory == "" {
-		t.Errorf("%s, %v", out, err)
+		t.Errorf("got %s, %v, want no error, and a valid configuration with its address and memory", out, err)
 	}
 }
 
@@ -91,13 +91,13 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	}
 	out, err := try(context.Background())
 	if err != nil || strings.Count(out, "✓") != 6 {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("got %v\n%s, want no error, 6 steps done", err, out)
 	}
 	g.KillWorker()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	out, err = try(ctx)
 	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("got %v\n%s, want an error, \"✗ wait for its episode\" in it, \"✓ delete the group\" in it, \"1707\" in it", err, out)
 	}
 }

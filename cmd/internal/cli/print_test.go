@@ -30,6 +30,6 @@ func TestPrinted(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "\x1b") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want no \"\\x1b\" in it", got)
 	}
 }

@@ -35,16 +35,16 @@ func TestRun(t *testing.T) {
 	keys := map[string]string{"OPENAI_API_KEY": "sk-open", "ANTHROPIC_API_KEY": "sk-ant"}
 	all := RunTrial(t.Context(), TrialOptions{Base: server.URL, Client: server.Client(), Key: func(name string) string { return keys[name] }})
 	if len(all) != 3 || all[0].Model != "gpt-9-mini" || all[0].Answer != "OK" || all[0].Error != "" || all[0].Memory != "off; facts=0" {
-		t.Errorf("%+v", all)
+		t.Errorf("got %+v, want 3 of them, Model \"gpt-9-mini\", Answer \"OK\", Error \"\", Memory \"off; facts=0\"", all)
 	}
 	if e := all[1].Error; !strings.Contains(e, "401") || !strings.Contains(e, "refuses the key in ANTHROPIC_API_KEY") || strings.Contains(e, "sk-ant") {
-		t.Errorf("%s", e)
+		t.Errorf("got %s, want \"401\" in it, \"refuses the key in ANTHROPIC_API_KEY\" in it, no \"sk-ant\" in it", e)
 	}
 	if !all[2].NoKey {
-		t.Errorf("%+v", all[2])
+		t.Errorf("got %+v, want NoKey true", all[2])
 	}
 	if len(asked) != 3 || !strings.HasPrefix(asked[1], "POST /v1/chat/completions ") || !strings.Contains(asked[1], `"gpt-9-mini"`) {
-		t.Errorf("%q", asked)
+		t.Errorf("got %q, want 3 of them, \"POST /v1/chat/completions \" at its beginning, \"\"gpt-9-mini\"\" in it", asked)
 	}
 	var out bytes.Buffer
 	PrintTrial(&out, all)
@@ -59,6 +59,6 @@ func TestRun(t *testing.T) {
 func TestNobodyAnswers(t *testing.T) {
 	all := RunTrial(t.Context(), TrialOptions{Base: "http://127.0.0.1:1", Client: http.DefaultClient, Only: "gemini", Model: "m", Key: func(string) string { return "k" }})
 	if len(all) != 1 || !strings.HasPrefix(all[0].Error, "the proxy does not answer") {
-		t.Errorf("%+v", all)
+		t.Errorf("got %+v, want 1 of them, \"the proxy does not answer\" at its beginning", all)
 	}
 }

@@ -64,11 +64,11 @@ func TestRepairedLedgerHasOneName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.MarkDelivered("g", list, true, time.Now()); err != nil {
+			if _, err := l.MarkDelivered(list, true, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := l.Totals(); err != nil || got != (Totals{Delivered: 1, Verified: 1}) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("got %+v, %v, want no error, one delivered and verified", got, err)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func TestFactsHideNothing(t *testing.T) {
 		b.WriteRune(r)
 	}
 	if got := lineOf("Miso" + b.String() + " is a cat"); got != "Miso is a cat" {
-		t.Errorf("%+q", got)
+		t.Errorf("got %+q, want \"Miso is a cat\"", got)
 	}
 }
 
