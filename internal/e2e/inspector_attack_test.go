@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -102,11 +103,17 @@ func hostileFile(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "hostile.jsonl")
 	var b bytes.Buffer
 	for i, p := range payloads {
+		name := strings.Map(func(r rune) rune { // names with such signs are refused
+			if unicode.IsControl(r) {
+				return -1
+			}
+			return r
+		}, p)
 		for _, line := range []map[string]any{
-			{"role": "user", "content": "MARK-imported " + p, "name": "MARK-speaker " + p, "session": fmt.Sprint("s ", p), "id": p},
-			{"role": "assistant", "content": p, "session": fmt.Sprint("s ", p)},
-			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The gull has nest number " + fmt.Sprint(i)},
-			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The Gull of " + p + " meets the Puffin."},
+			{"role": "user", "content": "MARK-imported " + p, "name": "MARK-speaker " + p, "session": "s " + name, "id": p},
+			{"role": "assistant", "content": p, "session": "s " + name},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The gull has nest number " + fmt.Sprint(i)},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The Gull of " + p + " meets the Puffin."},
 		} {
 			if err := json.NewEncoder(&b).Encode(line); err != nil {
 				t.Fatal(err)

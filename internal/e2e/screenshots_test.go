@@ -3,16 +3,37 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
+
+// shot is a picture of a page.
+type shot struct {
+	Name   string   `json:"name"`
+	Path   string   `json:"path"`
+	Follow []string `json:"follow,omitempty"` // links, by the beginnings of their names
+	Query  string   `json:"query,omitempty"`
+	Open   string   `json:"open,omitempty"`   // what is clicked at the end
+	Scroll string   `json:"scroll,omitempty"` // what stands at the top
+	Phone  bool     `json:"phone,omitempty"`
+}
+
+const pictures = "../../docs/images/inspector"
 
 // TestScreenshots makes the pictures in docs/images/inspector from testdata/invented.yaml,
 // when SCREENSHOTS=1 asks for them.
@@ -20,20 +41,117 @@ func TestScreenshots(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") == "" {
 		t.Skip("SCREENSHOTS=1 makes them")
 	}
+	program, dir := buildForOtherTimes(t), t.TempDir()
+	t.Run("one person", func(t *testing.T) { picturesOfOne(t, program, dir) })
+	t.Run("a team", func(t *testing.T) { picturesOfTeam(t, program, dir) })
+	files, err := filepath.Glob(filepath.Join(dir, "*.png"))
+	if err != nil || t.Failed() {
+		t.Fatal("some pictures are missing; none is replaced", err)
+	}
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, f := range files {
+		all += shrink(t, f, filepath.Join(pictures, filepath.Base(f)))
+	}
+	t.Logf("%d pictures, %d bytes", len(files), all)
+	if all > 1_500_000 {
+		t.Error("the pictures are too large for a repository")
+	}
+}
+
+// picturesOfOne are of the person of the invented weeks, on the last of their days.
+func picturesOfOne(t *testing.T, program, dir string) {
 	all := readInvented(t)
-	w := serveWith(t, buildForOtherTimes(t), at(all.when(t, &all.Conversations[0])))
+	w := serveWith(t, program, at(all.when(t, &all.Conversations[0])))
+	last := all.Conversations[len(all.Conversations)-1].Day
 	for i := range all.Conversations {
 		c := &all.Conversations[i]
-		w.stop(t)
-		w.start(t, at(all.when(t, c)))
+		if i == 0 || c.Day < last || all.Conversations[i-1].Day < last { // the last day is one process's: Live shows it
+			w.stop(t)
+			w.start(t, at(all.when(t, c)))
+		}
 		w.hold(t, c)
 	}
-	if dir := os.Getenv("SCREENSHOTS_KEEP"); dir != "" {
-		w.stop(t)
-		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
-			t.Fatal(err)
+	inBrowser(t, "shots.mjs", map[string]any{"base": w.admin, "dir": dir, "shots": []shot{
+		{Name: "today", Path: "/", Phone: true},
+		{Name: "live", Path: "/live", Open: "#rows summary"},
+		{Name: "conversations", Path: "/conversations"},
+		{Name: "conversation", Path: "/conversations", Follow: []string{"When is the reminder"}, Phone: true},
+		{Name: "silence", Path: "/conversations", Follow: []string{"What is the bucket"}, Scroll: ".turn:nth-of-type(2)"},
+		{Name: "message", Path: "/conversations", Follow: []string{"When is the reminder", "Correct"}},
+		{Name: "memory", Path: "/memory"},
+		{Name: "timeline", Path: "/memory", Follow: []string{"seed-library"}},
+		{Name: "facts", Path: "/memory", Follow: []string{"your own memory", "Valid now"}},
+		{Name: "search", Path: "/search", Query: "When do the tide tables arrive, and from whom?"},
+		{Name: "graph", Path: "/graph"},
+		{Name: "import", Path: "/memory/import"},
+		{Name: "forget", Path: "/memory", Follow: []string{"Forget… tide-clock"}},
+	}})
+}
+
+// picturesOfTeam are of a proxy with several people and Graphiti, which does not take
+// everything.
+func picturesOfTeam(t *testing.T, program, dir string) {
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := serveTeam(t, program, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+	w.confide(t)
+	inBrowser(t, "shots.mjs", map[string]any{"base": w.admin, "token": adminToken, "dir": dir, "shots": []shot{
+		{Name: "login", Path: "/login"},
+		{Name: "people", Path: "/people"},
+		{Name: "delivery", Path: "/delivery"},
+	}})
+}
+
+// shrink writes a picture with at most 256 colours, and returns how long its file is.
+// Pages have few: the rarest become the nearest of the others.
+func shrink(t *testing.T, from, to string) int {
+	t.Helper()
+	f, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	whole, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, area := map[color.RGBA]int{}, whole.Bounds()
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			counts[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)]++
 		}
 	}
+	often := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
+	var few color.Palette
+	for _, c := range often[:min(len(often), 256)] {
+		few = append(few, c)
+	}
+	small, index := image.NewPaletted(area, few), map[color.RGBA]uint8{}
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			c := color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)
+			i, known := index[c]
+			if !known {
+				i = uint8(few.Index(c))
+				index[c] = i
+			}
+			small.SetColorIndex(x, y, i)
+		}
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, small); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len()
 }
 
 // buildForOtherTimes builds the binary with a clock that is off by TIME_SHIFT seconds, so

@@ -62,6 +62,7 @@ await withBrowser(async (browser) => {
             HTMLFormElement.prototype.submit.call(f);
           }, [input.base + path, fields, type]);
           const status = (await answered).status();
+          await page.waitForURL((u) => u.href.startsWith(input.base));
           if (status < 400) problems.push(`${path}, as ${type}, is answered with ${status}`);
         }
       }
