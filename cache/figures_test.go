@@ -21,12 +21,12 @@ var (
 	bob = graphiti.Who{User: "user:bob", Tenant: "t"}
 )
 
-func shown(block string) *inject.Plan {
-	return &inject.Plan{Decided: true, Block: block, Outcome: inject.Outcome{Status: inject.StatusRecalled, Facts: 1, Chars: len(block), Took: time.Millisecond}}
+func shown(block string) inject.Plan {
+	return inject.Plan{Decided: true, Block: block, Outcome: inject.Outcome{Status: inject.StatusRecalled, Facts: 1, Chars: len(block), Took: time.Millisecond}}
 }
 
-func silent(s inject.Status, r inject.Reason) *inject.Plan {
-	return &inject.Plan{Decided: true, Outcome: inject.Outcome{Status: s, Reason: r, Took: time.Millisecond}}
+func silent(s inject.Status, r inject.Reason) inject.Plan {
+	return inject.Plan{Decided: true, Outcome: inject.Outcome{Status: s, Reason: r, Took: time.Millisecond}}
 }
 
 // days are the figures of today and the six days before.
@@ -67,7 +67,7 @@ func TestFiguresOfADay(t *testing.T) {
 		s.Figures.Start(slog.New(slog.DiscardHandler))
 		again := shown("four")
 		again.Decided = false
-		for _, p := range []*inject.Plan{
+		for _, p := range []inject.Plan{
 			shown("four letters"), again, silent(inject.StatusEmpty, inject.ReasonWeak), silent(inject.StatusEmpty, inject.ReasonWeak),
 			silent(inject.StatusTimeout, inject.ReasonNone), silent(inject.StatusError, inject.ReasonNotPersisted),
 		} {
@@ -231,9 +231,9 @@ func (c *linesLogged) WithGroup(string) slog.Handler             { return c }
 // BenchmarkAsked is what a request pays for being counted.
 func BenchmarkAsked(b *testing.B) {
 	block := shown("<graphiti_memory>\n- The database is Postgres.\n</graphiti_memory>")
-	again := *block
+	again := block
 	again.Decided = false
-	for name, p := range map[string]*inject.Plan{"repeated": &again, "shown": block, "silent": silent(inject.StatusEmpty, inject.ReasonWeak)} {
+	for name, p := range map[string]inject.Plan{"repeated": again, "shown": block, "silent": silent(inject.StatusEmpty, inject.ReasonWeak)} {
 		b.Run(name, func(b *testing.B) {
 			f := newFigures(&memoryStore{})
 			b.ReportAllocs()

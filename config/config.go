@@ -15,8 +15,8 @@ type Config struct {
 		Keys []string `key:"client.keys" reload:"yes" secret:"yes" doc:"credentials, or sha256:<hex> of them, of which each request must show one, as its API key; others are answered 401. With it, identity.mode single may listen beyond the loopback interface"`
 	}
 	Admin struct {
-		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"health, metrics and status; off disables"`
-		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"bearer token of the admin side; required to listen anywhere but loopback (health and metrics stay open)"`
+		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"the inspector, health, metrics and the API of the admin side; off disables"`
+		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen anywhere but loopback (health and metrics stay open)"`
 	}
 	Upstream struct {
 		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google, without /v1; the request path is appended as it came"`

@@ -101,6 +101,22 @@ func (m *Memory) KeepsNames(ctx context.Context) bool {
 	return ok && k.KeepsNames(ctx)
 }
 
+// Entity is somebody or something that facts are about.
+type Entity struct{ UUID, Name, Summary string }
+
+// Entities returns up to max entities of a group that match a query; ok is false where the
+// backend has no search for them.
+func (m *Memory) Entities(ctx context.Context, group, query string, max int) (list []Entity, ok bool, err error) {
+	e, ok := m.Searcher.(interface {
+		Entities(ctx context.Context, group, query string, max int) ([]Entity, error)
+	})
+	if !ok {
+		return nil, false, nil
+	}
+	list, err = e.Entities(ctx, group, query, max)
+	return list, true, err
+}
+
 // Database returns the name of the database that the backend's listings look into, in
 // lower case; empty if the backend does not say, or if its listings do not depend on it.
 func (m *Memory) Database(ctx context.Context) string {

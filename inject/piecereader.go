@@ -20,6 +20,7 @@ func (p Pieces) Read() (c Considered, err error) {
 	if r.byte() != piecesForm {
 		return c, errPieces
 	}
+	copy(c.Owner[:], r.take(ownerID))
 	c.MinScore, c.Found, c.Opening = r.strength(), r.number(), r.number()
 	for r.rest != "" && !r.bad && len(c.Pieces) <= maxShown+maxRejected {
 		c.Pieces = append(c.Pieces, r.piece())

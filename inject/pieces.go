@@ -10,6 +10,7 @@ type Pieces string
 
 // Considered is what was considered for a turn.
 type Considered struct {
+	Owner    [ownerID]byte // what OwnerID makes of whose turn it is
 	MinScore float64 // strength that one piece had to have for any to be shown; 0: none
 	Found    int     // pieces that were found, listed or not
 	Opening  int     // lines of the block that were no search's: of the card, and notes of the session
@@ -60,6 +61,7 @@ const (
 	strongest  = 1e4  // what a strength of 1 is written as
 	noGroup    = 0xff // index of a piece's group
 	cardID     = 16   // bytes
+	ownerID    = 8    // bytes
 )
 
 // verdicts and scopes are written as their index. New ones come at the end.
@@ -79,9 +81,17 @@ func CardID(text string) (id [cardID]byte) {
 	return id
 }
 
-// piecesOf are the pieces of what a block begins with and of what was found. minScore is
-// the strength that was asked for.
-func piecesOf(opening, found []Candidate, reads []graphiti.Target, minScore float64) Pieces {
+// OwnerID names the owner of a turn. A turn's id says nothing of whose it is, and an import
+// may bring any.
+func OwnerID(owner string) (id [ownerID]byte) {
+	sum := graphiti.Digest("owner of a turn", owner)
+	copy(id[:], sum[:])
+	return id
+}
+
+// piecesOf are the pieces of what a block begins with and of what was found, for a turn of
+// an owner. minScore is the strength that was asked for.
+func piecesOf(owner string, opening, found []Candidate, reads []graphiti.Target, minScore float64) Pieces {
 	var best [maxRejected]*Candidate
 	shown, rejected := 0, 0
 	for i := range found {
@@ -101,16 +111,12 @@ func piecesOf(opening, found []Candidate, reads []graphiti.Target, minScore floa
 		copy(best[at+1:rejected], best[at:])
 		best[at] = c
 	}
-	for i := range opening {
-		if opening[i].Fact != nil {
-			shown++
-		}
-	}
-	if shown+rejected == 0 {
+	if shown += len(opening); shown+rejected == 0 {
 		return ""
 	}
 	w := pieceWriter{b: make([]byte, 0, 64+24*(min(shown, maxShown)+rejected)), reads: reads}
-	w.b = append(w.b, piecesForm)
+	id := OwnerID(owner)
+	w.b = append(append(w.b, piecesForm), id[:]...)
 	w.strength(minScore)
 	w.number(len(found))
 	w.number(len(opening))

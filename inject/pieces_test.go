@@ -33,12 +33,12 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 		{Fact: fact(graphiti.Fact{}), Verdict: Empty},
 	}
 	opening := []Candidate{{Line: "a note", Verdict: Shown}, {Fact: &graphiti.Fact{Text: "decision, 2026-01-02: tabs", Group: "graphiti_session_x"}, Verdict: Shown}}
-	p := piecesOf(opening, found, reads, 0.15)
+	p := piecesOf("user:josh", opening, found, reads, 0.15)
 	if strings.Contains(string(p), "secret") || strings.Contains(string(p), "tabs") {
 		t.Errorf("a text: %q", p)
 	}
 	got, err := p.Read()
-	want := Considered{MinScore: 0.15, Found: len(found), Opening: 2, Pieces: []Piece{
+	want := Considered{Owner: OwnerID("user:josh"), MinScore: 0.15, Found: len(found), Opening: 2, Pieces: []Piece{
 		{Verdict: Shown, Scope: graphiti.ScopeSession, Group: "graphiti_session_x", Line: 2, Card: CardID("decision, 2026-01-02: tabs")},
 		{Verdict: Shown, Scope: graphiti.ScopeUser, Group: "user_josh", Line: 3, Episode: graphiti.EpisodeName(turnID, graphiti.RoleAssistant), Strength: 1, Weighed: true},
 		{Verdict: Shown, Scope: graphiti.ScopeWorkspace, Group: "p", Line: 4, Episode: graphiti.EpisodeName(turnID, graphiti.RoleUser), Strength: 0.6124, Weighed: true},
@@ -71,7 +71,7 @@ func TestPiecesAreFew(t *testing.T) {
 		}})
 	}
 	found[999].Verdict, found[998].Verdict = Repeated, Empty
-	got, err := piecesOf(nil, found, nil, 0).Read()
+	got, err := piecesOf("", nil, found, nil, 0).Read()
 	if err != nil || len(got.Pieces) != maxRejected || got.Found != 1000 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -83,12 +83,15 @@ func TestPiecesAreFew(t *testing.T) {
 	for i := range found {
 		found[i].Verdict, found[i].row, found[i].Fact.Group = Shown, i+1, "g"
 	}
-	p := piecesOf(nil, found, nil, 0)
+	p := piecesOf("", nil, found, nil, 0)
 	if got, err = p.Read(); err != nil || len(got.Pieces) != maxShown || len(p) > 30*maxShown {
 		t.Errorf("%d pieces in %d bytes, %v", len(got.Pieces), len(p), err)
 	}
-	if p := piecesOf([]Candidate{{Line: "a note"}}, nil, nil, 0.2); p != "" {
+	if p := piecesOf("", nil, nil, nil, 0.2); p != "" {
 		t.Errorf("of nothing: %q", p)
+	}
+	if got, err := piecesOf("", []Candidate{{Line: "a note"}}, nil, nil, 0.2).Read(); err != nil || got.Opening != 1 || got.Pieces != nil {
+		t.Errorf("of a note: %+v, %v", got, err)
 	}
 }
 
@@ -96,7 +99,7 @@ func TestPiecesAreFew(t *testing.T) {
 func TestEveryVerdictIsWritten(t *testing.T) {
 	for _, v := range []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak, Unneeded} {
 		c := []Candidate{{Fact: &graphiti.Fact{UUID: "u"}, Verdict: v, row: 1}}
-		if got, err := piecesOf(nil, c, nil, 0).Read(); err != nil || len(got.Pieces) != 1 || got.Pieces[0].Verdict != v {
+		if got, err := piecesOf("", nil, c, nil, 0).Read(); err != nil || len(got.Pieces) != 1 || got.Pieces[0].Verdict != v {
 			t.Errorf("%s: %+v, %v", v, got, err)
 		}
 	}
@@ -143,7 +146,7 @@ func TestDecisionsNameWhatWasConsidered(t *testing.T) {
 		}
 		for _, d := range kept.kept {
 			got, err := d.Pieces.Read()
-			if err != nil || got.MinScore != 0.15 || got.Found != 2 || got.Opening != len(tc.card) || len(got.Pieces) != len(tc.lines) {
+			if err != nil || got.Owner != OwnerID("user:p") || got.MinScore != 0.15 || got.Found != 2 || got.Opening != len(tc.card) || len(got.Pieces) != len(tc.lines) {
 				t.Fatalf("%s: %+v, %v", name, got, err)
 			}
 			for i, p := range got.Pieces {
@@ -166,9 +169,9 @@ func (opens) Summary(context.Context, graphiti.Who, string) (string, string, err
 // FuzzPieces: damaged pieces are an error, and no reason to fall over or to read without end.
 func FuzzPieces(f *testing.F) {
 	f.Add("")
-	f.Add("\x01\x05\xdc\x02\x00\x11\x00\x00\x03\x01u\x01\x13\x88" + strings.Repeat("i", 16))
-	f.Add("\x01\x05\xdc\x02\x00\xff")
-	f.Add("\x01\x00\x00\xff\xff\xff\xff\xff")
+	f.Add("\x01ownersid\x05\xdc\x02\x00\x11\x00\x00\x03\x01u\x01\x13\x88" + strings.Repeat("i", 16))
+	f.Add("\x01ownersid\x05\xdc\x02\x00\xff")
+	f.Add("\x01ownersid\x00\x00\xff\xff\xff\xff\xff")
 	f.Add("\x02")
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := Pieces(s).Read()
@@ -195,7 +198,7 @@ func BenchmarkPieces(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		n = len(piecesOf(nil, found, reads, 0.15))
+		n = len(piecesOf("", nil, found, reads, 0.15))
 	}
 	b.ReportMetric(float64(n), "bytes")
 }

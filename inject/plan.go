@@ -219,7 +219,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
-	t.reads = reads
+	t.reads, t.owner = reads, who.Owner()
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
@@ -296,7 +296,7 @@ func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d 
 // that are to be shown; why says why there is nothing.
 func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
 	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...))
-	d.Pieces = piecesOf(opening, found, t.reads, minScore)
+	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
 	if o = outcomeOf(&d, source); d.Block == "" {
 		o.Reason = why
 	}

@@ -19,6 +19,7 @@ type turn struct {
 	deadline time.Time         // of looking things up
 	until    time.Time         // the request waits no longer
 	first    bool              // the session was unknown until now
+	owner    string            // whose turn it is
 	reads    []graphiti.Target // what is searched
 	groups   []string
 	*lists

@@ -42,6 +42,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	status = a.Status
+	c.seen.Headed()
 	s.observer.Answer(c.route.upstream.Name, status)
 	d.plan.Outcome.Promoted = s.accepted(c.memory, &d.promises, status) // caller.go: what is kept only of a request that was accepted
 	if a.SwitchesProtocols() {
@@ -88,11 +89,30 @@ func (s *Server) decided(c *call, d *decision) {
 		wire.Contain(s.log, "noting a decision", func() {
 			s.note(&c.request, d)
 			if c.route.match.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // no refusal came before
-				c.memory.Figures.Asked(d.who, &d.plan)
+				c.memory.Figures.Asked(d.who, d.plan)
 			}
 		})
 	}
+	c.seen.Did(c.head, d.deed(&c.request), &d.plan)
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
+}
+
+// deed is what is noted of a request.
+func (d *decision) deed(r *request) observe.Deed {
+	if !d.understood {
+		return observe.Deed{}
+	}
+	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts)}
+	if d.who == (graphiti.Who{}) { // it was refused
+		of.Who = d.caller.Who
+	}
+	if d.parsed.claims != nil {
+		of.Program = d.parsed.claims.Program()
+	}
+	if d.relax != nil { // which is inserted too
+		of.Blocks--
+	}
+	return of
 }
 
 // ending returns what is done when a stream ends, after the call is gone.

@@ -107,6 +107,7 @@ func (ex *exchange) judge(status int) {
 		return
 	}
 	ex.judged = true
+	ex.seen.Headed()
 	ex.promises.keep(ex.memory, status)
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
@@ -136,6 +137,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
 	c.head.CopyTo(&x.head)
 	x.route.dialect, x.route.match, x.route.provider = responses.Dialect{}, responses.SocketMatch(), responses.Dialect{}.Info().Provider
+	x.route.api = responses.Dialect{}.Info().Name
 	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.routing().limits.InspectBytes }}
 }
 

@@ -107,18 +107,18 @@ func keptRequest(size int) []byte {
 
 // keptAsker returns what sends a request to a proxy with memory again and again,
 // so that a block is repeated, and reads the answer. off has no memory.
-func keptAsker(tb testing.TB, request []byte, off bool) (ask func()) {
+func keptAsker(tb testing.TB, request []byte, off bool, change ...func(*Options)) (ask func()) {
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
 	m := inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}}, namer,
 		inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 	tb.Cleanup(m.Close)
-	_, base := start(tb, bareUpstream(tb), func(o *Options) {
+	_, base := start(tb, bareUpstream(tb), append(change, func(o *Options) {
 		if off {
 			return
 		}
 		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: m, Sessions: stateSessions{st}, Turns: keptTurns{}}}
-	})
+	})...)
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
 		tb.Fatal(err)
@@ -155,12 +155,16 @@ func keptAsker(tb testing.TB, request []byte, off bool) (ask func()) {
 // what it allocates is the proxy's alone.
 func BenchmarkKept(b *testing.B) {
 	for _, tc := range []struct {
-		name string
-		size int
-		off  bool
-	}{{"off/1KiB", 1 << 10, true}, {"kept/1KiB", 1 << 10, false}, {"kept/64KiB", 64 << 10, false}, {"kept/512KiB", 512 << 10, false}} {
+		name  string
+		size  int
+		off   bool
+		noted bool
+	}{
+		{"off/1KiB", 1 << 10, true, false}, {"kept/1KiB", 1 << 10, false, false}, {"kept/64KiB", 64 << 10, false, false}, {"kept/512KiB", 512 << 10, false, false},
+		{"noted/1KiB", 1 << 10, false, true},
+	} {
 		b.Run(tc.name, func(b *testing.B) {
-			ask := keptAsker(b, keptRequest(tc.size), tc.off)
+			ask := keptAsker(b, keptRequest(tc.size), tc.off, func(o *Options) { o.Passed = tc.noted })
 			b.ReportAllocs()
 			for b.Loop() {
 				ask()

@@ -78,8 +78,8 @@ type Generations interface{ Now() int64 }
 // Figures counts what memory does. It must not block.
 type Figures interface {
 	// Asked counts a request that may have had memory, by what was planned for it. The
-	// plan must not be kept.
-	Asked(who graphiti.Who, p *inject.Plan)
+	// plan's slices must not be kept.
+	Asked(who graphiti.Who, p inject.Plan)
 
 	// Used counts the tokens of a request, as its provider said them.
 	Used(who graphiti.Who, input, cached int)
@@ -174,5 +174,5 @@ func (nothing) Stated(graphiti.Who, int64, string) ([]ledger.Turn, int, int) { r
 func (nothing) Accepted(context.Context, string) bool                        { return true }
 func (nothing) Accept(string)                                                {}
 func (nothing) Now() int64                                                   { return 0 }
-func (nothing) Asked(graphiti.Who, *inject.Plan)                             {}
+func (nothing) Asked(graphiti.Who, inject.Plan)                              {}
 func (nothing) Used(graphiti.Who, int, int)                                  {}

@@ -17,6 +17,7 @@ type route struct {
 	match    dialect.Match
 	speaks   dialect.Dialect // whose errors the client understands
 	provider string          // of dialect, for traces
+	api      string          // the name of dialect
 
 	named   string          // the upstream's name in the setting upstreams; empty: it is an API's
 	fetched dialect.Dialect // of an answer that the request fetches; nil: it fetches none
@@ -50,7 +51,7 @@ func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	r = route{match: found.Match, speaks: found.Speaks}
 	switch found.Use {
 	case dialect.UseTurn, dialect.UseReplay:
-		r.dialect, r.provider = found.Dialect, found.Info.Provider
+		r.dialect, r.provider, r.api = found.Dialect, found.Info.Provider, found.Info.Name
 	case dialect.UseFetch:
 		r.fetched = found.Dialect
 	case dialect.UseNone:

@@ -58,6 +58,8 @@ type Options struct {
 	// nil: there is no bound.
 	Budget *budget.Budget
 
+	Passed bool // the newest requests are noted, for Passed
+
 	Meter  metric.Meter
 	Tracer trace.Tracer // nil: nobody looks
 	Log    *slog.Logger // warnings may come with each request
@@ -99,6 +101,9 @@ func New(o Options) (*Server, error) {
 	observer, err := observe.New(o.Meter, o.Tracer, o.Log)
 	if err != nil {
 		return nil, err
+	}
+	if o.Passed {
+		observer.NotePassed()
 	}
 	o.Memo = cmp.Or(o.Memo, memo.New(memo.Size))
 	if err := o.Memo.Observe(o.Meter); err != nil {
@@ -170,6 +175,12 @@ func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
 
 // Outcomes counts the requests since the start by what memory did.
 func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }
+
+// Passed returns the newest requests behind the one with a number, oldest first: those of
+// an owner, or of everybody where that is empty.
+func (s *Server) Passed(after, limit int, owner string) []observe.Passed {
+	return s.observer.Passed(after, limit, owner)
+}
 
 // Addr is the address that clients connect to.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }

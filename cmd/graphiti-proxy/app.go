@@ -121,6 +121,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		Memo:      remember.known,
 		ServerTLS: only("client"),
 		Budget:    remember.budget,
+		Passed:    cfg.Admin.Listen != "off",
 
 		Meter:  t.Meter(),
 		Tracer: remember.tracer,
@@ -201,7 +202,7 @@ func (a *app) Serve() error {
 // host is what operations run on.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
-	h.Status = a.status
+	h.Status, h.Passed = a.status, a.passed
 	return h
 }
 

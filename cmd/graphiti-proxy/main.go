@@ -63,7 +63,7 @@ func newRootCommand() *cobra.Command {
 		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
 	}
 	cli.GlobalFlags(root)
-	root.AddCommand(newServeCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewConfigCommand(askMemory), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newRegistryCommand(), newWorkspaceCommand(), newTestConnectionCommand(), newRepairCommand())
+	root.AddCommand(newServeCommand(), newOpenCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewConfigCommand(askMemory), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newRegistryCommand(), newWorkspaceCommand(), newTestConnectionCommand(), newRepairCommand())
 	cli.RefuseArgs(root)
 	return root
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
@@ -169,6 +170,21 @@ func (p *people) name(key string) (name string, ok bool) {
 		return one.Name, true
 	}
 	return "", false
+}
+
+// All returns everybody who is registered.
+func (p *people) All() []service.Person {
+	doubts := make(map[string]string)
+	for _, d := range *p.doubts.Load() {
+		doubts[d.ID] = d.Why()
+	}
+	registered := p.People()
+	list := make([]service.Person, len(registered))
+	for i := range registered {
+		one := &registered[i]
+		list[i] = service.Person{ID: one.ID, Memory: one.Memory(), Name: one.Name, Admin: one.Admin, Off: one.Off, Doubt: doubts[one.ID]}
+	}
+	return list
 }
 
 // MemoryOf returns the key of the memory of the person with an id.

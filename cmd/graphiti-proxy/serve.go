@@ -136,17 +136,13 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 // banner says what a person needs to know to use the proxy; command is how they
 // call it.
 func banner(w io.Writer, settings, command string, a *app) {
-	adminAddr := "off"
-	if a.cfg.Admin.Listen != "off" {
-		adminAddr = address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
-	}
 	base := a.base()
 	fmt.Fprintf(w, `settings: %s
 graphiti-proxy %s
   listening on  %s
   forwarding to %s
   memory        %s
-  admin side    %s
+  inspector     %s
 
   point your client at it:
     export OPENAI_BASE_URL=%s/v1
@@ -154,12 +150,20 @@ graphiti-proxy %s
   try it, with your key in OPENAI_API_KEY or ANTHROPIC_API_KEY:
     %s test
 
-`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), adminAddr, base, base, command)
+`, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base, command)
 }
 
 // base is the address that clients of this machine use.
 func (a *app) base() string {
 	return address(a.cfg, "client", a.cfg.Listen, a.proxy.Addr())
+}
+
+// inspector is where people look at their memory, with a browser of this machine.
+func (a *app) inspector() string {
+	if a.cfg.Admin.Listen == "off" {
+		return "off"
+	}
+	return address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
 }
 
 // listening is where a listener listens: the host that it was set to, which the
@@ -177,7 +181,11 @@ func listening(set string, at net.Addr) string {
 // addresses and speaks TLS is reached by a name of its certificate, where that has
 // any.
 func address(cfg *config.Config, side, set string, at net.Addr) string {
-	listens := listening(set, at)
+	return reachedAt(cfg, side, listening(set, at))
+}
+
+// reachedAt is address, of where the listener listens.
+func reachedAt(cfg *config.Config, side, listens string) string {
 	host, port, err := net.SplitHostPort(listens)
 	reached := cli.Reachable(listens)
 	if err != nil {
@@ -193,7 +201,7 @@ func address(cfg *config.Config, side, set string, at net.Addr) string {
 // begun says the same in the log, for who reads that.
 func begun(log *slog.Logger, a *app) {
 	log.Info("serving", "version", telemetry.Version(), "listen", a.base(), "upstream", a.cfg.Upstream.OpenAI, "memory", a.memoryLine(),
-		"openai_base_url", a.base()+"/v1", "anthropic_base_url", a.base())
+		"openai_base_url", a.base()+"/v1", "anthropic_base_url", a.base(), "inspector", a.inspector())
 }
 
 // memoryLine says in a few words which memory is used, or that a file of it

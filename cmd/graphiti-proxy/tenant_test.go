@@ -101,7 +101,7 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 		for _, by := range sayers {
 			s := by.selector
 			s.Workspace = "w"
-			if list, err := w.remembers().service.Show(context.Background(), s, 100); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
+			if list, err := w.remembers().service.Show(context.Background(), s, 100, ""); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
 				t.Errorf("%s: of %s is shown %+v (%v)", ids, by.word, list.Messages, err)
 			}
 			groups, err := found(w.remembers().service.Find(context.Background(), by.selector))

@@ -160,6 +160,12 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 			return toolAnswer(age, map[string]any{"message": "No relevant facts found", "facts": facts})
 		}
 		return toolAnswer(age, map[string]any{"message": "Facts retrieved successfully", "facts": facts})
+	case "search_nodes", "search_memory_nodes":
+		nodes := []any{}
+		for _, f := range s.find(query{groups: groups, text: args.Query, max: args.MaxNodes, named: true}) {
+			nodes = append(nodes, map[string]any{"uuid": f["source_node_uuid"], "name": "Somebody", "labels": []string{"Entity"}, "summary": f["fact"], "group_id": f["group_id"]})
+		}
+		return toolAnswer(age, map[string]any{"message": "Nodes retrieved successfully", "nodes": nodes})
 	case "get_episodes":
 		return s.toolEpisodes(age, groups, &args)
 	case "clear_graph":
@@ -215,6 +221,7 @@ type toolArgs struct {
 	Described                 string   `json:"source_description"`
 	Time                      string   `json:"reference_time"`
 	MaxFacts                  int      `json:"max_facts"`
+	MaxNodes                  int      `json:"max_nodes"`
 	LastN                     int      `json:"last_n"`
 	MaxEpisodes               int      `json:"max_episodes"`
 }

@@ -17,9 +17,9 @@ func (m *Client) Facts(ctx context.Context, group string, uuids []string) (facts
 	if err != nil {
 		return nil, true, fmt.Errorf("look up facts: %w", err)
 	}
-	name, takes, err := set.find(toolFact)
-	if err != nil {
-		return nil, false, nil
+	name, takes, missing := set.find(toolFact)
+	if ok = missing == nil; !ok {
+		return nil, ok, nil
 	}
 	facts, err = remote.LookUp(ctx, group, uuids, func(ctx context.Context, uuid string) (f remote.FactJSON, err error) {
 		err = m.session.call(ctx, name, keepKnown(map[string]any{"uuid": uuid, "group_id": group}, takes), &f)

@@ -188,7 +188,7 @@ type world struct {
 	program string // that is run
 }
 
-var address = regexp.MustCompile(`(listening on|admin side)\s+(http://\S+)`)
+var address = regexp.MustCompile(`(listening on|inspector)\s+(http://\S+)`)
 
 // serve runs the binary as a user does, and reads its address off its banner.
 func serve(t *testing.T, env ...string) *world {
@@ -228,7 +228,7 @@ func (w *world) start(t *testing.T, env ...string) {
 	w.url, w.admin = "", ""
 	for s := bufio.NewScanner(out); w.admin == "" && s.Scan(); {
 		if m := address.FindStringSubmatch(s.Text()); m != nil {
-			if m[1] == "admin side" {
+			if m[1] == "inspector" {
 				w.admin = m[2]
 			} else {
 				w.url = m[2]

@@ -157,7 +157,7 @@ promote: {directives: true}
 		}
 	}()
 	first := bufio.NewScanner(stdout)
-	for first.Scan() && !strings.Contains(first.Text(), "admin side") {
+	for first.Scan() && !strings.Contains(first.Text(), "inspector") {
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	o.must("memory    graphiti, working", "status")

@@ -28,7 +28,7 @@ func status(change func(*health.Status)) func(context.Context, bool) health.Stat
 func (s *site) idOf(t *testing.T, text string) string {
 	t.Helper()
 	for _, group := range []string{servicetest.OwnersGroup, "workspace_w"} {
-		shown, err := s.Host.Memory.Show(t.Context(), service.Selector{Group: group}, 100)
+		shown, err := service.Show.Run(t.Context(), s.Host, &service.ShowRequest{Selector: service.Selector{Group: group}, Last: 100})
 		if err != nil {
 			t.Fatal(err)
 		}

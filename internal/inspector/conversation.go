@@ -3,6 +3,7 @@ package inspector
 import (
 	"cmp"
 	"net/url"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -37,8 +38,17 @@ type spoken struct {
 	ID, Role, Time string
 	Text           said
 	Href           string
-	Here           bool // it is the one that the page is about
-	Waits          bool // it has not arrived in the memory
+	Talk           string // the page of its conversation, where it is not shown in it
+	Here           bool   // it is the one that the page is about
+	Waits          bool   // it has not arrived in the memory
+}
+
+// Class is how it looks.
+func (s *spoken) Class() string {
+	if _, known := roles[s.Role]; known {
+		return s.Role
+	}
+	return "user"
 }
 
 // decision is what memory did for a turn.
@@ -74,32 +84,52 @@ type onCard struct {
 	CSRF, Group, Line, Back string
 }
 
-const turnsAtOnce = 30
+const (
+	// A page has so many turns, and the newest of them only if they need more room.
+	turnsAtOnce  = 30
+	roomForTurns = 80 << 10 // bytes
+
+	around = 1200 // bytes around a text, about
+)
 
 func (v *visit) conversation() error {
+	if known, err := v.somebody("Whose conversation?"); !known {
+		return err
+	}
 	hash := v.r.PathValue("hash")
 	skip, err := strconv.Atoi(v.r.FormValue("skip"))
 	if err != nil || skip < 0 {
 		skip = 0
 	}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
-		in.Selector, in.Hash, in.Skip, in.Limit = v.whose().selector(), hash, skip, turnsAtOnce
+		in.Selector, in.Hash, in.Skip, in.Limit = v.ofWhom(v.r.FormValue("group")), hash, skip, turnsAtOnce
 	})
 	if err != nil {
 		return err
 	}
-	c := v.shownConversation(&got, "/conversation/"+hash, "")
-	at := func(skip int) string { return v.whose().at("/conversation/"+hash, "skip", strconv.Itoa(skip)) }
-	if skip+len(got.Turns) < got.AllTurns {
-		c.Older = at(skip + len(got.Turns))
+	return v.shownTurns(&got, hash, skip)
+}
+
+// shownTurns shows a conversation from behind its newest turns.
+func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error {
+	path := "/conversation/" + url.PathEscape(hash)
+	c := v.shownConversation(got, path, "")
+	if n := skip + len(c.Turns); n < got.AllTurns {
+		c.Older = v.whose().at(path, "skip", strconv.Itoa(n))
 	}
 	if skip > 0 {
-		c.Newer = v.whose().at("/conversation/" + hash)
-		if skip > turnsAtOnce {
-			c.Newer = at(skip - turnsAtOnce)
-		}
+		c.Newer = v.whose().at(path)
 	}
 	return v.show("conversation", "Why did it say that?", c)
+}
+
+// conversationAt is the page of a conversation, at one of its turns if that is known.
+func (v *visit) conversationAt(hash, turn string) string {
+	at := v.whose().at("/conversation/" + url.PathEscape(hash))
+	if turn != "" {
+		at += "#t-" + url.PathEscape(turn)
+	}
+	return at
 }
 
 // shownConversation is a conversation as a page at a path shows it; message is the one
@@ -113,9 +143,10 @@ func (v *visit) shownConversation(got *service.Explained, path, message string) 
 	if got.Session != "" {
 		c.Forget = w.at("/memory/forget", "session", got.Session)
 	}
-	for i := range got.Turns {
+	for i := len(got.Turns) - 1; i >= 0 && (len(c.Turns) == 0 || v.used < roomForTurns); i-- {
 		c.Turns = append(c.Turns, v.turn(&got.Turns[i], path, message))
 	}
+	slices.Reverse(c.Turns)
 	return c
 }
 
@@ -140,24 +171,21 @@ func (v *visit) turn(t *service.Turn, path, message string) turn {
 // spoken is a message, and back the page to return to after a change of it.
 func (v *visit) spoken(r *service.Record, back string) spoken {
 	href := v.messageAt(r.ID, r.Group, back)
+	v.used += around / 2
 	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue"}
 }
 
-// messageAt is the page of a message; empty without an id. Where it is not said whose
-// memory is meant, its group says it.
+// messageAt is the page of a message in a group; empty without an id.
 func (v *visit) messageAt(id, group, back string) string {
 	if id == "" {
 		return ""
 	}
-	w := v.whose()
-	if w != (whose{}) || !v.Caller.Operator || !v.multi() {
-		group = ""
-	}
-	return w.at("/message/"+url.PathEscape(id), "group", group, "back", back)
+	return v.whose().at("/message/"+url.PathEscape(id), "group", group, "back", back)
 }
 
 func (v *visit) decision(d *service.Decision, back string) *decision {
 	out := &decision{Shown: d.Block != "", Gone: d.Gone, Lines: d.Facts, Chars: utf8.RuneCountInString(d.Block), Raw: d.Block}
+	v.used += weightOf(d.Block)
 	if !out.Shown && !out.Gone {
 		out.Why = reasonOf(cmp.Or(d.Reason, "timeout or error"))
 		out.Says = sentence(d.Why)
@@ -174,23 +202,21 @@ func (v *visit) decision(d *service.Decision, back string) *decision {
 }
 
 func (v *visit) piece(p *service.Piece, back string) piece {
-	out := piece{Kind: kindOf(p.Kind), Role: p.Role, Time: p.Time, Gone: p.Text == "" && p.Line == "", Href: v.messageAt(p.ID, p.Group, back)}
+	out := piece{Kind: pieceKind(p.Kind), Role: p.Role, Time: p.Time, Gone: p.Text == "" && p.Line == "", Href: v.messageAt(p.ID, p.Group, back)}
+	v.used += around
 	out.Label, out.Says = verdictOf(p.Verdict)
 	if p.Scope != "" {
 		out.Scope = scopeOf(p.Scope)
 	}
-	out.Text = v.said(cmp.Or(p.Line, p.Text), out.Href)
+	out.Text = v.cut(cmp.Or(p.Line, p.Text), lineBeginning, out.Href)
 	if p.Line != "" && p.Text != "" && p.Text != p.Line {
-		out.Now = v.said(p.Text, out.Href)
+		out.Now = v.cut(p.Text, lineBeginning, out.Href)
 	}
 	if p.Strength != nil {
 		out.Strength, out.Percent = strconv.FormatFloat(*p.Strength, 'f', 2, 64), int(100*min(max(*p.Strength, 0), 1))
 	}
 	if p.Conversation != "" {
-		out.Source = v.whose().at("/conversation/" + url.PathEscape(p.Conversation))
-		if p.Turn != "" {
-			out.Source += "#t-" + url.PathEscape(p.Turn)
-		}
+		out.Source = v.conversationAt(p.Conversation, p.Turn)
 	}
 	if p.Kind == "card" {
 		out.Says = "It is on the card with which conversations begin."

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -8,10 +9,10 @@ import (
 
 // conversations is the list of conversations, the newest first.
 type conversations struct {
-	List []conversationRow
-	All  int
-	More string // the same page with more of them
-	Note string
+	List  []conversationRow
+	All   int
+	Pager pager
+	Note  string
 }
 
 type conversationRow struct {
@@ -20,25 +21,48 @@ type conversationRow struct {
 }
 
 const (
-	rowsAtFirst = 50
-	rowsAtMost  = 1000
+	rowsAtOnce = 50   // of a page
+	rowsAtMost = 1000 // that can be reached: operations list no more
 )
 
-// limit is how many rows a page shows.
-func (v *visit) limit() int {
-	n, err := strconv.Atoi(v.r.FormValue("limit"))
+// pager leads to the other pages of a list.
+type pager struct{ Newer, Older, Span string }
+
+// skipped is how many rows of a list are on the pages before this one.
+func (v *visit) skipped() int {
+	n, err := strconv.Atoi(v.r.FormValue("skip"))
 	if err != nil {
-		return rowsAtFirst
+		return 0
 	}
-	return min(max(n, 1), rowsAtMost)
+	return min(max(n, 0), rowsAtMost-rowsAtOnce)
 }
 
-// more is the address of a page with more rows; empty if there are no more.
-func (v *visit) more(path string, shown, all int, with ...string) string {
-	if shown >= all || shown >= rowsAtMost {
-		return ""
+// listed is how many rows an operation has to list for this page.
+func (v *visit) listed() int { return v.skipped() + rowsAtOnce }
+
+// onPage returns the rows of a list that are on this page, and leads to the others. path
+// and with are the address of the list, and all is how long it is.
+func onPage[T any](v *visit, list []T, all int, path string, with ...string) ([]T, pager) {
+	skip := min(v.skipped(), len(list))
+	list = list[skip:]
+	at := func(skip int) string {
+		n := ""
+		if skip > 0 {
+			n = strconv.Itoa(skip)
+		}
+		return v.whose().at(path, append(with, "skip", n)...)
 	}
-	return v.whose().at(path, append(with, "limit", strconv.Itoa(min(2*max(shown, rowsAtFirst), rowsAtMost)))...)
+	var p pager
+	if skip > 0 {
+		p.Newer = at(skip - rowsAtOnce)
+	}
+	if end := skip + len(list); end < min(all, rowsAtMost) {
+		p.Older = at(end)
+	}
+	if len(list) > 0 {
+		p.Span = fmt.Sprintf("%s to %s of %s", grouped(skip+1), grouped(skip+len(list)), grouped(all))
+	}
+	return list, p
 }
 
 func (v *visit) conversations() error {
@@ -46,14 +70,16 @@ func (v *visit) conversations() error {
 		return err
 	}
 	got, err := look(v, service.List, func(in *service.ListRequest) {
-		in.Selector, in.Limit = v.whose().selector(), v.limit()
+		in.Selector, in.Limit = v.whose().selector(), v.listed()
 	})
 	if err != nil {
 		return err
 	}
-	c := conversations{All: got.AllConversations, Note: got.Note, More: v.more("/conversations", len(got.Conversations), got.AllConversations)}
-	for _, one := range got.Conversations {
-		c.List = append(c.List, conversationRow{one, v.whose().at("/conversation/" + one.Hash)})
+	c := conversations{All: got.AllConversations, Note: got.Note}
+	var rows []service.Conversation
+	rows, c.Pager = onPage(v, got.Conversations, got.AllConversations, "/conversations")
+	for _, one := range rows {
+		c.List = append(c.List, conversationRow{one, v.conversationAt(one.Hash, "")})
 	}
 	return v.show("conversations", "Conversations", &c)
 }

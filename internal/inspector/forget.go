@@ -32,7 +32,7 @@ type goes struct {
 }
 
 func (v *visit) forgetForm() error {
-	if known, err := v.somebody("Forget"); !known && v.r.FormValue("group") == "" {
+	if known, err := v.somebody("Forget"); !known {
 		return err
 	}
 	f, _, err := v.forgetting()

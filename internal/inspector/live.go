@@ -85,10 +85,7 @@ func (v *visit) passed(r *service.Request) passed {
 		p.Why = reasonOf(r.Reason)
 	}
 	if r.Conversation != "" {
-		p.Talk = v.whose().at("/conversation/" + r.Conversation)
-		if r.Turn != "" {
-			p.Talk += "#t-" + r.Turn
-		}
+		p.Talk = v.conversationAt(r.Conversation, r.Turn)
 	}
 	return p
 }

@@ -14,7 +14,7 @@ type memories struct {
 	Name  string // whose it is, if not the visitor's
 	List  []memoryRow
 	All   int
-	More  string
+	Pager pager
 	Note  string
 	Talks int
 	Hrefs struct{ Talks, Import, Forget string }
@@ -33,16 +33,18 @@ func (v *visit) memories() error {
 		return err
 	}
 	w := v.whose()
-	got, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = w.selector(), v.limit() })
+	got, err := look(v, service.List, func(in *service.ListRequest) { in.Selector, in.Limit = w.selector(), v.listed() })
 	if err != nil {
 		return err
 	}
-	m := memories{whose: w, All: got.AllMemories, Note: got.Note, Talks: got.AllConversations, More: v.more("/memory", len(got.Memories), got.AllMemories)}
+	m := memories{whose: w, All: got.AllMemories, Note: got.Note, Talks: got.AllConversations}
 	if w != (whose{}) {
 		m.Name = w.selector().Whose()
 	}
-	for i := range got.Memories {
-		m.List = append(m.List, v.memoryRow(&got.Memories[i]))
+	var rows []service.Kept
+	rows, m.Pager = onPage(v, got.Memories, got.AllMemories, "/memory")
+	for i := range rows {
+		m.List = append(m.List, v.memoryRow(&rows[i]))
 	}
 	m.Hrefs.Talks, m.Hrefs.Import, m.Hrefs.Forget = w.at("/conversations"), w.at("/memory/import"), w.at("/memory/forget")
 	return v.show("memories", "Memory", &m)
@@ -96,11 +98,7 @@ func (v *visit) meant(here string) (*about, error) {
 
 // groups returns the memories of whom a page is about.
 func (v *visit) groups() ([]ledger.Owned, error) {
-	s := v.whose().selector()
-	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
-		s.Group = v.r.FormValue("group")
-	}
-	m, err := look(v, service.Groups, func(in *service.Selector) { *in = s })
+	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })
 	return m.Groups, err
 }
 

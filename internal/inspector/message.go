@@ -16,7 +16,8 @@ type message struct {
 	Text      string
 	Role      string
 	Time      string
-	Talk      *conversation
+	Talk      *conversation // nil: it was said in none
+	Alone     spoken
 	Scope     string
 	PinTo     []choice
 	Kinds     any
@@ -25,54 +26,73 @@ type message struct {
 // choice is an option of a form.
 type choice struct{ Value, Says string }
 
-// turnsAround are shown before and after the turn of a message.
-const turnsAround = 2
+// turnsAround is how many turns are shown before and after the turn of a message.
+const turnsAround = 1
 
 func (v *visit) message() error {
-	id := v.r.PathValue("id")
-	m := message{whose: v.whose(), ID: id, Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	m := &message{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
-		in.Selector = m.selector()
-		in.Message, in.Limit = id, rowsAtMost
+		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
+		in.Message = m.ID
 	})
+	var invalid service.InvalidError
+	switch {
+	case errors.As(err, &invalid) && m.Group != "": // what was promoted was said in no conversation
+		if err := v.alone(m, err); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err := v.inConversation(m, &got); err != nil {
+			return err
+		}
+	}
+	m.PinTo = pinTo(m.Scope)
+	return v.show("message", "One message", m)
+}
+
+// inConversation fills in the message, with the turns around its own.
+func (v *visit) inConversation(m *message, got *service.Explained) error {
+	for i := range got.Turns {
+		for _, r := range got.Turns[i].Messages {
+			if r.ID != m.ID {
+				continue
+			}
+			m.is(&r)
+			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
+			m.Talk = v.shownConversation(got, "/message/"+url.PathEscape(m.ID), m.ID)
+			m.Talk.Whole = v.conversationAt(got.Hash, "")
+			return nil
+		}
+	}
+	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
+}
+
+// alone fills in a message of no conversation, or returns the error that it was not found
+// with.
+func (v *visit) alone(m *message, notFound error) error {
+	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
 	if err != nil {
 		return err
 	}
-	found := false
-	for i := range got.Turns {
-		for _, r := range got.Turns[i].Messages {
-			if r.ID != id {
-				continue
-			}
-			found = true
-			m.Text, m.Role, m.Time, m.Scope = editable(r.Text), r.Role, r.Time, r.Scope
-			if m.Group == "" {
-				m.Group = r.Group
-			}
-			got.Turns = got.Turns[max(0, i-turnsAround):min(len(got.Turns), i+turnsAround+1)]
-			break
-		}
-		if found {
-			break
+	for i := range got.Messages {
+		if r := &got.Messages[i]; r.ID == m.ID {
+			m.is(r)
+			m.Alone = v.spoken(r, m.Back)
+			m.Alone.Here = true
+			return nil
 		}
 	}
-	if !found {
-		return failed{service.OfInput, errors.New("there is no such message any more; it may have been forgotten or corrected")}
-	}
-	m.PinTo = pinTo(m.Scope)
-	m.Talk = v.shownConversation(&got, "/message/"+url.PathEscape(id), id)
-	if got.Hash != "" {
-		m.Talk.Whole = v.whose().at("/conversation/" + got.Hash)
-	}
-	return v.show("message", "One message", &m)
+	return notFound
 }
 
-func (m *message) selector() service.Selector {
-	s := m.whose.selector()
-	if s == (service.Selector{}) {
-		s.Group = m.Group
+// is fills in what a message says.
+func (m *message) is(r *service.Record) {
+	m.Text, m.Role, m.Time, m.Scope = editable(r.Text), r.Role, r.Time, r.Scope
+	if m.Group == "" {
+		m.Group = r.Group
 	}
-	return s
 }
 
 // pinTo says where a message of a scope can be pinned.

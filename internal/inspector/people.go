@@ -12,6 +12,8 @@ type crowd struct {
 	Unconfirmed []health.Unconfirmed
 }
 
+const peopleAtOnce = 200
+
 type person struct {
 	service.Somebody
 	whose
@@ -25,8 +27,14 @@ func (v *visit) crowd(got *service.Crowd, path string) *crowd {
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
 		p := person{Somebody: s, whose: w, CSRF: v.CSRF}
-		if w != (whose{}) {
+		switch {
+		case w != (whose{}):
 			p.Open = w.at(path)
+		case s.Means.Group == "":
+		case path == "/memory": // that of one group
+			p.Open = w.at("/memory/show", "group", s.Means.Group)
+		case path != "/conversations": // which are a person's
+			p.Open = w.at(path, "group", s.Means.Group)
 		}
 		c.People = append(c.People, p)
 	}
@@ -34,7 +42,7 @@ func (v *visit) crowd(got *service.Crowd, path string) *crowd {
 }
 
 func (v *visit) people() error {
-	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Limit = v.limitOf(200) })
+	got, err := look(v, service.Everybody, func(in *service.PeopleRequest) { in.Limit = peopleAtOnce })
 	if err != nil {
 		return err
 	}
@@ -45,14 +53,6 @@ func (v *visit) people() error {
 	c := v.crowd(&got, "/memory")
 	c.Unconfirmed = st.Unconfirmed
 	return v.show("people", "People", c)
-}
-
-// limitOf is how many rows a page shows that shows so many at first.
-func (v *visit) limitOf(first int) int {
-	if v.r.FormValue("limit") == "" {
-		return first
-	}
-	return v.limit()
 }
 
 // accept confirms whose a memory is.

@@ -10,6 +10,7 @@ import (
 // search is the page that says what a message would recall, and why not more.
 type search struct {
 	whose
+	Group     string // instead of whose
 	Query     string
 	Place     string // the group of the project in which it is asked
 	Places    []choice
@@ -42,7 +43,7 @@ func (v *visit) searchForm() error {
 // searching is the page before anything was found, and the key of the project that was
 // chosen.
 func (v *visit) searching() (s *search, workspace string, err error) {
-	s = &search{whose: v.whose(), Query: v.r.PostFormValue("query"), Place: v.r.PostFormValue("place")}
+	s = &search{whose: v.whose(), Group: v.r.FormValue("group"), Query: v.r.PostFormValue("query"), Place: v.r.PostFormValue("place")}
 	groups, err := v.groups()
 	for _, o := range groups {
 		if o.Scope != "workspace" || o.Key == "" {
@@ -62,7 +63,7 @@ func (v *visit) search() error {
 		return err
 	}
 	got, err := look(v, service.Search, func(in *service.SearchRequest) {
-		in.Selector = v.whose().selector()
+		in.Selector = v.ofWhom(s.Group)
 		in.Workspace, in.Query, in.All = workspace, s.Query, true
 	})
 	if err != nil {

@@ -111,6 +111,7 @@ func (s *site) wellFormed(t testing.TB, at string, body string) {
 // leads checks that an address on a page is one of ours.
 func (s *site) leads(t testing.TB, on, to string) {
 	t.Helper()
+	to, _, _ = strings.Cut(to, "#")
 	u, err := url.Parse(to)
 	if err != nil || u.Host != "" || u.Scheme != "" {
 		t.Errorf("%s leads to %q", on, to)

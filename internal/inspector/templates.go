@@ -20,6 +20,7 @@ var functions = template.FuncMap{
 	"count":   counted,
 	"line":    oneLine,
 	"utc":     utc,
+	"moment":  isMoment,
 	"ms":      took,
 	"scope":   scopeOf,
 	"kind":    kindOf,

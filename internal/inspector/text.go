@@ -3,6 +3,7 @@ package inspector
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,10 @@ import (
 )
 
 const (
-	// beginning is how many characters of a text a page shows at once.
-	beginning = 1200
+	// beginning is how many bytes of a text a page shows at once, and lineBeginning of one
+	// among many.
+	beginning     = 1200
+	lineBeginning = 400
 
 	// roomForText is how many bytes of what follows the beginnings a page may hold.
 	roomForText = 48 << 10
@@ -27,21 +30,22 @@ type said struct {
 }
 
 // said cuts a text. more is a page that has all of it.
-func (v *visit) said(text, more string) said {
+func (v *visit) said(text, more string) said { return v.cut(text, beginning, more) }
+
+// cut cuts a text behind its first bytes.
+func (v *visit) cut(text string, most int, more string) said {
 	text = strings.TrimSpace(text)
-	if len(text) <= beginning {
-		return said{Begins: text}
-	}
-	chars, at := utf8.RuneCountInString(text), cutAt(text, beginning)
+	at := cutAt(text, most)
+	v.used += weightOf(text[:at])
 	if at == len(text) {
 		return said{Begins: text}
 	}
-	s := said{Begins: text[:at], Chars: chars}
-	if rest := text[at:]; len(rest) <= v.room || more == "" {
+	s := said{Begins: text[:at], Chars: utf8.RuneCountInString(text)}
+	if rest := text[at:]; more == "" || weightOf(rest) <= v.room {
 		if len(rest) > v.room {
-			rest = rest[:cutAt(rest, max(v.room, 0)/utf8.UTFMax)] + "…"
+			rest = rest[:cutAt(rest, max(v.room, 0))] + "…"
 		}
-		v.room -= len(rest)
+		v.room -= weightOf(rest)
 		s.Rest = rest
 		return s
 	}
@@ -49,18 +53,20 @@ func (v *visit) said(text, more string) said {
 	return s
 }
 
-// cutAt returns where a text may be cut that shows about so many characters: behind a
-// word, if there is one.
-func cutAt(text string, chars int) int {
-	end := 0
-	for i := range text {
-		if chars--; chars < 0 {
-			end = i
-			break
-		}
-	}
-	if chars >= 0 {
+// weightOf is how many bytes of a page a text is.
+func weightOf(text string) int {
+	return len(visible([]byte(html.EscapeString(text))))
+}
+
+// cutAt returns where a text may be cut that shows at most so many bytes: behind a word,
+// if there is one.
+func cutAt(text string, most int) int {
+	if len(text) <= most {
 		return len(text)
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
 	}
 	if space := strings.LastIndexAny(text[:end], " \n"); space > end/2 {
 		return space + 1
@@ -164,6 +170,12 @@ func utc(at string) string {
 		return at
 	}
 	return t.UTC().Format("2006-01-02 15:04") + " UTC"
+}
+
+// isMoment reports whether a time can be read.
+func isMoment(at string) bool {
+	_, err := time.Parse(time.RFC3339, at)
+	return err == nil
 }
 
 // dated is a time as pages take it; empty where it is not known.

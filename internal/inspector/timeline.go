@@ -19,13 +19,7 @@ type timeline struct {
 // day is what was said on one day, the newest last.
 type day struct {
 	Date     string
-	Messages []entry
-}
-
-// entry is a message with its conversation.
-type entry struct {
-	spoken
-	Talk string
+	Messages []spoken
 }
 
 // cardLine is a line of the card.
@@ -38,7 +32,7 @@ func (v *visit) timeline() error {
 	}
 	n, err := strconv.Atoi(v.r.FormValue("last"))
 	if err != nil || n < 1 {
-		n = rowsAtFirst
+		n = rowsAtOnce
 	}
 	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = a.Group, min(n, rowsAtMost) })
 	if err != nil {
@@ -47,9 +41,9 @@ func (v *visit) timeline() error {
 	t := timeline{about: a, Card: cardLines(got.Card), Waiting: cardLines(got.Waiting), Unlisted: len(got.Unlisted) > 0}
 	for i := len(got.Messages) - 1; i >= 0; i-- { // the newest first
 		r := &got.Messages[i]
-		one := entry{spoken: v.spoken(r, a.Timeline())}
+		one := v.spoken(r, a.Timeline())
 		if hash := ledger.SessionOf(r.Source); hash != "" {
-			one.Talk = a.at("/conversation/" + hash)
+			one.Talk = v.conversationAt(hash, "")
 		}
 		date := r.Time[:min(len("2006-01-02"), len(r.Time))]
 		if len(t.Days) == 0 || t.Days[len(t.Days)-1].Date != date {
@@ -78,7 +72,7 @@ type facts struct {
 	All      int
 	Every    bool // also what is not valid now
 	Other    string
-	More     string
+	Pager    pager
 	Note     string
 	Unlisted bool
 }
@@ -97,7 +91,7 @@ func (v *visit) facts() error {
 	}
 	f := facts{about: a, Every: v.r.FormValue("all") == "1"}
 	got, err := look(v, service.Facts, func(in *service.FactsRequest) {
-		in.Group, in.All, in.Limit = a.Group, f.Every, v.limit()
+		in.Group, in.All, in.Limit = a.Group, f.Every, v.listed()
 	})
 	if err != nil {
 		return err
@@ -108,8 +102,9 @@ func (v *visit) facts() error {
 		every, other = "1", ""
 	}
 	f.Other = a.at("/memory/facts", "group", a.Group, "all", other)
-	f.More = v.more("/memory/facts", len(got.Facts), got.AllFacts, "group", a.Group, "all", every)
-	for _, k := range got.Facts {
+	var rows []service.Known
+	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
+	for _, k := range rows {
 		href := v.messageAt(k.ID, k.Group, f.about.Facts())
 		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State))})
 	}

@@ -18,6 +18,7 @@ type visit struct {
 	r *http.Request
 
 	room int // bytes that the page still has for texts beyond their beginnings
+	used int // bytes of all other texts on it, and of what stands around them, about
 }
 
 // frame is what stands around the content of each page.
@@ -96,6 +97,16 @@ func (v *visit) whose() whose {
 	return whose{v.r.FormValue("user"), v.r.FormValue("credential")}
 }
 
+// ofWhom is whose memory a page is about. Where an operator of several people's memories
+// does not say whose, a group says it.
+func (v *visit) ofWhom(group string) service.Selector {
+	s := v.whose().selector()
+	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
+		s.Group = group
+	}
+	return s
+}
+
 func (w whose) selector() service.Selector {
 	return service.Selector{User: w.User, Credential: w.Credential}
 }
@@ -123,7 +134,7 @@ func (w whose) at(path string, more ...string) string {
 // somebody reports whether it is known whose memory a page is about. If not, it shows
 // whom one can choose.
 func (v *visit) somebody(title string) (bool, error) {
-	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) {
+	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
 	}
 	crowd, err := look(v, service.Everybody, func(in *service.PeopleRequest) {})

@@ -114,17 +114,33 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 // notAllGroups says which groups are known of a memory that does not list its own.
 const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
 
-// theirs finds all groups that are a person's, of whom a selector names nothing else.
+// theirs finds all groups that are a person's; or one group, because no selector means all
+// that is of, for example, a system actor. The selector names nothing else.
 func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	switch {
+	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
+		return sv.oneGroup(ctx, s)
 	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else")
+		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else; or one group")
 	case s == (Selector{}) && sv.o.Multi:
 		return nil, invalid("say whose memories are meant: user or credential")
 	case s == (Selector{}):
 		s.User = sv.o.Owner
 	}
 	return sv.groups(ctx, s)
+}
+
+// oneGroup is a group with what is known of it.
+func (sv *Service) oneGroup(ctx context.Context, s Selector) ([]ledger.Owned, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	known, err := sv.o.Pipeline.Owned(ctx, "")
+	if i := slices.IndexFunc(known, func(o ledger.Owned) bool { return o.Group == s.Group }); i >= 0 {
+		return known[i : i+1], err
+	}
+	scope, _ := graphiti.ScopeOf(s.Group)
+	return []ledger.Owned{{Group: s.Group, Scope: string(scope)}}, err
 }
 
 // rank is the place of a scope among those in which a conversation is looked for.
@@ -251,10 +267,4 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 }
 
 // beginning returns the start of a text as one line, cut.
-func beginning(text string) string {
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 16*maxBegins)], "")), " "))
-	if len(runes) > maxBegins {
-		return string(runes[:maxBegins-1]) + "…"
-	}
-	return string(runes)
-}
+func beginning(text string) string { return cutTo(text, maxBegins) }

@@ -71,7 +71,11 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
+		t, err := h.Memory.belongings(ctx, own)
+		if err == nil {
+			err = t.narrow(&in.Selector)
+		}
 		in.own = true
-		return ownSelector(ctx, h, &in.Selector, own)
+		return err
 	},
 }

@@ -25,7 +25,11 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if err != nil {
 		return x, err
 	}
+	owner := ""
 	if in.own {
+		if _, owner, err = sv.asked(s); err != nil || owner == "" {
+			return x, cmp.Or(err, error(InvalidError{errNobody}))
+		}
 		groups = slices.DeleteFunc(groups, func(o ledger.Owned) bool { return o.Shared })
 	}
 	// As for a list of conversations: what is also in the person's own memory is the
@@ -62,7 +66,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	x.AllTurns = len(turns)
 	turns = turns[:max(0, len(turns)-in.Skip)]
 	x.Turns = append(x.Turns, turns[max(0, len(turns)-in.Limit):]...)
-	return x, sv.explain(ctx, groups, &x)
+	return x, sv.explain(ctx, groups, owner, &x)
 }
 
 func (in *ConversationRequest) checkConversation() error {
@@ -197,7 +201,7 @@ func (g *gathering) describe(x *Explained) {
 		if x.Begins == "" && m.Role == string(graphiti.RoleUser) {
 			x.Begins = beginning(m.Text)
 		}
-		x.Conversation.Session = cmp.Or(x.Conversation.Session, m.Session)
+		x.Session = cmp.Or(x.Session, m.Session)
 	}
 	x.Span = all.span()
 	first := slices.MinFunc(g.messages, func(a, b gathered) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })

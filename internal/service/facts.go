@@ -192,31 +192,46 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 	if !sv.o.Remote {
 		return nil, nil
 	}
-	now, seen := time.Now(), make(map[string]bool)
+	now := time.Now()
+	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
+		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
+		k.State, k.Until = stateOf(f, now)
+		list = append(list, k)
+	})
+	return list, err
+}
+
+// searchBy calls f for each fact that a search for the newest messages of a group finds.
+func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
+	seen := make(map[string]bool)
 	for _, s := range said[:min(askedBy, len(said))] {
 		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
-		found, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, foundBy)
+		found, err := sv.o.Memory.Search(ctx, []string{group}, query, foundBy)
 		if err != nil {
-			return nil, withRemedy(err)
+			return withRemedy(err)
 		}
-		for _, f := range found {
-			if seen[f.UUID] {
-				continue
+		for i := range found {
+			if !seen[found[i].UUID] {
+				seen[found[i].UUID] = true
+				f(&found[i])
 			}
-			seen[f.UUID] = true
-			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt), Until: dateOf(f.InvalidAt), State: Valid}
-			switch {
-			case !f.ExpiredAt.IsZero() && !f.ExpiredAt.After(now):
-				k.State, k.Until = Expired, cmp.Or(k.Until, dateOf(f.ExpiredAt))
-			case !f.InvalidAt.IsZero() && !f.InvalidAt.After(now):
-				k.State = Superseded
-			case f.ValidAt.After(now):
-				k.State = Later
-			}
-			list = append(list, k)
 		}
 	}
-	return list, nil
+	return nil
+}
+
+// stateOf says whether a fact is valid, and until when it was.
+func stateOf(f *graphiti.Fact, now time.Time) (s State, until string) {
+	until = dateOf(f.InvalidAt)
+	switch {
+	case !f.ExpiredAt.IsZero() && !f.ExpiredAt.After(now):
+		return Expired, cmp.Or(until, dateOf(f.ExpiredAt))
+	case !f.InvalidAt.IsZero() && !f.InvalidAt.After(now):
+		return Superseded, until
+	case f.ValidAt.After(now):
+		return Later, until
+	}
+	return Valid, until
 }
 
 // dateOf is a time as answers have it; empty where it is not known.

@@ -77,8 +77,8 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 	if err != nil {
 		return nil, err
 	}
-	for i, o := range groups {
-		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group }); at >= 0 && o.Owner == "" {
+	for i := range groups {
+		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == groups[i].Group }); at >= 0 && groups[i].Owner == "" {
 			groups[i] = known[at]
 		}
 		o := &groups[i]

@@ -109,15 +109,16 @@ var Groups = Operation[Selector, Meant]{
 // ShowRequest is the input of Show.
 type ShowRequest struct {
 	Selector
-	Last int `json:"last,omitempty"`
+	Last   int    `json:"last,omitempty"`
+	Before string `json:"before,omitempty"` // only what was said earlier, RFC 3339; empty: up to now
 }
 
 // Show shows the last messages that are kept.
 var Show = Operation[ShowRequest, Shown]{
-	Spec:    Spec{Name: "memory/show", About: "The last messages that are kept"},
+	Spec:    Spec{Name: "memory/show", About: "The last messages that are kept, or the last ones that were said before a time"},
 	Default: ShowRequest{Last: 50},
 	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
-		return h.Memory.Show(ctx, in.Selector, in.Last)
+		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
 	},
 	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
 	Own: func(ctx context.Context, h *Host, in *ShowRequest, own Selector) error {

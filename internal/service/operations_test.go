@@ -89,6 +89,7 @@ func TestRefused(t *testing.T) {
 		{"memory/show", `{"last":0}`, "last must be 1 to 10000", false},
 		{"memory/show", `{"last":10001}`, "last must be 1 to 10000", false},
 		{"memory/show", `{"user":"josh","own":true}`, "own: means", false},
+		{"memory/show", `{"before":"yesterday"}`, `before: "yesterday" is not a time; write e.g. 2026-11-25T12:00:00Z`, false},
 		{"memory/list", `{"limit":0}`, "limit must be 1 to 1000", false},
 		{"memory/list", `{"limit":1001}`, "limit must be 1 to 1000", false},
 		{"memory/list", `{"workspace":"w"}`, "only a person's memories can be listed", false},
@@ -109,6 +110,9 @@ func TestRefused(t *testing.T) {
 		{"memory/forget", `{"user":"josh"}`, "name one group", false},
 		{"memory/forget", `{"card":"No such line."}`, "no line of the card says that", false},
 		{"memory/export", `{}`, "name one group", false},
+
+		{"requests", `{"limit":0}`, "limit must be 1 to 1000", false},
+		{"requests", `{"after":-1}`, "after must be the number of a request", false},
 
 		{"queue/turns", `{"state":"lost"}`, `state: "lost" is not one of`, false},
 		{"queue/turns", `{"limit":0}`, "limit: 0 is not a number from 1 to 1000", false},

@@ -10,6 +10,9 @@ import (
 
 // People are the registered people, and whether it is certain whose memory is whose.
 type People interface {
+	// All returns everybody who is registered.
+	All() []Person
+
 	// MemoryOf returns the key of the memory of the person with an id.
 	MemoryOf(id string) (key string, ok bool)
 
@@ -18,6 +21,16 @@ type People interface {
 
 	// Check judges again whose memory is whose.
 	Check()
+}
+
+// Person is somebody who is registered.
+type Person struct {
+	ID     string
+	Memory string // its key
+	Name   string // for people; may be empty
+	Admin  bool
+	Off    bool   // nothing is recalled and nothing kept
+	Doubt  string // why they have no memory until somebody confirms them; empty: they have
 }
 
 // Acceptance says that the memory under an id belongs to the person who is registered

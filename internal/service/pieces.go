@@ -34,14 +34,14 @@ const (
 )
 
 // explain adds to the turns what was decided for them. groups are those that were looked
-// into for the conversation.
-func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, x *Explained) error {
+// into for the conversation; owner is whose decisions alone are shown, empty: everybody's.
+func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner string, x *Explained) error {
 	keys, of := keysOf(x.Turns)
 	decided, err := sv.o.State.Decisions.WithPieces(ctx, keys)
 	if err != nil {
 		return err
 	}
-	l := lookup{sv: sv, groups: groups, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
 	for i, d := range decided {
 		if d != nil {
 			x.Turns[of[i]].Decision = l.decision(d)
@@ -63,6 +63,7 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, x *Explai
 type lookup struct {
 	sv     *Service
 	groups []ledger.Owned
+	owner  string
 	wanted map[string]*wanted // by group
 	cards  map[[16]byte][]*Piece
 	pieces int
@@ -83,11 +84,16 @@ func (l *lookup) say(note string) {
 	}
 }
 
-// decision describes a decision. Its pieces are looked up later.
+// decision describes a decision. Its pieces are looked up later. It is nil for one that is
+// not known to be the caller's: they may have imported a message with the name of another
+// person's.
 func (l *lookup) decision(d *inject.Decision) *Decision {
 	c, err := d.Pieces.Read()
 	if err != nil {
 		l.say(noteDamaged)
+	}
+	if l.owner != "" && d.Block+string(d.Pieces) != "" && c.Owner != inject.OwnerID(l.owner) {
+		return nil
 	}
 	out := &Decision{Block: d.Block, Facts: d.Facts, Gone: d.Block == "" && d.Facts > 0, Why: why(d, &c)}
 	if d.Block == "" && !out.Gone {

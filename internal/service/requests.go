@@ -66,7 +66,30 @@ type Looking struct {
 var Requests = Operation[RequestsRequest, Passed]{
 	Spec:    Spec{Name: "requests", About: "The newest requests: client, model, status, what memory did, how long each part took", Reads: true, WithoutMemory: true},
 	Default: RequestsRequest{Limit: 100},
-	Run: func(context.Context, *Host, *RequestsRequest) (Passed, error) {
-		return Passed{}, errors.New("not written yet")
+	Run: func(_ context.Context, h *Host, in *RequestsRequest) (Passed, error) {
+		p := Passed{Requests: []Request{}, Last: in.After}
+		switch {
+		case in.After < 0:
+			return p, invalid("after must be the number of a request, or 0")
+		case CheckLimit(in.Limit) != nil:
+			return p, CheckLimit(in.Limit)
+		case h.Passed == nil:
+			return p, errors.New("requests are not noted here: a proxy that runs notes them")
+		}
+		p.Requests = append(p.Requests, h.Passed(in.After, in.Limit, in.own)...)
+		if n := len(p.Requests); n > 0 {
+			p.Last = p.Requests[n-1].Number
+		}
+		return p, nil
+	},
+	Own: func(_ context.Context, h *Host, in *RequestsRequest, own Selector) (err error) {
+		if h.Memory == nil {
+			return ForbiddenError{errors.New("while memory is off, it is not known whose requests are whose")}
+		}
+		_, in.own, err = h.Memory.asked(own)
+		if err == nil && in.own == "" { // which would mean everybody
+			err = errOperators
+		}
+		return err
 	},
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +49,7 @@ type Found struct {
 // Shown is what Show found; Groups are the groups that it looked into.
 type Shown struct {
 	Messages []Record       `json:"messages"`
+	Earlier  string         `json:"earlier,omitempty"`  // before which more was said: the next page of a timeline; empty: nothing more is known
 	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
 	Waiting  []string       `json:"waiting,omitempty"`  // rules that name something to fetch or run; they come onto the card when they are promoted
 	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
@@ -99,13 +99,15 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of what a selector means, oldest first.
-func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
+// Show returns the last n messages of what a selector means, oldest first: of those that
+// were said before a time, where one is given (RFC 3339).
+func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
 	shown := Shown{Messages: []Record{}}
-	if err := cmp.Or(CheckLast(n), s.check()); err != nil {
+	until, err := momentIn(before)
+	if err := cmp.Or(CheckLast(n), s.check(), err); err != nil {
 		return shown, err
 	}
-	err := sv.show(ctx, s, n, &shown)
+	err = sv.show(ctx, s, n, until, &shown)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
@@ -116,16 +118,16 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int) (Shown, error) {
 	return shown, err
 }
 
-func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) error {
+func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time, shown *Shown) error {
 	targets, err := sv.shown(s)
 	if err != nil {
 		return err
 	}
-	list := shown.Messages
+	l := timeline{n: n, until: until}
 	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
 	for _, t := range targets {
 		shown.Groups = append(shown.Groups, t.Group)
-		episodes, err := sv.o.Memory.Episodes(ctx, t.Group, n)
+		episodes, err := sv.episodes(ctx, t.Group, &l)
 		unlisted := false
 		if err == nil && len(episodes) == 0 {
 			unlisted, err = sv.o.Memory.Unlisted(ctx, t.Group)
@@ -142,22 +144,20 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, shown *Shown) er
 					continue
 				}
 				listed[said.Name] = said.Name != ""
-				list = append(list, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(said.Name), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Time: e.ValidAt.UTC().Format(time.RFC3339), Source: e.SourceDescription})
+				l.add(e.ValidAt, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(said.Name), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Source: e.SourceDescription})
 			}
 		}
 		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
-			if listed[g.Name] { // it has arrived meanwhile
-				return nil
+			if !listed[g.Name] && l.reaches(g.Timestamp) { // else it has arrived meanwhile
+				l.add(g.Timestamp, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(g.Name), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Source: g.SourceDescription})
 			}
-			list = append(list, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(g.Name), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Time: g.Timestamp.UTC().Format(time.RFC3339), Source: g.SourceDescription})
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Record) int { return cmp.Compare(a.Time, b.Time) })
-	shown.Messages = list[max(0, len(list)-n):]
+	shown.Messages, shown.Earlier = l.page()
 	return nil
 }
 

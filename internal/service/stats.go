@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -80,7 +81,13 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	for i := range w.Days {
 		w.Days[i].Date = from.AddDate(0, 0, i).Format(time.DateOnly)
 	}
-	counts, together, err := sv.o.State.Figures.Since(ctx, from, statsDays, owner)
+	var counts []cache.Counts
+	together := false
+	if owner != "" || s == (Selector{}) {
+		counts, together, err = sv.o.State.Figures.Since(ctx, from, statsDays, owner)
+	} else {
+		err = errors.New("nobody knows whose this group is")
+	}
 	for i := range counts {
 		w.add(&w.Days[i].Figures, &counts[i])
 	}
@@ -111,6 +118,9 @@ func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Own
 	if s != (Selector{}) {
 		if groups, err = sv.theirs(ctx, s); err == nil {
 			_, owner, err = sv.asked(s)
+		}
+		if err == nil && owner == "" && s.Group != "" {
+			owner = groups[0].Owner
 		}
 		return groups, owner, err
 	}

@@ -33,10 +33,10 @@ func TestStatsCountTheWeek(t *testing.T) {
 			{Block: "Größe", Outcome: inject.Outcome{Status: inject.StatusRecalled, Chars: 5, Took: time.Millisecond}},
 			{Decided: true, Outcome: inject.Outcome{Status: inject.StatusEmpty, Reason: inject.ReasonWeak}},
 		} {
-			m.State.Figures.Asked(josh, &p)
+			m.State.Figures.Asked(josh, p)
 		}
 		m.State.Figures.Used(josh, 1000, 600)
-		m.State.Figures.Asked(ann, &inject.Plan{Decided: true, Outcome: inject.Outcome{Status: inject.StatusTimeout}})
+		m.State.Figures.Asked(ann, inject.Plan{Decided: true, Outcome: inject.Outcome{Status: inject.StatusTimeout}})
 		w := run(t, m, service.Stats, service.Selector{})
 		if want := (service.Figures{Conversations: 2, Turns: 3, Blocks: 1, Chars: 5, Tokens: 2, Silent: 2, Input: 1000, Cached: 600, Requests: 4, WaitedMs: 2}); w.Week != want {
 			t.Errorf("week: %+v, want %+v", w.Week, want)

@@ -126,6 +126,9 @@ func (m *Memory) Settle(t testing.TB) {
 // people are those who are registered: the owner, with their own memory.
 type people struct{}
 
+func (people) All() []service.Person {
+	return []service.Person{{ID: "josh", Memory: Owner, Name: "Josh", Admin: true}}
+}
 func (people) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
 func (people) Accept(context.Context, string) error { return nil }
 func (people) Check()                               {}

@@ -1,10 +1,14 @@
 package admin
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"strings"
@@ -15,7 +19,8 @@ const (
 	CSRFHeader = "X-CSRF-Token"
 	csrfField  = "csrf"
 
-	maxForm = 1 << 20 // bytes of a form that is read for its token
+	maxForm  = 1 << 20 // bytes of a form that is read for its token
+	maxFirst = 4 << 10 // likewise of one with a file
 )
 
 // seal makes what only this process can have made. Its key is random, and ends with it.
@@ -78,16 +83,42 @@ func (s *Server) setCookie(w http.ResponseWriter, name, value string) {
 	http.SetCookie(w, c)
 }
 
-// showsToken reports whether a request shows the token of forms: in a header, or in a
-// form that is not larger than a form is. A body of any other type is not read.
+// showsToken reports whether a request shows the token of forms: in a header, in a form
+// that is not larger than a form is, or in the first field of one with a file. A body of
+// any other type is not read.
 func showsToken(w http.ResponseWriter, r *http.Request, want string) bool {
 	got := r.Header.Get(CSRFHeader)
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); got == "" && err == nil && kind == "application/x-www-form-urlencoded" {
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case got != "" || err != nil:
+	case kind == "application/x-www-form-urlencoded":
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if r.ParseForm() != nil {
 			return false
 		}
 		got = r.PostForm.Get(csrfField)
+	case kind == "multipart/form-data":
+		got = firstField(r, parameters["boundary"])
 	}
 	return hmac.Equal([]byte(got), []byte(want))
+}
+
+// firstField returns the token in a form with a file, which may be long, if it is the
+// first field. The body stays as it is for who reads it next.
+func firstField(r *http.Request, boundary string) string {
+	body := bufio.NewReaderSize(r.Body, maxFirst)
+	begins, _ := body.Peek(maxFirst) // a short one is all of it
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	part, err := multipart.NewReader(bytes.NewReader(begins), boundary).NextPart()
+	if err != nil || part.FormName() != csrfField {
+		return ""
+	}
+	token, err := io.ReadAll(part)
+	if err != nil {
+		return ""
+	}
+	return string(token)
 }

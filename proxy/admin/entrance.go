@@ -10,7 +10,7 @@ import (
 
 // policy is what a browser may do with a page: everything that it loads is ours, nothing
 // stands in it, and nobody frames it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // harden sets what browsers are told with every page and every file of one.
 func harden(h http.Header) {
@@ -107,9 +107,9 @@ func (s *Server) contained(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		to := &answer{ResponseWriter: w}
 		defer func() {
-			switch v := recover(); {
-			case v == nil:
-			case v == http.ErrAbortHandler: //nolint:errorlint,err113 // as net/http has it
+			switch v := recover(); v {
+			case nil:
+			case http.ErrAbortHandler:
 				panic(v)
 			default:
 				s.o.Log.Error("a bug was contained; please report it", "part", "the inspector", "panic", fmt.Sprintf("%T", v), "at", panicked())

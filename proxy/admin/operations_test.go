@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
@@ -91,7 +92,7 @@ func TestOpenAPI(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
 	shown, err := service.Show.Run(t.Context(), memory.Host, &service.ShowRequest{Selector: service.Selector{Workspace: "w"}, Last: 5})
-	if err != nil || len(shown.Messages) == 0 {
+	if err != nil || len(shown.Messages) < 2 {
 		t.Fatalf("%+v, %v", shown, err)
 	}
 	base := serve(t, Options{Host: memory.Host})
@@ -100,6 +101,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/groups": {"group": "g"}, "/api/v1/memory/show": {}, "/api/v1/memory/list": {}, "/api/v1/memory/search": {"query": "cat", "all": true, "workspace": "w"},
 		"/api/v1/memory/promote": {"kind": "decision", "text": "Use Postgres."}, "/api/v1/memory/forget": {"group": "g"},
 		"/api/v1/memory/stats": {}, "/api/v1/memory/facts": {}, "/api/v1/memory/correct": {"message": shown.Messages[0].ID, "text": "My cat is called Momo.", "workspace": "w"},
+		"/api/v1/memory/conversation": {"hash": graphiti.SessionHash("session:s"), "workspace": "w"}, "/api/v1/memory/graph": {}, "/api/v1/memory/people": {},
 		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/registry/accept": {"id": "josh", "keep": true},
 	}
@@ -260,6 +262,7 @@ func TestAuditLines(t *testing.T) {
 		{"memory/promote", m{"kind": "nonsense", "text": "Miso"}, 400, `what=promote who="the owner" by="the operator" peer=127.0.0.1 groups=[] done=false kind=nonsense`},
 		{"memory/groups", m{"workspace": "w", "own": true}, 200, `what="list groups" who="workspace=w and the person's own" by="the operator" peer=127.0.0.1 groups="[workspace_w user_josh]" done=true`},
 		{"memory/import", m{"lines": []m{{"role": "user", "content": "Miso purrs."}}}, 200, `what=import who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true kept=1`},
+		{"memory/conversation", m{"hash": graphiti.SessionHash("session:s")}, 200, `what="show a conversation" who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/export?group=user_josh&session=s", nil, 200, `what=export who="session=s group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/forget", m{"group": "user_josh"}, 200, `what=forget who="group=user_josh" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"registry/accept", m{"id": "josh", "keep": true}, 200, `what="accept a person" who="user=josh" by="the operator" peer=127.0.0.1 groups=[] done=true keep=true`},

@@ -248,6 +248,10 @@ func TestChangesNeedTheToken(t *testing.T) {
 	b.login("josh's")
 	other.login("ann's")
 	form := func(csrf string) string { return url.Values{"csrf": {csrf}, "x": {"y"}}.Encode() }
+	part := func(name, value string) string {
+		return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n"
+	}
+	upload := []string{"Content-Type", "multipart/form-data; boundary=x"}
 	for name, tc := range map[string]struct {
 		body    string
 		headers []string
@@ -262,7 +266,13 @@ func TestChangesNeedTheToken(t *testing.T) {
 		"in a header":           {"x=y", []string{CSRFHeader, b.csrf()}, true},
 		"wrong in a header":     {form(b.csrf()), []string{CSRFHeader, "x"}, false},
 		"in a plain text":       {form(b.csrf()), []string{"Content-Type", "text/plain"}, false},
-		"in a part":             {form(b.csrf()), []string{"Content-Type", "multipart/form-data; boundary=x"}, false},
+		"no part at all":        {form(b.csrf()), upload, false},
+		"in the first part":     {part("csrf", b.csrf()) + part("file", strings.Repeat("y", 2*maxForm)) + "--x--", upload, true},
+		"wrong in a part":       {part("csrf", "x") + "--x--", upload, false},
+		"in the second part":    {part("file", "y") + part("csrf", b.csrf()) + "--x--", upload, false},
+		"in too long a part":    {part("csrf", b.csrf()+strings.Repeat("y", maxFirst)) + "--x--", upload, false},
+		"in a part that ends":   {strings.TrimSuffix(part("csrf", b.csrf()), "\r\n"), upload, false},
+		"no boundary":           {part("csrf", b.csrf()), []string{"Content-Type", "multipart/form-data"}, false},
 		"an upload, and header": {"--x--", []string{"Content-Type", "multipart/form-data; boundary=x", CSRFHeader, b.csrf()}, true},
 		"in too large a form":   {"x=" + strings.Repeat("y", maxForm) + "&" + form(b.csrf()), nil, false},
 	} {

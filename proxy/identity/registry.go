@@ -9,7 +9,7 @@ import (
 type Person struct {
 	ID         string
 	Name       string            // for people; may be empty
-	Admin      bool              // may use the admin side
+	Admin      bool              // is an operator: sees and changes everything on the admin side
 	Off        bool              // nothing is recalled and nothing kept
 	Identities map[string]string // ids by platform
 	Keys       []string          // SHA-256 of credentials, as sha256: and hex digits

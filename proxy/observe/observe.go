@@ -28,6 +28,7 @@ type Observer struct {
 	last    atomic.Uint64
 	clients clients
 	logs    atomic.Bool // a line for each request
+	passed  *passed     // nil: the newest requests are not noted
 }
 
 // New makes all instruments, so that a request only has to record numbers. Without a
@@ -50,13 +51,15 @@ type Request struct {
 	spans *spans // nil: nobody traces
 	began time.Time
 
-	memory *inject.Outcome // what memory did for a message
+	memory  *inject.Outcome // what memory did for a message
+	passing *passing        // nil: the request is not noted
 }
 
 // Begin numbers a request and begins its span. route is its path without variable
 // parts; empty when it belongs to no known API.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
 	r := Request{o: o, id: o.last.Add(1), began: began}
+	r.passing = o.passed.begin(r.id, began)
 	if o.tracer != nil {
 		r.spans = o.begin(&r, h, route, began)
 	}
@@ -76,7 +79,7 @@ func (r *Request) Planned(p *inject.Plan) {
 
 // Read says that the answer will be read. The result's Report is called when all of it
 // was read, and ends the upstream's span.
-func (r *Request) Read() Answered { return Answered{r.o.instruments, r.spans.handOver()} }
+func (r *Request) Read() Answered { return Answered{r.o, r.spans.handOver(), r.passing, r.id} }
 
 // Unread says that the answer will not be read after all.
 func (r *Request) Unread() {
@@ -87,14 +90,17 @@ func (r *Request) Unread() {
 
 // Answered reports an answer that was read.
 type Answered struct {
-	in   *instruments
-	span trace.Span // of the upstream; nil: nobody traces
+	o       *Observer
+	span    trace.Span // of the upstream; nil: nobody traces
+	passing *passing   // of the request with the id, as long as that is noted
+	id      uint64
 }
 
 // Report reports what the provider said about the answer.
 func (a Answered) Report(of *dialect.Answer) {
 	u := of.Usage
-	a.in.used(u)
+	a.o.used(u)
+	a.o.passed.used(a.passing, a.id, u)
 	if a.span != nil {
 		endRead(a.span, u)
 	}
@@ -114,6 +120,8 @@ func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outc
 	if r.o.logged() {
 		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
 	}
+	r.headOf(h)
+	r.pass(status, false)
 	r.end(status)
 }
 
@@ -134,6 +142,7 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 	of := *r
 	*r = Request{}
 	of.memory = nil
+	of.headOf(h)
 	var method, path string
 	logged := of.o.logged()
 	if logged {
@@ -151,6 +160,7 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 		if logged {
 			of.line(method, path, status, of.memory)
 		}
+		of.pass(status, true)
 		of.end(status)
 	}
 }
@@ -158,6 +168,7 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 // OfMessage returns a request for a message of a WebSocket that has come now.
 func (r *Request) OfMessage(memory *inject.Outcome) Request {
 	of := *r
+	r.passing = nil
 	of.began = time.Now()
 	if memory != nil {
 		did := *memory // which goes with its request
@@ -171,6 +182,10 @@ func (r *Request) EndMessage(status int) {
 	if r.o.logged() {
 		r.line("WEBSOCKET", "response.create", status, r.memory)
 	}
+	if r.passing != nil {
+		r.passing.at("response.create")
+	}
+	r.pass(status, true)
 	r.end(status)
 }
 

@@ -19,17 +19,28 @@ var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "
 func loggedPath(target []byte) string {
 	path, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
-	segments := strings.Split(string(path), "/")
-	for i, s := range segments {
-		plain, err := url.PathUnescape(s)
-		if err != nil {
-			plain = s
+	text := string(path)
+	for s := range strings.SplitSeq(text, "/") {
+		if !hides(s) {
+			continue
 		}
-		if likeKey(plain) {
-			segments[i] = hidden
+		segments := strings.Split(text, "/")
+		for i, s := range segments {
+			if hides(s) {
+				segments[i] = hidden
+			}
 		}
+		return strings.Join(segments, "/")
 	}
-	return strings.Join(segments, "/")
+	return text
+}
+
+// hides reports whether a segment of a path may be, or hold, a key.
+func hides(segment string) bool {
+	if plain, err := url.PathUnescape(segment); err == nil {
+		segment = plain
+	}
+	return likeKey(segment)
 }
 
 // likeKey reports whether some text may be, or hold, a key: it begins like one,

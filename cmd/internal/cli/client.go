@@ -39,6 +39,9 @@ func NewClient(o ClientOptions) *Client { return &Client{o} }
 // Address returns the address of the proxy's admin side.
 func (c *Client) Address() string { return Reachable(c.o.Listen) }
 
+// Listens returns where the proxy's admin side listens, as it was named.
+func (c *Client) Listens() string { return c.o.Listen }
+
 // ErrNoProxy says that the proxy that is meant does not answer.
 var ErrNoProxy = errors.New("no proxy answers")
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+)
+
+func newOpenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "open",
+		Short: "Open the inspector of the running proxy in a browser",
+		Long: "Open the inspector of the running proxy in a browser: the pages on which you see\n" +
+			"what was kept, what was shown and why, and correct or delete it. The address is\n" +
+			"printed, too; where there is no browser, open it on a machine that reaches it.",
+		Example: "  graphiti-proxy open\n  graphiti-proxy open --set admin.listen=127.0.0.1:9001",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := cli.LoadConfig(c)
+			if err != nil {
+				return err
+			}
+			proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
+			if err != nil {
+				return err
+			}
+			url := reachedAt(cfg, "admin", proxy.Listens())
+			fmt.Fprintln(c.OutOrStdout(), url)
+			variable := cli.Variable(c)
+			if err := browse(runtime.GOOS, variable("DISPLAY")+variable("WAYLAND_DISPLAY"), url); err != nil {
+				fmt.Fprintln(c.ErrOrStderr(), err)
+			}
+			return nil
+		},
+	}
+}
+
+// browse has the person's browser open an address. It does not wait for the browser.
+// display names the screen, on systems on which there may be none.
+func browse(system, display, url string) error {
+	line := []string{"xdg-open", url}
+	switch {
+	case system == "darwin":
+		line[0] = "open"
+	case system == "windows":
+		line = []string{"rundll32", "url.dll,FileProtocolHandler", url}
+	case display == "":
+		return errors.New("there is no display here; open the address in a browser")
+	}
+	opener := exec.Command(line[0], line[1:]...) // #nosec G204 -- one of three programs, and our own address
+	if err := opener.Start(); err != nil {
+		return fmt.Errorf("no browser was found (%s); open the address in one", strings.TrimPrefix(err.Error(), "exec: "))
+	}
+	return opener.Process.Release() //nolint:wrapcheck // which never fails
+}

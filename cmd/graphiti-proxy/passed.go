@@ -1,0 +1,37 @@
+package main
+
+import (
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
+)
+
+// passed returns the newest requests for operations.
+func (a *app) passed(after, limit int, owner string) []service.Request {
+	all := a.proxy.Passed(after, limit, owner)
+	list := make([]service.Request, len(all))
+	for i := range all {
+		list[i] = requestOf(&all[i])
+	}
+	return list
+}
+
+func requestOf(p *observe.Passed) service.Request {
+	o := &p.Outcome
+	r := service.Request{
+		Number: p.Number, ID: p.ID, Time: p.Began.UTC().Format(time.RFC3339Nano),
+		Client: p.Client, Version: p.Version, Model: p.Model, API: p.API, Path: p.Path, Status: p.Status, Stream: p.Stream,
+		Memory: string(o.Status), Reason: string(o.Reason), Source: string(o.Source), Facts: o.Facts, Chars: o.Chars, Blocks: p.Blocks,
+		MemoryMs: milliseconds(o.Took), UpstreamMs: milliseconds(p.Upstream), TotalMs: milliseconds(p.Total),
+		InputTokens: p.Input, CachedTokens: p.Cached, Conversation: graphiti.SessionHash(p.Session), Turn: p.Turn,
+	}
+	for _, s := range p.Searches {
+		r.Searches = append(r.Searches, service.Looking{Scope: string(s.Scope), Source: string(s.Source), Found: s.Found, Ms: milliseconds(s.Took), Failed: s.Failed})
+	}
+	return r
+}
+
+// milliseconds is a time as figures have it: to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// passes are the requests that an operator, or somebody else, sees pass.
+func (w *world) passes(c service.Caller) (p service.Passed, err error) {
+	out, _, err := service.Requests.Call(w.t.Context(), w.app.host(), c, func(any) error { return nil }, nil)
+	if err == nil {
+		p = out.(service.Passed)
+	}
+	return p, err
+}
+
+// TestRequestsPass: an operator sees the requests of everybody as they pass, and what
+// memory did; somebody else their own. Nothing that was said is among it.
+func TestRequestsPass(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": usersFile(t)})
+	const secret = "My cat is called Miso."
+	w.say(secret, "Authorization", "Bearer sk-josh", "X-Graphiti-Session", "s1")
+	w.say(secret, "Authorization", "Bearer sk-stranger")
+	w.delivered(2)
+	if resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models?key=sk-hidden"); err == nil {
+		resp.Body.Close()
+	}
+	var all service.Passed
+	waitUntil(t, "three requests", func() bool {
+		all, _ = w.passes(service.Operator)
+		return len(all.Requests) == 3
+	})
+	r := all.Requests[0]
+	if r.Number != 1 || r.Model != "stand-in" || r.API != "chat" || r.Status != 200 || r.Memory != "empty" || r.Conversation != graphiti.SessionHash("session:s1") || r.Turn == "" ||
+		r.UpstreamMs <= 0 || r.TotalMs < r.UpstreamMs || r.MemoryMs <= 0 || all.Last != 3 || all.Requests[2].API != "" || all.Requests[2].Path != "/v1/models" {
+		t.Errorf("%+v", all)
+	}
+	if b, _ := json.Marshal(all); strings.Contains(string(b), "Miso") || strings.Contains(string(b), "hidden") || strings.Contains(string(b), "josh") {
+		t.Errorf("%s", b)
+	}
+	for name, tc := range map[string]struct {
+		own  service.Selector
+		want string
+	}{
+		"josh":        {service.Selector{User: "josh"}, "[1]"},
+		"a stranger":  {service.Selector{Credential: "sha256:" + sha("sk-stranger")}, "[2]"},
+		"another one": {service.Selector{Credential: "sha256:" + sha("sk-another")}, "[]"},
+	} {
+		theirs, err := w.passes(service.Caller{Name: name, Own: tc.own})
+		numbers := []int{}
+		for _, r := range theirs.Requests {
+			numbers = append(numbers, r.Number)
+		}
+		if fmt.Sprint(numbers) != tc.want || err != nil {
+			t.Errorf("%s sees %v (%v), want %s", name, numbers, err, tc.want)
+		}
+	}
+	if _, err := w.passes(service.Caller{Name: "nobody"}); err == nil {
+		t.Error("nobody sees requests")
+	}
+	// The same two, in the figures of the day.
+	for _, tc := range []struct {
+		in       service.Selector
+		requests int
+	}{{service.Selector{}, 2}, {service.Selector{User: "josh"}, 1}, {service.Selector{Credential: "sha256:" + sha("sk-stranger")}, 1}, {service.Selector{User: "ann"}, 0}} {
+		week, err := service.Stats.Run(t.Context(), w.app.host(), &tc.in)
+		if f := week.Week; err != nil || f.Requests != tc.requests || f.Turns != tc.requests || f.Silent != tc.requests || f.Input == 0 && tc.requests > 0 || f.WaitedMs <= 0 && tc.requests > 0 {
+			t.Errorf("of %+v: %+v, %v", tc.in, week.Week, err)
+		}
+	}
+}
+
+// TestWithoutAnAdminSideNothingIsNoted of requests.
+func TestWithoutAnAdminSideNothingIsNoted(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"admin.listen": "off"})
+	w.say("My cat is called Miso.")
+	if resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models"); err != nil || resp.StatusCode == http.StatusBadGateway {
+		t.Errorf("%v", err)
+	} else {
+		resp.Body.Close()
+	}
+	if p, err := w.passes(service.Operator); err != nil || len(p.Requests) > 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

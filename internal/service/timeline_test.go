@@ -1,0 +1,53 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// TestTimelineGoesBack: page by page, each message once, whatever order they came in and
+// however many were said at one moment.
+func TestTimelineGoesBack(t *testing.T) {
+	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+		if strings.HasSuffix(t.Name(), "mcp") {
+			t.Skip("it dates a message by its arrival")
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		for i, ago := range []time.Duration{time.Minute, 3 * time.Hour, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour, 48 * time.Hour} { // as an import does, old ones come last
+			one := turn(strings.Repeat(string(rune('a'+i)), 32), "s", fmt.Sprintf("My cat is called Miso, number %d", i), "")
+			one.Said, one.Answered = now.Add(-ago), now.Add(-ago)
+			add(t, m, settle, one)
+		}
+		var pages []string
+		for before := now.Format(time.RFC3339); before != ""; {
+			page := run(t, m, service.Show, service.ShowRequest{Last: 2, Before: before})
+			var numbers []string
+			for _, r := range page.Messages {
+				if r.Role == "user" {
+					numbers = append(numbers, r.Text[len(r.Text)-1:])
+				}
+			}
+			pages, before = append(pages, strings.Join(numbers, "")), page.Earlier
+			if len(pages) > 10 {
+				t.Fatal("it does not end")
+			}
+		}
+		if got := strings.Join(pages, " "); got != "2340 51" {
+			t.Errorf("pages: %q", got)
+		}
+		if page := run(t, m, service.Show, service.ShowRequest{Last: 50, Before: "2020-01-01T00:00:00Z"}); len(page.Messages) > 0 || page.Earlier != "" {
+			t.Errorf("before anything was said: %+v", page)
+		}
+		if page := run(t, m, service.Show, service.ShowRequest{Last: 50}); len(page.Messages) != 6 || page.Earlier != "" {
+			t.Errorf("all: %d messages, earlier %q", len(page.Messages), page.Earlier)
+		}
+		if page := run(t, m, service.Show, service.ShowRequest{Last: 2}); page.Earlier == "" {
+			t.Errorf("the last two: %+v", page)
+		}
+	})
+}

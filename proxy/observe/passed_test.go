@@ -1,0 +1,225 @@
+package observe
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+)
+
+func noting(t testing.TB) *Observer {
+	t.Helper()
+	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NotePassed()
+	return o
+}
+
+func headOf(agent, target string) *fasthttp.RequestHeader {
+	h := &fasthttp.RequestHeader{}
+	h.SetUserAgent(agent)
+	h.SetRequestURI(target)
+	return h
+}
+
+var (
+	ann  = graphiti.Who{User: "user:ann", Session: "session:1"}
+	plan = inject.Plan{
+		Turn: "turn", Outcome: inject.Outcome{Status: inject.StatusRecalled, Source: inject.SourceLive, Facts: 2, Chars: 90, Took: 3 * time.Millisecond},
+		Searched: []inject.Searched{
+			{Scope: graphiti.ScopeUser, Group: "g", Source: inject.SourceLive, Found: 4, Took: time.Millisecond},
+			{Scope: graphiti.ScopeWorkspace, Source: inject.SourceLive, Err: fmt.Errorf("a secret that somebody said")},
+		},
+	}
+)
+
+func chat(who graphiti.Who, model string) Deed {
+	return Deed{API: "chat", Program: dialect.Program{Name: dialect.Codex}, Model: []byte(model), Who: who, Blocks: 3}
+}
+
+// pass has one request pass.
+func pass(o *Observer, who graphiti.Who) Request {
+	h := headOf("codex_cli_rs/0.98.0 (linux)", "/v1/chat/completions?key=hidden")
+	r := o.Begin(h, "", time.Now())
+	r.Did(h, chat(who, `"gpt-5"`), &plan)
+	r.Headed()
+	seen := r
+	r.End(h, 200, &plan.Outcome)
+	return seen
+}
+
+// TestPassedRequest: all that is noted of one, and nothing that was said.
+func TestPassedRequest(t *testing.T) {
+	o := noting(t)
+	pass(o, ann)
+	list := o.Passed(0, 10, "")
+	if len(list) != 1 {
+		t.Fatalf("%d requests", len(list))
+	}
+	p := list[0]
+	if p.Number != 1 || p.ID == "" || p.Client != dialect.Codex || p.Version != "0.98.0" || p.Model != "gpt-5" || p.API != "chat" || p.Path != "/v1/chat/completions" || p.Status != 200 || p.Stream ||
+		p.Outcome != plan.Outcome || p.Blocks != 3 || p.Session != "session:1" || p.Turn != "turn" || p.Total <= 0 || p.Upstream <= 0 || p.Total < p.Upstream {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Searches) != 2 || p.Searches[0] != (Search{graphiti.ScopeUser, inject.SourceLive, 4, time.Millisecond, ""}) || p.Searches[1].Failed != "error" || strings.Contains(fmt.Sprint(list), "secret") {
+		t.Errorf("%+v", p.Searches)
+	}
+}
+
+// TestPassedRequestsShowNoKey: not in a path, a query, a client's name or a model's.
+func TestPassedRequestsShowNoKey(t *testing.T) {
+	const key = "sk-proj-4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1"
+	o := noting(t)
+	for _, agent := range []string{key + "/1", "codex/" + key, key[:20], ""} {
+		for _, model := range []string{key, `"` + key + `"`, "<script>", strings.Repeat("m", 200), "a\nb"} {
+			h := headOf(agent, "/v1beta/models/"+key+":generateContent?key="+key+"&x=hidden")
+			r := o.Begin(h, "", time.Now())
+			r.Did(h, Deed{API: "gemini", Model: []byte(model), Who: ann}, &plan)
+			r.End(h, 200, nil)
+		}
+	}
+	h := headOf(key, "/"+strings.Repeat("long/", 100))
+	r := o.Begin(h, "", time.Now())
+	r.End(h, 404, nil)
+	list := o.Passed(0, 100, "")
+	if all := fmt.Sprintf("%+v", list); len(list) != 21 || strings.Contains(all, "4kT9") || strings.Contains(all, "hidden") || strings.Contains(all, "script") {
+		t.Errorf("%d: %s", len(list), all)
+	}
+	if last := list[20]; len(last.Path) != maxPath || last.API != "" || last.Status != 404 {
+		t.Errorf("of no API: %+v", last)
+	}
+}
+
+// TestPassedRequestsAreBounded: the newest stay, and are listed by number and owner.
+func TestPassedRequestsAreBounded(t *testing.T) {
+	o := noting(t)
+	bob := graphiti.Who{User: "user:bob", Tenant: "t"}
+	const n = maxPassed + 100
+	for i := range n {
+		pass(o, []graphiti.Who{ann, bob}[i%2])
+	}
+	for _, tc := range []struct {
+		after, limit int
+		owner        string
+		first, last  int
+		count        int
+	}{
+		{0, 10_000, "", n - maxPassed + 1, n, maxPassed},
+		{0, 3, "", n - 2, n, 3},
+		{n - 2, 10, "", n - 1, n, 2},
+		{n, 10, "", 0, 0, 0},
+		{n + 5, 2, "", n - 1, n, 2}, // of an earlier process
+		{0, 10_000, "user:ann", n - maxPassed + 1, n - 1, maxPassed / 2},
+		{0, 2, bob.Owner(), n - 2, n, 2},
+		{0, 10, "user:eve", 0, 0, 0},
+	} {
+		list := o.Passed(tc.after, tc.limit, tc.owner)
+		if len(list) != tc.count || tc.count > 0 && (list[0].Number != tc.first || list[len(list)-1].Number != tc.last) {
+			t.Errorf("%+v: %d requests", tc, len(list))
+		}
+	}
+}
+
+// TestTokensOfAPassedRequest: an answer may be read before or after its request ends, and
+// long after it was noted; then it says nothing about another.
+func TestTokensOfAPassedRequest(t *testing.T) {
+	o := noting(t)
+	h := headOf("codex/1", "/v1/chat/completions")
+	usage := dialect.Answer{Usage: dialect.Usage{Input: 100, Cached: 60}}
+	r := o.Begin(h, "", time.Now())
+	r.Did(h, chat(ann, "m"), &plan)
+	before := r.Read()
+	before.Report(&usage)
+	r.Streamed(h, 200, nil)(wire.Relayed{})
+	r.End(h, 0, nil) // the stream's end was its own
+	seen := pass(o, ann)
+	after := seen.Read()
+	after.Report(&usage)
+	list := o.Passed(0, 10, "")
+	if len(list) != 2 || list[0].Input != 100 || list[0].Cached != 60 || !list[0].Stream || list[1].Input != 100 {
+		t.Errorf("%+v", list)
+	}
+	for range 2 * maxPassed { // what was noted of the two is used for others
+		pass(o, ann)
+	}
+	after.Report(&usage)
+	for _, p := range o.Passed(0, maxPassed, "") {
+		if p.Input != 0 {
+			t.Errorf("request %d has another's tokens", p.Number)
+		}
+	}
+}
+
+// TestPassedMessagesOfAWebSocket: each is a request of its own.
+func TestPassedMessagesOfAWebSocket(t *testing.T) {
+	o := noting(t)
+	h := headOf("codex/1", "/v1/responses")
+	r := o.Begin(h, "", time.Now())
+	r.Did(h, chat(ann, "m"), &plan)
+	message := r.OfMessage(&plan.Outcome)
+	message.Headed()
+	message.EndMessage(200)
+	if list := o.Passed(0, 10, ""); len(list) != 1 || list[0].Path != "response.create" || list[0].Upstream <= 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestWhereNothingIsNoted there is nothing to list, and it costs nothing.
+func TestWhereNothingIsNoted(t *testing.T) {
+	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, d := headOf("codex/1", "/v1/chat/completions"), chat(ann, "m")
+	if n := testing.AllocsPerRun(100, func() {
+		r := o.Begin(h, "", time.Time{})
+		r.Did(h, d, &plan)
+		r.Headed()
+		r.End(h, 200, nil)
+	}); n != 0 || o.Passed(0, 10, "") != nil {
+		t.Errorf("%v allocations, %v", n, o.Passed(0, 10, ""))
+	}
+}
+
+// TestPassedRequestsAtTheSameTime, while others read them: run it with -race.
+func TestPassedRequestsAtTheSameTime(t *testing.T) {
+	o := noting(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 500 {
+				seen := pass(o, ann)
+				read := seen.Read()
+				read.Report(&dialect.Answer{Usage: dialect.Usage{Input: 1}})
+				o.Passed(0, 5, "user:ann")
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkPassed is what a request pays for being noted.
+func BenchmarkPassed(b *testing.B) {
+	o := noting(b)
+	h := headOf("codex_cli_rs/0.98.0", "/v1/chat/completions")
+	d := chat(ann, `"gpt-5"`)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := o.Begin(h, "", time.Time{})
+		r.Did(h, d, &plan)
+		r.Headed()
+		r.End(h, 200, &plan.Outcome)
+	}
+}
