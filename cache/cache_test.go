@@ -145,12 +145,12 @@ func TestOldStateIsRemoved(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	keep(t, s, 1, s.made("b", 1))
-	if err := s.Sessions.Put(ctx, key(1), "session:1"); err != nil {
+	if err := s.Sessions.Put(ctx, "session:1", key(1)); err != nil {
 		t.Fatal(err)
 	}
 	count := func() (n int) {
 		t.Helper()
-		if err := s.file.db.QueryRow(ctx, "SELECT count(*) FROM records", nil, &n); err != nil {
+		if err := s.file.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM block) + (SELECT count(*) FROM link)", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -170,7 +170,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s := openState(t, path)
 	ctx := context.Background()
 	for i, session := range map[int]string{1: "session:a", 2: "session:b"} {
-		if err := s.Sessions.Put(ctx, key(i), session); err != nil {
+		if err := s.Sessions.Put(ctx, session, key(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

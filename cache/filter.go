@@ -47,7 +47,7 @@ func (k *keyFilter) May(key [16]byte) bool {
 // Read adds the keys of all decisions in the file. If that fails, or ctx ends, May
 // goes on returning true for every key.
 func (k *keyFilter) Read(ctx context.Context, db *sqlite.DB) {
-	rows, err := db.Query(ctx, "SELECT key FROM records WHERE kind = ?", decisionKind.name)
+	rows, err := db.Query(ctx, "SELECT key FROM "+decisionKind.name)
 	if err != nil {
 		return
 	}

@@ -96,7 +96,7 @@ func TestReplicasKnowOneAnothersSessions(t *testing.T) {
 	ctx := context.Background()
 	a.Sessions.SetPending(t.Context(), key(1), "session:1")
 	within(t, "the conversation", func() bool { got, ok := b.Sessions.Pending(ctx, key(0), key(1)); return ok && got == "session:1" })
-	if err := b.Sessions.Put(ctx, key(2), "session:1"); err != nil {
+	if err := b.Sessions.Put(ctx, "session:1", key(2)); err != nil {
 		t.Fatal(err)
 	}
 	b.Sessions.EndPending(key(1))
@@ -113,7 +113,7 @@ func TestWhatReplicasAppliedOutlastsRedis(t *testing.T) {
 	a := Share(dial(t, s), time.Hour)
 	ctx := context.Background()
 	keep(t, a, 1, a.made("text", 1), "g")
-	if err := a.Sessions.Put(ctx, key(2), "session:1"); err != nil {
+	if err := a.Sessions.Put(ctx, "session:1", key(2)); err != nil {
 		t.Fatal(err)
 	}
 	db := dial(t, s)

@@ -114,8 +114,11 @@ func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Tim
 // EndPending removes a conversation that has its answer: another conversation with
 // the same beginning is a new one from now on.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
+	l, ok := s.recent.Peek(fingerprint)
 	s.recent.Remove(fingerprint)
-	s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
+	if s.shared || ok && !l.until.IsZero() { // most have had an answer before
+		s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
+	}
 }
 
 // Find returns the session of the first of the fingerprints that is known.
@@ -157,10 +160,14 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	return "", false, nil
 }
 
-// Put stores the session of the conversations that begin with a fingerprint.
-func (s *Sessions) Put(ctx context.Context, fingerprint [16]byte, session string) error {
-	s.recent.Add(fingerprint, link{session: session})
-	if err := s.store.write(ctx, linkOf(fingerprint, session)); err != nil {
+// Put stores the session of the conversations that begin with one of the fingerprints.
+func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]byte) error {
+	records := make([]*record, len(fingerprints))
+	for i, f := range fingerprints {
+		s.recent.Add(f, link{session: session})
+		records[i] = linkOf(f, session)
+	}
+	if err := s.store.write(ctx, records...); err != nil {
 		return fmt.Errorf("remember session: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ type kind struct {
 	name     string
 	life     time.Duration // a record expires so long after it was written; 0: after the time that the state was opened with
 	most     int           // a list keeps so many records, the newest; 0: all
+	long     bool          // values may be as long as a message; others are a line
 	hashed   bool          // keys are hashes; Redis has them in hex
 	filtered bool          // keys have 16 bytes, and most that are asked for have no record: a file filters them
 	listed   bool          // list finds the records; Redis keeps an index for it
@@ -31,10 +32,10 @@ const floorsFor = 90 * 24 * time.Hour
 
 // The kinds of records. A key in Redis begins with the name of its kind.
 var (
-	decisionKind   = &kind{name: "block", hashed: true, filtered: true, event: eventDecision, rest: emptied}
+	decisionKind   = &kind{name: "block", long: true, hashed: true, filtered: true, event: eventDecision, rest: emptied}
 	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // the session of a conversation's beginning
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // the session of a conversation without an answer
-	snapshotKind   = &kind{name: "snapshot"}                                                    // a session's short-term memory
+	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // an entry of a card
 	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // a tenant whose credentials were accepted
 	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // whose memory a key or identity belongs to

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
-
-//go:embed schema.sql
-var schema string
 
 const (
 	// sweepInterval is how often expired state is removed.
@@ -30,6 +26,33 @@ const (
 	// forgetRows bounds the records that a forget has in RAM at a time.
 	forgetRows = 500
 )
+
+// table makes the table of a kind. Kinds share none: what a request reads would lie
+// between what all others have written, a page for each record.
+const table = `CREATE TABLE %s (
+	list   TEXT NOT NULL,    -- for kinds that have several lists
+	key    BLOB NOT NULL,
+	value  BLOB NOT NULL,
+	scopes TEXT NOT NULL,    -- those whose forgetting ends it, each between commas
+	born   INTEGER NOT NULL, -- Unix microseconds
+	PRIMARY KEY (list, key)
+) %s;
+CREATE INDEX %[1]s_born ON %[1]s (born);
+`
+
+func schema() string {
+	var b strings.Builder
+	for _, k := range kinds {
+		// In a table WITHOUT ROWID a list is in one place, but a write takes twice the
+		// time where values are long.
+		form := "STRICT, WITHOUT ROWID"
+		if k.long {
+			form = "STRICT"
+		}
+		fmt.Fprintf(&b, table, k.name, form)
+	}
+	return b.String()
+}
 
 // file is the store of one process, on disk.
 type file struct {
@@ -46,14 +69,14 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// A commit survives the end of the process. The end of the machine may
 	// take the last moment with it, which costs those conversations their
 	// newest block and nothing else; a request does not wait for the disk.
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema, Version: 2, Sync: sqlite.SyncNormal,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 3, Sync: sqlite.SyncNormal,
 		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
-	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM records WHERE kind = ?", []any{floorKind.name}, &f.newest)
+	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	if err != nil {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
@@ -93,8 +116,8 @@ func (f *file) sweep(now time.Time) bool {
 	more := false
 	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		for _, k := range kinds {
-			r, err := tx.Exec("DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE kind = ? AND born < ? LIMIT ?)",
-				k.name, now.Add(-k.lives(f.ttl)).UnixMicro(), sweepRows)
+			r, err := tx.Exec("DELETE FROM "+k.name+" WHERE (list, key) IN (SELECT list, key FROM "+k.name+" WHERE born < ? LIMIT ?)",
+				now.Add(-k.lives(f.ttl)).UnixMicro(), sweepRows)
 			if err != nil {
 				return err
 			}
@@ -117,12 +140,11 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 	if len(args) == 0 {
 		return nil
 	}
-	args = append(args, k.name)
 	at := make(map[string]int, len(keys))
 	for i, key := range keys {
 		at[string(key)] = i
 	}
-	return f.each(ctx, "SELECT list, key, value FROM records WHERE key IN (?"+strings.Repeat(",?", len(args)-2)+") AND kind = ? AND list = ''", args,
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list = '' AND key IN (?"+strings.Repeat(",?", len(args)-1)+")", args,
 		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
 }
 
@@ -147,19 +169,19 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 }
 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
-	args := []any{k.name}
+	var args []any
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	return f.each(ctx, "SELECT list, key, value FROM records WHERE kind = ? AND list IN (?"+strings.Repeat(",?", len(lists)-1)+") ORDER BY list, born, key", args, do)
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(lists)-1)+") ORDER BY list, born, key", args, do)
 }
 
 func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
-	args := []any{k.name}
+	var args []any
 	for _, scope := range scopes {
 		args = append(args, listed(scope))
 	}
-	return f.each(ctx, "SELECT list, key, value FROM records WHERE kind = ?"+strings.Repeat(" AND instr(scopes, ?) > 0", len(scopes))+" ORDER BY key", args,
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE true"+strings.Repeat(" AND instr(scopes, ?) > 0", len(scopes))+" ORDER BY key", args,
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
@@ -194,20 +216,14 @@ func (f *file) writeAsync(r *record) {
 
 // put stores or removes a record, and returns the value that its key has then.
 func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
-	kind, key := any(r.kind.name), any(r.key)
+	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
 		var was any // NULL: any
 		if r.was != nil {
 			was = r.was
 		}
-		_, err := tx.Exec("DELETE FROM records WHERE kind = ?1 AND list = ?2 AND key = ?3 AND (?4 IS NULL OR value = ?4)", kind, r.list, key, was)
+		_, err := tx.Exec("DELETE FROM "+table+" WHERE list = ?1 AND key = ?2 AND (?3 IS NULL OR value = ?3)", r.list, key, was)
 		return nil, err
-	}
-	if r.first {
-		err := tx.QueryRow("SELECT value FROM records WHERE kind = ? AND list = ? AND key = ?", kind, r.list, key).Scan(&value)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return value, err
-		}
 	}
 	value, scopes := r.value, listed(r.scopes...)
 	if refused, err := f.older(tx, r); err != nil || refused && r.refused == nil {
@@ -215,20 +231,34 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	} else if refused {
 		value, scopes = r.refused, ""
 	}
-	_, err = tx.Exec(`INSERT INTO records (kind, list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET value = excluded.value, born = excluded.born,
-			scopes = iif(instr(scopes, excluded.scopes) > 0, scopes, scopes || excluded.scopes)`,
-		kind, r.list, key, value, scopes, time.Now().UnixMicro())
-	if err == nil && r.kind.most > 0 {
-		_, err = tx.Exec(beyondMost, kind, r.list, r.kind.most)
+	over := `UPDATE SET value = excluded.value, born = excluded.born,
+		scopes = iif(instr(t.scopes, excluded.scopes) > 0, t.scopes, t.scopes || excluded.scopes)`
+	if r.first {
+		over = "NOTHING"
+	}
+	done, err := tx.Exec("INSERT INTO "+table+" AS t (list, key, value, scopes, born) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO "+over,
+		r.list, key, value, scopes, time.Now().UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	if n, err := done.RowsAffected(); err != nil {
+		return nil, err
+	} else if n == 0 { // the key had one
+		var first []byte
+		err := tx.QueryRow("SELECT value FROM "+table+" WHERE list = ? AND key = ?", r.list, key).Scan(&first)
+		return first, err
+	}
+	if r.kind.most > 0 {
+		_, err = tx.Exec(beyondMost(r.kind), r.list, r.kind.most)
 	}
 	return value, err
 }
 
 // beyondMost removes the oldest records of a list. The plus has the list looked up, and
 // not the ages of all lists.
-const beyondMost = `DELETE FROM records WHERE rowid IN
-	(SELECT rowid FROM records WHERE kind = ? AND list = ? ORDER BY +born DESC LIMIT -1 OFFSET ?)`
+func beyondMost(k *kind) string {
+	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY +born DESC LIMIT -1 OFFSET ?2)"
+}
 
 // older reports whether one of a record's scopes has a newer generation.
 func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
@@ -236,8 +266,8 @@ func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
 		return false, nil
 	}
 	for _, scope := range r.scopes {
-		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM records WHERE kind = ? AND list = '' AND key = CAST(? AS BLOB) AND CAST(value AS INTEGER) > ?)",
-			floorKind.name, scope, r.generation).Scan(&found)
+		err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM "+floorKind.name+" WHERE list = '' AND key = CAST(? AS BLOB) AND CAST(value AS INTEGER) > ?)",
+			scope, r.generation).Scan(&found)
 		if err != nil || found {
 			return found, err
 		}
@@ -252,7 +282,7 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err er
 			n, err = leaveRest(tx, k, scope)
 			return err
 		}
-		r, err := tx.Exec("DELETE FROM records WHERE kind = ? AND instr(scopes, ?) > 0", k.name, listed(scope))
+		r, err := tx.Exec("DELETE FROM "+k.name+" WHERE instr(scopes, ?) > 0", listed(scope))
 		if err != nil {
 			return err
 		}
@@ -277,7 +307,7 @@ func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
 				scopes = listed(emptiedScope)
 				n++
 			}
-			if _, err := tx.Exec("UPDATE records SET value = ?, scopes = ? WHERE kind = ? AND list = '' AND key = ?", rest, scopes, k.name, keys[i]); err != nil {
+			if _, err := tx.Exec("UPDATE "+k.name+" SET value = ?, scopes = ? WHERE list = '' AND key = ?", rest, scopes, keys[i]); err != nil {
 				return n, err
 			}
 		}
@@ -288,11 +318,13 @@ func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
 	}
 }
 
-const pageOfScope = "SELECT key, value FROM records WHERE kind = ? AND list = '' AND key > ? AND instr(scopes, ?) > 0 ORDER BY key LIMIT ?"
+func pageOfScope(k *kind) string {
+	return "SELECT key, value FROM " + k.name + " WHERE list = '' AND key > ? AND instr(scopes, ?) > 0 ORDER BY key LIMIT ?"
+}
 
 // page returns some of the records that have a scope, from behind a key on.
 func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
-	rows, err := tx.Query(pageOfScope, k.name, after, listed(scope), forgetRows)
+	rows, err := tx.Query(pageOfScope(k), after, listed(scope), forgetRows)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -311,7 +343,7 @@ func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string
 	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		number = 1
 		var text []byte
-		err := tx.QueryRow("SELECT value FROM records WHERE kind = ? AND list = '' AND key = ?", generationKind.name, []byte(generationKey)).Scan(&text)
+		err := tx.QueryRow("SELECT value FROM "+generationKind.name+" WHERE list = '' AND key = ?", []byte(generationKey)).Scan(&text)
 		if err == nil {
 			number, err = strconv.ParseInt(string(text), 10, 64)
 		}

@@ -109,7 +109,7 @@ func TestStores(t *testing.T) {
 func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	for name, open := range stores() {
 		s := open(t)
-		if err := s.Sessions.Put(t.Context(), key(1), "session:1"); err != nil {
+		if err := s.Sessions.Put(t.Context(), "session:1", key(1)); err != nil {
 			t.Fatal(err)
 		}
 		gone := errors.New("the client has left")
@@ -186,8 +186,8 @@ func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	}
 	defer f.close()
 	for statement, want := range map[string]string{
-		beyondMost:  "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=?)",
-		pageOfScope: "SEARCH records USING INDEX sqlite_autoindex_records_1 (kind=? AND list=? AND key>?)",
+		beyondMost(standingKind):  "SEARCH standing USING PRIMARY KEY (list=?)",
+		pageOfScope(decisionKind): "SEARCH block USING INDEX sqlite_autoindex_block_1 (list=? AND key>?)",
 	} {
 		rows, err := f.db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, strings.Count(statement, "?"))...)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	defer s.Close()
 	err := s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-			INSERT INTO records SELECT 'accepted', '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
+			INSERT INTO accepted SELECT '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
 		return err
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	s.Tenants.Accept("one more")                                   // the first is longest ago
 	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
 		var n int
-		if err := tx.QueryRow("SELECT count(*) FROM records WHERE kind = 'accepted'").Scan(&n); err != nil || n != tenantKind.most {
+		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != tenantKind.most {
 			t.Errorf("%d tenants are kept (%v), want %d", n, err, tenantKind.most)
 		}
 		return nil

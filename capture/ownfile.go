@@ -84,6 +84,7 @@ func (k *ownFile) prune(now time.Time) {
 // close leaves the file to the memory.
 func (k *ownFile) close(context.Context) error {
 	k.pruning.Wait()
+	k.prune(time.Now()) // it counts the newest turns
 	return nil
 }
 

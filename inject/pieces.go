@@ -11,10 +11,10 @@ type Pieces string
 // Considered is what was considered for a turn.
 type Considered struct {
 	Owner    [ownerID]byte // what OwnerID makes of whose turn it is
-	MinScore float64 // strength that one piece had to have for any to be shown; 0: none
-	Found    int     // pieces that were found, listed or not
-	Opening  int     // lines of the block that were no search's: of the card, and notes of the session
-	Pieces   []Piece // those that were shown in the order of their lines, then the others, the best first
+	MinScore float64       // strength that one piece had to have for any to be shown; 0: none
+	Found    int           // pieces that were found, listed or not
+	Opening  int           // lines of the block that were no search's: of the card, and notes of the session
+	Pieces   []Piece       // those that were shown in the order of their lines, then the others, the best first
 }
 
 // Piece is one thing that was found, or that the card had.

@@ -114,7 +114,7 @@ func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
 // readSessions looks sessions up and notes none.
 type readSessions struct{ Sessions }
 
-func (readSessions) SetPending(context.Context, [16]byte, string) {}
-func (readSessions) EndPending([16]byte)                          {}
-func (readSessions) Put(context.Context, [16]byte, string) error  { return nil }
-func (readSessions) PutAsync([16]byte, string)                    {}
+func (readSessions) SetPending(context.Context, [16]byte, string)   {}
+func (readSessions) EndPending([16]byte)                            {}
+func (readSessions) Put(context.Context, string, ...[16]byte) error { return nil }
+func (readSessions) PutAsync([16]byte, string)                      {}

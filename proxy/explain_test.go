@@ -139,8 +139,10 @@ func (s stateSessions) Find(_ context.Context, fingerprints [][16]byte) (string,
 	return "", false, nil
 }
 
-func (s stateSessions) Put(_ context.Context, fingerprint [16]byte, session string) error {
-	s.PutAsync(fingerprint, session)
+func (s stateSessions) Put(_ context.Context, session string, fingerprints ...[16]byte) error {
+	for _, f := range fingerprints {
+		s.PutAsync(f, session)
+	}
 	return nil
 }
 

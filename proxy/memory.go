@@ -40,7 +40,7 @@ type Sessions interface {
 
 	// Find returns the session of the first fingerprint that is known.
 	Find(ctx context.Context, fingerprints [][16]byte) (session string, ok bool, err error)
-	Put(ctx context.Context, fingerprint [16]byte, session string) error
+	Put(ctx context.Context, session string, fingerprints ...[16]byte) error
 	PutAsync(fingerprint [16]byte, session string) // does not wait
 }
 
@@ -160,7 +160,7 @@ func (nothing) Pending(context.Context, ...[16]byte) (string, bool)          { r
 func (nothing) SetPending(context.Context, [16]byte, string)                 {}
 func (nothing) EndPending([16]byte)                                          {}
 func (nothing) Find(context.Context, [][16]byte) (string, bool, error)       { return "", false, nil }
-func (nothing) Put(context.Context, [16]byte, string) error                  { return nil }
+func (nothing) Put(context.Context, string, ...[16]byte) error               { return nil }
 func (nothing) PutAsync([16]byte, string)                                    {}
 func (nothing) Add(context.Context, ledger.Turn) error                       { return nil }
 func (nothing) AddAsync([]ledger.Turn) bool                                  { return false }

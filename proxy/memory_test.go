@@ -52,8 +52,8 @@ func (hanging) Find(ctx context.Context, _ [][16]byte) (string, bool, error) {
 	<-ctx.Done()
 	return "", false, ctx.Err()
 }
-func (hanging) Put(context.Context, [16]byte, string) error { return nil }
-func (hanging) PutAsync([16]byte, string)                   {}
+func (hanging) Put(context.Context, string, ...[16]byte) error { return nil }
+func (hanging) PutAsync([16]byte, string)                      {}
 
 // TestLookingForASessionTakesNoLongerThanRecallMay: all that is asked for one
 // request shares one deadline, which what is planned afterwards keeps too.

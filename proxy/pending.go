@@ -78,10 +78,7 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
 	// The session first: should the process end between the two, the turn is
 	// found again in the next request of the same session, and kept once.
-	wire.Contain(p.s.log, "remembering a session", func() { p.tell(a) })
-	if p.chained {
-		wire.Contain(p.s.log, "remembering a session", func() { p.chain(a) })
-	}
+	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
@@ -129,40 +126,44 @@ func isKnown(block, said, answer string) bool {
 	return block != "" && words.OnlyAsks(said) && words.Holds(block, said) && words.Holds(block+"\n"+said, answer)
 }
 
-// tell notes what the session is known by where a request holds it as a
-// transcript, or its summary in place of what was said.
-func (p *pendingTurn) tell(a dialect.Answer) {
-	if len(a.Text) < dialect.Telling {
+// remember notes what the session is known by from now on, in one write.
+func (p *pendingTurn) remember(a dialect.Answer) {
+	var by [][16]byte
+	if len(a.Text) >= dialect.Telling {
+		// A request may hold the session as a transcript, or its summary in place of
+		// what was said. Some clients go on with a summary as if the model had said it.
+		by = append(by, p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))))
+		if p.chained || p.turn.Kind != "" {
+			by = append(by, p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)))
+		}
+	}
+	if !p.chained {
+		for _, f := range by {
+			p.memory.Sessions.PutAsync(f, p.turn.Session)
+		}
 		return
 	}
-	p.memory.Sessions.PutAsync(p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))), p.turn.Session)
-	if p.turn.Kind != "" { // some clients go on with it as if the model had said it
-		p.memory.Sessions.PutAsync(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
+	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
+		p.s.log.Warn("a session cannot be remembered", "error", err)
 	}
+	p.memory.Sessions.EndPending(p.last)
 }
 
-// chain notes how the conversation must begin from now on.
-func (p *pendingTurn) chain(a dialect.Answer) {
-	next := [16]byte(p.end)
-	if a.Text != "" {
-		next = p.end.Link(dialect.RoleAssistant, []byte(a.Text))
-	}
-	if len(a.Text) >= dialect.Telling {
-		p.memory.Sessions.PutAsync(p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)), p.turn.Session)
-	}
+// chain adds how the conversation must begin from now on.
+func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
 		if id == "" {
 			continue
 		}
-		p.memory.Sessions.PutAsync(p.at.here.Reference(id), p.turn.Session)
+		by = append(by, p.at.here.Reference(id))
 		if p.at.here != p.at.base { // it may not even say where it takes place
-			p.memory.Sessions.PutAsync(p.at.base.Reference(id), p.turn.Session)
+			by = append(by, p.at.base.Reference(id))
 		}
 	}
-	if err := p.memory.Sessions.Put(context.Background(), next, p.turn.Session); err != nil {
-		p.s.log.Warn("a session cannot be remembered", "error", err)
+	if a.Text == "" {
+		return append(by, p.end)
 	}
-	p.memory.Sessions.EndPending(p.last)
+	return append(by, p.end.Link(dialect.RoleAssistant, []byte(a.Text)))
 }
 
 // order is what answers of one conversation have in common: they are reported in

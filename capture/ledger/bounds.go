@@ -136,18 +136,20 @@ func (s *Ledger) Oldest() (time.Time, error) {
 	return time.UnixMilli(at), nil
 }
 
-// Prune deletes the rows of settled turns that are older than SeenFor, and the oldest
-// ones above most. It also deletes generations and sessions older than SeenFor.
+// Prune deletes the rows of settled turns that are older than SeenFor, and those that
+// came before the last most. It also deletes generations and sessions older than SeenFor.
+//
+// It goes by the order of arrival, which needs no index that each turn would write. A row
+// stays for as long as one before it does that was settled late.
 func (s *Ledger) Prune(now time.Time, most int) error {
-	const settled = "state NOT IN ('pending', 'sent', 'dead')"
+	const settled = "DELETE FROM turns WHERE state NOT IN ('pending', 'sent', 'dead') AND seq "
 	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
-		err := run(tx, "DELETE FROM turns WHERE "+settled+" AND at < ?", now.Add(-SeenFor).UnixMilli())
-		var span int // no more rows than that
+		err := run(tx, settled+"< coalesce((SELECT seq FROM turns WHERE at >= ? ORDER BY seq LIMIT 1), 1 << 62)", now.Add(-SeenFor).UnixMilli())
 		if err == nil {
-			err = tx.QueryRow("SELECT coalesce((SELECT max(seq) FROM turns) - (SELECT min(seq) FROM turns) + 1, 0)").Scan(&span)
+			err = run(tx, settled+"<= (SELECT max(seq) FROM turns) - ?", most)
 		}
-		if err == nil && span > most { // else they need not be counted
-			err = run(tx, "DELETE FROM turns WHERE "+settled+" AND at <= (SELECT at FROM turns WHERE "+settled+" ORDER BY at DESC LIMIT 1 OFFSET ?)", most)
+		if err == nil {
+			err = s.countKept(tx)
 		}
 		if err == nil {
 			err = run(tx, "DELETE FROM floors WHERE at < ?", now.Add(-SeenFor).UnixMilli())

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // of Schema
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -29,6 +30,11 @@ type Ledger struct {
 	db     *sqlite.DB
 	memory Memory // in the same file; nil: turns wait until they are delivered
 	say    Say    // of that memory
+
+	// kept counts the turns of that memory that totals does not count yet. Prune adds
+	// them: each turn would write a page for it. A kill may take a minute of them, which
+	// nothing but the count tells of.
+	kept atomic.Int64
 }
 
 // Memory is a memory in the ledger's file. It writes and deletes messages in the
@@ -49,7 +55,7 @@ type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
 
 // Open opens the ledger of a memory that is elsewhere, in a file of its own.
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 1, Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 2, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
@@ -57,7 +63,7 @@ func Open(path string) (*Ledger, error) {
 }
 
 // In returns the ledger in a memory's file, which has the tables of Schema.
-func In(db *sqlite.DB, m Memory, say Say) *Ledger { return &Ledger{db, m, say} }
+func In(db *sqlite.DB, m Memory, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
 
 // queued are the states of turns whose texts are needed. The words are those of
 // the indexes.
@@ -102,7 +108,19 @@ func (s *Ledger) Totals() (t Totals, err error) {
 	const n = "coalesce((SELECT n FROM totals WHERE name = "
 	err = s.db.QueryRow(context.Background(), "SELECT "+n+"'delivered'), 0), "+n+"'verified'), 0), "+n+"'dropped'), 0)", nil,
 		&t.Delivered, &t.Verified, &t.Dropped)
+	kept := int(s.kept.Load())
+	t.Delivered, t.Verified = t.Delivered+kept, t.Verified+kept
 	return t, err
+}
+
+// countKept adds what kept counts to totals.
+func (s *Ledger) countKept(tx *sqlite.Tx) error {
+	n := s.kept.Load()
+	if n == 0 {
+		return nil
+	}
+	tx.Committed(func() { s.kept.Add(-n) })
+	return run(tx, "UPDATE totals SET n = n + ? WHERE name IN ('delivered', 'verified')", n)
 }
 
 func count(tx *sqlite.Tx, name string, n int) error {

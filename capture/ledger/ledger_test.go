@@ -141,7 +141,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 // TestSpoolOfAnotherVersion is left as it is.
 func TestSpoolOfAnotherVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
-	db, err := sqlite.Open(path, sqlite.Options{Schema: "CREATE TABLE x (y)", Version: 2, Sync: sqlite.SyncFull})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: "CREATE TABLE x (y)", Version: 3, Sync: sqlite.SyncFull})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestSeenIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.MarkDelivered("g", entries, true, now.Add(-time.Duration(i)*20*24*time.Hour)); err != nil {
+		if _, err := s.MarkDelivered("g", entries, true, now.Add(-time.Duration(9-i)*20*24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,7 +26,6 @@ CREATE INDEX turns_sent    ON turns (sent, seq) WHERE state = 'sent';
 CREATE INDEX turns_dead    ON turns (seq) WHERE state = 'dead';
 CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state, bytes) WHERE state IN ('pending', 'sent', 'dead');
-CREATE INDEX turns_settled ON turns (at) WHERE state NOT IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
 
 -- Counts of turns, since the file exists.

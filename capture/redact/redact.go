@@ -8,6 +8,7 @@ package redact
 
 import (
 	"iter"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
@@ -98,9 +99,8 @@ type found struct {
 }
 
 func newScan(text string) *scan {
-	s := &scan{text: text, lower: lowered(text)}
-	s.seen.add(s.lower)
-	return s
+	lower := lowered(text)
+	return &scan{text: text, lower: lower, seen: trigramsOf(lower)}
 }
 
 func lowered(text string) string {
@@ -173,24 +173,35 @@ func (s *scan) without(list []found) (string, int) {
 }
 
 // trigrams is a filter of the sequences of three bytes that a text may hold: with it most
-// of the some 300 keywords need not be searched.
-type trigrams [1 << 10]uint64
+// of the some 300 keywords need not be searched. Its length is a power of two.
+type trigrams []uint64
+
+// mostTrigrams is the length of the filter of a long text, in words. Shorter texts, which
+// most are, need less: half a word for each byte.
+const mostTrigrams = 1 << 10
 
 func trigram(s string) uint32 {
 	h := uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])
 	return h * 2654435761 >> 16 // Knuth's multiplicative hash
 }
 
-func (t *trigrams) add(s string) {
+func trigramsOf(s string) trigrams {
+	t := make(trigrams, min(mostTrigrams, 1<<bits.Len(uint(len(s)/2))))
 	for i := 0; i+3 <= len(s); i++ {
-		h := trigram(s[i:])
-		t[h>>6] |= 1 << (h & 63)
+		word, bit := t.at(s[i:])
+		t[word] |= bit
 	}
+	return t
 }
 
-func (t *trigrams) mayHold(s string) bool {
+func (t trigrams) at(s string) (word uint32, bit uint64) {
+	h := trigram(s)
+	return h >> 6 & uint32(len(t)-1), 1 << (h & 63) //nolint:gosec // mostTrigrams bounds it
+}
+
+func (t trigrams) mayHold(s string) bool {
 	for i := 0; i+3 <= len(s); i++ {
-		if h := trigram(s[i:]); t[h>>6]&(1<<(h&63)) == 0 {
+		if word, bit := t.at(s[i:]); t[word]&bit == 0 {
 			return false
 		}
 	}

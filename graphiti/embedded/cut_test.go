@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +32,32 @@ func turnsOf(n int) (turns []ledger.Turn) {
 		})
 	}
 	return turns
+}
+
+// TestATurnWritesFewPages: most of what a turn costs is in proportion to them.
+func TestATurnWritesFewPages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "memory.db")
+	e, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const n, most = 100, 6
+	turns := turnsOf(n)
+	for i := range turns {
+		id := sha256.Sum256([]byte(turns[i].ID)) // as ids are: in no order
+		turns[i].ID = hex.EncodeToString(id[:16])
+		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages := float64(info.Size()) / (4096 + 24) / n; pages > most {
+		t.Errorf("a turn writes %.1f pages, want %d at most", pages, most)
+	}
 }
 
 // TestMemoryCutOffInMidWrite: wherever the last turn's record is cut, the memory

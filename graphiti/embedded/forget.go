@@ -93,7 +93,6 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.E
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id = ?",
 			"DELETE FROM unread WHERE id = ?",
-			"UPDATE groups SET size = size - 1 WHERE id = (SELECT grp FROM messages WHERE id = ?)",
 			"DELETE FROM messages WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {

@@ -3,10 +3,7 @@
 -- forgotten meanwhile.
 CREATE TABLE groups (
 	id   INTEGER PRIMARY KEY AUTOINCREMENT,
-	name TEXT NOT NULL UNIQUE,
-	size INTEGER NOT NULL DEFAULT 0, -- messages
-	talk TEXT NOT NULL DEFAULT '',   -- of the last one
-	said INTEGER NOT NULL DEFAULT 0  -- of the last one
+	name TEXT NOT NULL UNIQUE
 ) STRICT;
 
 -- A message's id is its group's number and its place in the group, so that the

@@ -51,7 +51,8 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 		return nil, nil
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), asks: words.Asks(question) || words.Personal(question), self: words.Personal(question), dates: datesIn(query, time.Now())}
+	q := &asked{text: question, words: words.Of(query, maxAsked), self: words.Personal(question), dates: datesIn(query, time.Now())}
+	q.asks = q.self || words.Asks(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
@@ -169,7 +170,7 @@ const maxWarm = 64
 // Warm outlines and indexes the groups with the newest messages in the background, so that
 // their first listings and searches need not wait.
 func (e *Store) Warm(ctx context.Context) error {
-	rows, err := e.db.Query(ctx, "SELECT name FROM groups WHERE size > 0 ORDER BY said DESC LIMIT ?", maxWarm)
+	rows, err := e.db.Query(ctx, "SELECT g.name FROM groups g JOIN messages m ON m.id = "+lastOf+" ORDER BY m.said DESC LIMIT ?", maxWarm)
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}

@@ -15,22 +15,22 @@ type sorted struct {
 
 func (s *sorted) add(w string) { s.fresh = append(s.fresh, w) }
 
-// settle puts all words in order.
+// settle puts all words in order. It merges from the end, in place: each turn brings new
+// words, and a group may have many thousands.
 func (s *sorted) settle() {
-	if len(s.fresh) == 0 {
-		return
-	}
 	slices.Sort(s.fresh)
-	out := make([]string, 0, len(s.words)+len(s.fresh))
-	a, b := s.words, s.fresh
-	for len(a) > 0 && len(b) > 0 {
-		if a[0] <= b[0] {
-			out, a = append(out, a[0]), a[1:]
+	a, b := len(s.words), len(s.fresh)
+	s.words = append(s.words, s.fresh...)
+	for at := len(s.words) - 1; b > 0; at-- {
+		if a > 0 && s.words[a-1] > s.fresh[b-1] {
+			a--
+			s.words[at] = s.words[a]
 		} else {
-			out, b = append(out, b[0]), b[1:]
+			b--
+			s.words[at] = s.fresh[b]
 		}
 	}
-	s.words, s.fresh = append(append(out, a...), b...), nil
+	s.fresh = nil
 }
 
 // from calls f for the words with a beginning, in order, until it returns false.

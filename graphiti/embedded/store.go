@@ -63,7 +63,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 1, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 2, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -137,7 +137,7 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) er
 			e.mean.more()
 		}
 	})
-	return to.keep(tx)
+	return nil
 }
 
 // A message's id is its group's number and, in the lower bits, its place in the
@@ -161,14 +161,18 @@ type end struct {
 	last  int64  // id
 	talk  string // of the last message
 	said  int64  // when it was
-	added int
 }
+
+// lastOf is the id of the last message of a group g. What a turn needs of it is read
+// from it: the page that it is in is written next anyway.
+const lastOf = "(SELECT max(id) FROM messages WHERE id BETWEEN g.id << 32 AND g.id << 32 | 4294967295)"
 
 // endOf finds the end of a group, which it makes where there is none.
 func endOf(tx *sqlite.Tx, group string) (*end, error) {
-	e := &end{}
-	err := tx.QueryRow(`SELECT id, coalesce((SELECT max(m.id) FROM messages m WHERE m.id BETWEEN g.id << 32 AND g.id << 32 | 4294967295), g.id << 32), talk, said
-		FROM groups g WHERE name = ?`, group).Scan(&e.group, &e.last, &e.talk, &e.said)
+	e, source := &end{}, ""
+	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
+		group).Scan(&e.group, &e.last, &source, &e.said)
+	e.talk = sessionIn(source)
 	if errors.Is(err, sql.ErrNoRows) {
 		// To try to insert it each time would write down each time which number was
 		// given last.
@@ -181,7 +185,7 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 // insert writes a message, and returns its id; 0 when the group has it already.
 func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id int64, err error) {
 	id = e.last + 1
-	now := gjson.Get(m.SourceDescription, "session").String()
+	now := sessionIn(m.SourceDescription)
 	if now != e.talk || now == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
 		id += betweenConversations
 	}
@@ -194,18 +198,11 @@ func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id i
 		return 0, err
 	}
 	e.last, e.talk, e.said = id, now, said
-	e.added++
 	return id, nil
 }
 
-// keep writes down what the group has got.
-func (e *end) keep(tx *sqlite.Tx) error {
-	if e.added == 0 {
-		return nil
-	}
-	_, err := tx.Exec("UPDATE groups SET size = size + ?, talk = ?, said = ? WHERE id = ?", e.added, e.talk, e.said, e.group)
-	return err
-}
+// sessionIn returns the session that a message's source names.
+func sessionIn(source string) string { return gjson.Get(source, "session").String() }
 
 // plain is what a message says, without the form of a curated text.
 func plain(content string) string {

@@ -3,7 +3,9 @@ package service
 import "context"
 
 // ConversationRequest names a conversation of a selector's: by the hash that memory/list
-// has, or by one of its messages (Selector.Message).
+// has, or by one of its messages (Selector.Message). Without Skip the turn of that message
+// is among those that are shown. A message that was said in no conversation, such as a
+// promoted text, is shown alone.
 type ConversationRequest struct {
 	Selector
 	Hash  string `json:"hash,omitempty"`
@@ -71,11 +73,7 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
-		t, err := h.Memory.belongings(ctx, own)
-		if err == nil {
-			err = t.narrow(&in.Selector)
-		}
 		in.own = true
-		return err
+		return ownSelector(ctx, h, &in.Selector, own)
 	},
 }

@@ -65,6 +65,10 @@ func TestConversation(t *testing.T) {
 		if err != nil || x.Hash != hashOf("s1") || len(x.Turns) != 5 || entry.What != "show a conversation" || !slices.Equal(entry.Groups, []string{servicetest.OwnersGroup}) {
 			t.Errorf("by a message: %+v, %+v, %v", x, entry, err)
 		}
+		first := service.Selector{Message: graphiti.MessageID(graphiti.EpisodeName(list[0].ID, graphiti.RoleUser))}
+		if diff := cmp.Diff([]string{bed(0), bed(1)}, conversation(run(t, m, service.TurnsOf, service.ConversationRequest{Selector: first, Limit: 2}))); diff != "" {
+			t.Errorf("around a message (-want +got):\n%s", diff)
+		}
 		if x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: hashOf("s1"), Limit: 2, Skip: 9}); len(x.Turns) != 0 || x.AllTurns != 5 {
 			t.Errorf("behind its end: %+v", x)
 		}
@@ -110,6 +114,11 @@ func TestConversationOfAProject(t *testing.T) {
 	x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: hashOf("s1"), Limit: 10})
 	if len(x.Turns) != 3 || x.In != "acme/widgets" || !strings.Contains(strings.Join(conversation(x), "\n"), "system in the memory: <graphiti_episode") {
 		t.Errorf("%+v", x)
+	}
+	run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{User: "josh"}, Promotion: service.Promotion{Kind: "preference", Text: "Tabs, not spaces"}})
+	_, id := texts(t, m, "Tabs")
+	if x := run(t, m, service.TurnsOf, service.ConversationRequest{Selector: service.Selector{Message: id}, Limit: 10}); len(x.Turns) != 1 || x.Hash != "" || !strings.Contains(x.Turns[0].Messages[0].Text, "Tabs") {
+		t.Errorf("a text that was said in no conversation: %+v", x)
 	}
 	if x := run(t, m, service.TurnsOf, service.ConversationRequest{Hash: hashOf("s4"), Limit: 10}); len(x.Turns) != 1 || x.Session != "s4" {
 		t.Errorf("in a group of its own: %+v", x)

@@ -43,7 +43,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 			return x, err
 		}
 	}
-	g := gathering{sv: sv, hash: x.Hash, seen: make(map[string]bool)}
+	g := gathering{sv: sv, hash: x.Hash, message: id, seen: make(map[string]bool)}
 	for _, o := range groups {
 		x.Groups = append(x.Groups, o.Group)
 		k := Kept{Name: nameOf(o, s.Whose()), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
@@ -64,8 +64,11 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	g.describe(&x)
 	turns := g.turns()
 	x.AllTurns = len(turns)
-	turns = turns[:max(0, len(turns)-in.Skip)]
-	x.Turns = append(x.Turns, turns[max(0, len(turns)-in.Limit):]...)
+	end := max(0, len(turns)-in.Skip)
+	if at := indexOf(turns, id); at >= 0 && in.Skip == 0 && at < end-in.Limit {
+		end = min(end, at+in.Limit/2+1)
+	}
+	x.Turns = append(x.Turns, turns[max(0, end-in.Limit):end]...)
 	return x, sv.explain(ctx, groups, owner, &x)
 }
 
@@ -81,7 +84,15 @@ func (in *ConversationRequest) checkConversation() error {
 	return CheckLimit(in.Limit)
 }
 
-// conversationOf returns the hash of the conversation that a message was said in.
+// indexOf returns the index of the turn that has a message with an id; -1: none has.
+func indexOf(turns []Turn, id string) int {
+	return slices.IndexFunc(turns, func(t Turn) bool {
+		return slices.ContainsFunc(t.Messages, func(r Record) bool { return r.ID == id })
+	})
+}
+
+// conversationOf returns the hash of the conversation that a message was said in; empty
+// for one that was said in none, such as a text that somebody promoted.
 func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, id string) (hash string, err error) {
 	found := false
 	for _, o := range groups {
@@ -113,10 +124,10 @@ func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, id
 			return hash, nil
 		}
 	}
-	if found {
-		return "", invalid("message: it was said in no conversation that is known")
+	if !found {
+		return "", notTheirs(id)
 	}
-	return "", notTheirs(id)
+	return "", nil
 }
 
 // sessionIn returns the hash of the conversation that a message of a group was said in:
@@ -128,10 +139,11 @@ func sessionIn(o *ledger.Owned, source string) string {
 	return ledger.SessionOf(source)
 }
 
-// gathering collects the messages of one conversation.
+// gathering collects the messages of one conversation, or one message that is of none.
 type gathering struct {
 	sv       *Service
-	hash     string
+	hash     string // empty: the message alone
+	message  string // its id
 	messages []gathered
 	seen     map[string]bool // by name: what a person says of themselves in a project is in their own memory too
 	failed   error           // the first error
@@ -152,7 +164,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 	var all spanned
 	defer func() { k.Span = all.span() }()
 	add := func(r Record, at time.Time) {
-		if sessionIn(&o, r.Source) != g.hash || here[r.Name] && r.Name != "" {
+		if sessionIn(&o, r.Source) != g.hash || here[r.Name] && r.Name != "" || g.hash == "" && graphiti.MessageID(r.Name) != g.message {
 			return
 		}
 		here[r.Name] = true
@@ -174,10 +186,12 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
 		return nil
 	}
 	var err error
-	switch of := sessionIn(&o, ""); of {
-	case "":
+	switch of := sessionIn(&o, ""); {
+	case g.hash == "":
+		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: g.message}, episode)
+	case of == "":
 		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Session: g.hash}, episode)
-	case g.hash:
+	case of == g.hash:
 		err = g.sv.o.Memory.Export(ctx, o.Group, episode)
 	default: // of another conversation alone
 		return nil

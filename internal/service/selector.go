@@ -27,7 +27,8 @@ type Selector struct {
 	// Card is a line of their card. Only that line is forgotten.
 	Card string `json:"card,omitempty"`
 
-	// Message is the id of one message of theirs: to forget or to correct that alone.
+	// Message is the id of one message of theirs: to forget or to correct that alone, or
+	// to see its conversation.
 	Message string `json:"message,omitempty"`
 }
 

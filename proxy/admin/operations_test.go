@@ -92,7 +92,7 @@ func TestOpenAPI(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
 	shown, err := service.Show.Run(t.Context(), memory.Host, &service.ShowRequest{Selector: service.Selector{Workspace: "w"}, Last: 5})
-	if err != nil || len(shown.Messages) < 2 {
+	if err != nil || len(shown.Messages) == 0 {
 		t.Fatalf("%+v, %v", shown, err)
 	}
 	base := serve(t, Options{Host: memory.Host})
