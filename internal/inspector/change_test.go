@@ -128,7 +128,7 @@ func TestForgettingIsTyped(t *testing.T) {
 	m.Say(t, "", "s", "github_repo:github.com/acme/widgets", "We use Postgres.")
 	s := newSite(t, m)
 	project := ""
-	list, err := m.Host.Memory.Catalog(t.Context(), service.Selector{}, 10)
+	list, err := m.Memory.Catalog(t.Context(), service.Selector{}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (v *visit) export() error {
 		}
 		if err != nil {
 			_ = lines.Encode(map[string]string{"error": err.Error()}) // the browser left: nobody to tell
-			return nil
+			break
 		}
 	}
 	begin()

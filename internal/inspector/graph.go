@@ -1,6 +1,8 @@
 package inspector
 
 import (
+	"strings"
+
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -36,7 +38,7 @@ func (v *visit) graph() error {
 	for _, o := range groups {
 		if (o.Scope == "user" || o.Scope == "workspace") && !o.Empty {
 			one := about{whose: a.whose, Owned: o}
-			g.Places = append(g.Places, place{v.nameOf(o), one.Graph(), o.Group == a.Group})
+			g.Places = append(g.Places, place{strings.TrimPrefix(v.nameOf(o), "the project "), one.Graph(), o.Group == a.Group})
 		}
 	}
 	if a.Group != "" {

@@ -72,7 +72,7 @@ func (v *visit) importFile() error {
 	_ = errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})) // it may be long
 	name, err := v.received()
 	if name != "" {
-		defer os.Remove(name)
+		defer func() { _ = os.Remove(name) }() // it is in a folder that is emptied by itself
 	}
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><b>java
 // pageAddresses are all pages that can be looked at.
 var pageAddresses = []string{
 	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/memory/facts?group=user_josh",
-	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&last=1", "/search", "/graph", "/graph?group=user_josh", "/delivery", "/delivery?text=1",
+	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/graph", "/graph?group=user_josh", "/delivery", "/delivery?text=1",
 	"/memory/import", "/memory/forget", "/memory/forget?group=user_josh", "/memory/forget?group=another", "/?done=corrected", "/?done=" + "%3Cb%3E",
 	"/nothing", "/conversation/0123", "/message/0123",
 }

@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -138,14 +137,4 @@ func between(s, from, to string) string {
 	_, rest, _ := strings.Cut(s, from)
 	in, _, _ := strings.Cut(rest, to)
 	return in
-}
-
-// read returns the body of an answer.
-func read(t testing.TB, r io.Reader) string {
-	t.Helper()
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

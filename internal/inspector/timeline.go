@@ -1,8 +1,6 @@
 package inspector
 
 import (
-	"strconv"
-
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -12,7 +10,7 @@ type timeline struct {
 	*about
 	Card, Waiting []cardLine
 	Days          []day
-	Older         string
+	Pager         pager
 	Unlisted      bool
 }
 
@@ -30,11 +28,8 @@ func (v *visit) timeline() error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(v.r.FormValue("last"))
-	if err != nil || n < 1 {
-		n = rowsAtOnce
-	}
-	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = a.Group, min(n, rowsAtMost) })
+	before := v.r.FormValue("before")
+	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last, in.Before = a.Group, rowsAtOnce, before })
 	if err != nil {
 		return err
 	}
@@ -52,8 +47,11 @@ func (v *visit) timeline() error {
 		d := &t.Days[len(t.Days)-1]
 		d.Messages = append(d.Messages, one)
 	}
-	if len(got.Messages) >= n && n < rowsAtMost {
-		t.Older = a.at("/memory/show", "group", a.Group, "last", strconv.Itoa(min(2*n, rowsAtMost)))
+	if before != "" {
+		t.Pager.Newer = a.Timeline()
+	}
+	if got.Earlier != "" {
+		t.Pager.Older = a.at("/memory/show", "group", a.Group, "before", got.Earlier)
 	}
 	return v.show("timeline", upper(a.Name), &t)
 }
@@ -105,7 +103,7 @@ func (v *visit) facts() error {
 	var rows []service.Known
 	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
 	for _, k := range rows {
-		href := v.messageAt(k.ID, k.Group, f.about.Facts())
+		href := v.messageAt(k.ID, k.Group, f.Facts())
 		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State))})
 	}
 	return v.show("facts", upper(a.Name), &f)
