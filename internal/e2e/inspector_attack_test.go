@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -104,7 +105,7 @@ func hostileFile(t *testing.T) string {
 	var b bytes.Buffer
 	for i, p := range payloads {
 		name := strings.Map(func(r rune) rune { // names with such signs are refused
-			if unicode.IsControl(r) {
+			if unicode.IsControl(r) || r == utf8.RuneError {
 				return -1
 			}
 			return r

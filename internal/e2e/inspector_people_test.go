@@ -31,12 +31,12 @@ func fingerprint(key string) string {
 }
 
 // serveTeam serves ann and josh, each with a key of their own, and an administrator.
-func serveTeam(t *testing.T, program string, env ...string) *world {
+func serveTeam(t *testing.T, program string, names map[string]string, env ...string) *world {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	registry := "users:\n"
 	for _, who := range []string{"ann", "josh"} {
-		name, err := json.Marshal("MARK-" + who + ` <img src=x onerror="window.__xss=1" data-xss>`)
+		name, err := json.Marshal(names[who])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,14 +49,26 @@ func serveTeam(t *testing.T, program string, env ...string) *world {
 	return serveWith(t, program, append(env, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_USERS_FILE="+file, "GRAPHITI_PROXY_ADMIN_TOKEN="+adminToken)...)
 }
 
-// api calls the admin API with a credential, and returns the status and the answer.
+// api calls an operation of the admin API with a credential, and returns the status and
+// the answer.
 func (w *world) api(t *testing.T, credential, path string, body any) (int, string) {
 	t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequest(http.MethodPost, w.admin+"/api/v1/"+path, bytes.NewReader(b))
+	return w.call(t, http.MethodPost, credential, path, b)
+}
+
+// get reads something of the admin API.
+func (w *world) get(t *testing.T, credential, path string) (int, string) {
+	t.Helper()
+	return w.call(t, http.MethodGet, credential, path, nil)
+}
+
+func (w *world) call(t *testing.T, method, credential, path string, b []byte) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, w.admin+"/api/v1/"+path, bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +120,7 @@ func (w *world) confide(t *testing.T) {
 // TestTwoPeopleMayNotSeeEachOther: over the pages and over the API.
 func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 	t.Parallel()
-	w := serveTeam(t, binary)
+	w := serveTeam(t, binary, map[string]string{"ann": hostileHeader("ann"), "josh": hostileHeader("josh")})
 	w.confide(t)
 	people := map[string]any{}
 	for who, other := range map[string]string{"ann": "josh", "josh": "ann"} {
@@ -154,6 +166,9 @@ func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 		}
 	})
 	inBrowser(t, "others.mjs", map[string]any{"base": w.admin, "people": people})
+	t.Run("the operator reads names as text", func(t *testing.T) {
+		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "token": adminToken, "payloads": payloads[:2], "limit": 12, "from": []string{"/people", "/memory", "/"}, "marks": []string{"MARK-ann", "MARK-josh"}})
+	})
 }
 
 // TestAttackersPagesReachNothing: what pages of other sites do in the browser of a visitor.

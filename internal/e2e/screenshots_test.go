@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/png"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // shot is a picture of a page.
@@ -28,6 +30,7 @@ type shot struct {
 	Path   string   `json:"path"`
 	Follow []string `json:"follow,omitempty"` // links, by the beginnings of their names
 	Query  string   `json:"query,omitempty"`
+	Place  string   `json:"place,omitempty"`  // in which it is asked
 	Open   string   `json:"open,omitempty"`   // what is clicked at the end
 	Scroll string   `json:"scroll,omitempty"` // what stands at the top
 	Phone  bool     `json:"phone,omitempty"`
@@ -65,6 +68,14 @@ func TestScreenshots(t *testing.T) {
 func picturesOfOne(t *testing.T, program, dir string) {
 	all := readInvented(t)
 	w := serveWith(t, program, at(all.when(t, &all.Conversations[0])))
+	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		r, before := proxytest.Recollect(c), 0
+		for _, m := range c.Messages[:len(c.Messages)-1] { // which an earlier request had
+			before += len(m.Text) / 4
+		}
+		r.Cached = before
+		return r
+	})
 	last := all.Conversations[len(all.Conversations)-1].Day
 	for i := range all.Conversations {
 		c := &all.Conversations[i]
@@ -78,14 +89,15 @@ func picturesOfOne(t *testing.T, program, dir string) {
 		{Name: "today", Path: "/", Phone: true},
 		{Name: "live", Path: "/live", Open: "#rows summary"},
 		{Name: "conversations", Path: "/conversations"},
-		{Name: "conversation", Path: "/conversations", Follow: []string{"When is the reminder"}, Phone: true},
+		{Name: "conversation", Path: "/conversations", Follow: []string{"When is the reminder"}, Scroll: ".turn:nth-of-type(2)", Phone: true},
+		{Name: "card", Path: "/conversations", Follow: []string{"When is the reminder"}},
 		{Name: "silence", Path: "/conversations", Follow: []string{"What is the bucket"}, Scroll: ".turn:nth-of-type(2)"},
 		{Name: "message", Path: "/conversations", Follow: []string{"When is the reminder", "Correct"}},
 		{Name: "memory", Path: "/memory"},
 		{Name: "timeline", Path: "/memory", Follow: []string{"seed-library"}},
 		{Name: "facts", Path: "/memory", Follow: []string{"your own memory", "Valid now"}},
-		{Name: "search", Path: "/search", Query: "When do the tide tables arrive, and from whom?"},
-		{Name: "graph", Path: "/graph"},
+		{Name: "search", Path: "/search", Query: "When do the tide tables arrive, and from whom?", Place: "tide-clock"},
+		{Name: "graph", Path: "/graph", Follow: []string{"the project tide-clock"}},
 		{Name: "import", Path: "/memory/import"},
 		{Name: "forget", Path: "/memory", Follow: []string{"Forget… tide-clock"}},
 	}})
@@ -99,8 +111,23 @@ func picturesOfTeam(t *testing.T, program, dir string) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	w := serveTeam(t, program, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
+	w := serveTeam(t, program, map[string]string{"ann": "Ann (greenhouse)", "josh": "Josh (workshop)"}, "GRAPHITI_PROXY_MEMORY_BACKEND=graphiti", "GRAPHITI_PROXY_MEMORY_ENDPOINT="+g.URL(), "GRAPHITI_PROXY_MEMORY_CONSENT=true")
 	w.confide(t)
+	g.Next(graphititest.Messages, graphititest.Answer(http.StatusUnprocessableEntity, ""))
+	w.attack(t, "/v1/chat/completions", asked("m", "The spare key hangs behind the kiln."), map[string]string{"Authorization": "Bearer sk-josh"})
+	status := func(dead, pending int) func() bool {
+		return func() bool {
+			_, got := w.get(t, adminToken, "queue")
+			var q queue
+			return json.Unmarshal([]byte(got), &q) == nil && q.Dead >= dead && q.Pending >= pending
+		}
+	}
+	w.eventually(t, "the dead letter", status(1, 0))
+	g.Always(graphititest.Messages, graphititest.Refuse())
+	for _, text := range []string{"The kiln is fired on Saturdays.", "Glazes are mixed in the blue bucket.", "The greenhouse has a new lock."} {
+		w.attack(t, "/v1/chat/completions", asked("m", text), map[string]string{"Authorization": "Bearer sk-ann"})
+	}
+	w.eventually(t, "turns that wait", status(1, 3))
 	inBrowser(t, "shots.mjs", map[string]any{"base": w.admin, "token": adminToken, "dir": dir, "shots": []shot{
 		{Name: "login", Path: "/login"},
 		{Name: "people", Path: "/people"},
