@@ -24,9 +24,9 @@ type Outliner interface {
 	// places. It leaves out what is not there any more.
 	EpisodesAt(ctx context.Context, group string, places []int64) ([]Episode, error)
 
-	// Sizes calls f for every group that holds something, with the number of its messages
-	// and when the one was said that it got last.
-	Sizes(ctx context.Context, f func(group string, messages int, last time.Time)) error
+	// Latest calls f for every group that holds something, with when the message was said
+	// that it got last.
+	Latest(ctx context.Context, f func(group string, said time.Time)) error
 }
 
 // Outliner returns the backend as one that knows what it holds, if it does.

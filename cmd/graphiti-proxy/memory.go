@@ -150,7 +150,7 @@ func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
 
 // messageGone says in words what became of a message that was forgotten.
 func messageGone(f *service.Forgotten) string {
-	says := fmt.Sprintf("message %s in %s, and %s in conversations", f.Message, terminal.Count(len(f.Groups), "group"), terminal.Count(f.Blocks, "block"))
+	says := fmt.Sprintf("message %s in %s; blocks that were sent with it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
 	if f.NamesKept {
 		says += "; Graphiti keeps names and summaries of what was spoken of: graphiti-proxy memory forget --group deletes them with the group"
 	}

@@ -190,21 +190,20 @@ func (e *Store) EpisodesAt(ctx context.Context, group string, places []int64) (o
 	return out, nil
 }
 
-// Sizes implements graphiti.Outliner.
-func (e *Store) Sizes(ctx context.Context, f func(group string, messages int, last time.Time)) error {
-	rows, err := e.db.Query(ctx, "SELECT name, size, said FROM groups WHERE size > 0")
+// Latest implements graphiti.Outliner.
+func (e *Store) Latest(ctx context.Context, f func(group string, said time.Time)) error {
+	rows, err := e.db.Query(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf)
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		var size int
 		var said int64
-		if err := rows.Scan(&name, &size, &said); err != nil {
+		if err := rows.Scan(&name, &said); err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}
-		f(name, size, time.UnixMilli(said))
+		f(name, time.UnixMilli(said))
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("list groups: %w", err)

@@ -88,7 +88,10 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	}
 	look, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	l := catalog{conversations: make(map[string]*counted), seen: make(map[uint64]struct{})}
+	l := catalog{conversations: make(map[string]*counted)}
+	if len(groups) > 1 {
+		l.seen = make(map[uint64]struct{})
+	}
 	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
@@ -183,7 +186,8 @@ func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
 // catalog counts messages by the conversation that they are in.
 type catalog struct {
 	conversations map[string]*counted // by what stands for their ids
-	seen          map[uint64]struct{} // their messages: one may be in several groups
+	seen          map[uint64]struct{} // their messages: one may be in several groups; nil: there is one group
+	last          *counted            // messages of one conversation come one after the other
 }
 
 type counted struct {
@@ -205,11 +209,17 @@ func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
 	if hash == "" {
 		return
 	}
-	if _, again := l.seen[h.Name]; again {
-		return
+	if l.seen != nil {
+		if _, again := l.seen[h.Name]; again {
+			return
+		}
+		l.seen[h.Name] = struct{}{}
 	}
-	l.seen[h.Name] = struct{}{}
-	t := l.conversations[hash]
+	t := l.last
+	if t == nil || t.Hash != hash {
+		t = l.conversations[hash]
+		l.last = t
+	}
 	if t == nil {
 		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
 		l.conversations[hash] = t

@@ -40,7 +40,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			}
 			e := Edge{From: f.Source, To: f.Target, Says: cutTo(f.Text, maxSays), Since: dateOf(f.ValidAt)}
 			e.State, e.Until = stateOf(f, now)
-			w.edges = append(w.edges, e)
+			w.edges = append(w.edges, edge{Edge: e})
 		})
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 		}
 		return 1
 	}
-	w.into(g, limit, func(a, b *Edge) int { return cmp.Or(cmp.Compare(valid(a), valid(b)), cmp.Compare(b.Since, a.Since)) })
+	w.into(g, limit, func(a, b *Edge) int { return cmp.Or(cmp.Compare(valid(a), valid(b)), cmp.Compare(b.Since, a.Since)) }, func(*edge) {})
 	return nil
 }
 

@@ -63,8 +63,8 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	if err != nil {
 		return c, err
 	}
-	k := crowd{sv: sv, sizes: make(map[string]size), by: make(map[string]*Somebody)}
-	if k.sized, err = sv.sizes(ctx, k.sizes); err != nil {
+	k := crowd{sv: sv, latest: make(map[string]time.Time), by: make(map[string]*Somebody)}
+	if k.told, err = sv.latest(ctx, k.latest); err != nil {
 		return c, err
 	}
 	if !sv.o.Multi {
@@ -97,28 +97,23 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	return c, nil
 }
 
-// size is how many messages a group holds, and when the newest of them was said.
-type size struct {
-	messages int
-	last     time.Time
-}
-
-// sizes finds the sizes of all groups; ok is false where the memory does not say them.
-func (sv *Service) sizes(ctx context.Context, all map[string]size) (ok bool, err error) {
+// latest finds, of all groups that hold something, when the message was said that each got
+// last; ok is false where the memory does not say it.
+func (sv *Service) latest(ctx context.Context, all map[string]time.Time) (ok bool, err error) {
 	o, ok := sv.o.Memory.Outliner()
 	if !ok {
 		return false, nil
 	}
-	return true, withRemedy(o.Sizes(ctx, func(group string, messages int, last time.Time) { all[group] = size{messages, last} }))
+	return true, withRemedy(o.Latest(ctx, func(group string, said time.Time) { all[group] = said }))
 }
 
 // crowd collects people from the groups that are theirs.
 type crowd struct {
-	sv    *Service
-	sized bool // sizes are known
-	sizes map[string]size
-	by    map[string]*Somebody
-	list  []*Somebody
+	sv     *Service
+	told   bool // the memory says which groups hold something
+	latest map[string]time.Time
+	by     map[string]*Somebody
+	list   []*Somebody
 }
 
 // somebody returns who is known by a key; a new one is as it is given.
@@ -133,23 +128,23 @@ func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
 
 // add counts a group for its owner, and that of an agent for the agent, too.
 func (k *crowd) add(o *ledger.Owned) {
-	of := k.sizes[o.Group]
-	if k.sized && of.messages == 0 {
+	last, holds := k.latest[o.Group]
+	if k.told && !holds {
 		return
 	}
 	person, means := k.owner(o)
-	k.somebody(o.Owner, Somebody{Name: person, Means: means}).count(o, of)
+	k.somebody(o.Owner, Somebody{Name: person, Means: means}).count(o, last)
 	if o.Scope == string(graphiti.ScopeAgent) { // which agent, only the group's id may say
-		k.somebody("group\n"+o.Group, Somebody{Name: "an agent of " + person + ", " + o.Group, Means: Selector{Group: o.Group}}).count(o, of)
+		k.somebody("group\n"+o.Group, Somebody{Name: "an agent of " + person + ", " + o.Group, Means: Selector{Group: o.Group}}).count(o, last)
 	}
 }
 
-func (s *Somebody) count(o *ledger.Owned, of size) {
+func (s *Somebody) count(o *ledger.Owned, last time.Time) {
 	s.Memories++
 	if o.Scope == string(graphiti.ScopeWorkspace) {
 		s.Projects++
 	}
-	s.Last = max(s.Last, momentOf(of.last))
+	s.Last = max(s.Last, momentOf(last))
 	if s.Means.Group == "" {
 		return
 	}

@@ -111,8 +111,9 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 
 // empty raises a generation, and empties everything but the queue and the
 // memory. Which decisions show what was said in a session is not known, so that
-// all of the group's lose their block. With an error it may have been done in
-// part.
+// all of the group's lose their block. For one message none does: its text was sent
+// in those conversations, and without the block their beginnings would change. With an
+// error it may have been done in part.
 func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raised cache.Forget, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), emptyTimeout)
 	defer cancel()
@@ -120,7 +121,10 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 	if f.Generation == 0 {
 		return 0, f, err
 	}
-	blocks, failed := sv.o.State.Decisions.Forget(ctx, f.Group)
+	var failed error
+	if f.Message == "" {
+		blocks, failed = sv.o.State.Decisions.Forget(ctx, f.Group)
+	}
 	failed = errors.Join(failed, sv.o.State.Snapshots.Forget(ctx, f.Scope))
 	sv.o.Facts.DropGroup(f.Group)
 	if failed != nil {

@@ -93,13 +93,18 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 // web collects nodes and edges.
 type web struct {
 	nodes map[string]*Node
-	edges []Edge
+	edges []edge
 	links map[string]int // of a node
 }
 
+type edge struct {
+	Edge
+	said int // index of the message that it says, where that is not written yet
+}
+
 // into puts the limit most connected nodes into a graph, and the edges between them, the
-// best first.
-func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int) {
+// best first. write writes what an edge says.
+func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(*edge)) {
 	for i := range w.edges {
 		n := max(1, w.edges[i].Count)
 		w.links[w.edges[i].From] += n
@@ -116,13 +121,12 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int) {
 	for i := range g.Nodes {
 		shown[g.Nodes[i].ID] = true
 	}
-	for _, e := range w.edges {
-		if shown[e.From] && shown[e.To] {
-			g.Edges = append(g.Edges, e)
-		}
+	kept := slices.DeleteFunc(w.edges, func(e edge) bool { return !shown[e.From] || !shown[e.To] })
+	slices.SortStableFunc(kept, func(a, b edge) int { return better(&a.Edge, &b.Edge) })
+	for i := range kept[:min(edgesPerNode*limit, len(kept))] {
+		write(&kept[i])
+		g.Edges = append(g.Edges, kept[i].Edge)
 	}
-	slices.SortStableFunc(g.Edges, func(a, b Edge) int { return better(&a, &b) })
-	g.Edges = g.Edges[:min(edgesPerNode*limit, len(g.Edges))]
 }
 
 // mentioned makes a graph of what the newest messages mention together.
@@ -134,13 +138,13 @@ func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph,
 	if more {
 		g.Note = fmt.Sprintf("made of the newest %d messages", graphMessages)
 	}
-	m := newMentions()
+	m, tokens := newMentions(), make([][]token, len(said))
 	for i := range said {
-		m.look(said[i].text)
+		tokens[i] = m.look(said[i].text)
 	}
 	names, counts := make([][]string, len(said)), make(map[string]int)
 	for i := range said {
-		names[i] = m.lookAgain(said[i].text)
+		names[i] = m.lookAgain(tokens[i])
 		for _, name := range names[i] {
 			counts[name]++
 		}
@@ -160,13 +164,16 @@ func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph,
 				if !known {
 					j = len(w.edges)
 					at[pair] = j
-					w.edges = append(w.edges, Edge{From: w.nodes[pair[0]].ID, To: w.nodes[pair[1]].ID, Says: cutTo(said[i].text, maxSays), Since: dateOf(said[i].at), ID: graphiti.MessageID(said[i].name)})
+					w.edges = append(w.edges, edge{Edge{From: w.nodes[pair[0]].ID, To: w.nodes[pair[1]].ID}, i})
 				}
 				w.edges[j].Count++
 			}
 		}
 	}
-	w.into(g, limit, func(a, b *Edge) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Since, a.Since)) })
+	w.into(g, limit, func(a, b *Edge) int { return cmp.Compare(b.Count, a.Count) }, func(e *edge) {
+		of := &said[e.said]
+		e.Says, e.Since, e.ID = cutTo(of.text, maxSays), dateOf(of.at), graphiti.MessageID(of.name)
+	})
 	return nil
 }
 

@@ -31,11 +31,12 @@ func newMentions() *mentions {
 	return &mentions{small: make(map[string]int32), capital: make(map[string]int32), pairs: make(map[[2]rune]int32), first: make(map[string]string)}
 }
 
-// look looks at a message for the first time.
-func (m *mentions) look(text string) {
+// look looks at a message for the first time, and returns its words.
+func (m *mentions) look(text string) (all []token) {
 	m.messages++
 	seen := make(map[[2]rune]bool)
 	eachToken(text, func(t token) {
+		all = append(all, t)
 		switch t.kind {
 		case small:
 			m.small[t.text]++
@@ -53,6 +54,7 @@ func (m *mentions) look(text string) {
 		case identifier:
 		}
 	})
+	return all
 }
 
 // rare reports whether a pair of characters recurs, and in few messages.
@@ -65,9 +67,9 @@ func (m *mentions) rare(pair [2]rune) bool {
 // because a sentence or a heading begins with it.
 func (m *mentions) isName(small string) bool { return m.capital[small] > m.small[small] }
 
-// lookAgain returns what a message mentions, in the order in which it does: each name once,
-// as it is counted.
-func (m *mentions) lookAgain(text string) (names []string) {
+// lookAgain returns what the words of a message mention, in their order: each name once, as
+// it is counted.
+func (m *mentions) lookAgain(all []token) (names []string) {
 	var run []string // of names that stand side by side
 	seen := make(map[string]bool)
 	note := func(name string) {
@@ -87,7 +89,7 @@ func (m *mentions) lookAgain(text string) (names []string) {
 		}
 		run = run[:0]
 	}
-	eachToken(text, func(t token) {
+	for _, t := range all {
 		if t.kind != capital || !t.joins || len(run) == 4 {
 			end()
 		}
@@ -104,7 +106,7 @@ func (m *mentions) lookAgain(text string) (names []string) {
 			m.terms(t.text, note)
 		case small:
 		}
-	})
+	}
 	end()
 	return names
 }
@@ -198,9 +200,16 @@ func tokensOf(text string, f func(token)) {
 // wordAt is how long the word is that a text begins with: in scripts without case, the
 // characters of one script.
 func wordAt(text string) int {
+	end := 0
+	for end < len(text) && (text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z' || text[end] >= '0' && text[end] <= '9') {
+		end++ // most words have nothing else
+	}
+	if end > 0 && (end == len(text) || text[end] < utf8.RuneSelf && !strings.ContainsRune("_./@-", rune(text[end]))) {
+		return end
+	}
 	first, _ := utf8.DecodeRuneInString(text)
 	of := scriptTable(first)
-	end := 0
+	end = 0
 	for i, r := range text {
 		switch {
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):

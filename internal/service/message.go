@@ -119,8 +119,8 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (fo
 	return found, nil
 }
 
-// forgetMessage deletes one message of a selector's from every group that holds it,
-// what was noted of it, and the blocks that may show it.
+// forgetMessage deletes one message of a selector's from every group that holds it, and
+// what was noted of it. Blocks that were sent with it stay in their conversations.
 func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
 	id := s.Message
 	s.Message = ""
@@ -141,9 +141,7 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 		if err := sv.forgetNotes(ctx, h); err != nil {
 			return f, err
 		}
-		blocks, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: graphiti.MessageID(h.episode.Name)})
-		f.Blocks += blocks
-		if err != nil {
+		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: graphiti.MessageID(h.episode.Name)}); err != nil {
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)

@@ -26,8 +26,8 @@ const maxPieces = 20_000
 
 // What is said of all turns together.
 const (
-	noteEmptied = "When something is forgotten or corrected, every block that may show it is emptied and not sent again. What the model answered with it stays in the client's conversation."
-	noteGone    = "A piece without a text is not in the memory any more. The blocks that show it stay as they were sent."
+	noteEmptied = "Some blocks were emptied, because a memory or a conversation that they may show was forgotten. They are not sent again. What the model answered with them stays in the client's conversation."
+	noteGone    = "A piece without a text was forgotten or corrected since. The blocks that show it stay in this conversation as they were sent."
 	noteNoFacts = "This memory cannot look its facts up: the blocks show them as they were sent."
 	noteMany    = "There are more pieces than are looked up at once: ask for fewer turns."
 	noteDamaged = "What was found for some turns cannot be read any more."

@@ -83,6 +83,9 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
+		Passed: func(int, int, string) []service.Request {
+			return []service.Request{{Number: 1, Path: "/v1/models", Status: 200}}
+		},
 		Status: func(context.Context, bool) health.Status {
 			return health.Status{Ready: true, Started: time.Now(), Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
 		},
