@@ -147,18 +147,26 @@ func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 		}
 		needed := map[string]map[string]string{"search": {"query": "the secret word of the boathouse"}, "correct": {"text": "wrong"},
 			"promote": {"text": "wrong", "kind": "decision", "scope": "user"}}
+		answered := map[int]int{}
 		for _, op := range []string{"show", "list", "facts", "stats", "conversation", "graph", "search", "explain", "export", "forget", "correct", "promote", "groups", "people"} {
 			for _, body := range bodies {
 				for name, value := range needed[op] {
 					body[name] = value
 				}
 				status, got := w.api(t, "sk-ann", "memory/"+op, body)
+				answered[status]++
 				if strings.Contains(got, secrets["josh"]) {
 					t.Errorf("%s %v: %d, %s", op, body, status, got)
 				}
 				for name := range needed[op] {
 					delete(body, name)
 				}
+			}
+		}
+		t.Logf("calls by their status: %v", answered)
+		for g := range groups {
+			if _, own := w.api(t, "sk-josh", "memory/show", map[string]any{"group": g}); !strings.Contains(own, secrets["josh"]) {
+				t.Errorf("what ann may not see, josh does not see either: %s", own)
 			}
 		}
 		if _, after := w.api(t, "sk-josh", "memory/show", map[string]any{}); after != theirs {
