@@ -183,6 +183,7 @@ await withBrowser(async (browser) => {
         f.submit();
       }, [input.base + '/login', input.token]);
       const status = (await answered).status();
+      await v.page.waitForURL((u) => u.href.startsWith(input.base));
       const r = await v.page.goto(input.base + '/memory');
       await v.context.close();
       return status < 400 || r.status() < 400 ? [`the form is answered with ${status}, and then a page with ${r.status()}`] : [];
