@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -102,11 +104,17 @@ func hostileFile(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "hostile.jsonl")
 	var b bytes.Buffer
 	for i, p := range payloads {
+		name := strings.Map(func(r rune) rune { // names with such signs are refused
+			if unicode.IsControl(r) || r == utf8.RuneError {
+				return -1
+			}
+			return r
+		}, p)
 		for _, line := range []map[string]any{
-			{"role": "user", "content": "MARK-imported " + p, "name": "MARK-speaker " + p, "session": fmt.Sprint("s ", p), "id": p},
-			{"role": "assistant", "content": p, "session": fmt.Sprint("s ", p)},
-			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The gull has nest number " + fmt.Sprint(i)},
-			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + p, "content": "The Gull of " + p + " meets the Puffin."},
+			{"role": "user", "content": "MARK-imported " + p, "name": "MARK-speaker " + p, "session": "s " + name, "id": p},
+			{"role": "assistant", "content": p, "session": "s " + name},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The gull has nest number " + fmt.Sprint(i)},
+			{"role": "user", "scope": "workspace", "workspace": "MARK-workspace " + name, "content": "The Gull of " + p + " meets the Puffin."},
 		} {
 			if err := json.NewEncoder(&b).Encode(line); err != nil {
 				t.Fatal(err)
@@ -123,15 +131,15 @@ func hostileFile(t *testing.T) string {
 func TestStoredScriptsStayText(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
-		w := serve(t)
+		w := serve(t, "GRAPHITI_PROXY_INGEST_SCOPES=workspace,user,agent")
 		w.stop(t)
 		w.command(t, "memory", "import", hostileFile(t))
-		w.start(t)
+		w.start(t, w.env...)
 		w.infest(t)
-		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 100,
+		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 60,
 			"from":     []string{"/", "/live", "/memory", "/conversations", "/memory/show", "/memory/facts?all=1", "/graph", "/delivery", "/search", "/memory/import", "/memory/forget"},
 			"searches": []string{"Which raft does the walrus sleep on?", "What does MARK-imported say of the Gull and the Puffin?", payloads[1], payloads[7]},
-			"marks":    []string{"MARK-text", "MARK-answer", "MARK-model", "MARK-project", "MARK-worker", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
+			"marks":    []string{"MARK-text", "MARK-answer", "MARK-project", "MARK-worker", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
 	})
 	t.Run("Graphiti", func(t *testing.T) {
 		g, err := graphititest.Start(graphititest.Options{})

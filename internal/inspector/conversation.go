@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -209,7 +210,7 @@ func (v *visit) piece(p *service.Piece, back string) piece {
 		out.Scope = scopeOf(p.Scope)
 	}
 	out.Text = v.cut(cmp.Or(p.Line, p.Text), lineBeginning, out.Href)
-	if p.Line != "" && p.Text != "" && p.Text != p.Line {
+	if p.Line != "" && p.Text != "" && p.Text != p.Line && !strings.HasSuffix(p.Line, ": "+p.Text) { // behind who said it, and when
 		out.Now = v.cut(p.Text, lineBeginning, out.Href)
 	}
 	if p.Strength != nil {

@@ -151,7 +151,8 @@ func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Request, f 
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
 		"id": "chatcmpl-1", "object": "chat.completion", "created": 1700000000, "model": "stand-in", "choices": choices,
-		"usage": map[string]any{"prompt_tokens": len(rec.Body) / 4, "completion_tokens": len(reply.Text) / 4, "total_tokens": (len(rec.Body) + len(reply.Text)) / 4},
+		"usage": map[string]any{"prompt_tokens": len(rec.Body) / 4, "completion_tokens": len(reply.Text) / 4, "total_tokens": (len(rec.Body) + len(reply.Text)) / 4,
+			"prompt_tokens_details": map[string]any{"cached_tokens": reply.Cached}},
 	})
 }
 

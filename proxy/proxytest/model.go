@@ -19,6 +19,7 @@ type Reply struct {
 	Text            string
 	Tool, Arguments string
 	Thinks          bool // with a signed thought before, if the API has them
+	Cached          int  // tokens that OpenAI's APIs report as read from the prompt cache
 }
 
 var (

@@ -211,7 +211,7 @@ func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
 	return response{"id": id, "object": "response", "created_at": 1700000000, "status": "completed", "model": "stand-in", "output": output,
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true,
 		"temperature": 1, "tool_choice": "auto", "tools": []any{}, "top_p": 1,
-		"usage": map[string]any{"input_tokens": tokens(c), "input_tokens_details": map[string]any{"cached_tokens": 0},
+		"usage": map[string]any{"input_tokens": tokens(c), "input_tokens_details": map[string]any{"cached_tokens": reply.Cached},
 			"output_tokens": 1, "output_tokens_details": map[string]any{"reasoning_tokens": 0}, "total_tokens": tokens(c) + 1}}
 }
 

@@ -10,7 +10,7 @@ await withBrowser(async (browser) => {
       const v = await Visitor.start(browser, input.base, looks.light);
       await v.login(token);
       let own = 0;
-      const met = await crawl(v, ['/', '/live', '/conversations', '/memory', '/memory/show', '/memory/facts?all=1', '/graph', '/search', '/memory/import'], (path, text) => {
+      const met = await crawl(v, ['/', '/conversations', '/memory', '/memory/show', '/memory/facts?all=1', '/graph', '/search', '/memory/import'], (path, text) => {
         if (text.includes(other)) v.problems.push(`${path} shows what the other one said`);
         if (text.includes(secret)) own++;
       }, 60);
@@ -28,7 +28,7 @@ await withBrowser(async (browser) => {
 
     await check(`${who} opens every address of ${otherName}, and sees nothing`, async () => {
       const named = ['/memory/show', '/memory', '/conversations', '/memory/facts', '/memory/forget', '/search', '/graph'].flatMap((p) => [`${p}?user=${otherName}`, `${p}?credential=sha256:${input.people[otherName].credential}`]);
-      for (const path of [...theirs.visited, ...named, '/delivery', '/delivery?text=1', '/people']) {
+      for (const path of [...theirs.visited, ...named, '/live', '/live/rows', '/delivery', '/delivery?text=1', '/people']) {
         await v.page.goto(new URL(path, input.base).href);
         if ((await v.page.content()).includes(other)) v.problems.push(`${path} shows what the other one said`);
       }
@@ -41,12 +41,14 @@ await withBrowser(async (browser) => {
       for (const f of theirs.forms.filter((f) => f.method === 'post' && f.action !== '/logout' && f.word !== 'forget everything')) {
         const fields = { ...Object.fromEntries(f.fields), csrf, text: 'The attacker is right.', typed: f.word, query: 'What did they say of the secret?', sure: '1', all: '1' };
         for (const more of [{}, { user: otherName }]) {
-          const got = await v.page.evaluate(async ([to, fields]) => {
-            const r = await fetch(to, { method: 'POST', body: new URLSearchParams(fields) });
-            return { status: r.status, text: await r.text() };
+          const text = await v.page.evaluate(async ([to, fields]) => {
+            for (;;) {
+              const r = await fetch(to, { method: 'POST', body: new URLSearchParams(fields) });
+              if (r.status !== 429) return r.text();
+              await new Promise((done) => setTimeout(done, 200));
+            }
           }, [f.action, { ...fields, ...more }]);
-          if (got.text.includes(other)) v.problems.push(`${f.action} answers with what the other one said`);
-          if (got.status === 429) await new Promise((done) => setTimeout(done, 200));
+          if (text.includes(other)) v.problems.push(`${f.action} answers with what the other one said`);
         }
       }
       return v.problems.splice(0);
