@@ -139,7 +139,7 @@ func TestStoredScriptsStayText(t *testing.T) {
 		inBrowser(t, "stored.mjs", map[string]any{"base": w.admin, "payloads": payloads, "limit": 60,
 			"from":     []string{"/", "/live", "/memory", "/conversations", "/memory/show", "/memory/facts?all=1", "/graph", "/delivery", "/search", "/memory/import", "/memory/forget"},
 			"searches": []string{"Which raft does the walrus sleep on?", "What does MARK-imported say of the Gull and the Puffin?", payloads[1], payloads[7]},
-			"marks":    []string{"MARK-text", "MARK-answer", "MARK-project", "MARK-worker", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
+			"marks":    []string{"MARK-text", "MARK-answer", "MARK-project", "MARK-card", "MARK-imported", "MARK-workspace", "MARK-path", "MARK-long"}})
 	})
 	t.Run("Graphiti", func(t *testing.T) {
 		g, err := graphititest.Start(graphititest.Options{})

@@ -7,7 +7,7 @@ await withBrowser(async (browser) => {
   const v = await Visitor.start(browser, input.base, looks.light);
   v.expected = (text) => /status of [45]\d\d/.test(text); // pages that do not exist
   const found = new Set();
-  const seen = (path, text) => { for (const m of text.matchAll(/MARK-[a-z]+/g)) found.add(m[0]); };
+  const seen = (path, text) => { for (const m of text.matchAll(/MARK-([a-z]+)/gi)) found.add('MARK-' + m[1].toLowerCase()); };
   await check('nothing of an attacker becomes more than text', async () => {
     if (input.token) await v.login(input.token);
     const { visited } = await crawl(v, input.from, seen, input.limit);

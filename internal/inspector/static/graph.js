@@ -40,7 +40,7 @@ function draw() {
     .force("charge", window.d3.forceManyBody().strength(-260))
     .force("x", window.d3.forceX().strength(0.06))
     .force("y", window.d3.forceY().strength(0.09))
-    .force("collide", window.d3.forceCollide((n) => n.r + 10))
+    .force("collide", window.d3.forceCollide((n) => n.r + 10 + 3 * Math.min(n.name.length, 28)))
     .on("tick", () => place(nodes, links));
   if (still) {
     simulation.stop();
