@@ -105,8 +105,8 @@ func (p *process) start() {
 		switch {
 		case len(fields) == 3 && fields[0] == "listening":
 			url = fields[2]
-		case len(fields) == 3 && fields[0] == "admin":
-			admin = fields[2]
+		case len(fields) == 2 && fields[0] == "inspector":
+			admin = fields[1]
 		}
 	}
 	if admin == "" {

@@ -80,6 +80,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		People: people{}, Log: log,
 		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
 	})
+	began := time.Now()
 	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
@@ -87,7 +88,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 			return []service.Request{{Number: 1, Path: "/v1/models", Status: 200}}
 		},
 		Status: func(context.Context, bool) health.Status {
-			return health.Status{Ready: true, Started: time.Now(), Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
+			return health.Status{Ready: true, Started: began, Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
 		},
 	}}
 	m.close = sync.OnceFunc(func() {
