@@ -79,5 +79,9 @@ func printValid(w, errOut io.Writer, s *service.Selector, answer *service.Valids
 		fmt.Fprintf(t, "%s\t%s\t%s\n", k.Scope, terminal.Printable(strings.ReplaceAll(k.Kind, "_", " ")), terminal.Row(w, k.Text, 200))
 	}
 	_ = t.Flush()
-	printMore(w, answer.AllFacts-len(answer.Facts))
+	if more := answer.AllFacts - len(answer.Facts); answer.AtMost {
+		fmt.Fprintf(w, "… and at most %d more; list them with --limit\n", more)
+	} else {
+		printMore(w, more)
+	}
 }

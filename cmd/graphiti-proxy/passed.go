@@ -25,7 +25,7 @@ func requestOf(p *observe.Passed) service.Request {
 		Client: p.Client, Version: p.Version, Model: p.Model, API: p.API, Path: p.Path, Status: p.Status, Stream: p.Stream,
 		Memory: string(o.Status), Reason: string(o.Reason), Source: string(o.Source), Facts: o.Facts, Chars: o.Chars, Blocks: p.Blocks,
 		MemoryMs: milliseconds(o.Took), UpstreamMs: milliseconds(p.Upstream), TotalMs: milliseconds(p.Total),
-		InputTokens: p.Input, CachedTokens: p.Cached, Conversation: graphiti.SessionHash(p.Session), Turn: p.Turn,
+		InputTokens: p.Input, CachedTokens: p.Cached, Conversation: graphiti.SessionHash(p.Session), Turn: p.Turn, Person: p.Person,
 	}
 	for _, s := range p.Searches {
 		r.Searches = append(r.Searches, service.Looking{Scope: string(s.Scope), Source: string(s.Source), Found: s.Found, Ms: milliseconds(s.Took), Failed: s.Failed})

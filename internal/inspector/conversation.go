@@ -126,7 +126,11 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 
 // conversationAt is the page of a conversation, at one of its turns if that is known.
 func (v *visit) conversationAt(hash, turn string) string {
-	at := v.whose().at("/conversation/" + url.PathEscape(hash))
+	return conversationAt(v.whose(), hash, turn)
+}
+
+func conversationAt(w whose, hash, turn string) string {
+	at := w.at("/conversation/" + url.PathEscape(hash))
 	if turn != "" {
 		at += "#t-" + url.PathEscape(turn)
 	}

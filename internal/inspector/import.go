@@ -30,7 +30,8 @@ type imported struct {
 	Waits  string `json:"waits,omitempty"` // for what
 	Kept   int    `json:"kept"`
 	Known  int    `json:"known"`
-	Left   int    `json:"left,omitempty"` // turns that wait for the memory
+	Notes  int    `json:"notes,omitempty"` // of sessions, which only an operator may import
+	Left   int    `json:"left,omitempty"`  // turns that wait for the memory
 	Error  string `json:"error,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 	Done   bool   `json:"done,omitempty"`
@@ -125,7 +126,7 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 	}}
 	ctx := v.r.Context()
 	got, err := im.Run(ctx, v.asked().selector(), file)
-	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known}
+	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known, Notes: got.NotTaken}
 	if err != nil {
 		var of failed
 		if !errors.As(err, &of) { // the file cannot be read

@@ -85,7 +85,7 @@ func (v *visit) passed(r *service.Request) passed {
 		p.Why = reasonOf(r.Reason)
 	}
 	if r.Conversation != "" {
-		p.Talk = v.conversationAt(r.Conversation, r.Turn)
+		p.Talk = conversationAt(whose{User: r.Person}, r.Conversation, r.Turn)
 	}
 	return p
 }

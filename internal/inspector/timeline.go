@@ -68,6 +68,7 @@ type facts struct {
 	*about
 	List     []known
 	All      int
+	AtMost   bool // older messages were not read
 	Every    bool // also what is not valid now
 	Other    string
 	Pager    pager
@@ -94,6 +95,7 @@ func (v *visit) facts() error {
 	if err != nil {
 		return err
 	}
+	f.AtMost = got.AtMost
 	f.All, f.Note, f.Unlisted = got.AllFacts, got.Note, len(got.Unlisted) > 0
 	every, other := "", "1"
 	if f.Every {

@@ -19,7 +19,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 	says := make(map[string][]string) // the facts about a node
 	now, loose := time.Now(), 0
 	for _, t := range targets {
-		said, err := sv.said(ctx, t)
+		said, _, err := sv.said(ctx, t, true, askedBy)
 		var unlisted *graphiti.UnlistedError
 		if errors.As(err, &unlisted) {
 			g.Note = joinNotes(g.Note, "the memory lists nothing of "+t.Group)

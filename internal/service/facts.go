@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ const (
 type Valids struct {
 	Facts    []Known        `json:"facts"`
 	AllFacts int            `json:"all_facts"`          // listed or not
+	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted and not read: some of them may say nothing
 	Note     string         `json:"note,omitempty"`     // what cannot be listed
 	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
 	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing
@@ -97,16 +99,18 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
 	var list []Known
+	more := 0
 	seen := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
-		said, err := sv.said(ctx, t)
+		said, unread, err := sv.said(ctx, t, all, limit)
 		var unlisted *graphiti.UnlistedError
 		if errors.As(err, &unlisted) {
 			v.Unlisted = append(v.Unlisted, t.Group)
 		} else if err != nil {
 			return v, err
 		}
+		more += unread
 		found, err := sv.factsBy(ctx, t, said)
 		if err != nil {
 			return v, err
@@ -128,7 +132,8 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	if sv.o.Remote {
 		v.Note = fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy)
 	}
-	v.AllFacts, v.Facts = len(list), append(v.Facts, list[:min(limit, len(list))]...)
+	v.AllFacts, v.AtMost = len(list)+more, more > 0
+	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
 	v.Others = sv.others(ctx, s, v.Groups)
 	return v, nil
 }
@@ -145,8 +150,17 @@ func rankOf(kind string) int {
 }
 
 // said is what people said in a group, and what they promoted: no questions, and no
-// mere assent. What was said again later in the same words is superseded.
-func (sv *Service) said(ctx context.Context, t graphiti.Target) (list []Known, err error) {
+// mere assent. What was said again later in the same words is superseded. A memory that
+// knows what it holds is asked for the newest only: as many as a list with a limit shows.
+// unread counts the others.
+func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
+	if o, ok := sv.o.Memory.Outliner(); ok {
+		list, unread, err = newestSaid(ctx, o, t, all, limit)
+		if err != nil {
+			err = withRemedy(err)
+		}
+		return list, unread, err
+	}
 	listed := false
 	err = sv.o.Memory.Export(ctx, t.Group, func(e graphiti.Episode) error {
 		listed = true
@@ -158,22 +172,97 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target) (list []Known, e
 		return nil
 	})
 	if err != nil {
-		return nil, withRemedy(err)
+		return nil, 0, withRemedy(err)
 	}
 	if !listed {
-		return nil, sv.emptyOrUnlisted(ctx, t.Group)
+		return nil, 0, sv.emptyOrUnlisted(ctx, t.Group)
 	}
 	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
-	newest := make(map[string]string) // since when the same is said, by kind and text
+	again := make(sayings)
 	for i := range list {
-		k := &list[i]
-		same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
-		if since, again := newest[same]; again {
-			k.State, k.Until = Superseded, since
-			continue
-		}
-		newest[same] = k.Since
+		again.supersede(&list[i])
 	}
+	return list, 0, nil
+}
+
+// sayings are since when the same is said, by kind and text.
+type sayings map[string]string
+
+// supersede marks what is said again later. It is called with the newest first.
+func (s sayings) supersede(k *Known) {
+	same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
+	if since, again := s[same]; again {
+		k.State, k.Until = Superseded, since
+		return
+	}
+	s[same] = k.Since
+}
+
+// readAtOnce is how many messages are read at a time until there are enough.
+const readAtOnce = 256
+
+// placed is where a message stands in its group, and when it was said, in milliseconds.
+type placed struct{ place, said int64 }
+
+// newestSaid is said for a memory that knows what it holds: all that was promoted, and the
+// newest of what was said.
+func newestSaid(ctx context.Context, o graphiti.Outliner, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
+	var promoted, said []placed
+	err = o.Outline(ctx, t.Group, func(h *graphiti.Heading) {
+		switch at := (placed{h.Place, h.Said.UnixMilli()}); h.Role {
+		case graphiti.RoleSystem:
+			promoted = append(promoted, at)
+		case graphiti.RoleUser:
+			said = append(said, at)
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	again, wanted := make(sayings), 0
+	read := func(of []placed, most int) (rest []placed, err error) {
+		slices.SortFunc(of, func(a, b placed) int { return cmp.Or(cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place)) })
+		for rest = of; len(rest) > 0 && (len(rest) == len(of) || wanted < most); {
+			n := min(readAtOnce, len(rest))
+			known, err := knownAt(ctx, o, t, rest[:n])
+			if err != nil {
+				return nil, err
+			}
+			for _, k := range known {
+				if again.supersede(&k); all || k.State == Valid {
+					wanted++
+				}
+				list = append(list, k)
+			}
+			rest = rest[n:]
+		}
+		return rest, nil
+	}
+	if _, err := read(promoted, math.MaxInt); err != nil {
+		return nil, 0, err
+	}
+	rest, err := read(said, limit)
+	return list, len(rest), err
+}
+
+// knownAt reads messages, and returns the newest first what they say.
+func knownAt(ctx context.Context, o graphiti.Outliner, t graphiti.Target, some []placed) (list []Known, err error) {
+	places := make([]int64, len(some))
+	for i := range some {
+		places[i] = some[i].place
+	}
+	episodes, err := o.EpisodesAt(ctx, t.Group, places)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range episodes {
+		for _, side := range e.Sides() {
+			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
+				list = append(list, k)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
 	return list, nil
 }
 

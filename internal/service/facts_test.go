@@ -131,3 +131,20 @@ func TestFactsSayUntilWhen(t *testing.T) {
 		t.Errorf("valid:\n%s", got)
 	}
 }
+
+// BenchmarkFacts is a page of what is valid among 100,000 messages.
+func BenchmarkFacts(b *testing.B) {
+	m := servicetest.Open(b, b.TempDir(), servicetest.Options{})
+	for from := 0; from < 100_000; from += 1000 {
+		var texts []string
+		for i := from; i < from+1000; i++ {
+			texts = append(texts, fmt.Sprintf("In message %d we say that Person%d runs the database of project%d. ", i, i%211, i%97)+strings.Repeat("It goes on about Berlin and other things. ", 5))
+		}
+		imports(b, m, service.Selector{}, texts...)
+	}
+	for b.Loop() {
+		if _, err := service.Facts.Run(b.Context(), m.Host, &service.FactsRequest{Limit: 50}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -51,6 +51,7 @@ type Request struct {
 
 	Conversation string `json:"conversation,omitempty"` // its hash, where the request belongs to one
 	Turn         string `json:"turn,omitempty"`
+	Person       string `json:"person,omitempty"` // whose memory it has, where several have one and they are proven
 }
 
 // Looking is one search of a request.

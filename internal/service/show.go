@@ -77,6 +77,8 @@ func (s *Searched) Threshold() string {
 	}
 	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
 	switch {
+	case len(s.Facts) == 0:
+		return says + "; nothing was found"
 	case best == nil:
 		return says + "; this memory does not measure how strongly a fact answers"
 	case shown:

@@ -42,6 +42,7 @@ type Passed struct {
 
 	Session string // its key; empty where it is not known
 	Turn    string
+	Person  string // the key of a person who is proven among several; else empty
 }
 
 // Search is one search for a request.
@@ -258,6 +259,14 @@ func (p *passing) shown(o *Observer, number int) Passed {
 		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
 		Client: p.client, Version: string(p.version), Model: string(p.model), API: p.api, Path: string(p.path), Status: p.status, Stream: p.stream,
 		Outcome: p.outcome, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
-		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn,
+		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
 	}
+}
+
+// personOf returns the person who is proven, where several have memories.
+func personOf(w *graphiti.Who) string {
+	if w.Tenant == "" || !w.Proven {
+		return ""
+	}
+	return w.User
 }
