@@ -127,7 +127,7 @@ func TestGeminiKeys(t *testing.T) {
 	}
 	defer model.Close()
 	var log bytes.Buffer
-	w := &world{model: model, dir: t.TempDir(), log: &log}
+	w := &world{model: model, dir: t.TempDir(), log: &log, program: binary}
 	w.start(t, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_LOG_LEVEL=debug")
 	const path, one, two = "/v1beta/models/m:generateContent", "AIzaSyOneOneOneOneOneOneOneOneOneOneOne", "AIzaSyTwoTwoTwoTwoTwoTwoTwoTwoTwoTwoTwo"
 	say := func(text, query string, headers ...string) string {
