@@ -52,28 +52,28 @@ func (w *world) pages(t *testing.T) []page {
 	return list
 }
 
-// TestInspectorInABrowser visits every page with no message, some and 100,000.
+// TestInspectorInABrowser visits every page with no message, some and 100,000. Colours and
+// widths do not depend on each other: each of them is seen twice.
 func TestInspectorInABrowser(t *testing.T) {
 	t.Parallel()
-	both, all := []string{"light", "dark phone"}, []string{"light", "dark", "phone", "dark phone"}
 	for _, c := range []struct {
 		name  string
 		fill  func(*testing.T, *world)
 		looks []string
 	}{
-		{"no message", func(*testing.T, *world) {}, both},
+		{"no message", func(*testing.T, *world) {}, []string{"dark"}},
 		{"some messages", func(t *testing.T, w *world) {
 			invented := readInvented(t)
 			for _, c := range invented.Conversations[:6] {
 				w.hold(t, &c)
 			}
-		}, all},
+		}, []string{"light", "dark phone"}},
 		{"100,000 messages", func(t *testing.T, w *world) {
 			w.stop(t)
 			w.importMany(t, 100_000)
 			w.start(t)
 			w.hold(t, &inventedConversation{Project: "project-0", Client: "opencode/1.18.33", Model: "m", Says: []string{"Which violin is in the museum, number 70?", "And the bicycle?"}})
-		}, both},
+		}, []string{"phone"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := serve(t)

@@ -13,7 +13,7 @@ await withBrowser(async (browser) => {
       const met = await crawl(v, ['/', '/conversations', '/memory', '/memory/show', '/memory/facts?all=1', '/graph', '/search', '/memory/import'], (path, text) => {
         if (text.includes(other)) v.problems.push(`${path} shows what the other one said`);
         if (text.includes(secret)) own++;
-      }, 60);
+      }, 30);
       for (const name of ['Delivery', 'People']) if (await v.page.getByRole('link', { name, exact: true }).count()) v.problems.push(`there is a link to ${name}`);
       if (own < 3) v.problems.push(`their own words are on ${own} pages`);
       of[who] = { ...met, v };

@@ -26,7 +26,10 @@ await withBrowser(async (browser) => {
     return v.problems.splice(0);
   });
   await check('what an address says is text', async () => {
-    for (const payload of input.payloads.filter((p) => p.length < 1000)) {
+    const short = (input.payloads ?? []).filter((p) => p.length < 1000);
+    // Together in one address, and the other way round: an open quote or comment of one
+    // must not hide another.
+    for (const payload of [short.join(' '), short.toReversed().join(' ')]) {
       const p = encodeURIComponent(payload.replaceAll('\0', ''));
       for (const path of [`/?done=${p}`, `/live/rows?after=${p}`, `/conversation/${p}`, `/message/${p}?back=${p}`, `/memory/show?group=${p}&user=${p}`, `/memory/forget?group=${p}&session=${p}`, `/graph?group=${p}`, `/search?query=${p}`, `/${p}`]) {
         await v.page.goto(new URL(path, v.base).href).catch((e) => { if (!/ERR_INVALID|ERR_ABORTED|HTTP_RESPONSE_CODE_FAILURE/.test(e)) throw e; });
