@@ -60,7 +60,7 @@ var Connections = Operation[GraphRequest, Graph]{
 }
 
 const (
-	graphMessages = 5000 // the newest, from which the embedded memory's graph is made
+	graphMessages = 2500 // the newest, from which the embedded memory's graph is made
 	maxSays       = 200  // characters of an edge
 	edgesPerNode  = 3
 )

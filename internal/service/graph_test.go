@@ -100,7 +100,7 @@ func TestGraphOfGraphiti(t *testing.T) {
 	})
 }
 
-// BenchmarkConnections is the graph of 5,000 messages.
+// BenchmarkConnections is the graph of the newest messages among many.
 func BenchmarkConnections(b *testing.B) {
 	m := servicetest.Open(b, b.TempDir(), servicetest.Options{})
 	for from := 0; from < 6000; from += 1000 {
