@@ -42,8 +42,11 @@ func TestRequestsPass(t *testing.T) {
 		r.UpstreamMs <= 0 || r.TotalMs < r.UpstreamMs || r.MemoryMs <= 0 || all.Last != 3 || all.Requests[2].API != "" || all.Requests[2].Path != "/v1/models" {
 		t.Errorf("%+v", all)
 	}
-	if b, _ := json.Marshal(all); strings.Contains(string(b), "Miso") || strings.Contains(string(b), "hidden") || strings.Contains(string(b), "josh") {
-		t.Errorf("%s", b)
+	if b, _ := json.Marshal(all); strings.Contains(string(b), "Miso") || strings.Contains(string(b), "hidden") || strings.Contains(string(b), "sk-") {
+		t.Errorf("got %s, want nothing that was said, and no credential", b)
+	}
+	if r.Person != "user:josh" || all.Requests[1].Person != "" || all.Requests[2].Person != "" {
+		t.Errorf("got %q, %q, %q, want the person who is proven, and nobody else", r.Person, all.Requests[1].Person, all.Requests[2].Person)
 	}
 	for name, tc := range map[string]struct {
 		own  service.Selector
