@@ -103,7 +103,7 @@ func (d *decision) deed(r *request) observe.Deed {
 		return observe.Deed{}
 	}
 	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts)}
-	if d.who == (graphiti.Who{}) { // it was refused
+	if d.who == (graphiti.Who{}) && d.caller.Known { // it was refused, and not for who sent it
 		of.Who = d.caller.Who
 	}
 	if d.parsed.claims != nil {

@@ -32,14 +32,16 @@ func TestRequestsPass(t *testing.T) {
 	if resp, err := w.client.Get("http://" + w.app.proxy.Addr().String() + "/v1/models?key=sk-hidden"); err == nil {
 		resp.Body.Close()
 	}
+	// Anybody may claim to be josh: without a credential it is nobody's request.
+	w.say("No key.", "X-Graphiti-User", "josh")
 	var all service.Passed
-	waitUntil(t, "three requests", func() bool {
+	waitUntil(t, "four requests", func() bool {
 		all, _ = w.passes(service.Operator)
-		return len(all.Requests) == 3
+		return len(all.Requests) == 4
 	})
 	r := all.Requests[0]
 	if r.Number != 1 || r.Model != "stand-in" || r.API != "chat" || r.Status != 200 || r.Memory != "empty" || r.Conversation != graphiti.SessionHash("session:s1") || r.Turn == "" ||
-		r.UpstreamMs <= 0 || r.TotalMs < r.UpstreamMs || r.MemoryMs <= 0 || all.Last != 3 || all.Requests[2].API != "" || all.Requests[2].Path != "/v1/models" {
+		r.UpstreamMs <= 0 || r.TotalMs < r.UpstreamMs || r.MemoryMs <= 0 || all.Last != 4 || all.Requests[2].API != "" || all.Requests[2].Path != "/v1/models" {
 		t.Errorf("%+v", all)
 	}
 	if b, _ := json.Marshal(all); strings.Contains(string(b), "Miso") || strings.Contains(string(b), "hidden") || strings.Contains(string(b), "sk-") {

@@ -49,6 +49,9 @@ func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), 
 		}
 		return nil
 	})
+	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) {
+		entry.What = op.Name
+	}
 	if invalid := (service.InvalidError{}); entry.What != "" && !errors.As(err, &invalid) {
 		v.p.o.Audit(v.r, &entry, err)
 	}

@@ -92,6 +92,9 @@ var routes = map[string]func(*visit) error{
 	"POST /people/accept": (*visit).accept,
 }
 
+// maxForm bounds the form of a page, in bytes.
+const maxForm = 1 << 20
+
 // visitKey is where the context of a request has its Visit.
 type visitKey struct{}
 
@@ -99,9 +102,15 @@ type visitKey struct{}
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 	secure(w)
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
-	if _, pattern := p.mux.Handler(r); pattern == "" {
+	_, pattern := p.mux.Handler(r)
+	switch {
+	case pattern == "":
 		p.answer(w, r, (*visit).nowhere)
 		return
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		r.Body = http.NoBody
+	case pattern != "POST /memory/import": // which bounds its file itself
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	}
 	p.mux.ServeHTTP(w, r)
 }

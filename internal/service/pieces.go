@@ -30,6 +30,7 @@ const (
 	noteGone    = "A piece without a text was forgotten or corrected since. The blocks that show it stay in this conversation as they were sent."
 	noteNoFacts = "This memory cannot look its facts up: the blocks show them as they were sent."
 	noteMany    = "There are more pieces than are looked up at once: ask for fewer turns."
+	noteOthers  = "What was found in memories that are not yours alone is not looked up."
 	noteDamaged = "What was found for some turns cannot be read any more."
 )
 
@@ -162,7 +163,12 @@ func (l *lookup) want(to *Piece, p *inject.Piece) {
 	w := l.wanted[p.Group]
 	if w == nil {
 		w = &wanted{in: ledger.Owned{Group: p.Group, Scope: string(p.Scope)}, messages: make(map[string][]*Piece), facts: make(map[string][]*Piece), sources: make(map[string][]*Piece)}
-		if i := slices.IndexFunc(l.groups, func(o ledger.Owned) bool { return o.Group == p.Group }); i >= 0 {
+		i := slices.IndexFunc(l.groups, func(o ledger.Owned) bool { return o.Group == p.Group })
+		if i < 0 && l.owner != "" { // it may be of a group that their requests may read, and they may not
+			l.say(noteOthers)
+			return
+		}
+		if i >= 0 {
 			w.in = l.groups[i]
 		}
 		l.wanted[p.Group] = w
