@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,8 +149,17 @@ func TestStallDiagnosis(t *testing.T) {
 // TestWhatComesBetweenTwoLooks: a turn is kept after a listing and before a
 // search. The server lists well.
 func TestWhatComesBetweenTwoLooks(t *testing.T) {
-	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration { return 150 * time.Millisecond }})
+	searched := make(chan struct{})
+	begins := sync.OnceFunc(func() { close(searched) })
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration {
+		select { // the turn is there only when the first look, which lists nothing, has begun to search
+		case <-searched:
+		case <-t.Context().Done():
+		}
+		return 0
+	}})
 	s.Always(graphititest.Tool("search_memory_facts"), func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		begins()
 		settled(t, s)
 		serve(w, r)
 	})
