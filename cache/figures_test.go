@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"reflect"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,12 +157,25 @@ func TestFiguresAreBounded(t *testing.T) {
 // memoryStore is a store in RAM that keeps what is listed, and may fail.
 type memoryStore struct {
 	store
+
+	mu     sync.Mutex // guards what follows
 	fails  error
 	writes int
 	values map[string]map[string][]byte
 }
 
+// tried returns how many writes there were, and how many lists have something. The next
+// writes fail with err.
+func (m *memoryStore) tried(err error) (writes, lists int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = err
+	return m.writes, len(m.values)
+}
+
 func (m *memoryStore) write(_ context.Context, records ...*record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.writes++
 	if m.fails != nil {
 		return m.fails
@@ -175,6 +190,8 @@ func (m *memoryStore) write(_ context.Context, records ...*record) error {
 }
 
 func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(string, []byte, []byte) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, list := range lists {
 		for key, value := range m.values[list] {
 			if err := f(list, []byte(key), value); err != nil {
@@ -191,27 +208,35 @@ func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(st
 func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &memoryStore{values: make(map[string]map[string][]byte), fails: errors.New("the disk is full")}
+		full := errors.New("the disk is full")
+		m := &memoryStore{values: make(map[string]map[string][]byte), fails: full}
 		f := newFigures(m)
 		var logged linesLogged
 		f.Start(slog.New(&logged))
-		time.Sleep(time.Minute)
-		if m.writes != 0 {
-			t.Errorf("%d writes of nothing", m.writes)
+		pass := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait() // a write may begin at the same moment
+		}
+		pass(time.Minute)
+		if writes, _ := m.tried(full); writes != 0 {
+			t.Errorf("%d writes of nothing", writes)
 		}
 		f.Asked(ann, shown("x"))
-		time.Sleep(time.Minute)
-		if week, _ := days(t, f, ""); week[6].Blocks != 1 || m.writes < 2 || logged.n != 1 {
-			t.Errorf("while nothing can be written: %+v, %d tries, %d lines in the log", week[6], m.writes, logged.n)
+		pass(time.Minute)
+		writes, _ := m.tried(nil)
+		if week, _ := days(t, f, ""); week[6].Blocks != 1 || writes < 2 || logged.n.Load() != 1 {
+			t.Errorf("while nothing can be written: %+v, %d tries, %d lines in the log", week[6], writes, logged.n.Load())
 		}
-		m.fails = nil
-		time.Sleep(2 * writeEvery)
-		if writes := m.writes; len(m.values) != 1 {
-			t.Errorf("when it can be written again: %v", m.values)
-		} else if time.Sleep(time.Minute); m.writes != writes {
+		pass(2 * writeEvery)
+		writes, lists := m.tried(nil)
+		if lists != 1 {
+			t.Errorf("when it can be written again: %d lists, want 1", lists)
+		}
+		pass(time.Minute)
+		if again, _ := m.tried(nil); again != writes {
 			t.Error("what has not changed is written again")
 		}
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		f.Asked(bob, shown("x"))
 		f.Close()
 		if week, _ := days(t, f, ""); len(f.owners) != 1 || len(f.counts) != 1 || week[5].Blocks != 1 || week[6].Blocks != 1 {
@@ -221,10 +246,10 @@ func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 }
 
 // linesLogged counts log lines.
-type linesLogged struct{ n int }
+type linesLogged struct{ n atomic.Int64 }
 
 func (c *linesLogged) Enabled(context.Context, slog.Level) bool  { return true }
-func (c *linesLogged) Handle(context.Context, slog.Record) error { c.n++; return nil }
+func (c *linesLogged) Handle(context.Context, slog.Record) error { c.n.Add(1); return nil }
 func (c *linesLogged) WithAttrs([]slog.Attr) slog.Handler        { return c }
 func (c *linesLogged) WithGroup(string) slog.Handler             { return c }
 
