@@ -128,7 +128,7 @@ func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 }
 
 // TestFiguresAreBounded: of more owners than are counted apart, all others are counted
-// together, and a reader is told.
+// together, and the answer says so.
 func TestFiguresAreBounded(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()

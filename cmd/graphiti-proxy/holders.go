@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// What people are told who are known, and not let in.
+// Why somebody who is known is not let in, as they read it.
 var (
 	errGateway   = errors.New("this is the key of a gateway (identity.trusted_keys), which may name anybody: it does not say who you are; use a key of your own, or admin.token")
 	errDoubted   = errors.New("it is not certain that this memory is yours: one of your keys, or your id, had another owner; an operator can confirm you, graphiti-proxy status says how")

@@ -35,7 +35,7 @@ func (w *world) asks(key, operation string, in m) (int, string) {
 
 // TestWhoACredentialProves on the admin side is whom it proves with a client: registered
 // people and accepted credentials see their own memory, and those with admin: true
-// everything; a gateway, and people without a memory, are told why not.
+// everything; a gateway, and people without a memory, get a reason.
 func TestWhoACredentialProves(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
