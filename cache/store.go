@@ -37,6 +37,7 @@ var (
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // the session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // an entry of a card
+	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // a message that its person has ended; a list for each group
 	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // a tenant whose credentials were accepted
 	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // whose memory a key or identity belongs to
 	generationKind = &kind{name: "generation", life: forGood}                                   // how many forgets there were: one record
@@ -45,7 +46,7 @@ var (
 	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // a forget under way
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
 // record is what a store is to write.
 type record struct {

@@ -1,6 +1,7 @@
 package graphiti
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,22 @@ type Who struct {
 	Agent       string // the agent's bare name
 	SystemActor string // the actor's bare name
 
-	Directory string // where the client says that it works; it stands in no key
+	Directory string // where the client says that it works; part of no key
+
+	// Application is a hash of the client program and its credential, and Program the
+	// program's name. They are part of no key.
+	Application, Program string
+}
+
+// Place returns a hash of the place of a request: its project, or without one its
+// application. What a person lays down applies in the place where they said it.
+func (w Who) Place() string {
+	kind, key := "project", w.Workspace
+	if key == "" {
+		kind, key = "application", w.Application
+	}
+	sum := Digest("place "+kind, key)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Target is a scope and the group that holds it.

@@ -77,13 +77,33 @@ var (
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )
 
+// Heard counts what a message asked of the memory, such as "remember that …".
+type Heard struct {
+	Promoted int // texts that take effect in the place where they were said
+	Pending  int // texts that wait for the person's confirmation
+	Ended    int // statements that the message ended
+	Refused  int // texts that look like they hold a credential, or are too long
+	Unscoped int // texts for a scope that the request does not have
+}
+
+// Append writes the counts as the X-Graphiti-Memory response header has them.
+func (h *Heard) Append(b []byte) []byte {
+	for _, c := range []struct {
+		name  string
+		count int
+	}{{"promoted", h.Promoted}, {"pending", h.Pending}, {"ended", h.Ended}, {"refused", h.Refused}, {"unscoped", h.Unscoped}} {
+		if c.count > 0 {
+			b = append(append(append(b, "; "...), c.name...), '=')
+			b = strconv.AppendInt(b, int64(c.count), 10)
+		}
+	}
+	return b
+}
+
 // Outcome is what happened to one request. It feeds the response header, the
 // log line, the span and the metrics alike.
 type Outcome struct {
-	// Promoted counts the texts in the message that are kept as they stand. Refused
-	// counts those that look like they hold a credential or are too long, Unscoped those
-	// for a scope that the request does not have.
-	Promoted, Refused, Unscoped int
+	Heard
 
 	Status Status
 	Reason Reason
@@ -108,14 +128,5 @@ func (o *Outcome) Append(b []byte) []byte {
 	if o.Reason != ReasonNone {
 		b = append(append(b, "; reason="...), o.Reason...)
 	}
-	if o.Promoted > 0 {
-		b = strconv.AppendInt(append(b, "; promoted="...), int64(o.Promoted), 10)
-	}
-	if o.Refused > 0 {
-		b = strconv.AppendInt(append(b, "; refused="...), int64(o.Refused), 10)
-	}
-	if o.Unscoped > 0 {
-		b = strconv.AppendInt(append(b, "; unscoped="...), int64(o.Unscoped), 10)
-	}
-	return b
+	return o.Heard.Append(b)
 }

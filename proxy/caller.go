@@ -5,7 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -51,9 +52,9 @@ func (r *request) identify() identity.Caller {
 // promises are what a request leaves to be done once the upstream has accepted
 // its credential.
 type promises struct {
-	stranger bool          // no upstream has accepted the credential so far
-	tenant   string        // to be noted as accepted; empty: the operator vouches for it, or there is none
-	stated   []ledger.Turn // to be kept; those of a kind are promoted
+	stranger bool           // no upstream has accepted the credential so far
+	tenant   string         // to be noted as accepted; empty: the operator vouches for it, or there is none
+	said     capture.Saying // the person's message, which may address the memory
 }
 
 // promised returns what is kept for a caller once the upstream has accepted the
@@ -75,27 +76,26 @@ func rejected(status int) bool {
 }
 
 // keep does what was promised, now that the status of the answer is known, and
-// returns how many texts are promoted. It must be called once.
-func (p *promises) keep(m *Memory, status int) (promoted int) {
+// counts what the message asked of the memory. It must be called once.
+func (p *promises) keep(m *Memory, status int) (h inject.Heard) {
 	accepted := status >= 200 && status < 300
 	if p.tenant != "" && accepted {
 		m.Tenants.Accept(p.tenant)
 	}
 	if rejected(status) || p.stranger && !accepted {
-		return 0
+		return h
 	}
-	if len(p.stated) > 0 && m.Turns.AddAsync(p.stated) {
-		for i := range p.stated {
-			promoted += min(1, len(p.stated[i].Kind))
-		}
+	if p.said.Text == "" {
+		return h
 	}
-	return promoted
+	ctx, cancel := context.WithTimeout(context.Background(), m.Timeout)
+	defer cancel()
+	return m.Hearer.Hear(ctx, p.said)
 }
 
-// accepted does what the head of an answer allows, and returns how many
-// texts are promoted: the header that follows says so, and the answer may never
-// come to its end.
-func (s *Server) accepted(m *Memory, p *promises, status int) (promoted int) {
-	wire.Contain(s.log, "the head of an answer", func() { promoted = p.keep(m, status) })
-	return promoted
+// accepted does what the head of an answer allows. The header that follows has the
+// counts, and the answer may never come to its end.
+func (s *Server) accepted(m *Memory, p *promises, status int) (h inject.Heard) {
+	wire.Contain(s.log, "the head of an answer", func() { h = p.keep(m, status) })
+	return h
 }

@@ -44,7 +44,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	status = a.Status
 	c.seen.Headed()
 	s.observer.Answer(c.route.upstream.Name, status)
-	d.plan.Outcome.Promoted = s.accepted(c.memory, &d.promises, status) // caller.go: what is kept only of a request that was accepted
+	heard := s.accepted(c.memory, &d.promises, status) // caller.go: what only an accepted request may do
+	d.plan.Outcome.Heard = heard
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
 			status = s.writeError(c, ctx, d, err)

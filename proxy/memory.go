@@ -59,16 +59,11 @@ type Turns interface {
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
 }
 
-// Owned finds what a person wants kept outside of their project.
-type Owned interface {
-	// Beside returns the caller's own memory, if they are in a project whose turns are
-	// not kept there.
-	Beside(who graphiti.Who) (t graphiti.Target, ok bool)
-
-	// Stated returns what the person asks in a turn to have kept beside it: promoted
-	// texts with their kind. It counts the refused ones, and those for a scope that
-	// the request does not have.
-	Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int)
+// Hearer does what people ask of the memory in a message.
+type Hearer interface {
+	// Hear does what a message asks, such as "remember that …", and counts it. It may
+	// wait for the state until ctx ends.
+	Hear(ctx context.Context, s capture.Saying) inject.Heard
 }
 
 // Generations counts forgets. A request reads the count once, and what is written for
@@ -121,7 +116,7 @@ type Services struct {
 	Planner     Planner
 	Sessions    Sessions
 	Turns       Turns
-	Owned       Owned
+	Hearer      Hearer
 	Tenants     Tenants
 	Generations Generations
 	Figures     Figures
@@ -138,8 +133,8 @@ func (m Memory) orNothing() *Memory {
 	if m.Turns == nil {
 		m.Turns = nothing{}
 	}
-	if m.Owned == nil {
-		m.Owned = nothing{}
+	if m.Hearer == nil {
+		m.Hearer = nothing{}
 	}
 	if m.Tenants == nil {
 		m.Tenants = nothing{}
@@ -156,23 +151,22 @@ func (m Memory) orNothing() *Memory {
 // nothing stands for the services that there are not.
 type nothing struct{}
 
-func (nothing) Pending(context.Context, ...[16]byte) (string, bool)          { return "", false }
-func (nothing) SetPending(context.Context, [16]byte, string)                 {}
-func (nothing) EndPending([16]byte)                                          {}
-func (nothing) Find(context.Context, [][16]byte) (string, bool, error)       { return "", false, nil }
-func (nothing) Put(context.Context, string, ...[16]byte) error               { return nil }
-func (nothing) PutAsync([16]byte, string)                                    {}
-func (nothing) Add(context.Context, ledger.Turn) error                       { return nil }
-func (nothing) AddAsync([]ledger.Turn) bool                                  { return false }
-func (nothing) Begin(string)                                                 {}
-func (nothing) CutOff(context.Context, ledger.Turn) error                    { return nil }
-func (nothing) Kept(string, []graphiti.Target) bool                          { return false }
-func (nothing) Known([16]byte) bool                                          { return false }
-func (nothing) Backfill(capture.History)                                     {}
-func (nothing) Beside(graphiti.Who) (t graphiti.Target, ok bool)             { return t, false }
-func (nothing) Stated(graphiti.Who, int64, string) ([]ledger.Turn, int, int) { return nil, 0, 0 }
-func (nothing) Accepted(context.Context, string) bool                        { return true }
-func (nothing) Accept(string)                                                {}
-func (nothing) Now() int64                                                   { return 0 }
-func (nothing) Asked(graphiti.Who, inject.Plan)                              {}
-func (nothing) Used(graphiti.Who, int, int)                                  {}
+func (nothing) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }
+func (nothing) SetPending(context.Context, [16]byte, string)           {}
+func (nothing) EndPending([16]byte)                                    {}
+func (nothing) Find(context.Context, [][16]byte) (string, bool, error) { return "", false, nil }
+func (nothing) Put(context.Context, string, ...[16]byte) error         { return nil }
+func (nothing) PutAsync([16]byte, string)                              {}
+func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
+func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
+func (nothing) Begin(string)                                           {}
+func (nothing) CutOff(context.Context, ledger.Turn) error              { return nil }
+func (nothing) Kept(string, []graphiti.Target) bool                    { return false }
+func (nothing) Known([16]byte) bool                                    { return false }
+func (nothing) Backfill(capture.History)                               {}
+func (nothing) Hear(context.Context, capture.Saying) inject.Heard      { return inject.Heard{} }
+func (nothing) Accepted(context.Context, string) bool                  { return true }
+func (nothing) Accept(string)                                          {}
+func (nothing) Now() int64                                             { return 0 }
+func (nothing) Asked(graphiti.Who, inject.Plan)                        {}
+func (nothing) Used(graphiti.Who, int, int)                            {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -27,6 +28,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
+	d.who.Application, d.who.Program = p.claims.Application()
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
 	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
@@ -36,9 +38,10 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Forgotten && m.DropThinking {
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Sure(p.conv.Last) {
-		o := &d.plan.Outcome
-		d.promises.stated, o.Refused, o.Unscoped = m.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
+	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
+		if text := p.conv.Text(p.conv.Last); len(text) <= capture.MaxSaying {
+			d.promises.said = capture.Saying{Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: string(text), Typed: p.conv.Sure(p.conv.Last)}
+		}
 	}
 	return d
 }

@@ -18,7 +18,6 @@ type Turn struct {
 	Workspace string `json:",omitempty"` // its key; may be empty
 	Speaker   string `json:",omitempty"` // the name of who speaks, in a turn of one side
 	User      string
-	Sure      bool `json:",omitempty"` // the person wrote all of User; else a client may have written a part
 	Assistant string
 	Partial   bool      // the answer was cut at the token limit
 	Said      time.Time // when the request came in
@@ -29,10 +28,6 @@ type Turn struct {
 	Git     Git               `json:",omitzero"`
 	Trace   string            `json:",omitempty"` // W3C's traceparent, where somebody looks
 	Targets []graphiti.Target // where it is to be kept
-
-	// Person is the group of the person's own memory, for what counts beyond a project.
-	// It is set in a turn of a project that is not kept in that group; else it is empty.
-	Person string `json:",omitempty"`
 
 	// Asked says that the answer before it may have asked something: "yes" states what
 	// was asked.

@@ -78,11 +78,8 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		}
 		fmt.Fprintln(errOut, "  "+terminal.Printable(line))
 	}
-	for i, text := range answer.Waiting {
-		if i == 0 {
-			fmt.Fprintln(errOut, "\nrules that name something to fetch or to run are on no card until you confirm them, with graphiti-proxy memory promote --kind preference 'TEXT':")
-		}
-		fmt.Fprintln(errOut, "  "+terminal.Printable(text))
+	if n := len(answer.Pending); n > 0 {
+		fmt.Fprintf(errOut, "\n%s for your confirmation: graphiti-proxy memory pending lists them\n", terminal.Count(n, "line")+" waiting")
 	}
 }
 

@@ -124,8 +124,8 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
-		Search:    r.backend.Memory,
-		Recent:    r.pipeline,
+		Search:    valid{r.backend.Memory, state.Ended},
+		Recent:    validRecent{r.pipeline, state.Ended},
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Snapshots: state.Snapshots,
@@ -201,7 +201,7 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
 // openPipeline opens the record of turns, and delivers what waits in it.
 func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State, shared *redis.DB) (p *capture.Pipeline, err error) {
 	cfg := o.cfg
-	cards := card.Cards{Lists: state.Snapshots, Own: func(said []ledger.Turn) bool { return p.AddAsync(said) }}
+	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds: ingestBounds(cfg),
 		Place: capture.Place{

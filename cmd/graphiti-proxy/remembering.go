@@ -168,7 +168,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Planner:     r.planner,
 			Sessions:    r.state.Sessions,
 			Turns:       turns,
-			Owned:       r.service,
+			Hearer:      r.service,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,
 			Figures:     r.state.Figures,

@@ -3,6 +3,7 @@ package card
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Lists keeps lists of short texts, bounded in number and in time. An entry is deleted
+// Lists stores lists of short texts, bounded in number and in time. An entry is deleted
 // when one of its scopes is forgotten, and is not added when one of them has a newer
 // generation.
 type Lists interface {
@@ -27,176 +28,156 @@ type Lists interface {
 	Remove(ctx context.Context, meant func(entry []byte) bool, lists ...string) error
 }
 
-// Cards notes the entries of cards, and finds them. It is safe for concurrent use.
-type Cards struct {
-	Lists Lists
+// Cards stores the lines of cards. It is safe for concurrent use.
+type Cards struct{ Lists Lists }
 
-	// Own keeps what a person said about themselves in two conversations, in their own
-	// memory. It must not wait. nil: nothing is kept.
-	Own func([]ledger.Turn) bool
-}
-
-// maxChars bounds one entry, in characters: a card has room for a few.
+// maxChars is the most characters of a line: a card has room for a few.
 const maxChars = 200
 
 // laid are the kinds of promoted texts that a card shows. Others, such as the state of a
 // task, were true only for a time.
 var laid = []string{"decision", "preference", "procedure", "terminology"}
 
-// entry is one entry of a list.
-type entry struct {
-	Kind    string `json:"kind"` // one of laid, or rule
-	Text    string `json:"text"`
+// State is what became of a line.
+type State string
+
+// The states.
+const (
+	Pending    State = "pending"    // waits for confirmation, and applies in its place at most
+	Local      State = "local"      // applies in its place, and nowhere else
+	Confirmed  State = "confirmed"  // applies for all readers of its group
+	Rejected   State = "rejected"   // does not apply
+	Ended      State = "ended"      // taken off the card
+	Superseded State = "superseded" // a newer line about its subject applies
+)
+
+// Line is one standing text. It is stored as JSON; the newest entry with an ID counts.
+type Line struct {
+	ID    string `json:"id"`   // of its place and text
+	Kind  string `json:"kind"` // one of laid, rule, or fact
+	Text  string `json:"text"`
+	State State  `json:"state"`
+	At    int64  `json:"at"` // Unix seconds
+
+	// Applies says that the message was the statement: a pending line applies in its place.
+	Applies bool `json:"applies,omitempty"`
+
+	Personal  bool   `json:"personal,omitempty"`  // confirmed, it belongs to the person, else to the project
+	Place     string `json:"place,omitempty"`     // hash of the place where it was said
+	Where     string `json:"where,omitempty"`     // the place in words
+	Workspace string `json:"workspace,omitempty"` // key of the project; "" outside of any
+
+	Turn    string `json:"turn,omitempty"`    // in which it was said
+	Message string `json:"message,omitempty"` // hash of the message
+	Program string `json:"program,omitempty"` // that sent it
 	Session string `json:"session,omitempty"` // hash of the conversation
-	Owner   string `json:"owner,omitempty"`   // whose conversation that is
-	At      int64  `json:"at"`                // Unix seconds
-	Place   string `json:"place,omitempty"`   // stands for the project that a rule was said in
+	Owner   string `json:"owner,omitempty"`   // of the conversation
 
-	// Off takes the older entries with the same text from the same conversation
-	// off the card.
-	Off bool `json:"off,omitempty"`
+	// Promoted is the name of the message that confirming stored; "" if none.
+	Promoted string `json:"promoted,omitempty"`
 
-	// Often says that what was taken for a rule is a routine request.
-	Often bool `json:"often,omitempty"`
+	Changed int64 `json:"changed"` // when it was stored, in nanoseconds
 
-	group string
-	scope graphiti.Scope
+	Group string         `json:"-"`
+	Scope graphiti.Scope `json:"-"`
 }
 
-// same returns what an entry and the one that takes it off have in common.
-func (e *entry) same() [4]string { return [4]string{e.Kind, e.Text, e.Session, e.group} }
+// The kinds of lines that are not promoted.
+const (
+	KindRule = "rule" // a sentence with the marks of a rule, or an instruction to remember
+	KindFact = "fact" // a text to remember; it is found by a match, and on no card
 
-// list is the list that an entry is in.
-func (e *entry) list() string {
-	if e.Kind == rule {
-		return sightings(e.group)
+	// KindForget is a text whose statements outside of the place end once the person
+	// confirms it.
+	KindForget = "forget"
+)
+
+// lists are the lists of a group's lines. Those that no person has decided on have one of
+// their own: a list keeps its newest entries, and a document may bring many.
+func lists(group string) []string { return []string{"card:" + group, "said:" + group} }
+
+func (l *Line) list() string {
+	if l.State == Pending || l.State == Local {
+		return "said:" + l.Group
 	}
-	return list(e.group)
+	return "card:" + l.Group
 }
 
-const rule = "rule"
-
-func list(group string) string      { return "card:" + group }
-func sightings(group string) string { return "said:" + group }
-
-// keepFor bounds how long Keep waits for the lists.
+// keepFor bounds how long a turn waits for the lists.
 const keepFor = 5 * time.Second
 
-// Keep notes the entries of a turn that some groups have now got. Most turns have none.
+// Keep stores the lines of a promoted text that some groups now have, and what a summary
+// says.
 func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepFor)
 	defer cancel()
 	for _, to := range t.Targets {
-		if !slices.Contains(groups, to.Group) {
-			continue
-		}
 		switch {
+		case !slices.Contains(groups, to.Group):
 		case slices.Contains(laid, t.Kind):
 			text := t.User
 			if curated, ok := graphiti.ParseCurated(text); ok { // from an export
 				text = curated.Text
 			}
-			err = errors.Join(err, c.addOnce(ctx, t, to, entry{Kind: t.Kind, Text: text, group: to.Group}))
+			l := Line{Kind: t.Kind, Text: text, State: Confirmed, At: t.Said.Unix(), Personal: to.Scope == graphiti.ScopeUser, Turn: t.ID, Session: t.OfSession(), Owner: t.Owner, Group: to.Group}
+			err = errors.Join(err, c.addOnce(ctx, l, t.Generation))
 		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
-		case t.Kind == "" && t.Sure && t.OfSession() != "" && (to.Scope == graphiti.ScopeUser || to.Scope == graphiti.ScopeWorkspace):
-			err = errors.Join(err, c.keepRules(ctx, t, to))
 		}
 	}
 	return err
 }
 
-// addOnce adds what does not stand there already.
-func (c Cards) addOnce(ctx context.Context, t *ledger.Turn, to graphiti.Target, e entry) error {
-	found, err := c.read(ctx, []graphiti.Target{to})
+// addOnce stores a line unless the group has it in the same state.
+func (c Cards) addOnce(ctx context.Context, l Line, generation int64) error {
+	all, err := c.Lines(ctx, []graphiti.Target{{Group: l.Group}})
 	if err != nil {
 		return err
 	}
-	there, _ := standing(found)
-	if slices.ContainsFunc(there, func(o entry) bool { return o.Kind == e.Kind && o.Text == shorten(e.Text) }) {
+	l.setID()
+	if slices.ContainsFunc(all, func(o Line) bool { return o.ID == l.ID && o.State == l.State }) {
 		return nil
 	}
-	return c.add(ctx, t, e)
+	return c.Put(ctx, l, generation)
 }
 
-func (c Cards) add(ctx context.Context, t *ledger.Turn, e entry) error {
-	e.Text, e.Session, e.Owner, e.At = shorten(e.Text), cmp.Or(e.Session, t.OfSession()), t.Owner, t.Said.Unix()
-	if e.Text == "" {
+// setID shortens the text to one line, and derives the ID.
+func (l *Line) setID() {
+	l.Text = shorten(l.Text)
+	sum := graphiti.Digest("line", l.Group, l.Place, strings.ToLower(l.Text))
+	l.ID = hex.EncodeToString(sum[:6])
+}
+
+// Put stores a line in the list of its group. It is deleted with its group, its project and
+// its conversation.
+func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...string) error {
+	if l.setID(); l.Text == "" {
 		return nil
 	}
-	return c.put(ctx, e, t.Generation, groupsOf(t)...)
-}
-
-// put adds an entry to its list. It is deleted with its group, its conversation, and the
-// groups in of.
-func (c Cards) put(ctx context.Context, e entry, generation int64, of ...string) error {
-	body, _ := json.Marshal(e) // strings and numbers only
-	return c.Lists.Add(ctx, e.list(), body, generation, scopes(e.group, e.Session, e.Owner, of)...)
-}
-
-func scopes(group, session, owner string, of []string) []string {
-	list := []string{group}
-	for _, g := range of {
-		if g != group {
-			list = append(list, g)
+	l.Changed = time.Now().UnixNano()
+	body, _ := json.Marshal(l) // strings, numbers and booleans only
+	scopes := []string{l.Group}
+	for _, g := range groups {
+		if g != l.Group {
+			scopes = append(scopes, g)
 		}
 	}
-	if session != "" {
-		list = append(list, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, owner))
+	if l.Session != "" {
+		scopes = append(scopes, graphiti.SessionScopeOf(l.Session, ""), graphiti.SessionScopeOf(l.Session, l.Owner))
 	}
-	return list
+	return c.Lists.Add(ctx, l.list(), body, generation, scopes...)
 }
 
-// TakeOff takes a line off the card of a caller who reads those groups: the line as the
-// card shows it, or only its text. It returns the lines that it took off; when they are
-// said or promoted again, the card shows them again. owner owns the conversations of
-// entries that name no owner.
-func (c Cards) TakeOff(ctx context.Context, reads []graphiti.Target, line, owner string, generation int64) (off []string, err error) {
-	found, err := c.read(ctx, reads)
-	if err != nil {
-		return nil, err
+// Remove deletes the lines for which meant returns true from the lists of groups.
+func (c Cards) Remove(ctx context.Context, groups []string, meant func(l *Line) bool) error {
+	var of []string
+	for _, g := range groups {
+		of = append(of, lists(g)...)
 	}
-	line = strings.Join(strings.Fields(line), " ")
-	shown, behind := standing(found)
-	for i, e := range shown {
-		if text := e.fact().Text; !strings.EqualFold(line, e.Text) && !strings.EqualFold(line, text) {
-			continue
-		}
-		off = append(off, e.fact().Text)
-		for _, e := range behind[i] {
-			if e.Off = true; e.Owner == "" {
-				e.Owner = owner
-			}
-			err = errors.Join(err, c.put(ctx, e, generation))
-		}
-	}
-	return off, err
-}
-
-// Forget deletes what was noted of a turn that a group held: a promoted text, and the
-// rules with its words from its conversation, or from its time. Of a rule that was said
-// in two conversations the wording is the later one's. Not every memory knows when
-// something was said.
-func (c Cards) Forget(ctx context.Context, t *ledger.Turn, group string) error {
-	text, kind := t.User, t.Kind
-	if curated, ok := graphiti.ParseCurated(text); ok {
-		text, kind = curated.Text, curated.Kind
-	}
-	if kind == graphiti.KindSessionSummary {
-		return c.Lists.Remove(ctx, func([]byte) bool { return true }, summaries(group, t.OfSession(), t.Owner))
-	}
-	all := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	return c.Lists.Remove(ctx, func(body []byte) bool {
-		var e entry
-		switch {
-		case json.Unmarshal(body, &e) != nil:
-			return false
-		case e.Kind != rule:
-			return e.Kind == kind && strings.EqualFold(e.Text, shorten(text))
-		}
-		said, there := strings.Contains(all, strings.ToLower(strings.TrimSuffix(e.Text, "…"))), e.Session == t.OfSession()
-		return said && there || e.At == t.Said.Unix() && (said || there)
-	}, list(group), sightings(group))
+		var l Line
+		return json.Unmarshal(body, &l) == nil && meant(&l)
+	}, of...)
 }
 
 // shorten returns a text in one line, cut before a word when it is long.
@@ -212,132 +193,136 @@ func shorten(text string) string {
 	return text + "…"
 }
 
-// Waiting returns the rules that their person has to confirm, in their newest wording:
-// those that name something to fetch or to run.
-func (c Cards) Waiting(ctx context.Context, reads []graphiti.Target) (texts []string, err error) {
-	found, err := c.read(ctx, reads)
-	all, _ := said(found)
-	for _, e := range all {
-		promoted := func(o entry) bool { return o.Kind != rule && strings.EqualFold(o.Text, e.Text) }
-		if waits(&e) && !slices.ContainsFunc(all, promoted) && !slices.Contains(texts, e.Text) {
-			texts = append(texts, e.Text)
-		}
-	}
-	return texts, err
-}
-
-// waits reports whether an entry waits for its person.
-func waits(e *entry) bool { return e.Kind == rule && personRule{Text: e.Text}.acts() }
-
-// Facts returns the card of a caller who reads those groups: first what was laid down for
-// the project, and then for the person, each with the newest first.
-func (c Cards) Facts(ctx context.Context, reads []graphiti.Target) ([]graphiti.Fact, error) {
-	if len(reads) == 0 {
-		return nil, nil
-	}
-	found, err := c.read(ctx, reads)
-	if err != nil {
-		return nil, err
-	}
-	all, _ := standing(found)
-	slices.SortStableFunc(all, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(place(a.scope), place(b.scope)), cmp.Compare(b.At, a.At))
-	})
-	var facts []graphiti.Fact
-	seen := make(map[string]bool)
-	for _, e := range all {
-		if text := strings.ToLower(e.Text); !seen[text] {
-			seen[text] = true
-			facts = append(facts, e.fact())
-		}
-	}
-	return facts, nil
-}
-
-// read returns the entries of groups, the newest of each list first.
-func (c Cards) read(ctx context.Context, reads []graphiti.Target) (found []entry, err error) {
+// Lines returns the lines of groups, the newest first, each in its newest state. A line is
+// superseded if a newer one about its subject applies wherever it does.
+func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, err error) {
 	of := make(map[string]graphiti.Target) // by list
-	var lists []string
+	var names []string
 	for _, r := range reads {
 		if r.Scope == "" {
 			r.Scope, _ = graphiti.ScopeOf(r.Group)
 		}
-		for _, l := range []string{list(r.Group), sightings(r.Group)} {
+		for _, l := range lists(r.Group) {
 			of[l] = r
-			lists = append(lists, l)
+			names = append(names, l)
 		}
 	}
+	newest := make(map[string]int) // index of a line in all, by group and ID
 	err = c.Lists.Entries(ctx, func(list string, body []byte) {
-		var e entry
-		if json.Unmarshal(body, &e) == nil {
-			e.group, e.scope = of[list].Group, of[list].Scope
-			found = append(found, e)
+		var l Line
+		if json.Unmarshal(body, &l) != nil {
+			return
 		}
-	}, lists...)
-	return found, err
+		l.Group, l.Scope = of[list].Group, of[list].Scope
+		at, known := newest[l.Group+l.ID]
+		switch {
+		case !known:
+			newest[l.Group+l.ID] = len(all)
+			all = append(all, l)
+		case all[at].Changed < l.Changed:
+			all[at] = l
+		}
+	}, names...)
+	slices.SortStableFunc(all, func(a, b Line) int { return cmp.Compare(b.At, a.At) })
+	for i := range all {
+		if all[i].replaced(all[:i]) {
+			all[i].State = Superseded
+		}
+	}
+	return all, err
+}
+
+// replaced reports whether one of some newer lines takes the place of a line.
+func (l *Line) replaced(newer []Line) bool {
+	if !l.Applied(l.Place) {
+		return false
+	}
+	return slices.ContainsFunc(newer, func(n Line) bool {
+		return n.Applied(l.Place) && (l.State == Confirmed) == (n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && sameSubject(n.Text, l.Text)
+	})
+}
+
+// AnyPlace stands for all places outside of projects.
+const AnyPlace = ""
+
+// Applied reports whether the card shows a line in a place.
+func (l *Line) Applied(place string) bool {
+	if l.Kind == KindFact || l.Kind == KindForget || l.Promoted != "" { // its promoted text is a line of its own
+		return false
+	}
+	here := l.Place == place || place == AnyPlace && l.Workspace == ""
+	return l.State == Confirmed || here && (l.State == Local || l.State == Pending && l.Applies)
+}
+
+// Facts returns the card of a caller who is in a place and reads those groups: first the
+// lines of the project, then those of the person, each with the newest first.
+func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string) ([]graphiti.Fact, error) {
+	if len(reads) == 0 {
+		return nil, nil
+	}
+	all, err := c.Lines(ctx, reads)
+	if err != nil {
+		return nil, err
+	}
+	var shown []Line
+	for _, l := range all {
+		same := func(n Line) bool { return sameSubject(n.Text, l.Text) }
+		if l.Applied(place) && !slices.ContainsFunc(shown, same) {
+			shown = append(shown, l)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b Line) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
+	facts := make([]graphiti.Fact, len(shown))
+	for i := range shown {
+		facts[i] = shown[i].fact()
+	}
+	return facts, nil
 }
 
 // order is which scopes come first; others come last.
 var order = []graphiti.Scope{graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeSystem, graphiti.ScopeUser}
 
-func place(s graphiti.Scope) int {
+func rank(s graphiti.Scope) int {
 	if i := slices.Index(order, s); i >= 0 {
 		return i
 	}
 	return len(order)
 }
 
-// standing returns the entries that the card shows, without the rules that wait for
-// confirmation. behind has all entries from which each comes.
-func standing(all []entry) (out []entry, behind [][]entry) {
-	out, behind = said(all)
-	for i := len(out) - 1; i >= 0; i-- {
-		if waits(&out[i]) {
-			out, behind = slices.Delete(out, i, i+1), slices.Delete(behind, i, i+1)
-		}
-	}
-	return out, behind
-}
+// Says returns the line as a card shows it.
+func (l *Line) Says() string { return l.fact().Text }
 
-// said returns the promoted entries, and the newest wording of each rule that holds.
-func said(all []entry) (out []entry, behind [][]entry) {
-	var rules []saying
-	off, read := make(map[[4]string]bool), make(map[string]personRule)
-	for _, e := range all {
-		if e.Off {
-			off[e.same()] = true
-		}
-		switch {
-		case off[e.same()]:
-		case e.Kind == rule:
-			r, ok := read[e.Text]
-			if !ok { // in the project's list, and in the person's
-				r = ruleOf(e.Text)
-				read[e.Text] = r
-			}
-			rules = append(rules, saying{e, r})
-		default:
-			out, behind = append(out, e), append(behind, []entry{e})
-		}
-	}
-	for _, same := range alikeOf(rules) {
-		if e, ok := hold(same); ok {
-			out = append(out, e)
-			behind = append(behind, nil)
-			for _, s := range same {
-				behind[len(behind)-1] = append(behind[len(behind)-1], s.entry)
-			}
-		}
-	}
-	return out, behind
-}
-
-// fact returns an entry in the form in which a memory shows a promoted text, so that it
+// fact returns a line in the form in which a memory shows a promoted text, so that it
 // is not shown twice when a search finds it too.
-func (e *entry) fact() graphiti.Fact {
-	at := time.Unix(e.At, 0).UTC()
+func (l *Line) fact() graphiti.Fact {
+	at := time.Unix(l.At, 0).UTC()
 	return graphiti.Fact{
-		Text: strings.ReplaceAll(e.Kind, "_", " ") + ", " + at.Format(time.DateOnly) + ": " + e.Text, Group: e.group,
+		Text: strings.ReplaceAll(l.Kind, "_", " ") + ", " + at.Format(time.DateOnly) + ": " + l.Text, Group: l.Group,
 		CreatedAt: at, ValidAt: at, Dated: true,
 	}
+}
+
+// Stands reports whether a line applies somewhere.
+func (l *Line) Stands() bool {
+	return l.State == Confirmed || l.State == Local || l.State == Pending
+}
+
+// Says reports whether a text has all words of another one.
+func Says(text, said string) bool {
+	terms, all := termsOf(said), termsOf(text)
+	for w := range terms {
+		if !all[w] {
+			return false
+		}
+	}
+	return len(terms) > 0
+}
+
+// All returns the lines of groups that were shown anywhere, as a card shows them.
+func (c Cards) All(ctx context.Context, reads []graphiti.Target) (facts []graphiti.Fact, err error) {
+	lines, err := c.Lines(ctx, reads)
+	for i := range lines {
+		facts = append(facts, lines[i].fact())
+	}
+	return facts, err
 }

@@ -8,10 +8,10 @@ import (
 // timeline is the page of what was said last in one memory.
 type timeline struct {
 	*about
-	Card, Waiting []cardLine
-	Days          []day
-	Pager         pager
-	Unlisted      bool
+	Card     []cardLine
+	Days     []day
+	Pager    pager
+	Unlisted bool
 }
 
 // day is what was said on one day, the newest last.
@@ -33,7 +33,7 @@ func (v *visit) timeline() error {
 	if err != nil {
 		return err
 	}
-	t := timeline{about: a, Card: cardLines(got.Card), Waiting: cardLines(got.Waiting), Unlisted: len(got.Unlisted) > 0}
+	t := timeline{about: a, Card: cardLines(got.Card), Unlisted: len(got.Unlisted) > 0}
 	for i := len(got.Messages) - 1; i >= 0; i-- { // the newest first
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())

@@ -3,17 +3,23 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
 func (sv *Service) cards() card.Cards { return card.Cards{Lists: sv.o.State.Snapshots} }
 
-// Standing returns what is on a caller's card, the more important first: entries of the
+// Standing returns what is on a caller's card, the more important first: lines of the
 // groups that a question about the person searches.
 func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
-	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)))
+	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)), w.Place())
 }
 
 // Summary returns the last summary of a caller's session, in the project that they are
@@ -28,42 +34,360 @@ func (sv *Service) Summary(ctx context.Context, w graphiti.Who, session string) 
 	return "", "", nil
 }
 
-// card returns the lines on the card of whoever a selector means.
+// card returns the lines on the card of whoever a selector means: in a project those of the
+// project, else those of all applications.
 func (sv *Service) card(ctx context.Context, s Selector) (lines []string, err error) {
-	targets, err := sv.targets(s)
+	targets, place, err := sv.cardOf(s)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := sv.cards().Facts(ctx, sv.Recallable(targets))
+	facts, err := sv.cards().Facts(ctx, sv.Recallable(targets), place)
 	for i := range facts {
 		lines = append(lines, facts[i].Text)
 	}
 	return lines, err
 }
 
-// waiting returns the rules of the selected person that they have not confirmed.
-func (sv *Service) waiting(ctx context.Context, s Selector) ([]string, error) {
-	targets, err := sv.targets(s)
-	if err != nil {
-		return nil, err
-	}
-	return sv.cards().Waiting(ctx, sv.Recallable(targets))
-}
-
-// takeOff takes one line off the card of whom a selector means. The message that it
-// was said in stays in their memory.
-func (sv *Service) takeOff(ctx context.Context, s Selector) ([]string, error) {
-	targets, err := sv.targets(s)
-	if err != nil {
-		return nil, err
+// cardOf returns the groups that a selector's card is read from, and the place.
+func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, err error) {
+	if targets, err = sv.targets(s); err != nil || s.Group != "" {
+		return targets, card.AnyPlace, err
 	}
 	who, err := sv.meant(s)
+	if err != nil || who.Workspace == "" {
+		return targets, card.AnyPlace, err
+	}
+	return targets, who.Place(), nil
+}
+
+// Standing is a line that stands, waits, or did so.
+type Standing struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`
+	Text     string     `json:"text"`
+	State    card.State `json:"state"`
+	Place    string     `json:"place,omitempty"` // where it was said, in words; "" if nowhere in particular
+	Applies  bool       `json:"applies"`         // in that place it applies already
+	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
+	Since    string     `json:"since"`
+	Group    string     `json:"group"`
+}
+
+func standing(l *card.Line) Standing {
+	return Standing{l.ID, l.Kind, l.Text, l.State, l.Where, l.Applies && l.State == card.Pending || l.State == card.Local, l.Personal, dateOf(time.Unix(l.At, 0)), l.Group}
+}
+
+// PendingRequest is the input of Pending.
+type PendingRequest struct {
+	Selector
+	All bool `json:"all,omitempty"` // also lines that do not wait
+}
+
+// PendingLines are the lines of a person.
+type PendingLines struct {
+	Lines  []Standing `json:"lines"`
+	Groups []string   `json:"-"`
+}
+
+// Pending lists the lines that wait for their person's confirmation.
+var Pending = Operation[PendingRequest, PendingLines]{
+	Spec: Spec{Name: "memory/pending", About: "Rules and texts to remember that wait for confirmation; all=true lists all standing lines"},
+	Run: func(ctx context.Context, h *Host, in *PendingRequest) (p PendingLines, err error) {
+		lines, groups, err := h.Memory.lines(ctx, in.Selector)
+		p.Lines, p.Groups = []Standing{}, groups
+		for i := range lines {
+			if in.All || lines[i].State == card.Pending {
+				p.Lines = append(p.Lines, standing(&lines[i]))
+			}
+		}
+		return p, err
+	},
+	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
+	Own: func(ctx context.Context, h *Host, in *PendingRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
+}
+
+// CountPending counts the lines of a person that wait for their confirmation.
+func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err error) {
+	lines, _, err := sv.lines(ctx, s)
+	for i := range lines {
+		if lines[i].State == card.Pending {
+			n++
+		}
+	}
+	return n, err
+}
+
+// lines returns the standing lines of whoever a selector means, in all their groups.
+func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, groups []string, err error) {
+	if s == (Selector{}) && !sv.o.Multi {
+		s.User = sv.o.Owner
+	}
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	owned, err := sv.withOwners(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range owned {
+		if !slices.ContainsFunc(targets, func(t graphiti.Target) bool { return t.Group == o.Group }) {
+			targets = append(targets, graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group})
+		}
+	}
+	for _, t := range targets {
+		groups = append(groups, t.Group)
+	}
+	_, owner, err := sv.asked(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, err = sv.cards().Lines(ctx, sv.Recallable(targets))
+	if owner != "" { // a project may have lines of others: each confirms their own
+		lines = slices.DeleteFunc(lines, func(l card.Line) bool { return l.State == card.Pending && l.Owner != owner })
+	}
+	return lines, groups, err
+}
+
+// SettleRequest says what becomes of lines. Each list holds IDs, or "all" for the lines that
+// wait.
+type SettleRequest struct {
+	Selector
+	Accept []string `json:"accept,omitempty"`
+	Reject []string `json:"reject,omitempty"`
+	Undo   []string `json:"undo,omitempty"` // they wait again
+	End    []string `json:"end,omitempty"`  // they are taken off the card
+	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
+}
+
+// Settled are the lines that changed.
+type Settled struct {
+	Lines  []Standing `json:"lines"`
+	Groups []string   `json:"-"`
+}
+
+// Settle accepts, rejects, ends or edits standing lines.
+var Settle = Operation[SettleRequest, Settled]{
+	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", Fails: OfMemory, Takes: ForgetTimeout},
+	Run: func(ctx context.Context, h *Host, in *SettleRequest) (Settled, error) {
+		return h.Memory.Settle(ctx, in)
+	},
+	Audit: func(in *SettleRequest, out *Settled) Entry {
+		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
+	},
+	Own: func(ctx context.Context, h *Host, in *SettleRequest, own Selector) error {
+		return ownSelector(ctx, h, &in.Selector, own)
+	},
+}
+
+// Settle changes the state of standing lines.
+func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled, err error) {
+	done.Lines = []Standing{}
+	lines, groups, err := sv.lines(ctx, in.Selector)
+	if err != nil {
+		return done, err
+	}
+	if in.Text = strings.TrimSpace(in.Text); in.Text != "" && len(in.Accept) != 1 {
+		return done, invalid("text: changes one line; name it alone with accept")
+	}
+	changed := make(map[string]bool)
+	for _, c := range []struct {
+		ids []string
+		do  func(context.Context, *card.Line, string) error
+	}{{in.Accept, sv.acceptLine}, {in.Reject, sv.setLine(card.Rejected)}, {in.End, sv.setLine(card.Ended)}, {in.Undo, sv.undoLine}} {
+		for _, id := range c.ids {
+			found := false
+			for i := range lines {
+				l := &lines[i]
+				if id != l.ID && (id != "all" || l.State != card.Pending) {
+					continue
+				}
+				if found = true; changed[l.Group+l.ID] {
+					continue
+				}
+				changed[l.Group+l.ID] = true
+				if err := c.do(ctx, l, in.Text); err != nil {
+					return done, err
+				}
+				done.Lines = append(done.Lines, standing(l))
+				if !slices.Contains(done.Groups, l.Group) {
+					done.Groups = append(done.Groups, l.Group)
+				}
+			}
+			if !found && id != "all" {
+				return done, invalid(fmt.Sprintf("no line has the id %q; graphiti-proxy memory pending --all lists them", id))
+			}
+		}
+	}
+	if len(groups) == 0 {
+		return done, InvalidError{errNobody}
+	}
+	return done, nil
+}
+
+// acceptLine stores a line's text as promoted for the person or the project, so that it
+// applies in all their conversations, or is found in them.
+func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) error {
+	before := *l
+	if text == "" {
+		text = l.Text
+	}
+	if sv.o.Pipeline.HoldsSecret(text) {
+		return errors.New("the text looks like it holds a credential; it was not stored")
+	}
+	kind := l.Kind
+	switch {
+	case kind == card.KindForget:
+		return sv.acceptForget(ctx, l)
+	case kind == card.KindFact:
+		kind = "lesson_learned"
+	case kind == card.KindRule && l.Personal:
+		kind = "preference"
+	case kind == card.KindRule:
+		kind = "decision"
+	}
+	t := sv.promotedIn(l, kind, text)
+	if err := sv.store(ctx, t); err != nil {
+		return fmt.Errorf("store the accepted line: %w", err)
+	}
+	if err := sv.unpromote(ctx, &before); err != nil { // an edited line, accepted before
+		return err
+	}
+	l.Promoted = graphiti.EpisodeName(t.ID, graphiti.RoleSystem)
+	return sv.setLine(card.Confirmed)(ctx, l, "")
+}
+
+// promotedIn returns the promoted turn of a line's text, in the line's group.
+func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
+	t := promoted(graphiti.Who{Workspace: l.Workspace}, graphiti.Target{Scope: l.Scope, Group: l.Group}, sv.o.State.Generations.Now(), kind, text)
+	t.Owner, t.SessionHash = l.Owner, l.Session
+	return t
+}
+
+// setLine returns a function that stores a line in another state.
+func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, string) error {
+	return func(ctx context.Context, l *card.Line, _ string) error {
+		if state != card.Confirmed {
+			if err := sv.unpromote(ctx, l); err != nil {
+				return err
+			}
+		}
+		l.State = state
+		return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
+	}
+}
+
+// undoLine lets a line wait again.
+func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
+	if l.Place == "" {
+		return invalid("a promoted text never waited; forget its message instead")
+	}
+	return sv.setLine(card.Pending)(ctx, l, "")
+}
+
+// unpromote forgets the message that confirming a line stored.
+func (sv *Service) unpromote(ctx context.Context, l *card.Line) error {
+	if l.Promoted == "" {
+		return nil
+	}
+	turn, _ := graphiti.TurnOf(l.Promoted)
+	if err := sv.cards().Remove(ctx, []string{l.Group}, func(o *card.Line) bool { return o.Turn == turn }); err != nil {
+		return err
+	}
+	_, err := sv.forget(ctx, ledger.Part{Group: l.Group, Message: graphiti.MessageID(l.Promoted)})
+	l.Promoted = ""
+	return err
+}
+
+// takeOff ends the lines of a selector's card with one text: the line as the card shows
+// it, or only its text. The message that it was said in stays in the memory.
+func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err error) {
+	said := strings.Join(strings.Fields(s.Card), " ")
+	s.Card = ""
+	targets, place, err := sv.cardOf(s)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := sv.cards().TakeOff(ctx, sv.Recallable(targets), s.Card, who.Owner(), sv.o.State.Generations.Now())
-	if err == nil && lines == nil {
+	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
+	if err != nil {
+		return nil, err
+	}
+	for i := range lines {
+		l := &lines[i]
+		if !l.Applied(place) || !strings.EqualFold(said, l.Text) && !strings.EqualFold(said, l.Says()) {
+			continue
+		}
+		off = append(off, l.Says())
+		if err := sv.setLine(card.Ended)(ctx, l, ""); err != nil {
+			return off, err
+		}
+	}
+	if off == nil {
 		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them; for one of a project add --workspace")}
 	}
-	return lines, err
+	return off, err
+}
+
+// pending returns the waiting lines of the groups of a selector's card.
+func (sv *Service) pending(ctx context.Context, s Selector) (list []Standing, err error) {
+	targets, err := sv.targets(s)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
+	for i := range lines {
+		if lines[i].State == card.Pending {
+			list = append(list, standing(&lines[i]))
+		}
+	}
+	return list, err
+}
+
+// RestoreRequest names a message that was ended.
+type RestoreRequest struct{ Selector }
+
+// Restored are the groups in which a message is valid again.
+type Restored struct {
+	Message string   `json:"message"`
+	Groups  []string `json:"groups"`
+}
+
+// Restore makes a message valid again that "forget that …" ended.
+var Restore = Operation[RestoreRequest, Restored]{
+	Spec: Spec{Name: "memory/restore", About: "Make a message valid again that was ended in a conversation"},
+	Run: func(ctx context.Context, h *Host, in *RestoreRequest) (Restored, error) {
+		return h.Memory.Restore(ctx, in.Selector)
+	},
+	Audit: func(in *RestoreRequest, out *Restored) Entry {
+		return in.audit("restore", out.Groups, slog.String("message", in.Message))
+	},
+	Own: func(ctx context.Context, h *Host, in *RestoreRequest, own Selector) error {
+		return ownMessage(ctx, h, &in.Selector, own)
+	},
+}
+
+// Restore makes both sides of a message's turn valid again.
+func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
+	r.Message, s.Message = s.Message, ""
+	if r.Message == "" {
+		return r, invalid("message: say which message; graphiti-proxy memory facts --all prints the ids")
+	}
+	found, err := sv.message(ctx, s, r.Message)
+	if err != nil {
+		return r, err
+	}
+	for i := range found {
+		names := []string{found[i].side.Name}
+		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
+			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
+		}
+		if err := sv.o.State.Ended.Restore(ctx, found[i].in.Group, names...); err != nil {
+			return r, err
+		}
+		sv.o.Facts.DropGroup(found[i].in.Group)
+		r.Groups = append(r.Groups, found[i].in.Group)
+	}
+	return r, nil
 }

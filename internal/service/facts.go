@@ -32,6 +32,7 @@ const (
 	Superseded State = "superseded"
 	Expired    State = "expired" // withdrawn by Graphiti
 	Later      State = "later"   // valid from a later time on
+	Ended      State = "ended"   // by its person, with "forget that …"; memory restore undoes it
 )
 
 // Known is one thing that is known: a text that was promoted, what a person said, or a
@@ -104,6 +105,9 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
 		said, unread, err := sv.said(ctx, t, all, limit)
+		if err == nil {
+			err = sv.markEnded(ctx, t.Group, said)
+		}
 		var unlisted *graphiti.UnlistedError
 		if errors.As(err, &unlisted) {
 			v.Unlisted = append(v.Unlisted, t.Group)
@@ -136,6 +140,24 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
 	v.Others = sv.others(ctx, s, v.Groups)
 	return v, nil
+}
+
+// markEnded marks the statements of a group that their person ended.
+func (sv *Service) markEnded(ctx context.Context, group string, list []Known) error {
+	since, err := sv.o.State.Ended.In(ctx, group)
+	if err != nil || len(since) == 0 {
+		return err
+	}
+	ended := make(map[string]string, len(since))
+	for name, at := range since {
+		ended[graphiti.MessageID(name)] = at
+	}
+	for i := range list {
+		if at, ok := ended[list[i].ID]; ok {
+			list[i].State, list[i].Until = Ended, at
+		}
+	}
+	return nil
 }
 
 // rankOf is the place of a kind in the list.

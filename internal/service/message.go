@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
 // held is one message as a group holds it: a side of an episode.
@@ -191,7 +192,7 @@ func (h *held) turn(why string, text graphiti.Side) ledger.Turn {
 func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	t := h.turn("forget", h.side)
 	t.Said = h.episode.ValidAt
-	if err := sv.cards().Forget(ctx, &t, h.in.Group); err != nil {
+	if err := sv.forgetLines(ctx, h); err != nil {
 		return err
 	}
 	session, owner := t.OfSession(), h.owner.Owner
@@ -202,6 +203,53 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 		owner = ""
 	}
 	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
+}
+
+// forgetLines deletes the lines of a message, and what confirming them stored.
+func (sv *Service) forgetLines(ctx context.Context, h *held) error {
+	turn, ok := graphiti.TurnOf(h.side.Name)
+	curated, promoted := graphiti.ParseCurated(h.side.Text)
+	groups := []string{h.in.Group}
+	owned, err := sv.o.Pipeline.Owned(ctx, h.owner.Owner)
+	if err != nil {
+		return err
+	}
+	for _, o := range owned { // what a person says of themselves in a project is a line of theirs
+		if o.Scope == string(graphiti.ScopeUser) && o.Group != h.in.Group {
+			groups = append(groups, o.Group)
+		}
+	}
+	if own, ok := sv.ownGroup(h.owner.Owner); ok && !slices.Contains(groups, own) {
+		groups = append(groups, own)
+	}
+	var confirmed []card.Line
+	for _, group := range groups {
+		lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			if ok && l.Turn == turn && l.Promoted != "" {
+				confirmed = append(confirmed, l)
+			}
+		}
+	}
+	for i := range confirmed {
+		if err := sv.unpromote(ctx, &confirmed[i]); err != nil {
+			return err
+		}
+	}
+	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool {
+		return ok && l.Turn == turn || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
+	})
+}
+
+// ownGroup returns the group of an owner's own memory, in single mode.
+func (sv *Service) ownGroup(owner string) (string, bool) {
+	if sv.o.Multi {
+		return "", false
+	}
+	return sv.namer().Group(graphiti.ScopeUser, graphiti.Who{User: cmp.Or(owner, sv.o.Owner)})
 }
 
 // CorrectRequest names a message, and says what is true instead.
@@ -279,7 +327,7 @@ func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledge
 		t.Kind = c.Kind
 	}
 	t.Said = time.Now()
-	t.Answered, t.Sure, t.Generation = t.Said, t.Kind == "", sv.o.State.Generations.Now()
+	t.Answered, t.Generation = t.Said, sv.o.State.Generations.Now()
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 		return t, fmt.Errorf("keep the correction: %w", err)
 	}

@@ -41,7 +41,7 @@ var own = []graphiti.Target{{Scope: graphiti.ScopeUser, Group: servicetest.Owner
 // turn is a turn of the owner's, as a client's request or its history brings it.
 func turn(id, session, said, answered string) ledger.Turn {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return ledger.Turn{ID: id, Session: "session:" + session, Owner: servicetest.Owner, User: said, Sure: true, Assistant: answered, Said: at, Answered: at, Targets: own}
+	return ledger.Turn{ID: id, Session: "session:" + session, Owner: servicetest.Owner, User: said, Assistant: answered, Said: at, Answered: at, Targets: own}
 }
 
 func add(t *testing.T, m *servicetest.Memory, settle func(), turns ...ledger.Turn) {

@@ -289,7 +289,7 @@ func (l *lookup) findCards(ctx context.Context) error {
 		add(o.Scope, o.Group)
 	}
 	slices.SortFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(a.Group, b.Group) })
-	facts, err := l.sv.cards().Facts(ctx, l.sv.Recallable(reads))
+	facts, err := l.sv.cards().All(ctx, l.sv.Recallable(reads))
 	if err != nil {
 		return err
 	}

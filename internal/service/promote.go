@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
@@ -64,15 +63,19 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept P
 		return kept, errors.New("the text looks like it holds a credential; it was not stored")
 	}
 	kept = Promoted{[]string{target.Group}, sv.keptFor(target.Scope, who, target.Group)}
-	t := promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text)
+	return kept, sv.store(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
+}
+
+// store stores a promoted text, and puts it on the card again if the memory has it already
+// and it was taken off.
+func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
-		return kept, err
+		return err
 	}
-	// What the memory has already is not kept again, and may be off the card.
-	if err := sv.cards().Keep(&t, kept.Groups); err != nil {
-		sv.o.Log.Warn("a promoted text cannot be put on the card now", "error", err)
+	if err := sv.cards().Keep(&t, []string{t.Targets[0].Group}); err != nil {
+		sv.o.Log.Warn("put a promoted text on the card failed", "error", err)
 	}
-	return kept, nil
+	return nil
 }
 
 // promoted is a text as it is kept: the same one once in a group.
@@ -83,46 +86,6 @@ func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, 
 		Owner: who.Owner(), Workspace: who.Workspace, User: text, Said: now, Answered: now, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}
-}
-
-// Beside returns the caller's own memory, if they are in a project whose turns are not
-// kept there.
-func (sv *Service) Beside(who graphiti.Who) (t graphiti.Target, ok bool) {
-	return sv.namer().Beside(who)
-}
-
-// Stated returns the texts in a person's message that are kept beside its turn: what
-// they ask to have remembered, and the directives, if the settings want them. All of
-// text must be the person's words. A directive without a scope goes to the project, or
-// to the person if there is no project. Stated counts as refused what looks like it
-// holds a credential or is too long, and as unscoped what is for a scope that the caller
-// does not have.
-func (sv *Service) Stated(who graphiti.Who, generation int64, text string) (list []ledger.Turn, refused, unscoped int) {
-	list, refused, unscoped = sv.wished(who, generation, text)
-	if !sv.settings().Directives {
-		return list, refused, unscoped
-	}
-	found, tooLong := capture.Directives(text)
-	refused += tooLong
-	for _, d := range found {
-		scope := graphiti.Scope(d.Scope)
-		if scope == "" {
-			if scope = graphiti.ScopeUser; who.Workspace != "" {
-				scope = graphiti.ScopeWorkspace
-			}
-		}
-		group, ok := sv.namer().Group(scope, who)
-		switch {
-		case !ok:
-			unscoped++
-			continue
-		case sv.o.Pipeline.HoldsSecret(d.Text):
-			refused++
-			continue
-		}
-		list = append(list, promoted(who, graphiti.Target{Scope: scope, Group: group}, generation, d.Kind, d.Text))
-	}
-	return list, refused, unscoped
 }
 
 func digest(parts ...string) string {

@@ -51,7 +51,7 @@ type Shown struct {
 	Messages []Record       `json:"messages"`
 	Earlier  string         `json:"earlier,omitempty"`  // before which more was said: the next page of a timeline; empty: nothing more is known
 	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
-	Waiting  []string       `json:"waiting,omitempty"`  // rules that name something to fetch or run; they come onto the card when they are promoted
+	Pending  []Standing     `json:"pending,omitempty"`  // lines that wait for confirmation
 	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
 	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing, though a search finds something
 	Groups   []string       `json:"-"`
@@ -115,7 +115,7 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (
 		shown.Card, err = sv.card(ctx, s)
 	}
 	if err == nil {
-		shown.Waiting, err = sv.waiting(ctx, s)
+		shown.Pending, err = sv.pending(ctx, s)
 	}
 	return shown, err
 }

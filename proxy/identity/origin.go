@@ -2,11 +2,15 @@ package identity
 
 import (
 	"bytes"
+	"encoding/hex"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // FromWeb reports whether a web page may have sent a request to the proxy of this
@@ -72,4 +76,16 @@ func Client(agent []byte) string {
 		}
 		return r
 	}, name)
+}
+
+// Application returns a hash of the client program and its credentials, and the name of
+// the program as far as it is known. Call it after ReadBody.
+func (cl *Claims) Application() (hash, name string) {
+	if name = cl.program.Name; name == "" {
+		name = Client(cl.h.UserAgent())
+	}
+	var buf [2]string
+	shown := credentialsOf(cl.h, buf[:0])
+	sum := graphiti.Digest("application", append([]string{name}, slices.Sorted(slices.Values(shown))...)...)
+	return hex.EncodeToString(sum[:8]), name
 }

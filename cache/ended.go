@@ -1,0 +1,63 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Ended holds the names of messages that a person has ended, such as by "forget that …". They
+// stay in the memory and are not recalled. It is safe for concurrent use.
+type Ended struct{ store store }
+
+// Add ends messages of a group, unless one of the scopes has a newer generation. Forgetting
+// the group or a scope deletes the names.
+func (e *Ended) Add(ctx context.Context, group string, names []string, at time.Time, generation int64, scopes ...string) error {
+	var records []*record
+	for _, name := range names {
+		records = append(records, &record{
+			kind: endedKind, list: group, key: []byte(name), value: []byte(at.UTC().Format(time.RFC3339)),
+			generation: generation, scopes: append([]string{group}, scopes...),
+		})
+	}
+	if err := e.store.write(ctx, records...); err != nil {
+		return fmt.Errorf("end messages: %w", err)
+	}
+	return nil
+}
+
+// In returns the ended messages of groups and since when each is.
+func (e *Ended) In(ctx context.Context, groups ...string) (since map[string]string, err error) {
+	err = e.store.list(ctx, endedKind, groups, func(_ string, name, at []byte) error {
+		if since == nil {
+			since = make(map[string]string)
+		}
+		since[string(name)] = string(at)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read ended messages: %w", err)
+	}
+	return since, nil
+}
+
+// Restore makes ended messages of a group valid again.
+func (e *Ended) Restore(ctx context.Context, group string, names ...string) error {
+	since, err := e.In(ctx, group)
+	if err != nil {
+		return err
+	}
+	var records []*record
+	for _, name := range names {
+		if at, ended := since[name]; ended {
+			records = append(records, &record{kind: endedKind, list: group, key: []byte(name), was: []byte(at)})
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if err := e.store.write(ctx, records...); err != nil {
+		return fmt.Errorf("restore messages: %w", err)
+	}
+	return nil
+}

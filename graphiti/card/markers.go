@@ -1,0 +1,243 @@
+package card
+
+import (
+	_ "embed"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// rule is a sentence that tells the model how to work from now on.
+type rule struct {
+	Text       string
+	Everywhere bool // it says that it applies in all projects
+}
+
+const (
+	// A rule needs a lasting mark, such as "always", and this many points: each point of
+	// its marks counts as one, and so does each content word.
+	minPoints = 4
+
+	// minRest is the fewest words that a rule has besides its marks.
+	minRest = 2
+
+	maxRule = 200 // characters
+)
+
+// readRule reads a sentence as a rule. A sentence without a lasting mark is a request for
+// the task at hand, and a question is no rule.
+func readRule(s string) (r rule, ok bool) {
+	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
+		return r, false
+	}
+	m := marksOf(s)
+	ok = m.lasting && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
+	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
+}
+
+// asks reports whether a sentence ends as a question does.
+func asks(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
+
+// contentWords counts the words of a sentence that carry its meaning. In scripts without
+// spaces up to three pairs of characters count as a word.
+func contentWords(s string) int {
+	spaced, pairs := 0, 0
+	for w := range termsOf(s) {
+		switch first, size := utf8.DecodeRuneInString(w); {
+		case first < firstUnspaced:
+			spaced++
+		case size < len(w):
+			pairs++
+		}
+	}
+	return spaced + (pairs+2)/3
+}
+
+// termsOf returns the stems of the content words of a sentence, without its marks.
+func termsOf(s string) map[string]bool {
+	terms := make(map[string]bool)
+	words.Each(s, func(w []byte, k words.Kind) bool {
+		if k == words.Content && !markTerms[string(w)] {
+			terms[stem(string(w))] = true
+		}
+		return true
+	})
+	return terms
+}
+
+// firstUnspaced is the first letter of the scripts whose characters are read in pairs.
+const firstUnspaced = 'ก'
+
+// stem returns the beginning of a word, which its other forms share.
+func stem(w string) string {
+	if r := []rune(strings.TrimRight(w, "ns")); len(r) > 0 {
+		return string(r[:min(len(r), 6)])
+	}
+	return w
+}
+
+//go:embed markers.txt
+var markers string
+
+// mark is a phrase of rules.
+type mark struct {
+	points     int
+	forbids    bool
+	lasting    bool // it applies from now on
+	everywhere bool // it applies in all projects
+	anywhere   bool // likewise, if another mark is lasting
+}
+
+// lastingPoints is what a lasting mark counts.
+const lastingPoints = 3
+
+// marks are the marks of the table, by phrase; unspaced are those of scripts without
+// spaces, and markTerms the single words among the others. longest has, for the first
+// word of marks, how many words the longest of them has.
+var marks, unspaced, markTerms, longest = readMarks(markers)
+
+func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
+	marks, terms, longest = make(map[string]mark), make(map[string]bool), make(map[string]int)
+	points := []int{lastingPoints, 2, 1, lastingPoints, 1} // of the parts of a line
+	for line := range strings.Lines(table) {
+		lang, line, _ := strings.Cut(line, " ")
+		if lang == "#" {
+			continue
+		}
+		for part, list := range strings.Split(line, "|") {
+			for w := range strings.FieldsSeq(list) {
+				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4}
+				w, m.forbids = strings.CutPrefix(w, "-")
+				w = strings.ReplaceAll(w, "_", " ")
+				if marks[w].points < m.points {
+					marks[w] = m
+				}
+				switch r, _ := utf8.DecodeRuneInString(w); {
+				case r >= firstUnspaced:
+					unspaced = append(unspaced, w)
+				case !strings.Contains(w, " "):
+					terms[words.Term(w)] = true
+					fallthrough
+				default:
+					first, _, _ := strings.Cut(w, " ")
+					longest[first] = max(longest[first], strings.Count(w, " ")+1)
+				}
+			}
+		}
+	}
+	return marks, unspaced, terms, longest
+}
+
+// bareOf returns a phrase without the signs around it.
+func bareOf(phrase string) string { return strings.Trim(phrase, ".,:;!?()\"") }
+
+// marked is what the marks of a sentence add up to.
+type marked struct {
+	mark
+	rest int // words besides the marks
+}
+
+func (s *marked) add(m mark) {
+	s.points += m.points
+	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
+	s.everywhere, s.anywhere = s.everywhere || m.everywhere, s.anywhere || m.anywhere
+}
+
+// marksOf adds up the marks of a sentence, and counts its other words.
+func marksOf(s string) (sum marked) {
+	lower := strings.ReplaceAll(strings.ToLower(s), "’", "'")
+	said := strings.FieldsFunc(lower, unicode.IsSpace)
+	for n := 0; n < len(said); n++ {
+		found := false
+		for size := min(longest[bareOf(said[n])], len(said)-n); size > 0 && !found; size-- {
+			// A mark that forbids precedes what it forbids: "no, thanks" forbids nothing.
+			phrase := strings.Join(said[n:n+size], " ")
+			m, is := marks[bareOf(phrase)]
+			if found = is && (!m.forbids || !strings.HasSuffix(phrase, ",")); found {
+				sum.add(m)
+				n += size - 1
+			}
+		}
+		if !found && strings.ContainsFunc(said[n], unicode.IsLetter) {
+			sum.rest++
+		}
+	}
+	if strings.ContainsFunc(lower, func(r rune) bool { return r >= firstUnspaced }) {
+		for _, w := range unspaced {
+			if strings.Contains(lower, w) {
+				sum.add(marks[w])
+				sum.rest++ // the marks are not the whole sentence
+			}
+		}
+	}
+	return sum
+}
+
+// acts matches what a text may make a model fetch or run: an address, a path, a pipe or
+// another sign of a shell, a flag.
+var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
+
+// sharedWords is the share of the shorter text's words that two texts about one subject
+// have in common.
+const sharedWords = 0.75
+
+// sameSubject reports whether two texts are about one subject, so that the newer one
+// replaces the older: they have the same words, or they differ in one value. In doubt
+// there are two subjects, and both texts are shown.
+func sameSubject(a, b string) bool {
+	short, long := termsOf(a), termsOf(b)
+	if len(short) > len(long) {
+		a, b, short, long = b, a, long, short
+	}
+	if len(short) == 0 || len(long) > 3*len(short) {
+		return false
+	}
+	both := 0
+	for w := range short {
+		if long[w] {
+			both++
+		}
+	}
+	switch {
+	case float64(both) >= sharedWords*float64(len(short)):
+		return true
+	case both == 0 || len(short)-both != 1 || len(long)-both != 1 || marksOf(a).forbids != marksOf(b).forbids:
+		return false
+	}
+	x, y := lastValue(a, long), lastValue(b, short)
+	// Two texts that share more than a verb differ in a qualifier: tabs in Go, tabs in C.
+	return x == number && y == number || both == 1 && x != noValue && y != noValue
+}
+
+// value is the kind of the one word that a text has and another one lacks.
+type value uint8
+
+const (
+	noValue value = iota
+	name          // has a capital letter, or ends the text after a function word such as "in"
+	number
+)
+
+// lastValue returns the kind of the first word of a text that is not among others.
+func lastValue(text string, others map[string]bool) value {
+	said := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.;:!"()`, r) })
+	for n, w := range said {
+		if terms := termsOf(w); len(terms) != 1 || slices.ContainsFunc(slices.Collect(maps.Keys(terms)), func(t string) bool { return others[t] }) {
+			continue
+		}
+		first, _ := utf8.DecodeRuneInString(w)
+		switch {
+		case strings.ContainsFunc(w, unicode.IsDigit):
+			return number
+		case n > 0 && (unicode.IsUpper(first) || n == len(said)-1 && contentWords(said[n-1]) == 0):
+			return name
+		}
+		return noValue
+	}
+	return noValue
+}

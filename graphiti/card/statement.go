@@ -1,0 +1,370 @@
+package card
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// Act is what a statement asks of the memory.
+type Act uint8
+
+// The acts.
+const (
+	Rule     Act = iota // to follow it from now on
+	Remember            // to remember its text
+	Forget              // to end the statements that say its text
+)
+
+// Statement is a sentence in which a person addresses the memory.
+type Statement struct {
+	Act  Act
+	Text string
+
+	// Instructs says that the text tells how to answer or to work. It is shown at the
+	// beginning of conversations; any other text is a fact, and is found by a match.
+	Instructs bool
+
+	// Personal says that the text is about the person or for all projects, and so may
+	// apply outside of the place where it was said.
+	Personal bool
+}
+
+// password matches a sentence that may tell a password, even one that does not look like
+// a credential: a mix of letters and digits, or one word after "is".
+var password = regexp.MustCompile(`(?i)(?:pass(?:word|wort|phrase|code)|mot de passe|contraseña|palavra-passe|senha|wachtwoord|парол|hasło|パスワード|密码|密碼|비밀번호).*(?:[a-z]\d|\d[a-z]| (?:is|ist|lautet|est|es|è|é|to|—) \S+$|: ?\S+$)`)
+
+// TellsPassword reports whether the text may tell a password. One that is taken for a
+// password by mistake is still stored like any other message.
+func (s *Statement) TellsPassword() bool { return password.MatchString(s.Text) }
+
+const (
+	maxAsking = 2000 // characters of a message that asks: a longer one may have been pasted
+	maxAlone  = 400  // characters of a message that consists of statements
+	maxSaid   = 8    // statements of a message
+	maxWish   = 1000 // characters of a text to remember
+	minWords  = 2    // of it, in scripts with spaces
+	minSigns  = 4    // characters of it, in other scripts
+)
+
+// Message is what Read finds in a message.
+type Message struct {
+	Statements []Statement
+
+	// Alone says that the message consists of its statements: one short paragraph without
+	// a quotation, a label, or a sentence that says anything else. Only then did its author
+	// certainly address the memory. Other messages may quote somebody.
+	Alone bool
+
+	TooLong int // texts to remember that are too long
+}
+
+// Read finds the statements in a message. The text must be the whole message, before
+// anything was cut: a long one was pasted, and has no statements. Questions, code,
+// quotations, lists, and text after a line that ends with a colon hold none.
+func Read(text string) (m Message) {
+	text = strings.TrimSpace(text)
+	chars := utf8.RuneCountInString(text)
+	if chars > maxAsking {
+		return m
+	}
+	m.Alone = chars <= maxAlone && !strings.Contains(text, "\n")
+	read := 0 // letters of its sentences
+	for s := range sentences(text) {
+		read += letters(s)
+		one, ok := statement(s)
+		switch {
+		case !ok:
+			m.Alone = m.Alone && words.Nods(s)
+		case utf8.RuneCountInString(one.Text) > maxWish:
+			m.TooLong++
+		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
+		default:
+			m.Statements = append(m.Statements, one)
+			// A text before a colon may be a label, and one that acts needs its person.
+			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule || !strings.ContainsAny(s, ":："))
+		}
+		if len(m.Statements) == maxSaid {
+			m.Alone = false
+			break
+		}
+	}
+	m.Alone = m.Alone && len(m.Statements) > 0 && read == letters(text) // else it has code or a quotation
+	return m
+}
+
+func letters(s string) (n int) {
+	for _, r := range s {
+		if unicode.IsLetter(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// statement reads a sentence such as "Please remember that we use tabs".
+func statement(s string) (one Statement, ok bool) {
+	s = strings.Join(strings.Fields(s), " ")
+	if asks(s) {
+		return one, false
+	}
+	if one, ok = wish(strings.TrimRight(s, ".!;。！； ")); ok {
+		return one, true
+	}
+	r, ok := readRule(strings.TrimLeft(s, "-*• "))
+	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: true}, ok
+}
+
+// tongue says how people ask in a language to remember or to forget something. In other
+// languages such a message is stored like any other.
+type tongue struct {
+	name string
+
+	// A sentence begins with ask or forget, after words of please or none, and a colon or
+	// that: "please remember that …". Words of not after that make it another.
+	please, ask, forget, that, not string
+
+	// In languages whose words change with their neighbors, forms and forgets are patterns
+	// of whole sentences that hold one of ask or forget, with the text as a group.
+	forms, forgets []string
+
+	// Words of self make a text one about its author; those of first do so only at its
+	// beginning; those of others contain one of self, but mean somebody else. Words of
+	// here make it one about a project, and those of answer one about answers.
+	self, first, others, here, answer string
+}
+
+// tongues are the languages in which one can ask.
+var tongues = []tongue{
+	{name: "English", please: "please|pls|ok|okay|and|also", ask: "remember|remember this", forget: "forget", answer: "answer answers answering reply replies respond response responses", that: "that ", not: "for|time|day|one|thing|when|last|first|idea",
+		self: "i my mine me myself", here: " here | this repo | this project | this codebase "},
+	{name: "German", please: "bitte|und|auch", ask: "merk dir|merke dir|merken sie sich", forget: "vergiss|vergessen sie", answer: "antworte antworten antwort antwortest", that: "dass |daß ",
+		self: "ich mein meine meinem meinen meiner meines mir mich", here: " hier | diesem projekt | diesem repo | dieses projekt "},
+	{name: "French", please: "s['’]il (?:te|vous) pla[iî]t|stp|svp|et|bien", ask: "retiens|retenez|souviens-toi|souvenez-vous", forget: "oublie|oubliez", answer: "réponds répondre réponse réponses", that: "que |qu['’]",
+		self: "je j moi me m mon ma mes", here: " ici | ce projet | ce dépôt "},
+	{name: "Spanish", please: "por favor|y", ask: "recuerda|recuerde", forget: "olvida|olvide", answer: "responde responder respuesta respuestas contesta", that: "que ",
+		self: "yo mi mis me mí mío mía conmigo", first: "prefiero vivo trabajo soy tengo uso", here: " aquí | este proyecto | este repo "},
+	{name: "Italian", please: "per favore|per piacere|e", ask: "ricorda|ricordati", forget: "dimentica|dimenticati", answer: "rispondi rispondere risposta risposte", that: "che ",
+		self: "io mi mio mia miei mie me", first: "preferisco abito vivo lavoro sono ho uso", here: " qui | questo progetto | questo repo "},
+	{name: "Portuguese", please: "por favor|e", ask: "lembra-te|lembra|lembre-se|lembre", forget: "esquece|esqueça|esqueça-se", answer: "responde responda responder resposta respostas", that: "que |de que ",
+		self: "eu meu minha meus minhas mim me comigo", first: "prefiro moro vivo trabalho sou tenho uso", here: " aqui | este projeto | neste projeto | deste projeto "},
+	{name: "Dutch", please: "alsjeblieft|alstublieft|en", ask: "onthoud", forget: "vergeet", answer: "antwoord antwoorden antwoordt", that: "dat ", not: "voor|even|maar|goed",
+		self: "ik mijn mij me", here: " hier | dit project | deze repo "},
+	{name: "Russian", please: "пожалуйста|и", ask: "запомни|запомните|помни", forget: "забудь|забудьте", answer: "отвечай отвечать ответ ответы ответов", that: "что ",
+		self: "я меня мне мной мой моя моё мое мои моего моей моих моему моим мою", here: " здесь | этом проекте | этот проект | этого проекта "},
+	{name: "Polish", please: "proszę|i", ask: "zapamiętaj|zapamiętajcie|pamiętaj", forget: "zapomnij|zapomnijcie", answer: "odpowiadaj odpowiadać odpowiedź odpowiedzi", that: "że |iż ",
+		self: "ja mój moja moje moi mojego mojej moich mojemu moim moją mnie mi mną", first: "jestem mam lubię wolę mieszkam pracuję używam", here: " tutaj | ten projekt | tym projekcie | tego projektu "},
+	{name: "Japanese", ask: "覚えておいて", forget: "忘れて", answer: "答え 返信 回答", forgets: []string{`^(.+?)(?:という?こと)?(?:を|は)、?忘れて(?:ください|下さい|ね)?$`}, forms: []string{`^覚えておいて(?:ください|下さい|ね)?[:：、]\s*(.+)$`, `^(.+?)(?:という?こと)?(?:を|は|と)、?覚えておいて(?:ください|下さい|ね)?$`},
+		self: "私 僕 俺", others: "私有 私立 私設", here: "このプロジェクト|このリポジトリ|ここでは"},
+	{name: "Chinese", ask: "记住|記住", forget: "忘记|忘掉|忘記", answer: "回答 答复 回复", forgets: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:忘记|忘掉|忘記)(?:[:：,，]\s*(.+)|([^了过過什怎:：,，].+))$`}, forms: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:记住|記住)(?:[:：,，]\s*(.+)|([^了过過这這那它没沒不什怎:：,，].+))$`},
+		self: "我", others: "我们 我們", here: "这个项目|這個專案|这个仓库|本项目|这里"},
+	{name: "Korean", ask: "기억해", forget: "잊어", answer: "대답 답변 답해", forgets: []string{`^(.+?)(?:이?라고|다고|(?:다는|인) (?:것을|걸|것은|건)) ?잊어 ?(?:줘|줘요|주세요|버려)$`}, forms: []string{`^기억해 ?(?:줘|주세요|둬|두세요)?[:：,]\s*(.+)$`, `^(.+?)(?:이?라고|다고|(?:다는|인) (?:것을|걸)) ?기억해 ?(?:줘|줘요|주세요|둬|두세요)$`, `^(.+?)이?라고 기억해$`},
+		self: "나는 난 내가 나의 나를 나한테 저는 제가 저의 저를 저한테", first: "내 나 제 저", here: "이 프로젝트|이 저장소|여기"},
+}
+
+// wishes are the patterns of sentences that ask to remember or to forget, for each of
+// tongues.
+var wishes = func() (all [][]wishForm) {
+	for n := range tongues {
+		l := &tongues[n]
+		forms := func(act Act, verbs string, own []string) (list []wishForm) {
+			if own == nil {
+				please := `(?:` + l.please + `)`
+				own = []string{`^(?:` + please + `,? )*(?:` + verbs + `)(?:,? ` + please + `)*(?:,? (?:` + l.that + `)| ?[:：] ?)(.+)$`}
+			}
+			for _, f := range own {
+				list = append(list, wishForm{act, regexp.MustCompile(`(?i)` + f)})
+			}
+			return list
+		}
+		all = append(all, append(forms(Remember, l.ask, l.forms), forms(Forget, l.forget, l.forgets)...))
+	}
+	return all
+}()
+
+type wishForm struct {
+	act  Act
+	form *regexp.Regexp
+}
+
+// wish reads a sentence that asks to remember or to forget.
+func wish(s string) (one Statement, ok bool) {
+	lower := strings.ToLower(s)
+	for n := range tongues {
+		l := &tongues[n]
+		if !containsOne(lower, l.ask) && !containsOne(lower, l.forget) { // as most
+			continue
+		}
+		for _, f := range wishes[n] {
+			m := f.form.FindStringSubmatch(s)
+			if m == nil {
+				continue
+			}
+			said := strings.TrimSpace(strings.Join(m[1:], ""))
+			return Statement{f.act, said, l.instructs(said), l.ofSelf(said)}, l.says(said)
+		}
+	}
+	return one, false
+}
+
+// instructs reports whether a text tells how to answer or to work from now on.
+func (l *tongue) instructs(said string) bool {
+	if marksOf(said).lasting {
+		return true
+	}
+	lower := strings.ToLower(said)
+	if l.forms != nil {
+		return slices.ContainsFunc(strings.Fields(l.answer), func(w string) bool { return strings.Contains(lower, w) })
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) }), func(w string) bool { return slices.Contains(strings.Fields(l.answer), w) })
+}
+
+// says reports whether a wish's text is complete: it does not only point at something, nor
+// end somebody's quotation.
+func (l *tongue) says(said string) bool {
+	if strings.ContainsAny(said[max(0, len(said)-1):], ":'") || strings.HasSuffix(said, "：") || strings.HasSuffix(said, "’") {
+		return false
+	}
+	if l.forms != nil {
+		return utf8.RuneCountInString(said) >= minSigns
+	}
+	words := strings.Fields(strings.ToLower(said))
+	return len(words) >= minWords && !slices.Contains(strings.Split(l.not, "|"), strings.Trim(words[0], ",.:"))
+}
+
+// ofSelf reports whether a wish's text is about the person, not about their work.
+func (l *tongue) ofSelf(said string) bool {
+	lower, self := strings.ToLower(strings.ReplaceAll(said, "’", "'")), strings.Fields(l.self)
+	words := strings.FieldsFunc(lower, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.:;!"()`, r) })
+	if l.forms == nil {
+		lower = " " + strings.Join(words, " ") + " "
+	}
+	if containsOne(lower, l.here) {
+		return false
+	}
+	if l.others != "" { // words do not stand apart
+		for o := range strings.FieldsSeq(l.others) {
+			lower = strings.ReplaceAll(lower, o, "")
+		}
+		return slices.ContainsFunc(self, func(w string) bool { return strings.Contains(lower, w) })
+	}
+	begins := slices.DeleteFunc(slices.Clone(words[:min(2, len(words))]), func(w string) bool { return slices.Contains(nots, w) })
+	if len(begins) > 0 && slices.Contains(strings.Fields(l.first), begins[0]) {
+		return true
+	}
+	for n, w := range words {
+		w, _, _ = strings.Cut(w, "'") // I'm, j'aime
+		ofWork := n+1 < len(words) && slices.Contains(atWork, words[n+1])
+		if slices.Contains(self, w) && !ofWork {
+			return true
+		}
+	}
+	return false
+}
+
+// containsOne reports whether a text contains one of some, separated by bars.
+func containsOne(text, some string) bool {
+	for one := range strings.SplitSeq(some, "|") {
+		if strings.Contains(text, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// nots are negations that may stand before the first word of a wish.
+var nots = []string{"no", "non", "não", "nie"}
+
+// atWork are things that people call their own while they work on them.
+var atWork = strings.Fields("code function method class file files test tests branch repo repository project build pr commit change changes diff script query app api server " +
+	"database table error bug projekt datei fonction fichier código proyecto archivo progetto codice função arquivo bestand terminal container docker " +
+	"config configuration setup pipeline component page form button input output string list array loop variable type struct module package library " +
+	"library's dependency dependencies import job deployment cluster pod service endpoint request response token session route schema migration model data " +
+	"dataset notebook plot regex shell prompt log logs branch's first last second next previous question point mistake bad goal problem issue tests' " +
+	"anwendung skript fehler frage abfrage klasse funktion änderung änderungen programme erreur serveur requête servidor consulta función pregunta servizio " +
+	"errore domanda funzione erro pergunta fout vraag functie")
+
+// quotes are signs that begin or end a quotation or code; behind an odd number of
+// them it goes on.
+const quotes = "\"`“”„«»「」『』"
+
+// sentences yields the sentences of a message outside of code, quotations and fields, and
+// not behind a line that announces what follows it.
+func sentences(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		marks := 0
+		for line := range words.OutsideFences(text) {
+			code := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || strings.ContainsAny(line, "{}<>")
+			line = strings.TrimSpace(line)
+			code = code || line != "" && strings.IndexByte(">|#$", line[0]) >= 0
+			for rest := line; rest != ""; {
+				end := sentenceEnd(rest)
+				s := strings.TrimSpace(rest[:end])
+				if !code && marks%2 == 0 && !yield(s) {
+					return
+				}
+				rest = strings.TrimSpace(rest[end:])
+				for _, r := range s {
+					if strings.ContainsRune(quotes, r) {
+						marks++
+					}
+				}
+			}
+			if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：") {
+				return // what follows may be somebody else's
+			}
+		}
+	}
+}
+
+// abbreviations are common ones with a vowel, of the languages of tongues, in lower case.
+// Those without a vowel, such as Dr and Nr, need no list.
+var abbreviations = strings.Fields("prof no inc co corp av ave mme mlle me sra srta sig dott ing arch avv etc ca inkl evtl usw abs tel est dept fig vol ed approx " +
+	"feat incl ext ul al inż im проф ул им ок руб тел см та")
+
+// isAbbreviation reports whether the full stop after a word belongs to the word: it is an
+// initial, a common abbreviation, or has no vowel.
+func isAbbreviation(word string) bool {
+	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if utf8.RuneCountInString(word) == 1 {
+		r, _ := utf8.DecodeRuneInString(word)
+		return unicode.IsLetter(r)
+	}
+	lower := strings.ToLower(word)
+	if i := strings.LastIndexByte(lower, '.'); i > 0 && i == len(lower)-2 { // e.g, z.B
+		return true
+	}
+	if slices.Contains(abbreviations, lower) {
+		return true
+	}
+	return len(word) <= 12 && !strings.ContainsFunc(lower, func(r rune) bool {
+		return !unicode.IsLetter(r) || strings.ContainsRune("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýąęóаеёиоуыэюя", r) || r >= firstUnspaced
+	})
+}
+
+// sentenceEnd returns where the first sentence of a text ends. A full stop ends none if it
+// belongs to a word, or if the text goes on with a small letter.
+func sentenceEnd(text string) int {
+	for n, r := range text {
+		end := n + utf8.RuneLen(r)
+		switch r {
+		case '。', '！', '？', '；':
+			return end
+		case '.', '!', '?', ';':
+			if end < len(text) && text[end] != ' ' {
+				continue
+			}
+			next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[end:], " "))
+			word := text[strings.LastIndexByte(text[:n], ' ')+1 : n]
+			if r == '.' && end < len(text) && (isAbbreviation(word) || unicode.IsLower(next)) {
+				continue
+			}
+			return end
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,332 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// Hear does what a person's message asks of the memory, and counts it. A statement takes
+// effect at once only in the place where it was said, and only if the message consists of
+// statements: any other message may quote somebody. Everything else waits for the person's
+// confirmation. A bot confirms nothing, so it asks for nothing.
+func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) {
+	if s.Who.SystemActor != "" {
+		return h
+	}
+	set := sv.settings()
+	if set.Directives {
+		sv.hearDirectives(ctx, &s, &h)
+	}
+	m := card.Read(s.Text)
+	if len(m.Statements) == 0 {
+		return h
+	}
+	if set.Remember {
+		h.Refused += m.TooLong
+	}
+	sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
+	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed, message: hex.EncodeToString(sum[:8])}
+	for _, one := range m.Statements {
+		if one.Act != card.Rule && !set.Remember {
+			continue
+		}
+		if err := said.hear(ctx, one, &h); err != nil {
+			sv.o.Log.Warn("store a statement failed", "error", err)
+		}
+	}
+	return h
+}
+
+// hearing is a message with statements.
+type hearing struct {
+	capture.Saying
+	sv      *Service
+	alone   bool   // the message consists of statements
+	message string // its hash
+}
+
+func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard) error {
+	switch {
+	case one.TellsPassword() || s.sv.o.Pipeline.HoldsSecret(one.Text):
+		h.Refused++
+		return nil
+	case one.Act == card.Forget && !s.alone:
+		return nil
+	case one.Act == card.Forget:
+		return s.end(ctx, one.Text, h)
+	}
+	l, ok := s.line(one)
+	if !ok {
+		h.Unscoped++
+		return nil
+	}
+	groups, here := s.targets()
+	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: l.Group}, here})
+	if err != nil {
+		return err
+	}
+	if err := s.doubtRepeated(ctx, &l, known, groups); err != nil {
+		return err
+	}
+	if l.Applies || s.alone && l.Kind == card.KindFact {
+		h.Promoted++
+	}
+	if l.State == "" { // a fact: the turn itself is found by a match
+		return nil
+	}
+	before := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
+	switch {
+	case before < 0:
+	case known[before].State == card.Confirmed, !l.Applies && known[before].State != card.Pending && known[before].State != card.Superseded:
+		return nil // the person has decided
+	}
+	if l.State == card.Pending {
+		h.Pending++
+	}
+	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
+}
+
+// targets returns the groups whose forgetting deletes what the message left, and the group
+// of its place.
+func (s *hearing) targets() (groups []string, here graphiti.Target) {
+	for _, to := range s.sv.namer().Writes(s.Who) {
+		if here.Group == "" || to.Scope == graphiti.ScopeWorkspace {
+			here = to
+		}
+		groups = append(groups, to.Group)
+	}
+	return groups, here
+}
+
+// line returns the line of a statement. Its state is "" for a fact that needs no line. ok is
+// false if no group holds what the caller says.
+func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
+	l = card.Line{
+		Kind: card.KindRule, Text: one.Text, State: card.Pending, Applies: s.alone, Personal: one.Personal, At: time.Now().Unix(),
+		Place: s.Who.Place(), Where: s.where(), Workspace: s.Who.Workspace,
+		Turn: s.Turn, Message: s.message, Program: s.Who.Program, Session: graphiti.SessionHash(s.Who.Session), Owner: s.Who.Owner(),
+	}
+	switch {
+	case !one.Instructs:
+		l.Kind, l.Applies = card.KindFact, false
+		if s.alone && (s.Who.Workspace == "" || !one.Personal) {
+			l.State = ""
+		}
+	case s.alone && !one.Personal:
+		l.State = card.Local
+	}
+	_, here := s.targets()
+	l.Group = here.Group
+	if one.Personal {
+		if own, ok := s.sv.namer().Group(graphiti.ScopeUser, s.Who); ok {
+			l.Group = own
+		}
+	}
+	return l, l.Group != ""
+}
+
+// where returns the place of the message in words.
+func (s *hearing) where() string {
+	if s.Who.Workspace != "" {
+		return shortWorkspace(s.Who.Workspace)
+	}
+	return s.Who.Program
+}
+
+// doubtRepeated lets a line wait if another session of the program sent the same message
+// word for word: that is a template. So do the lines that were stored of it before.
+func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.Line, groups []string) error {
+	for _, k := range known {
+		if k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
+			continue
+		}
+		if s.alone = false; l.State != "" {
+			l.Applies, l.State = false, card.Pending
+		}
+		if !k.Applies {
+			continue
+		}
+		if k.Applies = false; k.State == card.Local {
+			k.State = card.Pending
+		}
+		if err := s.sv.cards().Put(ctx, k, s.Generation, groups...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end ends the statements of the message's place that say a text, and the message itself,
+// which says it too. Statements that apply elsewhere end when the person confirms it.
+func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
+	groups, here := s.targets()
+	if here.Group == "" {
+		return nil
+	}
+	reads := []graphiti.Target{here}
+	own, beside := s.sv.namer().Group(graphiti.ScopeUser, s.Who)
+	if beside = beside && own != here.Group; beside {
+		reads = append(reads, graphiti.Target{Scope: graphiti.ScopeUser, Group: own})
+	}
+	lines, err := s.sv.cards().Lines(ctx, reads)
+	if err != nil {
+		return err
+	}
+	elsewhere := false
+	turns := map[string]bool{s.Turn: true}
+	for _, l := range lines {
+		switch {
+		case !l.Stands() || !card.Says(l.Text, text):
+		case l.Place != s.Who.Place() && (l.Group != here.Group || l.Workspace != s.Who.Workspace):
+			elsewhere = true
+		default:
+			if err := s.sv.endLine(ctx, &l, s.Generation, groups...); err != nil {
+				return err
+			}
+			turns[l.Turn] = true
+			h.Ended++
+		}
+	}
+	ended, err := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
+	if err != nil {
+		return err
+	}
+	h.Ended += ended
+	if beside && !elsewhere {
+		found, err := s.sv.saying(ctx, own, text)
+		if err != nil {
+			return err
+		}
+		elsewhere = len(found) > 0
+	}
+	if !elsewhere {
+		return nil
+	}
+	l, ok := s.line(card.Statement{Act: card.Forget, Text: text, Personal: true})
+	if !ok {
+		return nil
+	}
+	h.Pending++
+	l.Kind, l.State = card.KindForget, card.Pending
+	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
+}
+
+// acceptForget ends the statements of a line's group that say its text.
+func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
+	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	if err != nil {
+		return err
+	}
+	generation := sv.o.State.Generations.Now()
+	turns := map[string]bool{l.Turn: true}
+	for _, o := range lines {
+		if o.Stands() && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
+			turns[o.Turn] = true
+			if err := sv.endLine(ctx, &o, generation); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := sv.endMessages(ctx, l.Group, l.Text, turns, generation); err != nil {
+		return err
+	}
+	return sv.setLine(card.Confirmed)(ctx, l, "")
+}
+
+func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, groups ...string) error {
+	l.State = card.Ended
+	return sv.cards().Put(ctx, *l, generation, groups...)
+}
+
+// mostEnded is the most messages that one "forget that …" ends.
+const mostEnded = 64
+
+// saying returns the messages and facts of a group that have all words of a text.
+func (sv *Service) saying(ctx context.Context, group, text string) ([]graphiti.Fact, error) {
+	found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostEnded)
+	if err != nil {
+		return nil, withRemedy(err)
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(f graphiti.Fact) bool { return !card.Says(f.Text, text) }), nil
+}
+
+// endMessages ends the turns and facts of a group that say a text, and those in turns. It
+// counts what it ended, without those in turns.
+func (sv *Service) endMessages(ctx context.Context, group, text string, turns map[string]bool, generation int64) (ended int, err error) {
+	found, err := sv.saying(ctx, group, text)
+	if err != nil {
+		return 0, err
+	}
+	var names []string
+	for turn := range turns {
+		names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
+	}
+	for _, f := range found {
+		turn, ok := graphiti.TurnOf(f.Episode)
+		switch {
+		case turns[turn]:
+			continue
+		case ok:
+			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant), f.Episode)
+		default:
+			turn = f.Episode + f.UUID // a memory names one of them
+			names = append(names, turn)
+		}
+		if !turns[turn] {
+			turns[turn] = true
+			ended++
+		}
+	}
+	if err := sv.o.State.Ended.Add(ctx, group, names, time.Now(), generation); err != nil {
+		return 0, err
+	}
+	sv.o.Facts.DropGroup(group)
+	return ended, nil
+}
+
+// hearDirectives stores the directives of a message, such as "decision: …". Those of a
+// message that says anything else, and those for the person in a project, wait.
+func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
+	found, tooLong := capture.Directives(s.Text)
+	h.Refused += tooLong
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	for _, d := range found {
+		scope := graphiti.Scope(d.Scope)
+		if scope == "" {
+			if scope = graphiti.ScopeUser; s.Who.Workspace != "" {
+				scope = graphiti.ScopeWorkspace
+			}
+		}
+		group, ok := sv.namer().Group(scope, s.Who)
+		var err error
+		switch {
+		case !ok:
+			h.Unscoped++
+		case sv.o.Pipeline.HoldsSecret(d.Text):
+			h.Refused++
+		case !said.alone || scope == graphiti.ScopeUser && s.Who.Workspace != "":
+			l, _ := said.line(card.Statement{Text: d.Text, Instructs: true, Personal: scope == graphiti.ScopeUser})
+			l.Kind, l.State, l.Applies = d.Kind, card.Pending, false
+			groups, _ := said.targets()
+			h.Pending++
+			err = sv.cards().Put(ctx, l, s.Generation, groups...)
+		default:
+			t := promoted(s.Who, graphiti.Target{Scope: scope, Group: group}, s.Generation, d.Kind, d.Text)
+			if sv.o.Pipeline.AddAsync([]ledger.Turn{t}) {
+				h.Promoted++
+			}
+		}
+		if err != nil {
+			sv.o.Log.Warn("store a directive failed", "error", err)
+		}
+	}
+}
