@@ -107,8 +107,8 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
-		recall:  d.plan.Recall,
+		chained: d.chained() || d.caller.SessionOfPrompt(),  // which a compaction may ask with another
+		recall:  d.plan.Recall && d.plan.Outcome.Ended == 0, // a message that ended a statement repeats it
 		block:   d.plan.Block,
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {

@@ -307,15 +307,24 @@ func (l *Line) Stands() bool {
 	return l.State == Confirmed || l.State == Local || l.State == Pending
 }
 
-// Says reports whether a text has all words of another one.
+// Says reports whether a sentence of a text has all words of another text, and does not
+// deny it.
 func Says(text, said string) bool {
-	terms, all := termsOf(said), termsOf(text)
-	for w := range terms {
-		if !all[w] {
-			return false
+	terms, forbids := termsOf(said), marksOf(said).forbids
+	for rest := strings.TrimSpace(text); rest != ""; {
+		end := sentenceEnd(rest)
+		s := rest[:end]
+		rest = strings.TrimSpace(rest[end:])
+		all := termsOf(s)
+		has := len(terms) > 0 && marksOf(s).forbids == forbids
+		for w := range terms {
+			has = has && all[w]
+		}
+		if has {
+			return true
 		}
 	}
-	return len(terms) > 0
+	return false
 }
 
 // All returns the lines of groups that were shown anywhere, as a card shows them.

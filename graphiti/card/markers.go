@@ -30,14 +30,25 @@ const (
 )
 
 // readRule reads a sentence as a rule. A sentence without a lasting mark is a request for
-// the task at hand, and a question is no rule.
+// the task at hand, one with a pronoun or an article at its beginning tells something, such
+// as "the server never answers", and a question is no rule.
 func readRule(s string) (r rule, ok bool) {
 	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
 		return r, false
 	}
 	m := marksOf(s)
-	ok = m.lasting && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
+	ok = m.lasting && !tells(s) && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
 	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
+}
+
+// tells reports whether a sentence begins with a function word that begins no mark.
+func tells(s string) (yes bool) {
+	words.Each(s, func(w []byte, k words.Kind) bool {
+		_, begins := longest[string(w)]
+		yes = k == words.Function && !begins
+		return false
+	})
+	return yes
 }
 
 // asks reports whether a sentence ends as a question does.

@@ -67,7 +67,7 @@ type Message struct {
 // anything was cut: a long one was pasted, and has no statements. Questions, code,
 // quotations, lists, and text after a line that ends with a colon hold none.
 func Read(text string) (m Message) {
-	text = strings.TrimSpace(text)
+	text = strings.TrimRightFunc(strings.TrimLeft(text, "\r\n"), unicode.IsSpace)
 	chars := utf8.RuneCountInString(text)
 	if chars > maxAsking {
 		return m
@@ -85,8 +85,8 @@ func Read(text string) (m Message) {
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
 		default:
 			m.Statements = append(m.Statements, one)
-			// A text before a colon may be a label, and one that acts needs its person.
-			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule || !strings.ContainsAny(s, ":："))
+			// A rule may be within a quotation, or after a label, and a text that acts needs its person.
+			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule || !strings.ContainsAny(s, ":："+quotes))
 		}
 		if len(m.Statements) == maxSaid {
 			m.Alone = false
@@ -158,7 +158,7 @@ var tongues = []tongue{
 		self: "я меня мне мной мой моя моё мое мои моего моей моих моему моим мою", here: " здесь | этом проекте | этот проект | этого проекта "},
 	{name: "Polish", please: "proszę|i", ask: "zapamiętaj|zapamiętajcie|pamiętaj", forget: "zapomnij|zapomnijcie", answer: "odpowiadaj odpowiadać odpowiedź odpowiedzi", that: "że |iż ",
 		self: "ja mój moja moje moi mojego mojej moich mojemu moim moją mnie mi mną", first: "jestem mam lubię wolę mieszkam pracuję używam", here: " tutaj | ten projekt | tym projekcie | tego projektu "},
-	{name: "Japanese", ask: "覚えておいて", forget: "忘れて", answer: "答え 返信 回答", forgets: []string{`^(.+?)(?:という?こと)?(?:を|は)、?忘れて(?:ください|下さい|ね)?$`}, forms: []string{`^覚えておいて(?:ください|下さい|ね)?[:：、]\s*(.+)$`, `^(.+?)(?:という?こと)?(?:を|は|と)、?覚えておいて(?:ください|下さい|ね)?$`},
+	{name: "Japanese", ask: "覚えておいて", forget: "忘れて", answer: "答え 返信 回答", forgets: []string{`^(.+?)(?:(?:という)?こと)?(?:を|は)、?忘れて(?:ください|下さい|ね)?$`}, forms: []string{`^覚えておいて(?:ください|下さい|ね)?[:：、]\s*(.+)$`, `^(.+?)(?:という?こと)?(?:を|は|と)、?覚えておいて(?:ください|下さい|ね)?$`},
 		self: "私 僕 俺", others: "私有 私立 私設", here: "このプロジェクト|このリポジトリ|ここでは"},
 	{name: "Chinese", ask: "记住|記住", forget: "忘记|忘掉|忘記", answer: "回答 答复 回复", forgets: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:忘记|忘掉|忘記)(?:[:：,，]\s*(.+)|([^了过過什怎:：,，].+))$`}, forms: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:记住|記住)(?:[:：,，]\s*(.+)|([^了过過这這那它没沒不什怎:：,，].+))$`},
 		self: "我", others: "我们 我們", here: "这个项目|這個專案|这个仓库|本项目|这里"},
@@ -335,7 +335,7 @@ func isAbbreviation(word string) bool {
 		return unicode.IsLetter(r)
 	}
 	lower := strings.ToLower(word)
-	if i := strings.LastIndexByte(lower, '.'); i > 0 && i == len(lower)-2 { // e.g, z.B
+	if i := strings.LastIndexByte(lower, '.'); i > 0 && i == len(lower)-2 && lower[i+1] >= 'a' { // e.g, z.B
 		return true
 	}
 	if slices.Contains(abbreviations, lower) {
@@ -347,7 +347,7 @@ func isAbbreviation(word string) bool {
 }
 
 // sentenceEnd returns where the first sentence of a text ends. A full stop ends none if it
-// belongs to a word, or if the text goes on with a small letter.
+// belongs to a word, or if the text goes on with a small letter or a digit.
 func sentenceEnd(text string) int {
 	for n, r := range text {
 		end := n + utf8.RuneLen(r)
@@ -360,7 +360,7 @@ func sentenceEnd(text string) int {
 			}
 			next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[end:], " "))
 			word := text[strings.LastIndexByte(text[:n], ' ')+1 : n]
-			if r == '.' && end < len(text) && (isAbbreviation(word) || unicode.IsLower(next)) {
+			if r == '.' && end < len(text) && (isAbbreviation(word) || unicode.IsLower(next) || unicode.IsDigit(next)) {
 				continue
 			}
 			return end
