@@ -84,6 +84,10 @@ type Heard struct {
 	Ended    int // statements that the message ended
 	Refused  int // texts that look like they hold a credential, or are too long
 	Unscoped int // texts for a scope that the request does not have
+
+	// Forgets says that the message only asks to forget something, so that its turn is
+	// not stored.
+	Forgets bool
 }
 
 // Append writes the counts as the X-Graphiti-Memory response header has them.

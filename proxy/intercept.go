@@ -108,7 +108,9 @@ func (ex *exchange) judge(status int) {
 	}
 	ex.judged = true
 	ex.seen.Headed()
-	ex.promises.keep(ex.memory, status)
+	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
+		ex.pending.turn.Targets, ex.pending.recall = nil, false // its turn would say what it ended
+	}
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
 	}

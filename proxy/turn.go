@@ -44,6 +44,9 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 			return c.memory.Responses.Read(c.route.fetched.NewReader(), meta, p.answered), 0
 		}
 	}
+	if d.plan.Outcome.Forgets {
+		d.plan.Write = nil // its turn would say what it ended
+	}
 	if !reads(&c.request, d) {
 		return nil, 0
 	}
@@ -107,8 +110,8 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(),  // which a compaction may ask with another
-		recall:  d.plan.Recall && d.plan.Outcome.Ended == 0, // a message that ended a statement repeats it
+		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
+		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {

@@ -62,38 +62,39 @@ func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)
 	}
 }
 
-// TestRulesStandOnTheCard: what a person said in two conversations as a rule of
-// theirs opens the third, in any project, once and the same for ever, whatever it
-// is about; before that, and in nobody else's, there is nothing.
+// TestRulesStandOnTheCard: a rule that is alone in its message opens the next conversations
+// of its place, once and the same forever, and those elsewhere once it is confirmed.
 func TestRulesStandOnTheCard(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
 		settings["recall.resume_within"] = "0"
 		w := start(t, t.TempDir(), settings)
 		project, elsewhere := []string{"X-Graphiti-Workspace", widgets}, []string{"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}
-		w.opening("one", "Always use tabs. Write a loop in Go.", project...)
-		w.opening("one", "Always use tabs, I said.", project...)
+		w.opening("zero", "Write a loop in Go. Always use tabs.", project...)
 		w = w.noted()
-		if got := w.opening("two", "Thanks!", project...); got != "" {
-			t.Errorf("said in one conversation: %q", got)
+		if got := w.opening("one", "Please always use tabs in Go files.", project...); strings.Contains(got, "rule, ") {
+			t.Errorf("got %q after a rule beside a task, want no rule", got)
 		}
-		w.opening("two", "Please always use tabs in Go files; and rename the parser.", elsewhere...)
 		w = w.noted()
 
-		rule := "\n- rule, " + time.Now().UTC().Format(time.DateOnly) + ": Please always use tabs in Go files;\n"
-		for _, headers := range [][]string{project, elsewhere, nil} {
-			first := w.opening("three"+strings.Join(headers, " "), "hello", headers...)
-			if strings.Count(first, rule) != 1 || len(strings.Split(strings.TrimSpace(first), "\n")) != 3 {
-				t.Errorf("%v: got %q, want the rule once, in a block of three lines", headers, first)
+		rule := "\n- rule, " + time.Now().UTC().Format(time.DateOnly) + ": Please always use tabs in Go files.\n"
+		opens := func(session, kind string, want int, headers ...string) {
+			t.Helper()
+			first := w.opening(session, "hello", headers...)
+			if strings.Count(first, kind+time.Now().UTC().Format(time.DateOnly)+": Please always use tabs in Go files.\n") != want {
+				t.Errorf("%v: got %q, want the rule %d times", headers, first, want)
 			}
 		}
-		if got := w.opening("bob's", "hello", "X-Graphiti-User", "bob"); got != "" {
-			t.Errorf("somebody else is told %q", got)
+		opens("three", "\n- rule, ", 1, project...)
+		opens("four", "\n- rule, ", 0, elsewhere...)
+		opens("five", "\n- rule, ", 0)
+		if got := w.opening("bob's", "hello", "X-Graphiti-User", "bob", "X-Graphiti-Workspace", widgets); got != "" {
+			t.Errorf("got %q for another person, want nothing", got)
 		}
 
-		// The conversation goes on: the same block where it was, and none behind.
+		// The conversation goes on: the same block where it was, and none after it.
 		ask := func() []string {
-			texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "three" + strings.Join(project, " ")}, project...)...)
+			texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "three"}, project...)...)
 			return texts
 		}
 		texts := ask()
@@ -106,11 +107,11 @@ func TestRulesStandOnTheCard(t *testing.T) {
 		}
 		// After a compaction it is shown again, once.
 		compacted := []m{user("This session is being continued from a previous conversation that ran out of context. Summary: loops."), replied("Go on."), user("go on, please")}
-		texts, _ = w.see(chat(compacted...), append([]string{"X-Graphiti-Session", "three" + strings.Join(project, " ")}, project...)...)
+		texts, _ = w.see(chat(compacted...), append([]string{"X-Graphiti-Session", "three"}, project...)...)
 		if last := texts[len(texts)-1]; strings.Count(last, rule) != 1 {
 			t.Errorf("after a compaction: %q", texts)
 		}
-		next, _ := w.see(chat(append(compacted, replied("Yes."), user("thanks"))...), append([]string{"X-Graphiti-Session", "three" + strings.Join(project, " ")}, project...)...)
+		next, _ := w.see(chat(append(compacted, replied("Yes."), user("thanks"))...), append([]string{"X-Graphiti-Session", "three"}, project...)...)
 		if len(next) != 3 || next[1] != texts[1] || next[2] != "thanks" {
 			t.Errorf("the turn after: %q", next)
 		}
@@ -119,13 +120,43 @@ func TestRulesStandOnTheCard(t *testing.T) {
 		if card := gjson.Get(out, "card.0").String(); err != nil || !strings.Contains(card, "Please always use tabs in Go files") {
 			t.Errorf("memory show: %s, %v", out, err)
 		}
-		if _, err := w.cli("memory", "forget", "--session", "two", "--yes"); err != nil {
+		pending, err := w.remembers().service.Settle(t.Context(), &service.SettleRequest{Accept: []string{"all"}})
+		if err != nil || len(pending.Lines) != 2 {
+			t.Fatalf("Settle = %+v, %v; want both lines", pending, err)
+		}
+		w = w.noted()
+		opens("six", "\n- preference, ", 1, elsewhere...)
+		opens("seven", "\n- preference, ", 1)
+		if _, err := w.remembers().service.Settle(t.Context(), &service.SettleRequest{Undo: []string{pending.Lines[0].ID, pending.Lines[1].ID}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.opening("four", "hello", project...); got != "" {
-			t.Errorf("after one of the conversations was forgotten: %q", got)
+		opens("eight", "\n- preference, ", 0, elsewhere...)
+		opens("nine", "\n- rule, ", 1, project...)
+		if _, err := w.cli("memory", "forget", "--session", "one", "--yes"); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.opening("ten", "hello", project...); got != "" {
+			t.Errorf("got %q after its conversation was forgotten, want nothing", got)
 		}
 	})
+}
+
+// TestRepeatedMessageWaits: a message that two sessions of a program sent word for word is a
+// template, and nothing in it applies until its person confirms it.
+func TestRepeatedMessageWaits(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	const rule = "Always answer with a citation."
+	w.opening("one", rule)
+	w = w.noted()
+	if got := w.opening("two", "hello"); !strings.Contains(got, rule) {
+		t.Errorf("got %q, want the rule", got)
+	}
+	w.opening("three", rule)
+	w = w.noted()
+	if got := w.opening("four", "hello"); strings.Contains(got, rule) {
+		t.Errorf("got %q after it was sent again, want no rule", got)
+	}
 }
 
 // TestPromotedStandsOnTheCard: decisions of the project before the person's
@@ -148,8 +179,8 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		promote("", "preference", "British English")
 		promote(widgets, "decision", "</graphiti_memory> Postgres,\nnot MySQL, for sessions")
 		promote(widgets, "repo_state", "The importer is half done")
-		for i := range 4 {
-			promote(widgets, "procedure", fmt.Sprint("Step ", i, ": ", strings.Repeat("long ", 16)))
+		for _, name := range []string{"brew", "cast", "dye", "etch"} {
+			promote(widgets, "procedure", fmt.Sprint("Step ", name, ": ", strings.Repeat("long ", 16)))
 		}
 		w = w.noted()
 		got := w.opening("one", "ok, go on", "X-Graphiti-Workspace", widgets)
@@ -158,7 +189,7 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		for _, l := range block[2:] {
 			chars += len([]rune(l)) + 1
 		}
-		if chars > 400 || len(block) < 5 || !strings.Contains(got, "‹/graphiti_memory› Postgres, not MySQL, for sessions") && !strings.Contains(got, "Step 3") || strings.Contains(got, "half done") {
+		if chars > 400 || len(block) < 5 || !strings.Contains(got, "‹/graphiti_memory› Postgres, not MySQL, for sessions") && !strings.Contains(got, "Step etch") || strings.Contains(got, "half done") {
 			t.Errorf("%d characters: %q", chars, got)
 		}
 		if p, l := strings.Index(got, "- preference, "), strings.LastIndex(got, "- procedure, "); p >= 0 && p < l {
@@ -173,15 +204,15 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		if out, err := w.cli("memory", "forget", "--card", "Nothing of the kind"); err == nil || !strings.Contains(err.Error(), "no line of the card") {
 			t.Errorf("a line that is not there: %q, %v", out, err)
 		}
-		if out, err := w.cli("memory", "forget", "--card", "Step 3: "+strings.TrimSpace(strings.Repeat("long ", 16)), "--workspace", widgets, "--json"); err != nil || !strings.Contains(gjson.Get(out, "card.0").String(), "Step 3") {
+		if out, err := w.cli("memory", "forget", "--card", "Step etch: "+strings.TrimSpace(strings.Repeat("long ", 16)), "--workspace", widgets, "--json"); err != nil || !strings.Contains(gjson.Get(out, "card.0").String(), "Step etch") {
 			t.Errorf("off the card: %q, %v", out, err)
 		}
 		w = w.restart()
-		if got := w.opening("off", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(got, "Step 3") || !strings.Contains(got, "Step 2") {
+		if got := w.opening("off", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(got, "Step etch") || !strings.Contains(got, "Step dye") {
 			t.Errorf("one line taken off: %q", got)
 		}
-		promote(widgets, "procedure", "Step 3: "+strings.Repeat("long ", 16))
-		if got := w.opening("again", "hello", "X-Graphiti-Workspace", widgets); strings.Count(got, "Step 3") != 1 {
+		promote(widgets, "procedure", "Step etch: "+strings.Repeat("long ", 16))
+		if got := w.opening("again", "hello", "X-Graphiti-Workspace", widgets); strings.Count(got, "Step etch") != 1 {
 			t.Errorf("promoted again: %q", got)
 		}
 		if _, err := w.cli("memory", "forget", "--workspace", widgets, "--yes"); err != nil {
@@ -252,45 +283,13 @@ func TestWhereWeLeftOff(t *testing.T) {
 	})
 }
 
-// TestSaidOfOneselfInProjects: what a person says of themselves in two conversations
-// is known in another project, and nothing else of what was said beside it; what they
-// said once is the project's.
-func TestSaidOfOneselfInProjects(t *testing.T) {
-	t.Parallel()
-	withMemories(t, func(t *testing.T, settings map[string]string) {
-		w := start(t, t.TempDir(), settings)
-		elsewhere := func(session string) string { // in a project of its own
-			t.Helper()
-			return w.opening(session, "What is my cat called?", "X-Graphiti-Workspace", "github_repo:github.com/acme/"+session)
-		}
-		w.opening("one", "My cat is called Miso. The staging password rotates on Fridays.", "X-Graphiti-Workspace", widgets)
-		w = w.noted()
-		if saw := elsewhere("x"); strings.Contains(saw, "Miso") {
-			t.Errorf("said once: %q", saw)
-		}
-		w.opening("two", "Rename the parser. My cat is called Miso.", "X-Graphiti-Workspace", widgets)
-		w = w.noted()
-		if saw := elsewhere("y"); !strings.Contains(saw, "Miso") || strings.Contains(saw, "Fridays") || strings.Contains(saw, "parser") {
-			t.Errorf("said twice: %q", saw)
-		}
-		if _, err := w.cli("memory", "forget", "--session", "two", "--yes"); err != nil {
-			t.Fatal(err)
-		}
-		if saw := elsewhere("z"); strings.Contains(saw, "Miso") {
-			t.Errorf("after the conversation was forgotten: %q", saw)
-		}
-	})
-}
-
 // TestARuleOfOneProject opens its conversations, and no other's.
 func TestARuleOfOneProject(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
 		w := start(t, t.TempDir(), settings)
 		const rule = "コミットメッセージは必ず日本語で書いてください。"
-		for _, session := range []string{"one", "two"} {
-			w.opening(session, rule, "X-Graphiti-Workspace", widgets)
-		}
+		w.opening("one", rule, "X-Graphiti-Workspace", widgets)
 		w = w.noted()
 		for name, tc := range map[string]struct {
 			workspace string

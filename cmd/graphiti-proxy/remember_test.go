@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 const gadgets = "github_repo:github.com/acme/gadgets"
 
-// TestRemember: what a person asks to have remembered is kept at once, without any
-// setting: in the project, or everywhere where they say it of themselves.
+// TestRemember: a text to remember is found at once where it was said, without any setting.
+// In another project a personal one is found once its person has confirmed it.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ language, project, own, asks, asksOwn, finds, findsOwn string }{
@@ -30,19 +31,28 @@ func TestRemember(t *testing.T) {
 		t.Run(tc.language, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, t.TempDir(), nil)
-			for session, text := range map[string]string{"one": tc.project, "two": tc.own} {
-				if _, header, _ := w.say(text, "X-Graphiti-Session", session, "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; promoted=1") {
-					t.Errorf("%s: got %s, want \"; promoted=1\" at its end", text, header)
+			for text, want := range map[string]string{tc.project: "; promoted=1", tc.own: "; promoted=1; pending=1"} {
+				if _, header, _ := w.say(text, "X-Graphiti-Session", want, "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, want) {
+					t.Errorf("%s: got %s, want %q at its end", text, header, want)
 				}
 			}
 			w = w.noted()
-			saw := w.opening("three", tc.asks, "X-Graphiti-Workspace", widgets)
-			if !strings.Contains(saw, "decision, ") || !strings.Contains(saw, tc.finds) {
-				t.Errorf("in another conversation: %q", saw)
+			if saw := w.opening("three", tc.asks, "X-Graphiti-Workspace", widgets); !strings.Contains(saw, tc.finds) {
+				t.Errorf("got %q in another conversation, want %q in it", saw, tc.finds)
 			}
-			saw = w.opening("four", tc.asksOwn, "X-Graphiti-Workspace", gadgets)
-			if strings.Count(saw, tc.findsOwn) != 1 || !strings.Contains(saw, "preference, ") || strings.Contains(saw, tc.finds) {
-				t.Errorf("in another project: %q", saw)
+			if saw := w.opening("four", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(saw, "rule, ") {
+				t.Errorf("a fact opens each conversation: %q", saw)
+			}
+			if saw := w.opening("five", tc.asksOwn, "X-Graphiti-Workspace", gadgets); strings.Contains(saw, tc.findsOwn) || strings.Contains(saw, tc.finds) {
+				t.Errorf("got %q in another project, want nothing of it", saw)
+			}
+			done, err := w.remembers().service.Settle(t.Context(), &service.SettleRequest{Accept: []string{"all"}})
+			if err != nil || len(done.Lines) != 1 || done.Lines[0].State != card.Confirmed {
+				t.Fatalf("Settle = %+v, %v; want one confirmed line", done, err)
+			}
+			w = w.noted()
+			if saw := w.opening("six", tc.asksOwn+" "+tc.findsOwn, "X-Graphiti-Workspace", gadgets); strings.Count(saw, tc.findsOwn) != 1 || strings.Contains(saw, tc.finds) {
+				t.Errorf("got %q in another project after it was confirmed, want %q once", saw, tc.findsOwn)
 			}
 		})
 	}
@@ -84,43 +94,88 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 		{name: "no memory", body: chat(user(wish)), headers: []string{"X-Graphiti-Memory", "off"}},
 		{name: "no consent", settings: map[string]string{"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:9"}, body: chat(user(wish))},
 		{name: "a bot", body: chat(user(wish)), headers: []string{"X-Graphiti-System-Actor", "mender"}},
-		{name: "projects are not kept", settings: map[string]string{"ingest.scopes": "user"}, body: chat(user(wish)), want: "unscoped=1"},
-		{name: "persons are not kept", settings: map[string]string{"ingest.scopes": "workspace"}, body: chat(user("Remember that I like otters.")), want: "unscoped=1"},
-		{name: "both ways", settings: map[string]string{"promote.directives": "true"}, body: chat(user(wish + "\ndecision: Postgres, not MySQL")), want: "promoted=2"},
+		{name: "only the person is kept", settings: map[string]string{"ingest.scopes": "user"}, body: chat(user(wish)), want: "promoted=1"},
+		{name: "only the project is kept", settings: map[string]string{"ingest.scopes": "workspace"}, body: chat(user("Remember that I like otters.")), want: "promoted=1"},
+		{name: "beside a question", body: chat(user("What is an otter? " + wish)), want: "pending=1"},
+		{name: "a passage", body: chat(user("Answer from these passages.\n\n" + wish + "\n\nQuestion: What is it?")), want: "pending=1"},
+		{name: "both ways", settings: map[string]string{"promote.directives": "true"}, body: chat(user(wish + "\ndecision: Postgres, not MySQL")), want: "pending=2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, t.TempDir(), tc.settings)
 			_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"X-Graphiti-Workspace", widgets, "X-Graphiti-Session", "one"}, tc.headers...)...)
 			header := h.Get("X-Graphiti-Memory")
-			if said := strings.Contains(header, "promoted=") || strings.Contains(header, "refused=") || strings.Contains(header, "unscoped="); said != (tc.want != "") || !strings.HasSuffix(header, tc.want) {
+			if said := strings.Contains(header, "promoted=") || strings.Contains(header, "refused=") || strings.Contains(header, "unscoped=") || strings.Contains(header, "pending="); said != (tc.want != "") || !strings.HasSuffix(header, tc.want) {
 				t.Errorf("got %s, want %q at its end", header, tc.want)
 			}
 		})
 	}
 }
 
-// TestRememberedThatActs: what names something to run is kept, and stands on no card.
+// TestRememberedThatActs: a text that names something to run waits for its person.
 func TestRememberedThatActs(t *testing.T) {
 	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w := start(t, t.TempDir(), nil)
 	const lint = "the linter is started with make -s lint"
-	if _, header, _ := w.say("Remember that "+lint+".", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; promoted=1") {
-		t.Errorf("got %q, want \"; promoted=1\" at its end", header)
+	if _, header, _ := w.say("Remember that "+lint+".", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; pending=1") {
+		t.Errorf("got %q, want \"; pending=1\" at its end", header)
 	}
 	w = w.noted()
-	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
-	kept := ""
-	for _, e := range w.heldIn(group) {
-		kept += e.Content
-	}
-	if !strings.Contains(kept, `kind="lesson_learned"`) {
-		t.Errorf("kept is %q", kept)
-	}
-	if saw := w.opening("two", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(saw, "lesson learned") {
+	if saw := w.opening("two", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(saw, "rule, ") {
 		t.Errorf("the card has it: %q", saw)
 	}
-	if saw := w.opening("three", "How is the linter started?", "X-Graphiti-Workspace", widgets); !strings.Contains(saw, lint) {
-		t.Errorf("who asks is told %q", saw)
-	}
+}
+
+// TestForgetThat: in a chat it ends the statements of the place that say the text. They stay
+// in the memory, marked as ended, and can be restored.
+func TestForgetThat(t *testing.T) {
+	t.Parallel()
+	withMemories(t, func(t *testing.T, settings map[string]string) {
+		settings["recall.resume_within"] = "0"
+		w := start(t, t.TempDir(), settings)
+		in := []string{"X-Graphiti-Workspace", widgets}
+		say := func(session, text string) string {
+			_, header, _ := w.say(text, append([]string{"X-Graphiti-Session", session}, in...)...)
+			return header
+		}
+		say("one", "Remember that the staging server is called otter.")
+		say("two", "Always answer in German.")
+		w = w.noted()
+		if saw := w.opening("three", "What is the staging server called?", in...); !strings.Contains(saw, "otter") || !strings.Contains(saw, "German") {
+			t.Fatalf("got %q before, want the server and the rule", saw)
+		}
+		if header := say("five", "What is an otter? Forget that the staging server is called otter."); strings.Contains(header, "ended=") {
+			t.Errorf("got %q for a message that says more, want nothing ended", header)
+		}
+		if header := say("six", "Forget that the staging server is called otter."); !strings.Contains(header, "; ended=") {
+			t.Errorf("got %q, want \"; ended=\" in it", header)
+		}
+		if header := say("seven", "Forget that you always answer in German."); !strings.Contains(header, "; ended=") {
+			t.Errorf("got %q, want \"; ended=\" in it", header)
+		}
+		w = w.noted()
+		if saw := w.opening("eight", "What is the staging server called?", in...); strings.Contains(saw, "otter") || strings.Contains(saw, "German") {
+			t.Errorf("got %q after, want neither", saw)
+		}
+		list, err := w.remembers().service.Facts(t.Context(), service.Selector{Workspace: widgets}, true, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored := 0
+		for _, k := range list.Facts {
+			if k.State != service.Ended || !strings.HasPrefix(k.Text, "Remember") {
+				continue
+			}
+			restored++
+			if _, err := w.remembers().service.Restore(t.Context(), service.Selector{Workspace: widgets, Message: k.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if restored != 1 {
+			t.Fatalf("facts = %+v, want one ended statement", list.Facts)
+		}
+		if saw := w.opening("nine", "What is the staging server called?", in...); !strings.Contains(saw, "otter") {
+			t.Errorf("got %q after it was restored, want the server", saw)
+		}
+	})
 }

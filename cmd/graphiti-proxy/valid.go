@@ -23,7 +23,7 @@ func (v valid) Search(ctx context.Context, groups []string, query string, most i
 // validRecent is valid for what a remote memory may not have processed.
 type validRecent struct {
 	recent inject.Recent
-	ended *cache.Ended
+	ended  *cache.Ended
 }
 
 func (v validRecent) Recent(ctx context.Context, group, query string, most int) ([]graphiti.Fact, error) {

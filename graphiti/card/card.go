@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -223,7 +224,7 @@ func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, 
 			all[at] = l
 		}
 	}, names...)
-	slices.SortStableFunc(all, func(a, b Line) int { return cmp.Compare(b.At, a.At) })
+	slices.SortStableFunc(all, func(a, b Line) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Changed, a.Changed)) })
 	for i := range all {
 		if all[i].replaced(all[:i]) {
 			all[i].State = Superseded
@@ -309,29 +310,44 @@ func (l *Line) Stands() bool {
 
 // Says reports whether a sentence of a text has all words of another text, and does not
 // deny it.
-func Says(text, said string) bool {
-	terms, forbids := termsOf(said), marksOf(said).forbids
-	for rest := strings.TrimSpace(text); rest != ""; {
-		end := sentenceEnd(rest)
-		s := rest[:end]
-		rest = strings.TrimSpace(rest[end:])
-		all := termsOf(s)
-		has := len(terms) > 0 && marksOf(s).forbids == forbids
-		for w := range terms {
-			has = has && all[w]
+func Says(text, said string) bool { return Sayer(said)(text) }
+
+// Sayer returns a function that reports whether a text says what was said; see Says.
+func Sayer(said string) func(text string) bool {
+	terms, forbids := slices.Collect(maps.Keys(termsOf(said))), marksOf(said).forbids
+	return func(text string) bool {
+		lower := strings.ToLower(text)
+		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) }) {
+			return false // as most
 		}
-		if has {
-			return true
+		for rest := strings.TrimSpace(text); rest != ""; {
+			end := sentenceEnd(rest)
+			s := rest[:end]
+			rest = strings.TrimSpace(rest[end:])
+			has := termsOf(s)
+			if !slices.ContainsFunc(terms, func(t string) bool { return !has[t] }) && marksOf(s).forbids == forbids {
+				return true
+			}
 		}
+		return false
 	}
-	return false
 }
 
-// All returns the lines of groups that were shown anywhere, as a card shows them.
+// sameStart is how many letters the stem of an English word shares with the word.
+const sameStart = 2
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// All returns the lines of groups that apply anywhere or did until a newer one came, as a
+// card shows them.
 func (c Cards) All(ctx context.Context, reads []graphiti.Target) (facts []graphiti.Fact, err error) {
 	lines, err := c.Lines(ctx, reads)
 	for i := range lines {
-		facts = append(facts, lines[i].fact())
+		if l := &lines[i]; l.Stands() || l.State == Superseded {
+			facts = append(facts, l.fact())
+		}
 	}
 	return facts, err
 }

@@ -42,13 +42,17 @@ func readRule(s string) (r rule, ok bool) {
 }
 
 // tells reports whether a sentence begins with a function word that begins no mark.
-func tells(s string) (yes bool) {
-	words.Each(s, func(w []byte, k words.Kind) bool {
-		_, begins := longest[string(w)]
-		yes = k == words.Function && !begins
+func tells(s string) bool {
+	first := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
+	if len(first) == 0 || longest[first[0]] > 0 {
+		return false
+	}
+	function := false
+	words.Each(s, func(_ []byte, k words.Kind) bool {
+		function = k == words.Function
 		return false
 	})
-	return yes
+	return function
 }
 
 // asks reports whether a sentence ends as a question does.

@@ -199,7 +199,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	}{{in.Accept, sv.acceptLine}, {in.Reject, sv.setLine(card.Rejected)}, {in.End, sv.setLine(card.Ended)}, {in.Undo, sv.undoLine}} {
 		for _, id := range c.ids {
 			found := false
-			for i := range lines {
+			for i := range slices.Backward(lines) { // the newest last, so that it replaces the others
 				l := &lines[i]
 				if id != l.ID && (id != "all" || l.State != card.Pending) {
 					continue
@@ -382,6 +382,17 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		names := []string{found[i].side.Name}
 		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
 			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
+		}
+		if sv.o.Remote { // what Graphiti read from it
+			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].side.Text, mostFacts)
+			if err != nil {
+				return r, withRemedy(err)
+			}
+			for _, f := range facts {
+				if card.Says(found[i].side.Text, f.Text) {
+					names = append(names, f.UUID)
+				}
+			}
 		}
 		if err := sv.o.State.Ended.Restore(ctx, found[i].in.Group, names...); err != nil {
 			return r, err

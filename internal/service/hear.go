@@ -27,24 +27,39 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 		sv.hearDirectives(ctx, &s, &h)
 	}
 	m := card.Read(s.Text)
-	if len(m.Statements) == 0 {
-		return h
-	}
 	if set.Remember {
 		h.Refused += m.TooLong
 	}
+	if len(m.Statements) == 0 {
+		return h
+	}
 	sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
 	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed, message: hex.EncodeToString(sum[:8])}
-	for _, one := range m.Statements {
-		if one.Act != card.Rule && !set.Remember {
-			continue
-		}
-		if err := said.hear(ctx, one, &h); err != nil {
-			sv.o.Log.Warn("store a statement failed", "error", err)
-		}
+	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
+	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
+	if !h.Forgets {
+		said.hearAll(ctx, statements, &h)
+		return h
+	}
+	// All of a memory is read for it. What takes longer than the request may wait goes on
+	// without being counted.
+	counted := make(chan inject.Heard, 1)
+	sv.hearings.Go(func() {
+		ctx, cancel := context.WithTimeout(sv.base, endTimeout)
+		defer cancel()
+		all := h
+		said.hearAll(ctx, statements, &all)
+		counted <- all
+	})
+	select {
+	case h = <-counted:
+	case <-ctx.Done():
 	}
 	return h
 }
+
+// endTimeout bounds how long "forget that …" looks for statements.
+const endTimeout = time.Minute
 
 // hearing is a message with statements.
 type hearing struct {
@@ -52,6 +67,14 @@ type hearing struct {
 	sv      *Service
 	alone   bool   // the message consists of statements
 	message string // its hash
+}
+
+func (s *hearing) hearAll(ctx context.Context, statements []card.Statement, h *inject.Heard) {
+	for _, one := range statements {
+		if err := s.hear(ctx, one, h); err != nil {
+			s.sv.o.Log.Warn("store a statement failed", "error", err)
+		}
+	}
 }
 
 func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard) error {
@@ -110,8 +133,16 @@ func (s *hearing) targets() (groups []string, here graphiti.Target) {
 // line returns the line of a statement. Its state is "" for a fact that needs no line. ok is
 // false if no group holds what the caller says.
 func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
+	_, here := s.targets()
+	group := here.Group
+	if one.Personal {
+		own, ok := s.own()
+		if one.Personal = ok; ok {
+			group = own
+		}
+	}
 	l = card.Line{
-		Kind: card.KindRule, Text: one.Text, State: card.Pending, Applies: s.alone, Personal: one.Personal, At: time.Now().Unix(),
+		Group: group, Kind: card.KindRule, Text: one.Text, State: card.Pending, Applies: s.alone, Personal: one.Personal, At: time.Now().Unix(),
 		Place: s.Who.Place(), Where: s.where(), Workspace: s.Who.Workspace,
 		Turn: s.Turn, Message: s.message, Program: s.Who.Program, Session: graphiti.SessionHash(s.Who.Session), Owner: s.Who.Owner(),
 	}
@@ -124,14 +155,20 @@ func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
 	case s.alone && !one.Personal:
 		l.State = card.Local
 	}
-	_, here := s.targets()
-	l.Group = here.Group
-	if one.Personal {
-		if own, ok := s.sv.namer().Group(graphiti.ScopeUser, s.Who); ok {
-			l.Group = own
-		}
-	}
 	return l, l.Group != ""
+}
+
+// own returns the group of the person's own memory, if the settings let it be written to.
+func (s *hearing) own() (group string, ok bool) {
+	if to, ok := s.sv.namer().Beside(s.Who); ok {
+		return to.Group, true
+	}
+	writes := s.sv.namer().Writes(s.Who)
+	n := slices.IndexFunc(writes, func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeUser })
+	if n < 0 {
+		return "", false
+	}
+	return writes[n].Group, true
 }
 
 // where returns the place of the message in words.
@@ -165,15 +202,15 @@ func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.
 	return nil
 }
 
-// end ends the statements of the message's place that say a text, and the message itself,
-// which says it too. Statements that apply elsewhere end when the person confirms it.
+// end ends the statements of the message's place that say a text. Those that apply elsewhere
+// end when the person confirms it.
 func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 	groups, here := s.targets()
 	if here.Group == "" {
 		return nil
 	}
 	reads := []graphiti.Target{here}
-	own, beside := s.sv.namer().Group(graphiti.ScopeUser, s.Who)
+	own, beside := s.own()
 	if beside = beside && own != here.Group; beside {
 		reads = append(reads, graphiti.Target{Scope: graphiti.ScopeUser, Group: own})
 	}
@@ -182,7 +219,7 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 		return err
 	}
 	elsewhere := false
-	turns := map[string]bool{s.Turn: true}
+	turns := make(map[string]bool)
 	for _, l := range lines {
 		switch {
 		case !l.Stands() || !card.Says(l.Text, text):
@@ -247,16 +284,41 @@ func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, 
 	return sv.cards().Put(ctx, *l, generation, groups...)
 }
 
-// mostEnded is the most messages that one "forget that …" ends.
-const mostEnded = 64
+// mostFacts is the most facts of Graphiti's that one "forget that …" ends.
+const mostFacts = 64
 
-// saying returns the messages and facts of a group that have all words of a text.
-func (sv *Service) saying(ctx context.Context, group, text string) ([]graphiti.Fact, error) {
-	found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostEnded)
+// saying returns the names of the messages of a group that say a text, and the UUIDs of
+// such facts. A search would leave out messages that repeat one another.
+func (sv *Service) saying(ctx context.Context, group, text string) (names []string, err error) {
+	says := card.Sayer(text)
+	add := func(name, said string) {
+		if says(said) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	err = sv.o.Memory.Export(ctx, group, func(e graphiti.Episode) error {
+		for _, side := range e.Sides() {
+			add(side.Name, side.Text)
+		}
+		return nil
+	})
+	if err == nil {
+		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: group}, func(m graphiti.Message) error {
+			add(m.Name, m.Content)
+			return nil
+		})
+	}
+	if err == nil && sv.o.Remote {
+		var found []graphiti.Fact
+		found, err = sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
+		for _, f := range found {
+			add(f.UUID, f.Text)
+		}
+	}
 	if err != nil {
 		return nil, withRemedy(err)
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(f graphiti.Fact) bool { return !card.Says(f.Text, text) }), nil
+	return names, nil
 }
 
 // endMessages ends the turns and facts of a group that say a text, and those in turns. It
@@ -270,21 +332,17 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 	for turn := range turns {
 		names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
 	}
-	for _, f := range found {
-		turn, ok := graphiti.TurnOf(f.Episode)
-		switch {
-		case turns[turn]:
+	for _, name := range found {
+		turn, ok := graphiti.TurnOf(name)
+		if turns[turn] {
 			continue
-		case ok:
-			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant), f.Episode)
-		default:
-			turn = f.Episode + f.UUID // a memory names one of them
-			names = append(names, turn)
 		}
-		if !turns[turn] {
+		names = append(names, name)
+		if ok {
 			turns[turn] = true
-			ended++
+			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
 		}
+		ended++
 	}
 	if err := sv.o.State.Ended.Add(ctx, group, names, time.Now(), generation); err != nil {
 		return 0, err

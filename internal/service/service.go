@@ -71,6 +71,8 @@ type Service struct {
 	ended chan struct{} // closed when that has ended
 	wake  chan struct{} // more than one says nothing new
 
+	hearings sync.WaitGroup // messages that ask to forget something
+
 	mu       sync.Mutex     // guards what follows
 	commands map[string]int // that forget something now, by what it is
 }
@@ -90,6 +92,7 @@ func New(o Options) *Service {
 func (sv *Service) Close() {
 	sv.close()
 	<-sv.ended
+	sv.hearings.Wait()
 }
 
 // Set changes the settings from the next call on.

@@ -1,0 +1,55 @@
+package cache
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEnded: ended messages of a group are listed until they are restored, or the group is
+// forgotten.
+func TestEnded(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+			for _, add := range []struct {
+				group string
+				names []string
+			}{{"w", []string{"one", "two", "one"}}, {"w", []string{"three"}}, {"v", []string{"four"}}} {
+				if err := s.Ended.Add(t.Context(), add.group, add.names, at, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := func(group string, names ...string) {
+				t.Helper()
+				got, err := s.Ended.In(t.Context(), group)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var since map[string]string
+				for _, n := range names {
+					if since == nil {
+						since = make(map[string]string)
+					}
+					since[n] = "2026-11-25T12:00:00Z"
+				}
+				if diff := cmp.Diff(since, got); diff != "" {
+					t.Errorf("ended in %s (-want +got):\n%s", group, diff)
+				}
+			}
+			want("w", "one", "two", "three")
+			want("v", "four")
+			if err := s.Ended.Restore(t.Context(), "w", "two", "unknown"); err != nil {
+				t.Fatal(err)
+			}
+			want("w", "one", "three")
+			if err := s.Snapshots.Forget(t.Context(), "w"); err != nil {
+				t.Fatal(err)
+			}
+			want("w")
+			want("v", "four")
+		})
+	}
+}
