@@ -78,8 +78,10 @@ func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 			t.Errorf("Emptied: %d, %v; want 2", n, err)
 		}
 	}
-	a.Snapshots.Save("s", []byte("note"), a.Generations.Now(), "g")
-	within(t, "the snapshot", func() bool { body, err := b.Snapshots.Load(ctx, "s"); return err == nil && string(body) == "note" })
+	save(t, a, "s", "note", a.Generations.Now(), "g")
+	if body, err := b.Snapshots.Load(ctx, "s"); string(body) != "note" || err != nil {
+		t.Errorf("a snapshot that another replica saved: %q, %v; want note", body, err)
+	}
 	if err := b.Snapshots.Forget(ctx, "g"); err != nil {
 		t.Fatal(err)
 	}

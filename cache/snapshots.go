@@ -30,11 +30,15 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 }
 
 // Save replaces the snapshot of a session, unless one of its scopes has a newer
-// generation. It does not wait for the store. The scopes are the groups that hold
-// the session's turns, and the session itself. A snapshot keeps the scopes of the
-// one that it replaces.
-func (s *Snapshots) Save(session string, body []byte, generation int64, scopes ...string) {
-	s.store.writeAsync(&record{kind: snapshotKind, key: []byte(session), value: body, generation: generation, scopes: scopes})
+// generation. The scopes are the groups that hold the session's turns, and the session
+// itself. A snapshot keeps the scopes of the one that it replaces. Load finds it once
+// Save has returned: each turn adds to the snapshot of the turn before.
+func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
+	r := &record{kind: snapshotKind, key: []byte(session), value: body, generation: generation, scopes: scopes}
+	if err := s.store.write(ctx, r); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
 }
 
 // Each calls f for each snapshot that has all of the scopes, in the order of the

@@ -118,8 +118,18 @@ func (g *graph) Forget(_ context.Context, group string) error {
 	return nil
 }
 
-func (g *graph) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
-	panic("BUG: no session is forgotten")
+func (g *graph) ForgetEpisodes(_ context.Context, group string, meant func(*graphiti.Episode) bool) (gone []string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	g.kept = slices.DeleteFunc(g.kept, func(a accepted) bool {
+		if a.group != group || !meant(&graphiti.Episode{Name: a.m.Name, Group: group, ValidAt: a.m.Timestamp}) {
+			return false
+		}
+		gone = append(gone, a.m.Name)
+		return true
+	})
+	return gone, nil
 }
 
 func (g *graph) Health(context.Context) error {
@@ -131,8 +141,11 @@ func (g *graph) Health(context.Context) error {
 
 func (g *graph) Apart() bool { return g.apart }
 
-func (*graph) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
-	return nil, nil
+// Search finds nothing.
+func (g *graph) Search(_ context.Context, groups []string, _ string, _ int) ([]graphiti.Fact, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return nil, g.asked("search", groups[0])
 }
 
 // Clock is known from its answers, in whole seconds.
@@ -170,6 +183,20 @@ func (g *graph) set(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()
+}
+
+// names returns the sorted names of all episodes of a group.
+func (g *graph) names(group string) (names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work()
+	for _, a := range g.kept {
+		if a.group == group {
+			names = append(names, a.m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // times is how often a group holds the turn's message of a person.

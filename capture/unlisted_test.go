@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 )
 
 // TestUnlistedEveryFaultEveryTurnOnce: the server lists nothing of what it
@@ -105,44 +105,59 @@ func TestNothingIsShown(t *testing.T) {
 // TestSilenceAfterListings: a server that listed before and shows nothing any
 // more has stopped working; nothing is sent on, and nothing is lost.
 func TestSilenceAfterListings(t *testing.T) {
-	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	add(t, p, spoken("1", "a"))
-	waitFor(t, "the first turn", func() bool { return p.Status().Verified == 1 })
-	s.BreakModel("Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-secret', 'code': 'invalid_api_key'}}")
-	add(t, p, spoken("2", "a"))
-	waitFor(t, "the stall and its cause", func() bool { st := p.Status(); return st.Stalled != nil && st.Diagnosis == graphiti.ModelKey })
-	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
-		t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
-	}
-	s.BreakModel("")
-	waitFor(t, "the second turn", func() bool { return p.Status().Verified == 2 })
-	settled(t, s)
-	once(t, s, "a", "1", "2")
+	broken := false
+	g := &graph{apart: true, takes: time.Second,
+		raises: func(string) bool { return broken },
+		fails: func(call, _ string) error {
+			if broken && call == "search" {
+				return &graphiti.StatusError{Code: http.StatusInternalServerError, Detail: "Error code: 401 - {'error': {'message': 'Incorrect API key provided: sk-secret', 'code': 'invalid_api_key'}}"}
+			}
+			return nil
+		}}
+	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("1", "a"))
+		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+		g.set(func() { broken = true })
+		add(t, p, spoken("2", "a"))
+		until(t, "the stall and its cause", func() bool { st := p.Status(); return st.Stalled != nil && st.Diagnosis == graphiti.ModelKey })
+		if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
+			t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
+		}
+		g.set(func() { broken = false })
+		until(t, "the second turn", func() bool { return p.Status().Verified == 2 })
+		want := []string{
+			graphiti.EpisodeName("1", graphiti.RoleUser), graphiti.EpisodeName("1", graphiti.RoleAssistant),
+			graphiti.EpisodeName("2", graphiti.RoleUser), graphiti.EpisodeName("2", graphiti.RoleAssistant),
+		}
+		slices.Sort(want)
+		until(t, "each message once, and no barrier", func() bool { return slices.Equal(g.names("a"), want) })
+	})
 }
 
 // TestStallDiagnosis: what is said about a memory that keeps nothing fits its
 // kind and its past.
 func TestStallDiagnosis(t *testing.T) {
-	closed := func(string, string) bool { return true }
-	s, m := service(t, graphititest.Options{Raises: closed})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	add(t, p, spoken("1", "a"))
-	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
-	if st := p.Status(); st.Diagnosis != graphiti.NeverKept || !strings.Contains(st.Diagnosis.Remedy(), "neo4j<6") || st.Pending != 1 {
-		t.Errorf("got %+v, want Diagnosis graphiti.NeverKept, \"neo4j<6\" in it, Pending 1", st)
-	}
-	_ = s
-
-	s, m = service(t, graphititest.Options{})
-	p = verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
-	add(t, p, spoken("1", "a"))
-	waitFor(t, "the first turn", func() bool { return p.Status().Verified == 1 })
-	s.KillWorker()
-	add(t, p, spoken("2", "a"))
-	waitFor(t, "the stall", func() bool { return p.Status().Stalled != nil })
-	if st := p.Status(); st.Diagnosis != graphiti.WorkerDead || !strings.Contains(st.Diagnosis.Remedy(), "restart Graphiti") {
-		t.Errorf("got %+v, want Diagnosis graphiti.WorkerDead, \"restart Graphiti\" in it", st)
+	for _, tc := range []struct {
+		kept      int // turns before its worker ends
+		diagnosis graphiti.Diagnosis
+		remedy    string
+	}{
+		{0, graphiti.NeverKept, "neo4j<6"},
+		{1, graphiti.WorkerDead, "restart Graphiti"},
+	} {
+		g := &graph{}
+		inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
+			for i := range tc.kept {
+				add(t, p, spoken(fmt.Sprint(i), "a"))
+				until(t, "a turn", func() bool { return p.Status().Verified == i+1 })
+			}
+			g.set(func() { g.dead = true })
+			add(t, p, spoken("lost", "a"))
+			until(t, "the stall", func() bool { return p.Status().Stalled != nil })
+			if st := p.Status(); st.Diagnosis != tc.diagnosis || !strings.Contains(st.Diagnosis.Remedy(), tc.remedy) || st.Pending != 1 {
+				t.Errorf("after %d turns: got %+v, want Diagnosis %q, %q in its remedy, Pending 1", tc.kept, st, tc.diagnosis, tc.remedy)
+			}
+		})
 	}
 }
 
@@ -176,7 +191,7 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 
 // forgetful is a memory that says once which database it has.
 type forgetful struct {
-	*mcp.Client
+	*graph
 	asked *atomic.Int64
 }
 
@@ -191,13 +206,12 @@ func (f forgetful) Database(context.Context) string {
 // does not always say that it is on Neo4j, is not taken for one that shows
 // nothing: its turns wait.
 func TestDatabaseThatWasSaid(t *testing.T) {
-	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
-	s.Blind(graphititest.BlindAll)
-	asked := &atomic.Int64{}
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), forgetful{m, asked})
-	add(t, p, spoken("1", "a"))
-	waitFor(t, "the stall, and many looks", func() bool { return p.Status().Stalled != nil && asked.Load() > 10 })
-	if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
-		t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
-	}
+	m := forgetful{&graph{apart: true, raises: func(string) bool { return true }}, &atomic.Int64{}}
+	inBubble(t, m, func(t *testing.T, p *Pipeline, _ *logged) {
+		add(t, p, spoken("1", "a"))
+		until(t, "the stall, and many looks", func() bool { return p.Status().Stalled != nil && m.asked.Load() > 10 })
+		if st := p.Status(); st.Unlisted != nil || st.Pending != 1 {
+			t.Errorf("got %+v, want Unlisted not set, Pending 1", st)
+		}
+	})
 }

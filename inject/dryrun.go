@@ -90,7 +90,7 @@ func (noSearch) Weighs() bool      { return true }
 // readSnapshots reads short-term memory and keeps none.
 type readSnapshots struct{ Snapshots }
 
-func (readSnapshots) Save(string, []byte, int64, ...string) {}
+func (readSnapshots) Save(context.Context, string, []byte, int64, ...string) error { return nil }
 
 // noSnapshots has none.
 type noSnapshots struct{ readSnapshots }

@@ -131,7 +131,9 @@ func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation 
 		return
 	}
 	body, _ = json.Marshal(now) // strings only
-	m.opts().Snapshots.Save(lastKey(who), body, generation, scopes...)
+	if err := m.opts().Snapshots.Save(ctx, lastKey(who), body, generation, scopes...); err != nil {
+		m.opts().Log.Debug("a person's last session cannot be written", "error", err)
+	}
 }
 
 // inProject reports whether one of the groups is a project's. Where nothing is kept for

@@ -12,11 +12,11 @@ import (
 )
 
 // Snapshots keeps a text by key, for the groups and the sessions whose forgetting
-// ends it. One is not kept where one of those has a newer generation.
-// Implementations must not retain the slices.
+// ends it. One is not kept where one of those has a newer generation. Load returns what
+// an earlier Save has stored. Implementations must not retain the slices.
 type Snapshots interface {
 	Load(ctx context.Context, key string) ([]byte, error)
-	Save(key string, body []byte, generation int64, scopes ...string)
+	Save(ctx context.Context, key string, body []byte, generation int64, scopes ...string) error
 }
 
 // snapshot is the short-term memory of a session: what it was about, for when
@@ -161,7 +161,10 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	for _, t := range m.opts().Writes(who) {
 		scopes = append(scopes, t.Group)
 	}
-	m.opts().Snapshots.Save(snapshotKey(who), body, generation, scopes...)
+	if err := m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, scopes...); err != nil {
+		m.opts().Log.Debug("a session's snapshot cannot be written", "error", err)
+		return
+	}
 	if s.About != "" {
 		m.rememberLast(ctx, who, generation, scopes)
 	}

@@ -77,8 +77,9 @@ func TestSnapshotLines(t *testing.T) {
 type fakeSnapshots map[string][]byte
 
 func (f fakeSnapshots) Load(_ context.Context, key string) ([]byte, error) { return f[key], nil }
-func (f fakeSnapshots) Save(key string, body []byte, _ int64, _ ...string) {
+func (f fakeSnapshots) Save(_ context.Context, key string, body []byte, _ int64, _ ...string) error {
 	f[key] = bytes.Clone(body)
+	return nil
 }
 
 // TestShortTermMemoryHoldsNoSecret: what is taken in is redacted as it was

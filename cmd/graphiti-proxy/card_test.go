@@ -323,7 +323,7 @@ func TestCardWithoutItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh"})
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "recall.timeout": "2s"})
 	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "British English"}); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestReload(t *testing.T) {
 	w.delivered(1)
 	load := func(settings map[string]string) (*config.Config, error) {
 		flags := map[string]string{"listen": w.app.cfg.Listen, "admin.listen": w.app.cfg.Admin.Listen, "data_dir": dir, "upstream.openai": w.app.cfg.Upstream.OpenAI,
-			"upstream.anthropic": w.app.cfg.Upstream.Anthropic, "recall.timeout": "2s"}
+			"upstream.anthropic": w.app.cfg.Upstream.Anthropic, "recall.timeout": unhurried}
 		for k, v := range settings {
 			flags[k] = v
 		}

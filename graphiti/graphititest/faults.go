@@ -63,8 +63,18 @@ func Refuse() Fault {
 }
 
 // Hang never answers; nothing is stored.
-func Hang() Fault {
-	return func(_ http.ResponseWriter, r *http.Request, _ http.HandlerFunc) { <-r.Context().Done() }
+func Hang() Fault { return HangUntil(nil) }
+
+// HangUntil serves the request once released is closed. A request that its client gives
+// up before stores nothing.
+func HangUntil(released <-chan struct{}) Fault {
+	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+		select {
+		case <-r.Context().Done():
+		case <-released:
+			serve(w, r)
+		}
+	}
 }
 
 // Slow answers after a while.

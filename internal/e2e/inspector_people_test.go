@@ -117,11 +117,28 @@ func (w *world) confide(t *testing.T) {
 	}
 }
 
+// restartSettled restarts the proxy, and returns when its memory changes no more. A turn is
+// stored some time after its answer; a proxy that has ended has stored all of them.
+func (w *world) restartSettled(t *testing.T) {
+	t.Helper()
+	w.stop(t)
+	w.start(t, w.env...)
+	w.eventually(t, "all turns to be delivered", func() bool {
+		status, got := w.get(t, adminToken, "queue")
+		var q queue
+		if err := json.Unmarshal([]byte(got), &q); status != http.StatusOK || err != nil {
+			t.Fatalf("the queue: %d, %s (%v)", status, got, err)
+		}
+		return q.Pending == 0
+	})
+}
+
 // TestTwoPeopleMayNotSeeEachOther: over the pages and over the API.
 func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	w := serveTeam(t, binary, map[string]string{"ann": hostileHeader("ann"), "josh": hostileHeader("josh")})
 	w.confide(t)
+	w.restartSettled(t)
 	people := map[string]any{}
 	for who, other := range map[string]string{"ann": "josh", "josh": "ann"} {
 		people[who] = map[string]any{"token": "sk-" + who, "secret": secrets[who], "other": secrets[other], "otherName": other, "credential": fingerprint("sk-" + who)}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
@@ -333,7 +332,9 @@ func TestNotesOfAnothersSessionStay(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
 	hers := inject.SnapshotOf([]string{"Rex is fed."}, ann.conversing)
-	m.State.Snapshots.Save("hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann"))
+	if err := m.State.Snapshots.Save(t.Context(), "hers", hers, m.State.Generations.Now(), ann.project, graphiti.SessionScopeOf(ann.conversing, ""), graphiti.SessionScopeOf(ann.conversing, "user:ann")); err != nil {
+		t.Fatal(err)
+	}
 	has := func() bool {
 		body, err := m.State.Snapshots.Load(t.Context(), "hers")
 		if err != nil {
@@ -341,7 +342,6 @@ func TestNotesOfAnothersSessionStay(t *testing.T) {
 		}
 		return string(body) == string(hers)
 	}
-	polltest.Until(t, "the notes to be kept", has)
 	said, _, err := attempt(t, m, service.Import, josh.caller, fields{"lines": []fields{
 		{"role": "user", "content": "Miso purrs.", "workspace": "w", "scope": "workspace"},
 		{"where": "session", "episode": "hers", "content": "Rex is josh's.", "workspace": "w", "scope": "workspace", "source": `{"session":"` + ann.conversing + `"}`},

@@ -128,8 +128,8 @@ func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line) (b
 		scopes = append(scopes, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner))
 	}
 	text := sv.o.Pipeline.Redacted(l.Content)
-	sv.o.State.Snapshots.Save(l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
-	return true, nil
+	err = sv.o.State.Snapshots.Save(ctx, l.Episode, inject.SnapshotOf(strings.Split(text, "\n"), session), t.Generation, scopes...)
+	return err == nil, err
 }
 
 // notesOf is the record of a session's notes.
