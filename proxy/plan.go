@@ -36,7 +36,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Forgotten && m.DropThinking {
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Sure(p.conv.Last) {
+	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Typed(p.conv.Last) {
 		o := &d.plan.Outcome
 		d.promises.stated, o.Refused, o.Unscoped = m.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
 	}

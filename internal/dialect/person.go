@@ -17,6 +17,7 @@ var (
 	filesBegin      = inBytes(firsts(harnessFiles))
 	wordsWithin     = gather(func(cl *client) []string { return cl.within })
 	wordsAround     = gather(func(cl *client) []string { return cl.around })
+	interruptions   = gather(func(cl *client) []string { return cl.interrupted })
 	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
 )
 
@@ -76,12 +77,7 @@ func mayHoldClientText(raw []byte) bool {
 // a JSON string.
 func mayBeForeign(raw []byte) bool {
 	for {
-		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
-			raw = raw[1:]
-			if raw[0] == 't' {
-				raw = raw[1:]
-			}
-		}
+		raw = trimRawStart(raw)
 		if len(raw) > 1 && raw[0] == raw[1] && bytes.IndexByte(signs, raw[0]) >= 0 {
 			return true
 		}

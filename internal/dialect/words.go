@@ -21,12 +21,14 @@ func (c *Conversation) settle() bool {
 	if c.answer < 0 {
 		c.answer = len(c.Messages)
 	}
-	framed, person := false, c.personsName()
+	framed, person, open := false, c.personsName(), false
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		longest = max(longest, c.decodedSize(m))
+		round := open || m.Results
+		open = c.roundOpen(m, open)
 		if before := m.Person; !settled(i) {
-			if !c.settleMessage(i, newest, person) {
+			if !c.settleMessage(i, newest, person, open, round) {
 				return false
 			}
 			if m.Person != before {
@@ -34,7 +36,7 @@ func (c *Conversation) settle() bool {
 			}
 		}
 		if framed = framed || m.frame; m.Person {
-			c.Last = i
+			c.Last, open = i, false
 		}
 	}
 	if framed {
@@ -53,17 +55,18 @@ func (c *Conversation) asks(i int) bool {
 }
 
 // settleMessage finds out whether a person wrote message i, and what they said.
-// newest is the newest message that asks, and person the person's name.
-func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
+// newest is the newest message that asks, person the person's name, open says that a
+// round of tools is open, and round that one was when the message began.
+func (c *Conversation) settleMessage(i, newest int, person uint32, open, round bool) bool {
 	m := &c.Messages[i]
-	m.Person, m.sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
+	m.Person, m.alone, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
 	n := c.rawSize(m)
 	if !c.after(n + sizeOfMessage) {
 		return false
 	}
 	switch {
 	case m.Role == RoleOther || m.from == m.to:
-	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
+	case m.Role == RoleUser && (open || m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
 	case !c.suspicious(m):
 		first, texts := c.said(m)
@@ -78,24 +81,9 @@ func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 			m.clean, m.whole = c.answered(m)
 			break
 		}
-		c.settleWords(i)
+		c.settleWords(i, round)
 	}
 	return true
-}
-
-// Sure reports whether the person certainly wrote all the words that Text returns for
-// message i: they stand in one part that holds nothing else, and the client wrote
-// every other part. It is false when the person may have pasted something.
-func (c *Conversation) Sure(i int) bool {
-	m := &c.Messages[i]
-	if !m.Person || m.cleaned {
-		return m.Person && m.sure
-	}
-	_, texts := c.said(m) // several may be from several authors
-	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		raw := c.body[s.Start:s.End]
-		return mayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
-	})
 }
 
 // standBefore puts a block directly before a part of a message: the provider may
@@ -145,11 +133,11 @@ func (c *Conversation) settleFrames() {
 // and no tool's result follows.
 func (c *Conversation) ends(i int) bool {
 	m := &c.Messages[i]
-	if m.Role != RoleAssistant || m.from == m.to || i+1 == len(c.Messages) {
-		return m.Role == RoleAssistant && m.from < m.to
+	if m.Role != RoleAssistant || m.from == m.to || m.Calls || i+1 == len(c.Messages) {
+		return m.Role == RoleAssistant && m.from < m.to && !m.Calls
 	}
 	next := &c.Messages[i+1]
-	return !next.Results && (next.Role != RoleOther || next.System)
+	return !next.Results && !next.Calls && (next.Role != RoleOther || next.System)
 }
 
 // unanswered reports whether message i is a user's or the client's own, without
@@ -158,19 +146,24 @@ func (c *Conversation) unanswered(i int) bool {
 	return c.Messages[i].System || c.asks(i)
 }
 
-// settleWords finds out what a person said in user message i, how sure that is, and
-// where a block stands.
-func (c *Conversation) settleWords(i int) {
+// settleWords finds out what a person said in user message i, whether they are alone,
+// and where a block stands.
+func (c *Conversation) settleWords(i int, round bool) {
 	m := &c.Messages[i]
 	texts := make([][]byte, 0, m.to-m.from)
 	for _, s := range c.spans[m.from:m.to] {
 		texts = append(texts, c.decoded(s))
 	}
 	all := len(texts[0])
-	m.sure = !withoutFiles(texts)
+	m.alone = !withoutFiles(texts)
 	origins := make([]origin, len(texts))
 	for n := range texts {
 		texts[n], origins[n] = wordsIn(texts[n], within{c, i})
+	}
+	if round {
+		for n := range c.afterInterruption(m) {
+			origins[n] = byClient
+		}
 	}
 	c.settleDocuments(m, origins)
 	of := slices.Min(origins)
@@ -179,7 +172,7 @@ func (c *Conversation) settleWords(i int) {
 	}
 	first, said := -1, texts[:0]
 	for n, o := range origins {
-		m.sure = m.sure && (o == byClient || o == byPerson && first < 0)
+		m.alone = m.alone && (o == byClient || o == byPerson && first < 0)
 		if o == byClient || o == inUnknownFrame && of != o {
 			continue
 		}
@@ -190,7 +183,7 @@ func (c *Conversation) settleWords(i int) {
 	}
 	m.clean = bytes.Join(said, []byte{'\n'})
 	m.Person, m.frame = len(m.clean) > 0, of == inUnknownFrame
-	m.sure = m.sure && m.Person
+	m.alone = m.alone && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
@@ -209,7 +202,7 @@ func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 			for k := range origins[:n+1] {
 				origins[k] = byClient
 			}
-			m.sure = false
+			m.alone = false
 			return
 		}
 		asked = true
