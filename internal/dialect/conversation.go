@@ -32,7 +32,7 @@ type Message struct {
 	cleaned bool // what a client wrote into it was taken out
 	whole   bool // it was cleaned, but the client had written nothing into it
 	noPlace bool // it states no place
-	frame   bool // all of it stands in frames that the table does not know
+	frame   bool // a part of it stands in a frame that the table does not know
 	alone   bool // of a cleaned message: one part holds the words and nothing else
 
 	name     uint32 // hash of the speaker's name; 0: it has none

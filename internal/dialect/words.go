@@ -45,7 +45,9 @@ func (c *Conversation) settle() bool {
 	if !c.room(2*longest) || !c.InTime() {
 		return false
 	}
-	c.Kind = c.kind()
+	if c.Kind = c.kind(); c.Kind != KindTurn && c.Last < 0 && c.Newest >= 0 && c.Messages[c.Newest].frame {
+		c.Messages[c.Newest].Person, c.Last = true, c.Newest // it asks for a chore, and frames what that is about
+	}
 	return true
 }
 
@@ -105,9 +107,8 @@ func (c *Conversation) personsName() uint32 {
 	return 0
 }
 
-// settleFrames finds out who wrote the messages that stand in unknown frames: the
-// client, when the person says something else in the same turn, and the person
-// otherwise.
+// settleFrames finds out who wrote the messages that hold unknown frames: the client,
+// when another message of the turn holds none.
 func (c *Conversation) settleFrames() {
 	c.Last = -1
 	for from := 0; from < len(c.Messages); {
@@ -117,13 +118,11 @@ func (c *Conversation) settleFrames() {
 		}
 		for ; from < to; from++ {
 			m := &c.Messages[from]
-			if m.frame && m.Person == said {
-				m.Person, c.known = !said, min(c.known, from)
+			if m.frame && m.Person && said {
+				m.Person, m.clean, c.known = false, nil, min(c.known, from)
 			}
 			if m.Person {
 				c.Last = from
-			} else if m.frame {
-				m.clean = nil
 			}
 		}
 	}
@@ -157,8 +156,16 @@ func (c *Conversation) settleWords(i int, round bool) {
 	all := len(texts[0])
 	m.alone = !withoutFiles(texts)
 	origins := make([]origin, len(texts))
+	command := commandIn(texts)
 	for n := range texts {
-		texts[n], origins[n] = wordsIn(texts[n], within{c, i})
+		if n == command {
+			texts[n], origins[n] = commandWords(texts[n]), byBoth
+			continue
+		}
+		origins[n] = byClient // a command's file stands behind it
+		if command < 0 || n < command {
+			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
+		}
 	}
 	if round {
 		for n := range c.afterInterruption(m) {
@@ -166,14 +173,13 @@ func (c *Conversation) settleWords(i int, round bool) {
 		}
 	}
 	c.settleDocuments(m, origins)
+	settleQuotes(texts, origins)
 	of := slices.Min(origins)
-	if of == byBoth {
-		of = byPerson
-	}
+	m.frame = slices.Contains(origins, inUnknownFrame)
 	first, said := -1, texts[:0]
 	for n, o := range origins {
 		m.alone = m.alone && (o == byClient || o == byPerson && first < 0)
-		if o == byClient || o == inUnknownFrame && of != o {
+		if o > of || o == byClient {
 			continue
 		}
 		if first < 0 {
@@ -182,11 +188,32 @@ func (c *Conversation) settleWords(i int, round bool) {
 		said = append(said, texts[n])
 	}
 	m.clean = bytes.Join(said, []byte{'\n'})
-	m.Person, m.frame = len(m.clean) > 0, of == inUnknownFrame
+	m.Person = len(m.clean) > 0 && of != inUnknownFrame
 	m.alone = m.alone && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
+	}
+}
+
+// settleQuotes leaves out what the parts of a message quote. Of the parts before the
+// last one that frames the person's words none counts, since a file may hold such a
+// frame; and a part that is only a label names those behind it.
+func settleQuotes(texts [][]byte, origins []origin) {
+	for n, o := range origins {
+		if o > byBoth {
+			continue
+		}
+		switch words, quotes := ownWords(texts[n]); {
+		case endsWith(texts[n], ":：") && bytes.IndexByte(texts[n], '\n') < 0 && slices.ContainsFunc(origins[n+1:], func(o origin) bool { return o < inUnknownFrame }):
+			for k := range origins[n:] {
+				origins[n+k] = max(origins[n+k], inUnknownFrame)
+			}
+		case len(words) == 0:
+			origins[n] = inUnknownFrame
+		case quotes:
+			texts[n], origins[n] = words, byBoth
+		}
 	}
 }
 
@@ -222,11 +249,19 @@ func (c *Conversation) answeredByClient(i int) bool {
 // most messages hold none.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && s.cached && n < m.to-m.from-1 {
+		raw := c.body[s.Start:s.End]
+		if mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && (n < m.to-m.from-1 || s.Escaped && (s.quotes || mayEndQuotes(raw))) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayEndQuotes reports whether the first line of a text, or the last, may be one that
+// ownWords looks for.
+func mayEndQuotes(raw []byte) bool {
+	raw = trimRaw(raw)
+	return len(raw) > 0 && (quoting[raw[0]] || closing[raw[len(raw)-1]])
 }
 
 // said returns the index in c.spans of a message's first text that is not blank, and

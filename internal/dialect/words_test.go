@@ -143,7 +143,7 @@ func TestTheNewestMessageWithWordsCounts(t *testing.T) {
 		{"a frame in a round", []any{system, said("Hi."), called, result, frame}, 1, dialect.KindTurn, true},
 		{"a reminder in a round", []any{system, said("Hi."), called, result, reminder}, 1, dialect.KindTurn, true},
 		{"a reminder behind the answer", []any{system, said("Hi."), answer, reminder}, 1, dialect.KindMachine, false},
-		{"a frame that is not known, and nothing else", []any{system, unknown}, 1, dialect.KindTurn, false},
+		{"a frame that is not known, and nothing else", []any{system, unknown}, -1, dialect.KindTurn, false},
 		{"two messages of a person", []any{system, said("Hi."), said("I am Ann.")}, 2, dialect.KindTurn, false},
 		{"another agent speaks", []any{named("user", "Hi."), answer, named("critic", "Too short.")}, 0, dialect.KindMachine, false},
 		{"at once", []any{named("user", "Hi."), named("writer", "Hello.")}, 0, dialect.KindTurn, false},
