@@ -26,6 +26,7 @@ type line struct {
 	text  []byte // trimmed
 	at    int    // where it begins
 	frame bool   // it begins or ends a frame
+	opens bool   // it begins a paragraph, or what a fence holds
 }
 
 const (
@@ -64,6 +65,7 @@ func ownWords(text []byte) (words []byte, quotes bool) {
 
 // linesOf returns the lines of a text that are not blank.
 func linesOf(text []byte) (lines []line) {
+	opens := true
 	for at := 0; at < len(text) && len(lines) < maxLines; {
 		end := indexFrom(text, []byte{'\n'}, at)
 		from := at
@@ -71,7 +73,10 @@ func linesOf(text []byte) (lines []line) {
 			from++
 		}
 		if t := trim(text[from:end]); len(t) > 0 {
-			lines = append(lines, line{text: t, at: from, frame: isFrame(t)})
+			lines = append(lines, line{text: t, at: from, frame: isFrame(t), opens: opens})
+			opens = isFence(t)
+		} else {
+			opens = true
 		}
 		at = end + 1
 	}
@@ -88,7 +93,7 @@ func isFrame(l []byte) bool {
 	case '-':
 		return begins(l, "--- ") && bytes.HasSuffix(l, []byte(" ---"))
 	case '[':
-		return endsWith(l, "]:") && bytes.IndexByte(l, ']') > 1
+		return bytes.IndexByte(l, ']') > 1 && (endsWith(l, ":：") || l[len(l)-1] == ']' && (l[1] == '/' || bytes.IndexByte(l, ':') > 0))
 	}
 	return false
 }
@@ -160,8 +165,8 @@ const minNamed = 3
 // withoutNamedFile leaves out what follows a line that ends with the name of a file or
 // an address, up to a question that ends the text, and the line itself.
 func withoutNamedFile(lines []line) []line {
-	first := slices.IndexFunc(lines, func(l line) bool { return namesFile(l.text) })
-	if first < 0 {
+	first := slices.IndexFunc(lines, func(l line) bool { return l.opens && namesFile(l.text) })
+	if first < 0 || first+1 < len(lines) && namesFile(lines[first+1].text) && !isFence(lines[first+1].text) { // a list
 		return lines
 	}
 	end := len(lines)
@@ -180,7 +185,7 @@ func withoutNamedFile(lines []line) []line {
 // lastFence returns the last line that is a fence, when one opens in the three lines
 // from a line on, or -1.
 func lastFence(lines []line, from int) int {
-	fence := func(l line) bool { return begins(l.text, "```") || begins(l.text, "~~~") }
+	fence := func(l line) bool { return isFence(l.text) }
 	if near := lines[max(from, 0):]; !slices.ContainsFunc(near[:min(len(near), 3)], fence) {
 		return -1
 	}
@@ -191,8 +196,13 @@ func lastFence(lines []line, from int) int {
 	}
 }
 
+func isFence(l []byte) bool { return begins(l, "```") || begins(l, "~~~") }
+
 // namesFile reports whether a line ends with the name of a file or an address.
 func namesFile(l []byte) bool {
+	if begins(l, "--- ") || begins(l, "+++ ") { // of a patch
+		return false
+	}
 	l = bytes.TrimRight(l, ":：\"'`")
 	word := l[bytes.LastIndexAny(l, " \t\"'`")+1:]
 	if bytes.Contains(word, []byte("://")) {

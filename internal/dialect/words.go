@@ -156,14 +156,14 @@ func (c *Conversation) settleWords(i int, round bool) {
 	all := len(texts[0])
 	m.alone = !withoutFiles(texts)
 	origins := make([]origin, len(texts))
-	command := commandIn(texts)
+	command, frame := commandIn(texts), lastFrameOfWords(texts)
 	for n := range texts {
 		if n == command {
 			texts[n], origins[n] = commandWords(texts[n]), byBoth
 			continue
 		}
-		origins[n] = byClient // a command's file stands behind it
-		if command < 0 || n < command {
+		origins[n] = byClient // a command's file is behind it, and files are before the words' frame
+		if (command < 0 || n < command) && n >= frame {
 			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
 		}
 	}
@@ -196,9 +196,19 @@ func (c *Conversation) settleWords(i int, round bool) {
 	}
 }
 
-// settleQuotes leaves out what the parts of a message quote. Of the parts before the
-// last one that frames the person's words none counts, since a file may hold such a
-// frame; and a part that is only a label names those behind it.
+// lastFrameOfWords returns the last part that begins with an element that frames the
+// person's words, or 0. A file in a part before it may hold such an element, too.
+func lastFrameOfWords(texts [][]byte) int {
+	for n := len(texts) - 1; n > 0; n-- {
+		if tag := tagAt(trim(texts[n])); tag != nil && slices.Contains(wordsWithin, string(tag)) {
+			return n
+		}
+	}
+	return 0
+}
+
+// settleQuotes leaves out what the parts of a message quote. A part that is only a
+// label names those behind it.
 func settleQuotes(texts [][]byte, origins []origin) {
 	for n, o := range origins {
 		if o > byBoth {
