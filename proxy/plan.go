@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -36,11 +37,27 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Forgotten && m.DropThinking {
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && p.conv.Typed(p.conv.Last) {
+	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && s.typed(p.conv, p.conv.Last, &d.project) {
 		o := &d.plan.Outcome
 		d.promises.stated, o.Refused, o.Unscoped = m.Owned.Stated(d.who, d.plan.Generation, string(p.conv.Text(p.conv.Last)))
 	}
 	return d
+}
+
+// commandWait is the most that a request waits for the files of a project's commands.
+const commandWait = 20 * time.Millisecond
+
+// typed reports whether the person typed message i, and it is not the file of a command
+// of the project.
+func (s *decider) typed(conv *dialect.Conversation, i int, w *project) bool {
+	if !conv.Typed(i) {
+		return false
+	}
+	if w.Repo.Dir == "" { // not on this machine
+		return true
+	}
+	said := string(conv.Text(i))
+	return !s.commands.Hold(w.Repo.Dir, said, commandWait) && (w.Repo.Root == w.Repo.Dir || !s.commands.Hold(w.Repo.Root, said, commandWait))
 }
 
 // mode is what configuration, person, place and client allow. Of the reasons why

@@ -118,7 +118,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess
 		return p, 0
 	}
-	p.turn.User, p.turn.Sure = string(conv.Text(conv.Last)), conv.Typed(conv.Last)
+	p.turn.User, p.turn.Sure = string(conv.Text(conv.Last)), s.typed(conv, conv.Last, &d.project)
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
 	held = len(p.turn.User)
 	if p.recall && len(d.plan.Write) > 0 {
@@ -186,7 +186,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		}
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
-		t.User, t.Sure = string(conv.Text(u.Message)), conv.Typed(u.Message)
+		t.User, t.Sure = string(conv.Text(u.Message)), s.typed(conv, u.Message, &d.project)
 		t.Asked = asked(conv, u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
