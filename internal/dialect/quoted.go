@@ -108,11 +108,12 @@ func labelled(lines []line) (labels int, asked []byte, ended bool) {
 			continue
 		}
 		labels++
-		if ended && n+1 < len(lines) {
-			behind = lines[n+1].text
+		next, alone := lines[n+1:], ended && n+1 < len(lines)
+		if alone {
+			behind, next = next[0].text, next[1:]
 		}
-		below := !slices.ContainsFunc(lines[n+1:], func(l line) bool { return !endsWith(l.text, ":：") })
-		if asks(behind) && (asked == nil || below) {
+		below := !slices.ContainsFunc(next, func(l line) bool { return !endsWith(l.text, ":：") })
+		if asks(behind) && (below || asked == nil && !alone) {
 			asked = behind
 		}
 	}

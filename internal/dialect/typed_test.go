@@ -17,13 +17,13 @@ const typedWords = "Always use tabs."
 
 // spelling writes requests of one API.
 type spelling struct {
-	d                    dialect.Dialect
-	body                 string // around the messages
-	user, answer         string // messages around a list of parts, and around a text
-	text, picture, file  string // parts
-	call, result, around string // of a round; around is the request's message around a result
-	thought              string // an item or a message of the model's
-	system, extra        string // a client's message; a user message with another member
+	d                   dialect.Dialect
+	body                string // around the messages
+	user, answer        string // messages around a list of parts, and around a text
+	text, picture, file string // parts
+	call, result        string // of a round
+	thought             string // an item or a message of the model's
+	system, extra       string // a client's message; a user message with another member
 }
 
 var spellings = map[string]spelling{

@@ -45,10 +45,24 @@ func (c *Conversation) settle() bool {
 	if !c.room(2*longest) || !c.InTime() {
 		return false
 	}
-	if c.Kind = c.kind(); c.Kind != KindTurn && c.Last < 0 && c.Newest >= 0 && c.Messages[c.Newest].frame {
-		c.Messages[c.Newest].Person, c.Last = true, c.Newest // it asks for a chore, and frames what that is about
+	if c.Kind = c.kind(); c.Kind != KindTurn {
+		c.settleChore()
 	}
 	return true
+}
+
+// settleChore lets the message that asks for a chore say all that it frames: that is
+// what the chore is about.
+func (c *Conversation) settleChore() {
+	if c.Newest < 0 || c.Last >= 0 && c.Last != c.Newest {
+		return
+	}
+	if m := &c.Messages[c.Newest]; m.cleaned && (m.Person || m.frame) {
+		c.settleWords(c.Newest, false, true)
+		if m.Person = len(m.clean) > 0; m.Person {
+			c.Last = c.Newest
+		}
+	}
 }
 
 // asks reports whether message i is a user's and holds no results of tools.
@@ -83,7 +97,7 @@ func (c *Conversation) settleMessage(i, newest int, person uint32, open, round b
 			m.clean, m.whole = c.answered(m)
 			break
 		}
-		c.settleWords(i, round)
+		c.settleWords(i, round, false)
 	}
 	return true
 }
@@ -147,7 +161,7 @@ func (c *Conversation) unanswered(i int) bool {
 
 // settleWords finds out what a person said in user message i, whether they are alone,
 // and where a block stands.
-func (c *Conversation) settleWords(i int, round bool) {
+func (c *Conversation) settleWords(i int, round, chore bool) {
 	m := &c.Messages[i]
 	texts := make([][]byte, 0, m.to-m.from)
 	for _, s := range c.spans[m.from:m.to] {
@@ -173,7 +187,9 @@ func (c *Conversation) settleWords(i int, round bool) {
 		}
 	}
 	c.settleDocuments(m, origins)
-	settleQuotes(texts, origins)
+	if !chore {
+		settleQuotes(texts, origins)
+	}
 	of := slices.Min(origins)
 	m.frame = slices.Contains(origins, inUnknownFrame)
 	first, said := -1, texts[:0]
