@@ -108,7 +108,7 @@ func labelled(lines []line) (labels int, asked []byte, ended bool) {
 			continue
 		}
 		labels++
-		next, alone := lines[n+1:], ended && n+1 < len(lines)
+		next, alone := lines[n+1:], ended && n+1 < len(lines) && len(lines) > 2
 		if alone {
 			behind, next = next[0].text, next[1:]
 		}

@@ -54,6 +54,7 @@ func TestQuotedText(t *testing.T) {
 // form tells these from words, so they stay.
 func TestOrdinaryTextStays(t *testing.T) {
 	for name, text := range map[string]string{
+		"a label and a question":   "The second one:\n\nhow deep is it?",
 		"a log, then a question":   "12:00 start\n[INFO] ready\nERROR: disk full\n    at main.go:12\n\nWhy does it fail?",
 		"a question, then a log":   "Why does it fail?\n\n2026-11-25 ERROR: disk full\n2026-11-25 retry: 3",
 		"a fence":                  "Fix this:\n```go\nfunc f() {}\n```\nand test it.",
