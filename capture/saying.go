@@ -12,6 +12,10 @@ type Saying struct {
 	// Typed says that the message is alone in its turn, so that the person may have
 	// typed all of it.
 	Typed bool
+
+	// FromFile reports whether the message is the content of a command or skill file of
+	// the project. It may read the disk.
+	FromFile func() bool
 }
 
 // MaxSaying is the longest message, in bytes, that may address the memory: a longer one

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // decider decides what memory does for a request. What serves, a message over a
@@ -23,6 +24,8 @@ type decider struct {
 	memo   *memo.Memo      // what is known of the conversations of the moment
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
+
+	commands workspace.Commands
 }
 
 // request is what is decided about. Nothing of it changes meanwhile.

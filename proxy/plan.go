@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -39,11 +40,27 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
-		if text := p.conv.Text(p.conv.Last); len(text) <= capture.MaxSaying {
-			d.promises.said = capture.Saying{Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: string(text), Typed: p.conv.Sure(p.conv.Last)}
+		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
+			at := d.project
+			d.promises.said = capture.Saying{
+				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: p.conv.Typed(p.conv.Last),
+				FromFile: func() bool { return s.fromFile(text, &at) },
+			}
 		}
 	}
 	return d
+}
+
+// commandWait is the most that a request waits for the files of a project's commands.
+const commandWait = 20 * time.Millisecond
+
+// fromFile reports whether a message is the content of a command or skill file of a project
+// on this machine.
+func (s *decider) fromFile(said string, w *project) bool {
+	if w.Repo.Dir == "" {
+		return false
+	}
+	return s.commands.Hold(w.Repo.Dir, said, commandWait) || w.Repo.Root != w.Repo.Dir && s.commands.Hold(w.Repo.Root, said, commandWait)
 }
 
 // mode is what configuration, person, place and client allow. Of the reasons why

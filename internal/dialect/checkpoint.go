@@ -54,6 +54,7 @@ type tracker struct {
 type mark struct {
 	at, item, messages, spans, refs int
 	tools                           bool
+	calls, mixed                    bool // of the last message
 }
 
 // GoOn makes the next Parse begin at a checkpoint; nil: at the beginning. The next
@@ -110,7 +111,7 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 		cp.newest--
 	}
 	last := &cp.messages[m.messages-1]
-	last.to, last.noPlace = min(last.to, m.spans), false
+	last.to, last.noPlace, last.Calls, last.Mixed = min(last.to, m.spans), false, m.calls, m.mixed
 	return cp
 }
 
@@ -185,7 +186,11 @@ func (p *Parser) Messages(message func(i int) bool) bool {
 func (p *Parser) marked(message func(i int) bool) func(i int) bool {
 	c := p.c
 	return func(i int) bool {
-		c.track.marks[i%unsettledItems] = mark{p.Offset(), i, len(c.Messages), len(c.spans), len(c.refs), c.Tools}
+		m := mark{at: p.Offset(), item: i, messages: len(c.Messages), spans: len(c.spans), refs: len(c.refs), tools: c.Tools}
+		if m.messages > 0 {
+			m.calls, m.mixed = c.Messages[m.messages-1].Calls, c.Messages[m.messages-1].Mixed
+		}
+		c.track.marks[i%unsettledItems] = m
 		c.track.items = i + 1
 		return message(i)
 	}

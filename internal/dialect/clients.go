@@ -16,6 +16,10 @@ type client struct {
 	around []string    // elements that hold nothing but the person's words
 	files  [][2]string // lines that begin and end an attached file
 
+	// interrupted are the beginnings of texts that say that the person has interrupted
+	// the model.
+	interrupted []string
+
 	// answers are the beginnings of what the client itself answers to a summary that
 	// it put into a message.
 	answers []string
@@ -245,6 +249,7 @@ var clients = []client{
 			{start: "[Request interrupted by user]", whole: true},
 			{start: "[Request interrupted by user for tool use]", whole: true},
 		},
+		interrupted: []string{"[Request interrupted by user"},
 	},
 	{
 		name: "Codex",
@@ -259,7 +264,8 @@ var clients = []client{
 			{start: "# AGENTS.md instructions for "},
 			{start: "Another language model started to solve this problem", summary: true},
 		},
-		from: []preface{{start: "# Context from my IDE setup:", end: "## My request for Codex:"}, {start: "# Files mentioned by the user:", end: "## My request for Codex:"}},
+		interrupted: []string{"<turn_aborted>"},
+		from:        []preface{{start: "# Context from my IDE setup:", end: "## My request for Codex:"}, {start: "# Files mentioned by the user:", end: "## My request for Codex:"}},
 	},
 	{
 		name: "Gemini CLI",

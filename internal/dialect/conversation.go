@@ -26,11 +26,14 @@ type Message struct {
 
 	System  bool // the client speaks for itself
 	Results bool // it holds results of tools
+	Calls   bool // it calls tools of the client
+	Mixed   bool // it holds content other than texts and thoughts
+	Silent  bool // it is no message: thoughts, or a list of tools
 	cleaned bool // what a client wrote into it was taken out
 	whole   bool // it was cleaned, but the client had written nothing into it
 	noPlace bool // it states no place
-	frame   bool // all of it stands in frames that the table does not know
-	sure    bool // of a cleaned message: see Conversation.Sure
+	frame   bool // a part of it stands in a frame that the table does not know
+	alone   bool // of a cleaned message: one part holds the words and nothing else
 
 	name     uint32 // hash of the speaker's name; 0: it has none
 	from, to int    // its texts, in Conversation.spans

@@ -83,7 +83,7 @@ func TestSpliceIsTransparent(t *testing.T) {
 func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 	same := []string{
 		`{"messages":[{"role":"system","content":"one"},{"role":"user","content":"né <b> \"x\"\n"},{"role":"assistant","content":"yes"},{"role":"user","content":"more"}]}`,
-		`{"messages":[{"role":"system","content":"another day"},{"content":[{"type":"text","text":" n\u00e9 \u003cb\u003e \"x\""}],"role":"user"},{"role":"assistant","content":" yes\n"},{"role":"tool","content":"t"},{"role":"user","content":"more"}]}`,
+		`{"messages":[{"role":"system","content":"another day"},{"content":[{"type":"text","text":" n\u00e9 \u003cb\u003e \"x\""}],"role":"user"},{"role":"tool","content":"t"},{"role":"assistant","content":" yes\n"},{"role":"user","content":"more"}]}`,
 		`{"messages":[{"role":"user","content":"<system-reminder>r</system-reminder>né <b> \"x\""},{"role":"assistant","content":"<think>hm</think>yes"},{"role":"user","content":"more"}]}`,
 	}
 	var want dialect.Fingerprint

@@ -114,14 +114,15 @@ func (p *Parser) Add(m Message) bool {
 	return p.c.addMessage(m)
 }
 
-// Join adds the texts of a message to the message before it. It returns false when
+// Join adds what a message holds to the message before it. It returns false when
 // they do not follow that message's texts directly.
 func (p *Parser) Join(m Message) bool {
 	last := len(p.c.Messages) - 1
 	if last < 0 || p.c.Messages[last].to != m.from {
 		return false
 	}
-	p.c.Messages[last].to = len(p.c.spans)
+	into := &p.c.Messages[last]
+	into.to, into.Calls, into.Mixed = len(p.c.spans), into.Calls || m.Calls, into.Mixed || m.Mixed
 	return true
 }
 
@@ -185,10 +186,28 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 		first := p.Offset() + 1
 		return p.Array(func(int) bool {
 			m.At, m.Form = first, parts.Form // not in an empty array: the form ends with a comma
-			return p.part(parts)
+			return p.part(m, parts)
 		})
 	}
+	m.Mixed = m.Mixed || p.Peek() != 'n' // null
 	return p.Skip()
+}
+
+// Extra skips a member of a message that no dialect reads. Objects and lists may be
+// content.
+func (p *Parser) Extra(m *Message, key []byte) bool {
+	c := p.Peek()
+	m.Mixed = m.Mixed || (c == '{' || c == '[') && string(key) != "cache_control"
+	return p.Skip()
+}
+
+// isThought reports whether parts of this type hold what the model thought.
+func isThought(kind []byte) bool {
+	switch string(kind) {
+	case "thinking", "redacted_thinking", "reasoning":
+		return true
+	}
+	return false
 }
 
 // Name reads the name of a message's speaker.
@@ -211,9 +230,10 @@ func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 	return p.AddText(s)
 }
 
-// part reads one part of a content, and keeps its text.
-func (p *Parser) part(parts *Parts) bool {
+// part reads one part of a message's content, and keeps its text.
+func (p *Parser) part(m *Message, parts *Parts) bool {
 	if p.Peek() != '{' {
+		m.Mixed = true
 		return p.Skip()
 	}
 	at := p.Offset()
@@ -239,9 +259,10 @@ func (p *Parser) part(parts *Parts) bool {
 		case key == nil:
 			return false
 		}
-		return p.Skip()
+		return p.Extra(m, key)
 	})
 	has = has && parts.IsText(kind)
+	m.Mixed = m.Mixed || !has && !isThought(kind)
 	if ok && parts.Each != nil {
 		parts.Each(kind, at, has)
 	}

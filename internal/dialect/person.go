@@ -17,6 +17,7 @@ var (
 	filesBegin      = inBytes(firsts(harnessFiles))
 	wordsWithin     = gather(func(cl *client) []string { return cl.within })
 	wordsAround     = gather(func(cl *client) []string { return cl.around })
+	interruptions   = gather(func(cl *client) []string { return cl.interrupted })
 	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
 )
 
@@ -76,12 +77,7 @@ func mayHoldClientText(raw []byte) bool {
 // a JSON string.
 func mayBeForeign(raw []byte) bool {
 	for {
-		for len(raw) > 0 && isSpace(raw[0]) || len(raw) > 1 && raw[0] == '\\' && raw[1] == 't' {
-			raw = raw[1:]
-			if raw[0] == 't' {
-				raw = raw[1:]
-			}
-		}
+		raw = trimRawStart(raw)
 		if len(raw) > 1 && raw[0] == raw[1] && bytes.IndexByte(signs, raw[0]) >= 0 {
 			return true
 		}
@@ -142,7 +138,7 @@ type origin uint8
 const (
 	byPerson       origin = iota // it holds nothing of a client
 	byBoth                       // a client wrote some of it, or may have
-	inUnknownFrame               // all of it stands in a frame that the table does not know
+	inUnknownFrame               // all of it is quoted, or stands in a frame that the table does not know
 	byClient                     // a client wrote all of it
 )
 
@@ -157,11 +153,8 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	if !behind && (isHarness(text, in) || command.Match(text)) {
 		return nil, byClient
 	}
-	if frame, known := framed(text); frame && !behind {
-		if known {
-			return nil, byClient
-		}
-		return text, inUnknownFrame
+	if frame, known := framed(text); frame && known && !behind {
+		return nil, byClient
 	}
 	left = left[len(stamp.Find(left)):]
 	if rest, ok := behindSummary(left, in); ok {
@@ -175,9 +168,12 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 		left = left[:i]
 	}
 	left = trim(left)
+	frame, _ := framed(left)
 	switch {
 	case len(left) == 0:
 		return nil, byClient
+	case frame && !whole:
+		return left, inUnknownFrame
 	case len(left) < len(text) && !whole || foreign(left):
 		return left, byBoth
 	}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -58,6 +59,7 @@ type Span struct {
 	Start, End int
 	Escaped    bool // it holds a backslash
 	Unicode    bool // it holds a \u
+	quotes     bool // one of its lines may begin or end as if it quoted something
 
 	// Of a text that is a part of a message:
 	cached bool  // the provider caches the request up to its end
@@ -128,6 +130,7 @@ func (s *Scanner) Quoted() (Span, bool) {
 			}
 			out.Escaped = true
 			out.Unicode = out.Unicode || n == 6
+			out.quotes = out.quotes || s.b[j+1] == 'n' && s.mayQuote(out.Start, j)
 			j += n
 		case c < 0x20:
 			return Span{}, false
@@ -135,6 +138,27 @@ func (s *Scanner) Quoted() (Span, bool) {
 			j++
 		}
 	}
+}
+
+// mayQuote reports whether the line before the line feed at j, or the one behind it, may
+// be one that ownWords looks for.
+func (s *Scanner) mayQuote(start, j int) bool {
+	if j+2 < len(s.b) && quoting[s.b[j+2]] {
+		return true
+	}
+	end := s.b[max(start, j-1-maxExtension):j]
+	return len(end) > 0 && (closing[end[len(end)-1]] || bytes.IndexByte(end[:len(end)-1], '.') >= 0)
+}
+
+// quoting are the bytes with which such a line may begin, and closing those with which
+// it may end: those of "：", "？" and "؟" among them.
+var quoting, closing = bytesOf("<`~-=*#[> "), bytesOf(":?\x9a\x9f")
+
+func bytesOf(chars string) (in [256]bool) {
+	for _, c := range []byte(chars) {
+		in[c] = true
+	}
+	return in
 }
 
 // escapeLen returns the length of the escape at the start of b, or 0.

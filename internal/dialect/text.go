@@ -102,7 +102,9 @@ func trim(b []byte) []byte {
 
 // trimRaw cuts white space, also escaped, off both ends of a JSON string's
 // inside.
-func trimRaw(b []byte) []byte {
+func trimRaw(b []byte) []byte { return trimRawEnd(trimRawStart(b)) }
+
+func trimRawStart(b []byte) []byte {
 	for len(b) > 0 {
 		switch {
 		case isSpace(b[0]):
@@ -110,7 +112,7 @@ func trimRaw(b []byte) []byte {
 		case b[0] == '\\' && (b[1] == 'n' || b[1] == 't' || b[1] == 'r'):
 			b = b[2:]
 		default:
-			return trimRawEnd(b)
+			return b
 		}
 	}
 	return b

@@ -21,12 +21,14 @@ func (c *Conversation) settle() bool {
 	if c.answer < 0 {
 		c.answer = len(c.Messages)
 	}
-	framed, person := false, c.personsName()
+	framed, person, open := false, c.personsName(), false
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		longest = max(longest, c.decodedSize(m))
+		round := open || m.Results
+		open = c.roundOpen(m, open)
 		if before := m.Person; !settled(i) {
-			if !c.settleMessage(i, newest, person) {
+			if !c.settleMessage(i, newest, person, open, round) {
 				return false
 			}
 			if m.Person != before {
@@ -34,7 +36,7 @@ func (c *Conversation) settle() bool {
 			}
 		}
 		if framed = framed || m.frame; m.Person {
-			c.Last = i
+			c.Last, open = i, false
 		}
 	}
 	if framed {
@@ -43,8 +45,24 @@ func (c *Conversation) settle() bool {
 	if !c.room(2*longest) || !c.InTime() {
 		return false
 	}
-	c.Kind = c.kind()
+	if c.Kind = c.kind(); c.Kind != KindTurn {
+		c.settleChore()
+	}
 	return true
+}
+
+// settleChore lets the message that asks for a chore say all that it frames: that is
+// what the chore is about.
+func (c *Conversation) settleChore() {
+	if c.Newest < 0 || c.Last >= 0 && c.Last != c.Newest {
+		return
+	}
+	if m := &c.Messages[c.Newest]; m.cleaned && (m.Person || m.frame) {
+		c.settleWords(c.Newest, false, true)
+		if m.Person = len(m.clean) > 0; m.Person {
+			c.Last = c.Newest
+		}
+	}
 }
 
 // asks reports whether message i is a user's and holds no results of tools.
@@ -53,17 +71,18 @@ func (c *Conversation) asks(i int) bool {
 }
 
 // settleMessage finds out whether a person wrote message i, and what they said.
-// newest is the newest message that asks, and person the person's name.
-func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
+// newest is the newest message that asks, person the person's name, open says that a
+// round of tools is open, and round that one was when the message began.
+func (c *Conversation) settleMessage(i, newest int, person uint32, open, round bool) bool {
 	m := &c.Messages[i]
-	m.Person, m.sure, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
+	m.Person, m.alone, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
 	n := c.rawSize(m)
 	if !c.after(n + sizeOfMessage) {
 		return false
 	}
 	switch {
 	case m.Role == RoleOther || m.from == m.to:
-	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
+	case m.Role == RoleUser && (open || m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
 	case !c.suspicious(m):
 		first, texts := c.said(m)
@@ -78,24 +97,9 @@ func (c *Conversation) settleMessage(i, newest int, person uint32) bool {
 			m.clean, m.whole = c.answered(m)
 			break
 		}
-		c.settleWords(i)
+		c.settleWords(i, round, false)
 	}
 	return true
-}
-
-// Sure reports whether the person certainly wrote all the words that Text returns for
-// message i: they stand in one part that holds nothing else, and the client wrote
-// every other part. It is false when the person may have pasted something.
-func (c *Conversation) Sure(i int) bool {
-	m := &c.Messages[i]
-	if !m.Person || m.cleaned {
-		return m.Person && m.sure
-	}
-	_, texts := c.said(m) // several may be from several authors
-	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
-		raw := c.body[s.Start:s.End]
-		return mayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
-	})
 }
 
 // standBefore puts a block directly before a part of a message: the provider may
@@ -117,9 +121,8 @@ func (c *Conversation) personsName() uint32 {
 	return 0
 }
 
-// settleFrames finds out who wrote the messages that stand in unknown frames: the
-// client, when the person says something else in the same turn, and the person
-// otherwise.
+// settleFrames finds out who wrote the messages that hold unknown frames: the client,
+// when another message of the turn holds none.
 func (c *Conversation) settleFrames() {
 	c.Last = -1
 	for from := 0; from < len(c.Messages); {
@@ -129,13 +132,11 @@ func (c *Conversation) settleFrames() {
 		}
 		for ; from < to; from++ {
 			m := &c.Messages[from]
-			if m.frame && m.Person == said {
-				m.Person, c.known = !said, min(c.known, from)
+			if m.frame && m.Person && said {
+				m.Person, m.clean, c.known = false, nil, min(c.known, from)
 			}
 			if m.Person {
 				c.Last = from
-			} else if m.frame {
-				m.clean = nil
 			}
 		}
 	}
@@ -145,11 +146,11 @@ func (c *Conversation) settleFrames() {
 // and no tool's result follows.
 func (c *Conversation) ends(i int) bool {
 	m := &c.Messages[i]
-	if m.Role != RoleAssistant || m.from == m.to || i+1 == len(c.Messages) {
-		return m.Role == RoleAssistant && m.from < m.to
+	if m.Role != RoleAssistant || m.from == m.to || m.Calls || i+1 == len(c.Messages) {
+		return m.Role == RoleAssistant && m.from < m.to && !m.Calls
 	}
 	next := &c.Messages[i+1]
-	return !next.Results && (next.Role != RoleOther || next.System)
+	return !next.Results && !next.Calls && (next.Role != RoleOther || next.System)
 }
 
 // unanswered reports whether message i is a user's or the client's own, without
@@ -158,29 +159,43 @@ func (c *Conversation) unanswered(i int) bool {
 	return c.Messages[i].System || c.asks(i)
 }
 
-// settleWords finds out what a person said in user message i, how sure that is, and
-// where a block stands.
-func (c *Conversation) settleWords(i int) {
+// settleWords finds out what a person said in user message i, whether they are alone,
+// and where a block stands.
+func (c *Conversation) settleWords(i int, round, chore bool) {
 	m := &c.Messages[i]
 	texts := make([][]byte, 0, m.to-m.from)
 	for _, s := range c.spans[m.from:m.to] {
 		texts = append(texts, c.decoded(s))
 	}
 	all := len(texts[0])
-	m.sure = !withoutFiles(texts)
+	m.alone = !withoutFiles(texts)
 	origins := make([]origin, len(texts))
+	command, frame := commandIn(texts), lastFrameOfWords(texts)
 	for n := range texts {
-		texts[n], origins[n] = wordsIn(texts[n], within{c, i})
+		if n == command {
+			texts[n], origins[n] = commandWords(texts[n]), byBoth
+			continue
+		}
+		origins[n] = byClient // a command's file is behind it, and files are before the words' frame
+		if (command < 0 || n < command) && n >= frame {
+			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
+		}
+	}
+	if round {
+		for n := range c.afterInterruption(m) {
+			origins[n] = byClient
+		}
 	}
 	c.settleDocuments(m, origins)
-	of := slices.Min(origins)
-	if of == byBoth {
-		of = byPerson
+	if !chore {
+		settleQuotes(texts, origins)
 	}
+	of := slices.Min(origins)
+	m.frame = slices.Contains(origins, inUnknownFrame)
 	first, said := -1, texts[:0]
 	for n, o := range origins {
-		m.sure = m.sure && (o == byClient || o == byPerson && first < 0)
-		if o == byClient || o == inUnknownFrame && of != o {
+		m.alone = m.alone && (o == byClient || o == byPerson && first < 0)
+		if o > of || o == byClient {
 			continue
 		}
 		if first < 0 {
@@ -189,11 +204,42 @@ func (c *Conversation) settleWords(i int) {
 		said = append(said, texts[n])
 	}
 	m.clean = bytes.Join(said, []byte{'\n'})
-	m.Person, m.frame = len(m.clean) > 0, of == inUnknownFrame
-	m.sure = m.sure && m.Person
+	m.Person = len(m.clean) > 0 && of != inUnknownFrame
+	m.alone = m.alone && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
+	}
+}
+
+// lastFrameOfWords returns the last part that begins with an element that frames the
+// person's words, or 0. A file in a part before it may hold such an element, too.
+func lastFrameOfWords(texts [][]byte) int {
+	for n := len(texts) - 1; n > 0; n-- {
+		if tag := tagAt(trim(texts[n])); tag != nil && slices.Contains(wordsWithin, string(tag)) {
+			return n
+		}
+	}
+	return 0
+}
+
+// settleQuotes leaves out what the parts of a message quote. A part that is only a
+// label names those behind it.
+func settleQuotes(texts [][]byte, origins []origin) {
+	for n, o := range origins {
+		if o > byBoth {
+			continue
+		}
+		switch words, quotes := ownWords(texts[n]); {
+		case endsWith(texts[n], ":：") && bytes.IndexByte(texts[n], '\n') < 0 && slices.ContainsFunc(origins[n+1:], func(o origin) bool { return o < inUnknownFrame }):
+			for k := range origins[n:] {
+				origins[n+k] = max(origins[n+k], inUnknownFrame)
+			}
+		case len(words) == 0:
+			origins[n] = inUnknownFrame
+		case quotes:
+			texts[n], origins[n] = words, byBoth
+		}
 	}
 }
 
@@ -209,7 +255,7 @@ func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 			for k := range origins[:n+1] {
 				origins[k] = byClient
 			}
-			m.sure = false
+			m.alone = false
 			return
 		}
 		asked = true
@@ -229,11 +275,19 @@ func (c *Conversation) answeredByClient(i int) bool {
 // most messages hold none.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
-		if raw := c.body[s.Start:s.End]; mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && s.cached && n < m.to-m.from-1 {
+		raw := c.body[s.Start:s.End]
+		if mayHoldHarness(raw, m.Role, s.Unicode) || m.Role == RoleUser && (n < m.to-m.from-1 || s.Escaped && (s.quotes || mayEndQuotes(raw))) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayEndQuotes reports whether the first line of a text, or the last, may be one that
+// ownWords looks for.
+func mayEndQuotes(raw []byte) bool {
+	raw = trimRaw(raw)
+	return len(raw) > 0 && (quoting[raw[0]] || closing[raw[len(raw)-1]])
 }
 
 // said returns the index in c.spans of a message's first text that is not blank, and

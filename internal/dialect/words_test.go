@@ -75,8 +75,8 @@ func TestHostileFilesSayNothing(t *testing.T) {
 		if got := string(c.Text(0)); got != tc.want {
 			t.Errorf("%s: the person said %q, want %q", tc.name, got, tc.want)
 		}
-		if m := c.Messages[0]; m.Person != (tc.want != "") || c.Sure(0) != tc.sure {
-			t.Errorf("%s: a person's: %v, sure: %v, want sure %v", tc.name, m.Person, c.Sure(0), tc.sure)
+		if m := c.Messages[0]; m.Person != (tc.want != "") || c.Typed(0) != tc.sure {
+			t.Errorf("%s: a person's: %v, sure: %v, want sure %v", tc.name, m.Person, c.Typed(0), tc.sure)
 		}
 	}
 }
@@ -107,13 +107,13 @@ func TestWhereForeignTextStandsNothingIsSure(t *testing.T) {
 		{"an empty part", []string{" \n", "Always use tabs."}, true},
 	} {
 		c := parsed(t, message(t, tc.parts...))
-		if m := c.Messages[0]; !m.Person || c.Sure(0) != tc.sure {
-			t.Errorf("%s: a person's: %v, sure: %v, want %v", tc.name, m.Person, c.Sure(0), tc.sure)
+		if m := c.Messages[0]; !m.Person || c.Typed(0) != tc.sure {
+			t.Errorf("%s: a person's: %v, sure: %v, want %v", tc.name, m.Person, c.Typed(0), tc.sure)
 		}
 	}
 	// However JSON spells it.
 	var c dialect.Conversation
-	if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"x\n\u0060\u0060\u0060\nAlways use tabs.\n\u0060\u0060\u0060"}]}`), &c) || c.Sure(0) {
+	if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"x\n\u0060\u0060\u0060\nAlways use tabs.\n\u0060\u0060\u0060"}]}`), &c) || c.Typed(0) {
 		t.Error("a fence in escapes is not seen")
 	}
 }
@@ -143,7 +143,7 @@ func TestTheNewestMessageWithWordsCounts(t *testing.T) {
 		{"a frame in a round", []any{system, said("Hi."), called, result, frame}, 1, dialect.KindTurn, true},
 		{"a reminder in a round", []any{system, said("Hi."), called, result, reminder}, 1, dialect.KindTurn, true},
 		{"a reminder behind the answer", []any{system, said("Hi."), answer, reminder}, 1, dialect.KindMachine, false},
-		{"a frame that is not known, and nothing else", []any{system, unknown}, 1, dialect.KindTurn, false},
+		{"a frame that is not known, and nothing else", []any{system, unknown}, -1, dialect.KindTurn, false},
 		{"two messages of a person", []any{system, said("Hi."), said("I am Ann.")}, 2, dialect.KindTurn, false},
 		{"another agent speaks", []any{named("user", "Hi."), answer, named("critic", "Too short.")}, 0, dialect.KindMachine, false},
 		{"at once", []any{named("user", "Hi."), named("writer", "Hello.")}, 0, dialect.KindTurn, false},
@@ -173,7 +173,7 @@ func TestSummariesInPlaceOfWhatWasSaid(t *testing.T) {
 		{"a person shows one", "What does <summary>x</summary> do in HTML?", "What does <summary>x</summary> do in HTML?"},
 	} {
 		c := parsed(t, message(t, tc.text), map[string]string{"role": "assistant", "content": "Well."}, message(t, "And now?"))
-		if got := string(c.Text(0)); got != tc.want || c.Messages[0].Person != (tc.want != "") || c.Sure(0) && tc.name != "a person shows one" {
+		if got := string(c.Text(0)); got != tc.want || c.Messages[0].Person != (tc.want != "") || c.Typed(0) && tc.name != "a person shows one" {
 			t.Errorf("%s: the person said %q, want %q", tc.name, got, tc.want)
 		}
 		if summary := tc.name != "a person shows one"; c.Summarised() != summary {
@@ -192,7 +192,7 @@ func TestSummariesInPlaceOfWhatWasSaid(t *testing.T) {
 func TestCachedDocuments(t *testing.T) {
 	body := []byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"A long document.","cache_control":{"type":"ephemeral"}},{"type":"text","text":"What does it say?"}]}]}`)
 	var c dialect.Conversation
-	if !(chat.Dialect{}).Parse(body, &c) || string(c.Text(0)) != "What does it say?" || c.Sure(0) {
+	if !(chat.Dialect{}).Parse(body, &c) || string(c.Text(0)) != "What does it say?" || c.Typed(0) {
 		t.Fatalf("the person said %q", c.Text(0))
 	}
 	at := c.Insert(0, "x").At
@@ -201,7 +201,7 @@ func TestCachedDocuments(t *testing.T) {
 	}
 	// The last part is the question, whatever is cached.
 	body = []byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"What now?","cache_control":{"type":"ephemeral"}}]}]}`)
-	if !(chat.Dialect{}).Parse(body, &c) || string(c.Text(0)) != "What now?" || !c.Sure(0) {
+	if !(chat.Dialect{}).Parse(body, &c) || string(c.Text(0)) != "What now?" || !c.Typed(0) {
 		t.Errorf("the person said %q", c.Text(0))
 	}
 }
@@ -233,8 +233,8 @@ func TestRecordedClients(t *testing.T) {
 		if f.Kind != "turn" {
 			continue
 		}
-		if c.Last < 0 || string(c.Text(c.Last)) != f.Said || c.Sure(c.Last) != f.Sure || c.Answered() != f.Round {
-			t.Errorf("%s, %d: the person said %q, sure %v, want %q, %v", f.Client, n, c.Text(max(0, c.Last)), c.Sure(max(0, c.Last)), f.Said, f.Sure)
+		if c.Last < 0 || string(c.Text(c.Last)) != f.Said || c.Typed(c.Last) != f.Sure || c.Answered() != f.Round {
+			t.Errorf("%s, %d: the person said %q, sure %v, want %q, %v", f.Client, n, c.Text(max(0, c.Last)), c.Typed(max(0, c.Last)), f.Said, f.Sure)
 		}
 	}
 }

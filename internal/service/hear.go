@@ -34,7 +34,7 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 		return h
 	}
 	sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
-	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed, message: hex.EncodeToString(sum[:8])}
+	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile(), message: hex.EncodeToString(sum[:8])}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
 	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
 	if !h.Forgets {
@@ -356,7 +356,7 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
 	found, tooLong := capture.Directives(s.Text)
 	h.Refused += tooLong
-	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {

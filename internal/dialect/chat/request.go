@@ -58,11 +58,15 @@ func (p *parser) message(int) bool {
 			}
 			content = true
 			return p.Content(&m, &parts)
+		case "tool_calls", "function_call":
+			m.Calls = p.Peek() != 'n' // null
+			return p.Skip()
 		case "":
 			return false
 		}
-		return p.Skip()
+		return p.Extra(&m, key)
 	})
+	m.Results = m.Role == dialect.RoleOther && !m.System
 	return ok && role && p.Add(m)
 }
 

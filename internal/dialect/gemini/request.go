@@ -162,7 +162,7 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 		case "":
 			return false
 		}
-		return p.Skip()
+		return p.Extra(c.m, key)
 	})
 	return role, ok
 }
@@ -211,6 +211,7 @@ type contentParts struct {
 // nor texts before such a result: a block goes behind the last result.
 func (p *parser) part(c *contentParts) bool {
 	if p.Peek() != '{' {
+		c.m.Mixed = true
 		return p.Skip()
 	}
 	at := p.Offset()
@@ -233,10 +234,12 @@ func (p *parser) part(c *contentParts) bool {
 			thought = p.Peek() == 't'
 		case "functionResponse", "function_response":
 			result = true
+		case "functionCall", "function_call":
+			c.m.Calls = true
 		case "":
 			return false
 		}
-		return p.Skip()
+		return p.Extra(c.m, key)
 	})
 	switch {
 	case !ok:
@@ -247,6 +250,7 @@ func (p *parser) part(c *contentParts) bool {
 	case has && !thought:
 		return p.text(c, text, at)
 	}
+	c.m.Mixed = c.m.Mixed || !thought
 	if c.list { // not in an empty list: the form ends with a comma
 		c.m.At, c.m.Form = c.first, textPart
 	}

@@ -63,7 +63,7 @@ func (p *parser) message(int) bool {
 		case "":
 			return false
 		}
-		return p.Skip()
+		return p.Extra(&p.m, key)
 	})
 	p.m.Role, p.m.System = dialect.RoleOf(role)
 	if p.m.Results {
@@ -76,6 +76,8 @@ func (p *parser) message(int) bool {
 // API refuses a text before one: a block goes behind the last.
 func (p *parser) part(kind []byte, at int, text bool) {
 	switch {
+	case string(kind) == "tool_use":
+		p.m.Calls = true
 	case string(kind) == "tool_result":
 		p.m.Results, p.after = true, -1
 		p.DropTexts(&p.m)

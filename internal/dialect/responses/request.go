@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -93,7 +95,7 @@ func (p *parser) item(n int) bool {
 		case "":
 			return false
 		}
-		return p.Skip()
+		return p.Extra(&m, key)
 	})
 	if string(kind) == "item_reference" {
 		p.AddReference(id)
@@ -110,7 +112,10 @@ func (p *parser) item(n int) bool {
 	case isMessage:
 		m.Role, m.System = dialect.RoleOf(role)
 	case isCall(kind):
-		m.Role = dialect.RoleAssistant
+		m.Role, m.Calls = dialect.RoleAssistant, true
+	default:
+		m.Results = isResult(kind)
+		m.Silent = string(kind) == "reasoning" || string(kind) == "additional_tools"
 	}
 	return ok && p.add(m, string(kind) == "reasoning" || commentary)
 }
@@ -136,6 +141,11 @@ func isCall(kind []byte) bool {
 		return true
 	}
 	return false
+}
+
+// isResult reports whether such an item holds what the client did for the model.
+func isResult(kind []byte) bool {
+	return bytes.HasSuffix(kind, []byte("_output")) || string(kind) == "mcp_approval_response"
 }
 
 func isText(kind []byte) bool {

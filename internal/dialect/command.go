@@ -1,0 +1,52 @@
+package dialect
+
+import "bytes"
+
+// Claude Code writes a command that the person has typed as elements, and behind them
+// the file of that command, as a part of its own. Behind a command that it carries out
+// itself it writes the output.
+const (
+	commandName   = "command-name"
+	commandArgs   = "command-args"
+	commandText   = "command-message"
+	commandBegins = "<command-"
+	outputBegins  = "<local-command-"
+)
+
+// commandIn returns which part of a message is a command with a file behind it, or -1.
+func commandIn(parts [][]byte) int {
+	for n, text := range parts {
+		text = trim(text)
+		if !begins(text, commandBegins) || elementIn(text, commandName) == nil {
+			continue
+		}
+		for _, tag := range []string{commandName, commandArgs, commandText} {
+			text = trim(withoutElement(text, tag))
+		}
+		for _, next := range parts[n+1:] {
+			if text = trim(text); len(text) == 0 {
+				text = trim(next)
+			}
+		}
+		if len(text) > 0 && !begins(text, outputBegins) {
+			return n
+		}
+	}
+	return -1
+}
+
+// commandWords returns a command as the person typed it.
+func commandWords(text []byte) []byte {
+	name := bytes.TrimPrefix(elementIn(text, commandName), []byte("/"))
+	return trim(bytes.Join([][]byte{append([]byte("/"), name...), elementIn(text, commandArgs)}, []byte(" ")))
+}
+
+// elementIn returns the content of the first element with a name, or nil.
+func elementIn(text []byte, tag string) []byte {
+	_, text, _ = bytes.Cut(text, []byte("<"+tag+">"))
+	inner, _, found := bytes.Cut(text, []byte("</"+tag+">"))
+	if !found {
+		return nil
+	}
+	return trim(inner)
+}

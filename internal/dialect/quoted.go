@@ -1,0 +1,217 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
+
+// Applications put documents, results of tools and files into one text with a
+// person's question. No table can know their templates, but a template has a form: it
+// names the question with a label, or frames what it quotes. ownWords goes by that
+// form alone, so it holds in any language:
+//   - A question that ends a line behind a label ("Question: Which port?") is all that
+//     the person says, wherever it is.
+//   - Otherwise lines from the first frame to the last are quoted (an element, a titled
+//     rule, a bracketed line), as are lines that begin with ">", and whatever
+//     follows a line that ends with the name of a file or an address, up to a closing
+//     question.
+//   - A text that ends with an empty label ("Answer:") is a form for the model.
+//
+// Plain text around pasted lines stays, above and below. Pasted lines without a frame
+// stay too: a log is worth finding again, and no form tells it from words.
+
+// A line is one of a text.
+type line struct {
+	text  []byte // trimmed
+	at    int    // where it begins
+	frame bool   // it begins or ends a frame
+	opens bool   // it begins a paragraph, or what a fence holds
+}
+
+const (
+	maxLabel = 40   // bytes
+	maxLines = 4096 // longer texts are cut here: the rest is quoted with its frame
+)
+
+// ownWords returns the words of a person in a text that may quote others, and whether
+// it left anything out. It returns nil if the text has no words of a person.
+func ownWords(text []byte) (words []byte, quotes bool) {
+	lines := linesOf(text)
+	if len(lines) < 2 {
+		return text, false
+	}
+	labels, asked, ended := labelled(lines)
+	switch {
+	case asked != nil:
+		return asked, true
+	case ended && labels > 1:
+		return nil, true
+	}
+	kept := slices.Clone(lines)
+	kept = slices.DeleteFunc(kept, func(l line) bool { return l.text[0] == '>' && !begins(l.text, ">>>") })
+	kept = withoutFrames(kept)
+	kept = withoutNamedFile(kept)
+	if len(kept) == len(lines) {
+		return text, false
+	}
+	var out []byte
+	for _, l := range kept {
+		end := l.at + len(l.text)
+		out = append(append(out, text[l.at:end]...), '\n')
+	}
+	return trim(out), true
+}
+
+// linesOf returns the lines of a text that are not blank.
+func linesOf(text []byte) (lines []line) {
+	opens := true
+	for at := 0; at < len(text) && len(lines) < maxLines; {
+		end := indexFrom(text, []byte{'\n'}, at)
+		from := at
+		for from < end && isSpace(text[from]) {
+			from++
+		}
+		if t := trim(text[from:end]); len(t) > 0 {
+			lines = append(lines, line{text: t, at: from, frame: isFrame(t), opens: opens})
+			opens = isFence(t)
+		} else {
+			opens = true
+		}
+		at = end + 1
+	}
+	return lines
+}
+
+// isFrame reports whether a line begins or ends a frame: an element, a rule with a
+// title, or a label in brackets. Fences frame none: people write them, too, and ask
+// about what is in them.
+func isFrame(l []byte) bool {
+	switch l[0] {
+	case '<':
+		return len(l) > 1 && (l[1] == '/' || l[1] == '!' || l[1] == '<' || tagAt(l) != nil)
+	case '-':
+		return begins(l, "--- ") && bytes.HasSuffix(l, []byte(" ---"))
+	case '[':
+		return bytes.IndexByte(l, ']') > 1 && (endsWith(l, ":：") || l[len(l)-1] == ']' && (l[1] == '/' || bytes.IndexByte(l, ':') > 0))
+	}
+	return false
+}
+
+// labelled counts the labels that begin lines, and returns the question behind one.
+// Of several the one below all labels counts, else the first. ended says that the
+// text ends with a label behind which nothing is said.
+func labelled(lines []line) (labels int, asked []byte, ended bool) {
+	for n, l := range lines {
+		behind, ok := behindLabel(l.text)
+		if ended = ok && len(behind) == 0; !ok {
+			continue
+		}
+		labels++
+		next, alone := lines[n+1:], ended && n+1 < len(lines) && len(lines) > 2
+		if alone {
+			behind, next = next[0].text, next[1:]
+		}
+		below := !slices.ContainsFunc(next, func(l line) bool { return !endsWith(l.text, ":：") })
+		if asks(behind) && (below || asked == nil && !alone) {
+			asked = behind
+		}
+	}
+	return labels, asked, ended
+}
+
+// behindLabel returns what follows the label of a line: a few words before a colon.
+func behindLabel(l []byte) (behind []byte, ok bool) {
+	start := l[:min(len(l), maxLabel)]
+	i, n := bytes.IndexByte(start, ':'), 1
+	if wide := bytes.Index(start, []byte("：")); wide >= 0 && (i < 0 || wide < i) {
+		i, n = wide, len("：")
+	}
+	if i <= 0 || bytes.ContainsAny(start[:i], ".?!/\"'`<>()[]{}=;") || n == 1 && len(l) > i+1 && !isSpace(l[i+1]) {
+		return nil, false
+	}
+	return trim(l[i+n:]), true
+}
+
+// asks reports whether a line is a question.
+func asks(l []byte) bool { return endsWith(bytes.TrimRight(l, "\"'”»)"), "?？؟") }
+
+// endsWith reports whether a text ends with one of some characters.
+func endsWith(text []byte, chars string) bool {
+	r, _ := utf8.DecodeLastRune(text)
+	return len(text) > 0 && bytes.ContainsRune([]byte(chars), r)
+}
+
+// withoutFrames leaves out all lines from the first of a frame to the last. One line
+// alone frames nothing.
+func withoutFrames(lines []line) []line {
+	first := slices.IndexFunc(lines, func(l line) bool { return l.frame })
+	if first < 0 {
+		return lines
+	}
+	last := len(lines) - 1
+	for !lines[last].frame {
+		last--
+	}
+	if first == last {
+		return lines
+	}
+	return slices.Delete(lines, first, last+1)
+}
+
+// minNamed is how many lines a file behind its name has at least: a person, too, may
+// end a line with the name of a file.
+const minNamed = 3
+
+// withoutNamedFile leaves out what follows a line that ends with the name of a file or
+// an address, up to a question that ends the text, and the line itself.
+func withoutNamedFile(lines []line) []line {
+	first := slices.IndexFunc(lines, func(l line) bool { return l.opens && namesFile(l.text) })
+	if first < 0 || first+1 < len(lines) && namesFile(lines[first+1].text) && !isFence(lines[first+1].text) { // a list
+		return lines
+	}
+	end := len(lines)
+	switch fence := lastFence(lines, first-1); {
+	case fence >= 0:
+		end = fence + 1
+	case asks(lines[end-1].text):
+		end--
+	}
+	if end-first <= minNamed {
+		return lines
+	}
+	return slices.Delete(lines, first, end)
+}
+
+// lastFence returns the last line that is a fence, when one opens in the three lines
+// from a line on, or -1.
+func lastFence(lines []line, from int) int {
+	fence := func(l line) bool { return isFence(l.text) }
+	if near := lines[max(from, 0):]; !slices.ContainsFunc(near[:min(len(near), 3)], fence) {
+		return -1
+	}
+	for n := len(lines) - 1; ; n-- {
+		if fence(lines[n]) {
+			return n
+		}
+	}
+}
+
+func isFence(l []byte) bool { return begins(l, "```") || begins(l, "~~~") }
+
+// namesFile reports whether a line ends with the name of a file or an address.
+func namesFile(l []byte) bool {
+	if begins(l, "--- ") || begins(l, "+++ ") { // of a patch
+		return false
+	}
+	l = bytes.TrimRight(l, ":：\"'`")
+	word := l[bytes.LastIndexAny(l, " \t\"'`")+1:]
+	if bytes.Contains(word, []byte("://")) {
+		return true
+	}
+	dot := bytes.LastIndexByte(word, '.')
+	ext := len(word) - dot - 1
+	return dot > 0 && ext > 0 && ext <= maxExtension && nameAt(append(slices.Clone(word[dot+1:]), '>')) != nil
+}
+
+const maxExtension = 4 // bytes

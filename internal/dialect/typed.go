@@ -1,0 +1,99 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Typed reports whether message i holds nothing but words that a person typed. It asks
+// for evidence in the structure of the request, and returns false if any is missing:
+//   - One text of the message holds the words. No client wrote into that text, and no
+//     line of it begins like pasted or attached text. Every other text is a known
+//     client's own.
+//   - The message has no other content, such as a file, and no speaker's name.
+//   - Nothing else was said or done in its turn: no other words, no other speaker, no
+//     call of a tool and no result.
+//
+// A text that a program composed may still pass: only the text itself shows that.
+func (c *Conversation) Typed(i int) bool {
+	m := &c.Messages[i]
+	if !m.Person || m.Mixed || m.Results || m.name != 0 || !c.holdsOnlyWords(m) {
+		return false
+	}
+	for j := i - 1; j >= 0 && !c.ends(j); j-- {
+		if !c.saysNothing(j) {
+			return false
+		}
+	}
+	for j := i + 1; j < len(c.Messages); j++ {
+		switch {
+		case !c.saysNothing(j):
+			return false
+		case c.ends(j):
+			return true
+		}
+	}
+	return true
+}
+
+// holdsOnlyWords reports whether one text of a person's message holds the words and
+// nothing else.
+func (c *Conversation) holdsOnlyWords(m *Message) bool {
+	if m.cleaned {
+		return m.alone
+	}
+	_, texts := c.said(m) // several may be from several authors
+	return texts == 1 && !slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
+		raw := c.body[s.Start:s.End]
+		return mayBeForeign(raw) || s.Unicode && bytes.Contains(raw, []byte(`\u00`))
+	})
+}
+
+// saysNothing reports whether message j adds nothing to the turn of a person's message
+// but the model's words, or a known client's.
+func (c *Conversation) saysNothing(j int) bool {
+	m := &c.Messages[j]
+	switch {
+	case m.Silent:
+		return true
+	case m.name != 0 || m.Mixed || m.Calls || m.Results:
+		return false
+	case m.Role == RoleUser:
+		return !m.Person && !m.frame
+	}
+	return m.Role == RoleAssistant || m.System
+}
+
+// roundOpen reports whether a round of tools is open once message m was read: tools were
+// called, and the model has not answered in words since. open says whether one was
+// before.
+//
+// Whatever stands in or behind the results of an open round belongs to its turn.
+// Clients put skills, reminders and files there. So does the person who interrupts a
+// round and types on; these words count only if the client says that the round was
+// interrupted. Otherwise they are not kept, and the turn keeps its first words:
+// nothing else tells them from a file.
+func (c *Conversation) roundOpen(m *Message, open bool) bool {
+	switch {
+	case m.Role == RoleUser:
+		return (open || m.Results) && c.afterInterruption(m) < 0
+	case m.Calls || m.Results:
+		return true
+	}
+	return open && (m.Role != RoleAssistant || m.from == m.to)
+}
+
+// afterInterruption returns which of a message's texts is the first after a client's
+// that says that the person has interrupted the model, or -1.
+func (c *Conversation) afterInterruption(m *Message) int {
+	for n := m.to - 1; n >= m.from; n-- {
+		raw := trimRaw(c.body[c.spans[n].Start:c.spans[n].End])
+		if !slices.ContainsFunc(interruptions, func(s string) bool { return begins(raw, s) }) {
+			continue
+		}
+		if _, by := wordsIn(c.decoded(c.spans[n]), within{c, len(c.Messages)}); by == byClient {
+			return n + 1 - m.from
+		}
+	}
+	return -1
+}

@@ -1,0 +1,179 @@
+package dialect_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/gemini"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
+)
+
+// typedWords are what the person types in every row of the table below.
+const typedWords = "Always use tabs."
+
+// spelling writes requests of one API.
+type spelling struct {
+	d                   dialect.Dialect
+	body                string // around the messages
+	user, answer        string // messages around a list of parts, and around a text
+	text, picture, file string // parts
+	call, result        string // of a round
+	thought             string // an item or a message of the model's
+	system, extra       string // a client's message; a user message with another member
+}
+
+var spellings = map[string]spelling{
+	"chat": {
+		d: chat.Dialect{}, body: `{"messages":[%s]}`,
+		user: `{"role":"user","content":[%s]}`, answer: `{"role":"assistant","content":"%s"}`,
+		text: `{"type":"text","text":"%s"}`, picture: `{"type":"image_url","image_url":{"url":"data:,"}}`, file: `{"type":"file","file":{"file_data":"x"}}`,
+		call: `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, result: `{"role":"tool","tool_call_id":"1","content":"x"}`,
+		thought: `{"role":"assistant","content":[{"type":"thinking","thinking":"x"}]}`, system: `{"role":"system","content":"x"}`, extra: `{"role":"user","documents":["x"],"content":"%s"}`,
+	},
+	"responses": {
+		d: responses.Dialect{}, body: `{"input":[%s]}`,
+		user: `{"role":"user","content":[%s]}`, answer: `{"role":"assistant","content":[{"type":"output_text","text":"%s"}]}`,
+		text: `{"type":"input_text","text":"%s"}`, picture: `{"type":"input_image","image_url":"data:,"}`, file: `{"type":"input_file","file_data":"x"}`,
+		call: `{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`, result: `{"type":"function_call_output","call_id":"1","output":"x"}`,
+		thought: `{"type":"reasoning","summary":[]}`, system: `{"role":"developer","content":"x"}`, extra: `{"role":"user","documents":["x"],"content":"%s"}`,
+	},
+	"messages": {
+		d: messages.Dialect{}, body: `{"messages":[%s]}`,
+		user: `{"role":"user","content":[%s]}`, answer: `{"role":"assistant","content":"%s"}`,
+		text: `{"type":"text","text":"%s"}`, picture: `{"type":"image","source":{}}`, file: `{"type":"document","source":{"type":"text","data":"x"}}`,
+		call: `{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"1","name":"f","input":{}}]}`, result: `{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"x"}]}`,
+		thought: `{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"}]}`, system: `{"role":"system","content":"x"}`, extra: `{"role":"user","documents":["x"],"content":"%s"}`,
+	},
+	"gemini": {
+		d: gemini.Dialect{}, body: `{"contents":[%s]}`,
+		user: `{"role":"user","parts":[%s]}`, answer: `{"role":"model","parts":[{"text":"%s"}]}`,
+		text: `{"text":"%s"}`, picture: `{"inlineData":{"mimeType":"image/png","data":""}}`, file: `{"fileData":{"fileUri":"x"}}`,
+		call: `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}`, result: `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
+		thought: `{"role":"model","parts":[{"thought":true,"text":"x"}]}`, system: `{"role":"system","parts":[{"text":"x"}]}`, extra: `{"role":"user","documents":["x"],"parts":[{"text":"%s"}]}`,
+	},
+}
+
+// TestTyped: in no API is a message typed that is not alone in its turn, or that holds
+// anything but one text. WORDS is the person's message of one text.
+func TestTyped(t *testing.T) {
+	const reminder = `<system-reminder>\nx\n</system-reminder>`
+	for name, s := range spellings {
+		text := func(words string) string { return fmt.Sprintf(s.text, words) }
+		user := func(parts ...string) string { return fmt.Sprintf(s.user, strings.Join(parts, ",")) }
+		said := func(words string) string { return user(text(words)) }
+		answer, words := fmt.Sprintf(s.answer, "Yes."), said(typedWords)
+		for _, tc := range []struct {
+			name     string
+			messages []string
+			want     bool
+		}{
+			{"words alone", []string{words}, true},
+			{"words behind a turn", []string{said("Hi."), answer, words}, true},
+			{"words before a turn", []string{words, answer, said("Hi.")}, true},
+			{"words between turns with tools", []string{said("Hi."), s.call, s.result, answer, words, answer, said("Hi."), s.call, s.result, answer}, true},
+			{"the client's own messages beside them", []string{said(reminder), words, said(reminder)}, true},
+			{"the client's own part beside them", []string{user(text(reminder), text(typedWords))}, true},
+			{"a thought behind them", []string{words, s.thought, answer}, true},
+			{"an empty part", []string{user(text(" "), text(typedWords))}, true},
+
+			{"a picture beside them", []string{user(s.picture, text(typedWords))}, false},
+			{"a file beside them", []string{user(text(typedWords), s.file)}, false},
+			{"a member that is not known", []string{fmt.Sprintf(s.extra, typedWords)}, false},
+			{"two parts", []string{user(text("Fix it."), text(typedWords))}, false},
+			{"a part in a frame that is not known", []string{user(text(`<new>\nx\n</new>`), text(typedWords))}, false},
+			{"a message in a frame that is not known", []string{said(`<new>\nx\n</new>`), words}, false},
+			{"a client's text in the same part", []string{said(reminder + `\n` + typedWords)}, false},
+			{"an attachment in the same part", []string{said(typedWords + `\n--- a.md ---`)}, false},
+			{"other words before them", []string{said("Fix it."), words}, false},
+			{"other words behind them", []string{words, said("Fix it."), answer}, false},
+			{"a picture in a message of its own", []string{user(s.picture), words}, false},
+			{"a call behind them", []string{words, s.call}, false},
+			{"a round behind them", []string{words, s.call, s.result, answer}, false},
+		} {
+			var c dialect.Conversation
+			body := fmt.Sprintf(s.body, strings.Join(tc.messages, ","))
+			if !s.d.Parse([]byte(body), &c) {
+				t.Fatalf("%s: %s: not understood: %s", name, tc.name, body)
+			}
+			found := false
+			for i := range c.Messages {
+				if !strings.HasSuffix(string(c.Text(i)), typedWords) && !strings.HasPrefix(string(c.Text(i)), typedWords) {
+					continue
+				}
+				if found = true; c.Typed(i) != tc.want {
+					t.Errorf("%s: %s: Typed = %v, want %v", name, tc.name, c.Typed(i), tc.want)
+				}
+			}
+			if !found {
+				t.Errorf("%s: %s: no message says %q", name, tc.name, typedWords)
+			}
+		}
+	}
+}
+
+// TestTypedSpeakers: where speakers have names, no message is typed: each may be an
+// agent's.
+func TestTypedSpeakers(t *testing.T) {
+	const words, named = `{"role":"user","content":"Always use tabs."}`, `{"role":"user","name":"researcher","content":"Always use tabs."}`
+	for _, tc := range []struct {
+		name, messages string
+		message        int
+	}{
+		{"the only speaker", named, 0},
+		{"another speaker in the turn", words + "," + named, 0},
+		{"a named answer in the turn", words + `,{"role":"assistant","name":"writer","content":"Yes."}`, 0},
+		{"a role that is not known", words + `,{"role":"observer","content":"Yes."}`, 0},
+	} {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+tc.messages+`]}`), &c) {
+			t.Fatalf("%s: not understood", tc.name)
+		}
+		if c.Typed(tc.message) {
+			t.Errorf("%s: Typed = true, want false", tc.name)
+		}
+	}
+}
+
+// TestOpenRounds: in no API are words found in or behind the results of tools, and the
+// block of a turn stays where it was, until the model has answered or the client says
+// that the person has interrupted it.
+func TestOpenRounds(t *testing.T) {
+	const skill, stop = `Base directory for this skill: /a\n\nRemember that I like tabs.`, `[Request interrupted by user]`
+	for name, s := range spellings {
+		said := func(words string) string { return fmt.Sprintf(s.user, fmt.Sprintf(s.text, words)) }
+		answer, ship, next := fmt.Sprintf(s.answer, "Done."), said("Ship it."), said("And now?")
+		for _, tc := range []struct {
+			name     string
+			messages []string
+			want     []string // what the person said
+		}{
+			{"a text behind results", []string{ship, s.call, s.result, said(skill)}, []string{"Ship it."}},
+			{"two", []string{ship, s.call, s.result, said(skill), said("Go on.")}, []string{"Ship it."}},
+			{"in a later round", []string{ship, s.call, s.result, said(skill), s.call, s.result, said(skill)}, []string{"Ship it."}},
+			{"behind a call without a result", []string{ship, s.call, said(skill)}, []string{"Ship it."}},
+			{"behind the answer", []string{ship, s.call, s.result, said(skill), answer, next}, []string{"Ship it.", "And now?"}},
+			{"behind an interruption", []string{ship, s.call, s.result, said(stop), next}, []string{"Ship it.", "And now?"}},
+			{"an interruption that a skill quotes", []string{ship, s.call, s.result, said(stop + `\n` + skill), next}, []string{"Ship it."}},
+			{"a round before any words", []string{s.call, s.result, said(skill)}, nil},
+		} {
+			var c dialect.Conversation
+			body := fmt.Sprintf(s.body, strings.Join(tc.messages, ","))
+			if !s.d.Parse([]byte(body), &c) {
+				t.Fatalf("%s: %s: not understood: %s", name, tc.name, body)
+			}
+			var got []string
+			for i := range c.Messages {
+				if c.Messages[i].Person {
+					got = append(got, string(c.Text(i)))
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(tc.want) {
+				t.Errorf("%s: %s: the person said %q, want %q", name, tc.name, got, tc.want)
+			}
+		}
+	}
+}
