@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// callsPerSecond is how many calls and pages one caller gets.
+	// callsPerSecond limits the calls and pages of one caller.
 	callsPerSecond = 100
 
-	// maxCalls is how many calls of operators run at the same time, and how many of all
-	// people together. maxOfOne is how many of those are one person's.
+	// maxCalls limits the calls of operators that run at the same time, and likewise those
+	// of all people together. maxOfOne limits those of one person.
 	maxCalls = 32
 	maxOfOne = 8
 
-	// guessesPerSecond is how many wrong credentials an address may send.
+	// guessesPerSecond limits the wrong credentials of one address.
 	guessesPerSecond = 5
 
 	// maxLimited bounds the keys that are told apart.
 	maxLimited = 4096
 )
 
-// limits are rate limits by key, so that one key uses up nothing of another's. They are
-// safe for concurrent use.
+// limits are rate limits by key: one key cannot use up another's. They are safe for
+// concurrent use.
 type limits[K comparable] struct {
 	rate   rate.Limit
 	burst  int

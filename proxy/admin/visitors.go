@@ -49,9 +49,9 @@ func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (servic
 	return s.o.Callers(ctx, proof.digits(), head)
 }
 
-// identify is whose, of a secret that may be a guess. Wrong ones are counted by address.
-// Too many of them keep nobody out who shows a right one; they only end the wait for a
-// store, so that guesses cost no more than a look at what is in RAM.
+// identify is whose, for a secret that may be a guess. It counts wrong ones by address.
+// After too many it still lets a right one in, but no longer waits for a store: a guess
+// then costs no more than a look at what is in RAM.
 func (s *Server) identify(r *http.Request, secret string, head http.Header) (service.Caller, error) {
 	if secret == "" { // which is no guess, and a page can send none
 		return service.Caller{}, ErrUnknown
