@@ -15,20 +15,15 @@ const (
 	patience = 10 * time.Second
 )
 
-// noDeadline lifts a deadline.
-var noDeadline time.Time
-
 // errSlow says why a body was not read to its end.
 var errSlow = errors.New("it arrives too slowly; send it faster, or in smaller parts")
 
-// paced bounds how slowly the bodies of a call pass. A call that has read its body may
-// wait for the memory as long as it likes.
+// paced bounds how slowly the bodies of a call pass. The server lifts the deadline of a
+// request without a body, or whose body has ended: such a call may wait for the memory.
 func paced(w http.ResponseWriter, r *http.Request) (to *pacedWriter, done func()) {
 	c := http.NewResponseController(w)
 	body := &pacedBody{ReadCloser: r.Body, c: c, began: time.Now()}
-	if r.Body == nil || r.Body == http.NoBody {
-		_ = c.SetReadDeadline(noDeadline) // a deadline that passes would end the call
-	} else {
+	if r.Body != nil && r.Body != http.NoBody {
 		body.renew()
 		r.Body = body
 	}
@@ -51,12 +46,10 @@ func (b *pacedBody) renew() {
 func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, errSlow
-	case err != nil:
-		_ = b.c.SetReadDeadline(noDeadline)
-	default:
+	}
+	if err == nil {
 		b.renew()
 	}
 	return n, err //nolint:wrapcheck // io.EOF is compared

@@ -142,3 +142,27 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowReaders get all of an answer, however long it takes.
+func TestSlowReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pieces = 100
+		c := piped(t, func(w http.ResponseWriter, _ *http.Request) {
+			for range pieces {
+				_, _ = io.WriteString(w, strings.Repeat("x", 2*slowest))
+			}
+		})
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		for i := range pieces {
+			time.Sleep(time.Second)
+			if n, err := io.CopyN(io.Discard, resp.Body, 2*slowest); err != nil {
+				t.Fatalf("piece %d: %d bytes, %v, want %d", i, n, err, 2*slowest)
+			}
+		}
+	})
+}
