@@ -23,6 +23,7 @@ func (c *Config) check(fail func(error)) {
 	if c.Identity.Mode == "single" && !Loopback(c.Listen) && everybody && len(c.Client.Keys) == 0 {
 		fail(fmt.Errorf("listen: %q is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart", c.Listen))
 	}
+	c.TrustedProxies(fail)
 	if c.Admin.Listen != "off" {
 		if !Loopback(c.Admin.Listen) && c.Admin.Token == "" {
 			fail(fmt.Errorf("admin.listen: %q is open to other machines; set admin.token, or listen on 127.0.0.1", c.Admin.Listen))
@@ -103,14 +104,23 @@ func checkKeys(setting string, keys []string, fail func(error)) {
 }
 
 // Networks returns the networks of listen.allow, and calls fail for a value that is none.
-func (c *Config) Networks(fail func(error)) (all []netip.Prefix) {
-	for _, s := range c.Allow {
+func (c *Config) Networks(fail func(error)) []netip.Prefix {
+	return networks("listen.allow", c.Allow, fail)
+}
+
+// TrustedProxies returns the networks of admin.trusted_proxies, likewise.
+func (c *Config) TrustedProxies(fail func(error)) []netip.Prefix {
+	return networks("admin.trusted_proxies", c.Admin.TrustedProxies, fail)
+}
+
+func networks(setting string, values []string, fail func(error)) (all []netip.Prefix) {
+	for _, s := range values {
 		p, err := netip.ParsePrefix(s)
 		if a, bad := netip.ParseAddr(s); bad == nil {
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
 		if err != nil {
-			fail(fmt.Errorf("listen.allow: %q is not a network; write e.g. 172.16.0.0/12, or an address", s))
+			fail(fmt.Errorf("%s: %q is not a network; write e.g. 172.16.0.0/12, or an address", setting, s))
 			continue
 		}
 		all = append(all, p.Masked())

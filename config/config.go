@@ -17,6 +17,8 @@ type Config struct {
 	Admin struct {
 		Listen string `key:"admin.listen" default:"127.0.0.1:8788" kind:"address|off" doc:"the inspector, health, metrics and the API of the admin side; off disables"`
 		Token  string `key:"admin.token" reload:"yes" secret:"yes" doc:"token of the admin side, for the inspector's login and as a bearer token; required to listen anywhere but loopback (health and metrics stay open)"`
+
+		TrustedProxies []string `key:"admin.trusted_proxies" doc:"addresses and networks of reverse proxies in front of the admin side, such as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto are believed: wrong tokens count for the address of who sent them, and with https in front cookies are Secure; empty: none"`
 	}
 	Upstream struct {
 		OpenAI          string        `key:"upstream.openai" reload:"yes" default:"https://api.openai.com" kind:"url" doc:"base for every path but those of Anthropic and Google, without /v1; the request path is appended as it came"`

@@ -590,6 +590,11 @@ func TestRequestsThatHideAnother(t *testing.T) {
 		"POST / HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: p\r\nContent-Length : 5\r\n\r\nhello",
 		"GET / HTTP/1.1\r\nHost: p\r\n folded: 1\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: p\r\nX A: 1\r\nContent-Length: 5\r\n\r\nhello",
+		"POST / HTTP/1.1\r\nHost: p\r\nX\tA: 1\r\nContent-Length: 5\r\n\r\nhello",
+		"OPTIONS * HTTP/1.1\r\nHost: p\r\n\r\n",
+		"GET v1/models HTTP/1.1\r\nHost: p\r\n\r\n",
+		"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443\r\n\r\n",
 	} {
 		got, _ := talk(t, s, request)
 		if !strings.HasPrefix(got, "HTTP/1.1 400 ") {

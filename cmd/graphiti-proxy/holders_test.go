@@ -8,19 +8,25 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// asks posts an operation's input to the admin side with a credential.
-func (w *world) asks(key, operation string, in m) (int, string) {
+// asks posts an operation's input to the admin side with a credential. headers are names
+// and values.
+func (w *world) asks(key, operation string, in m, headers ...string) (int, string) {
 	w.t.Helper()
 	b, _ := json.Marshal(in)
 	req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.admin.Addr().String()+"/api/v1/"+operation, bytes.NewReader(b))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+key)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
 	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
@@ -130,5 +136,113 @@ func TestSingleModeKnowsNoPeople(t *testing.T) {
 	w.say("My cat is called Miso.", "Authorization", "Bearer sk-josh")
 	if got := w.api(t, "sk-josh"); got != http.StatusUnauthorized {
 		t.Errorf("a credential: %d", got)
+	}
+}
+
+// TestPeopleOfAGateway see, search, correct and forget their own memory through it, by
+// every header that names them in requests, and nobody else's.
+func TestPeopleOfAGateway(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	text := fmt.Sprintf("users:\n- id: josh\n  identities: {openwebui: josh@example.org}\n  keys: [\"sha256:%s\"]\n- id: ann\n  memoryEnabled: false\n- id: root\n  admin: true\n", sha("sk-josh"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, t.TempDir(), map[string]string{
+		"identity.mode": "multi", "admin.token": "secret", "identity.users_file": file, "identity.trusted_keys": "sk-gateway",
+	})
+	w.say("My parrot is called Kiwi.", "Authorization", "Bearer sk-josh")
+	w.say("My cat is called Miso.", "Authorization", "Bearer sk-gateway", "X-Graphiti-User", "carol")
+	w.say("My dog is called Rex.", "Authorization", "Bearer sk-gateway", "X-OpenWebUI-User-Id", "ow-7")
+	w.say("My horse is called Ajax.", "Authorization", "Bearer sk-other", "X-Graphiti-User", "carol")
+	w.delivered(4)
+	for _, tc := range []struct {
+		key     string
+		headers []string
+		status  int
+		says    string
+	}{
+		{"sk-gateway", []string{"X-Graphiti-User", "carol"}, 200, "Miso"},
+		{"sk-gateway", []string{"X-Graphiti-User", "openwebui:ow-7"}, 200, "Rex"},
+		{"sk-gateway", []string{"X-OpenWebUI-User-Id", "ow-7"}, 200, "Rex"},
+		{"sk-gateway", []string{"X-Graphiti-User", "josh"}, 200, "Kiwi"},
+		{"sk-gateway", []string{"X-OpenWebUI-User-Id", "ow-josh", "X-OpenWebUI-User-Email", "josh@example.org"}, 200, "Kiwi"},
+		{"sk-gateway", []string{"x-litellm-end-user-id", "dave"}, 200, ""},
+		{"sk-gateway", nil, 403, "nobody is named"},
+		{"sk-gateway", []string{"X-Graphiti-User", ""}, 403, "nobody is named"},
+		{"sk-gateway", []string{"X-Graphiti-System-Actor", "nightly"}, 403, "nobody is named"},
+		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Api-Key", "sk-josh"}, 403, "nobody is named"},
+		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Graphiti-User", "josh"}, 403, "contradict"},
+		{"sk-gateway", []string{"X-OpenWebUI-User-Jwt", "a.b.c"}, 403, "not signed"},
+		{"sk-gateway", []string{"X-Graphiti-User", "ann"}, 403, "turned off"},
+		{"sk-other", []string{"X-Graphiti-User", "carol"}, 200, ""}, // what names nobody, which is none
+		{"sk-josh", []string{"X-Graphiti-User", "carol"}, 200, "Kiwi"},
+		{"sk-never", []string{"X-Graphiti-User", "carol"}, 401, ""},
+	} {
+		polltest.Until(t, tc.key+" to be known", func() bool { // that it was accepted is noted behind the answer
+			status, _ := w.asks(tc.key, "memory/show", m{}, tc.headers...)
+			return status == tc.status
+		})
+		_, answer := w.asks(tc.key, "memory/show", m{}, tc.headers...)
+		if !strings.Contains(answer, tc.says) {
+			t.Errorf("%s %q: %s, want %q", tc.key, tc.headers, answer, tc.says)
+		}
+		for _, secret := range []string{"Miso", "Rex", "Kiwi", "Ajax"} {
+			if secret != tc.says && strings.Contains(answer, secret) {
+				t.Errorf("%s %q sees %s: %s", tc.key, tc.headers, secret, answer)
+			}
+		}
+	}
+	carol := func(operation string, in m) (int, string) {
+		return w.asks("sk-gateway", operation, in, "X-Graphiti-User", "carol")
+	}
+	for _, op := range service.Operations() {
+		spec, _, _, _ := op.Describe()
+		status, answer := carol(spec.Name, m{"user": "josh"})
+		if status < 400 || strings.Contains(answer, "Kiwi") {
+			t.Errorf("%s of another person: %d %s", spec.Name, status, answer)
+		}
+	}
+	if status, answer := w.asks("sk-gateway", "registry/accept", m{"id": "josh"}, "X-Graphiti-User", "root"); status != 403 || !strings.Contains(answer, "only operators") {
+		t.Errorf("an operator whom a gateway names: %d %s, want 403", status, answer)
+	}
+	if status, answer := carol("memory/search", m{"query": "What is my cat called?"}); status != 200 || !strings.Contains(answer, "Miso") {
+		t.Errorf("search: %d %s, want Miso", status, answer)
+	}
+	message := func() (found struct{ ID, Group string }) {
+		var list struct {
+			Messages []struct{ ID, Group, Text string }
+		}
+		_, answer := carol("memory/show", m{})
+		if err := json.Unmarshal([]byte(answer), &list); err != nil {
+			t.Fatalf("%s: %v", answer, err)
+		}
+		for _, r := range list.Messages {
+			if strings.Contains(r.Text, "cat is called") {
+				found.ID, found.Group = r.ID, r.Group
+			}
+		}
+		return found
+	}
+	if status, answer := carol("memory/correct", m{"message": message().ID, "text": "My cat is called Nori."}); status != 200 {
+		t.Errorf("correct: %d %s", status, answer)
+	}
+	if _, answer := carol("memory/show", m{}); !strings.Contains(answer, "Nori") || strings.Contains(answer, "Miso") {
+		t.Errorf("corrected: %s, want Nori in place of Miso", answer)
+	}
+	if status, answer := carol("memory/forget", m{"group": message().Group}); status != 200 {
+		t.Errorf("forget: %d %s", status, answer)
+	}
+	if _, answer := carol("memory/show", m{}); strings.Contains(answer, "Nori") {
+		t.Errorf("forgotten: %s", answer)
+	}
+	if _, answer := w.asks("sk-josh", "memory/show", m{}); !strings.Contains(answer, "Kiwi") {
+		t.Errorf("another person's, after all of that: %s, want Kiwi", answer)
+	}
+	for _, want := range []string{"correct", "forget"} {
+		entry := regexp.MustCompile(`msg=audit what=` + want + ` .*by="carol, named by the gateway sha256:` + sha("sk-gateway")[:12])
+		if !entry.MatchString(w.log.String()) {
+			t.Errorf("no %s in the log", entry)
+		}
 	}
 }

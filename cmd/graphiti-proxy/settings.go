@@ -51,7 +51,7 @@ func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
 
 func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics http.Handler, secured *tls.Config) admin.Options {
 	return admin.Options{
-		TLS: secured, Listen: cfg.Admin.Listen, Token: cfg.Admin.Token,
+		TLS: secured, Listen: cfg.Admin.Listen, Token: cfg.Admin.Token, Proxies: cfg.TrustedProxies(func(error) {}), // checked when they were read
 		Host: h, Metrics: metrics, Log: log, Audit: telemetry.Always(log),
 	}
 }

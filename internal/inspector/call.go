@@ -2,8 +2,6 @@ package inspector
 
 import (
 	"errors"
-	"net/http"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -34,9 +32,6 @@ func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), 
 	host := v.p.o.Host
 	if host.Memory == nil && !op.WithoutMemory {
 		return out, errOff
-	}
-	if op.Takes > 0 || op.Each != nil { // it waits for the memory, or for who reads the answers
-		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{})
 	}
 	got, entry, err := op.Call(v.r.Context(), host, v.Caller, func(in any) error {
 		if in, ok := in.(*In); ok {

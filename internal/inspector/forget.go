@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -137,7 +136,6 @@ func (v *visit) forget() error {
 		f.Wrong = true
 		return v.render(http.StatusBadRequest, "forget", "Forget "+f.Name, f)
 	}
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // the memory may take minutes
 	var failed error
 	for _, o := range doomed {
 		_, err := change(v, service.Forget, func(in *service.ForgetRequest) {

@@ -70,7 +70,6 @@ func (v *visit) asked() whose {
 // importFile imports a file that was sent. A script that asks for it gets each step.
 func (v *visit) importFile() error {
 	c := http.NewResponseController(v.w)
-	_ = errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})) // it may be long
 	name, err := v.received()
 	if name != "" {
 		defer func() { _ = os.Remove(name) }() // it is in a folder that is emptied by itself

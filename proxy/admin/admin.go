@@ -9,12 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/netutil"
-	"golang.org/x/time/rate"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/inspector"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -27,8 +25,11 @@ type Options struct {
 
 	// Callers finds whom a credential proves, by its SHA-256 in hex digits. Its error is
 	// ErrUnknown, or says to the person why they are not let in. It may wait for a
-	// store, and it keeps nothing. nil: only the token lets anybody in.
-	Callers func(ctx context.Context, fingerprint string) (service.Caller, error)
+	// store until ctx ends, and it keeps nothing. head is that of a call, in which a
+	// trusted gateway names a person; nil on pages. nil: only the token lets anybody in.
+	Callers func(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
+
+	Proxies []netip.Prefix // reverse proxies that are believed about their clients
 
 	Host    *service.Host // what operations run on
 	Metrics http.Handler
@@ -44,37 +45,25 @@ type Options struct {
 	Audit *slog.Logger // gets a line for each look at, and change of, what is remembered
 }
 
-// maxConnections bounds the connections at the same time, so that they leave
-// file descriptors to the clients. More wait to be accepted; silent ones are
-// closed when their head does not arrive.
-const maxConnections = 32
-
-// noDeadline is none.
-var noDeadline time.Time
-
 // Server answers operators, and people who ask for what is theirs.
 type Server struct {
 	o      Options
 	ln     net.Listener
 	http   *http.Server
 	pages  *inspector.Pages
-	calls  *rate.Limiter          // of operators' programs
-	visits *rate.Limiter          // of pages, and of others who are let in
-	fails  *guesses               // of those who are not
+	conns  *conns
+	calls  *limits[service.Caller] // calls and pages, by keyOf
+	places *places
+	fails  *limits[netip.Prefix]  // wrong credentials
 	token  atomic.Pointer[string] // empty: none is asked for
 
 	sessions *sessions
 	seal     seal
 	own      string // the cookie of everybody while no token is asked for
-	names    names
 }
 
 // SetToken changes what is asked for, from the next call on.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
-
-// callsPerSecond is how many calls of the API are served for all operators together, and
-// how many requests for all others and for pages: more than programs and people need.
-const callsPerSecond = 100
 
 // New binds the address.
 func New(o Options) (*Server, error) {
@@ -82,13 +71,13 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for administration: %w; choose another address with admin.listen, or off", err)
 	}
-	ln = netutil.LimitListener(ln, maxConnections)
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
 	s := &Server{
-		o: o, ln: ln, calls: newCalls(), visits: newCalls(), fails: newGuesses(),
-		sessions: newSessions(), seal: newSeal(), names: namesOf(portOf(ln.Addr()), o.TLS != nil),
+		o: o, ln: ln, conns: newConns(o.Proxies), places: newPlaces(),
+		calls: newLimits[service.Caller](callsPerSecond, 2*callsPerSecond), fails: newLimits[netip.Prefix](guessesPerSecond, 4*guessesPerSecond),
+		sessions: newSessions(), seal: newSeal(),
 	}
 	s.own = s.seal.visit(random())
 	s.SetToken(o.Token)
@@ -97,17 +86,17 @@ func New(o Options) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s.routes(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
+		ConnContext:       s.conns.add,
+		ConnState:         s.conns.change,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       patience, // where no caller is let in; see paced
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
 }
-
-func newCalls() *rate.Limiter { return rate.NewLimiter(callsPerSecond, 2*callsPerSecond) }
 
 // routes serves the endpoints, and the inspector wherever there is none.
 func (s *Server) routes() *http.ServeMux {
@@ -118,7 +107,7 @@ func (s *Server) routes() *http.ServeMux {
 			serve = s.meant(serve)
 		}
 		if !e.open {
-			serve = s.guard(s.limited(serve))
+			serve = s.guard(s.limited(writeError, serve))
 		}
 		mux.HandleFunc(e.method+" "+e.path, serve)
 		mux.HandleFunc(e.path, func(w http.ResponseWriter, _ *http.Request) {

@@ -51,9 +51,9 @@ func (s seal) isVisit(cookie string) bool {
 // that they have the port in their names.
 type names struct{ session, visit string }
 
-func namesOf(port string, secure bool) names {
-	prefix := ""
-	if secure {
+func (s *Server) names(r *http.Request) names {
+	prefix, port := "", portOf(s.ln.Addr())
+	if s.secure(r) {
 		prefix = "__Host-" // no other host, and nobody without TLS, can set it
 	}
 	return names{prefix + "graphiti-session-" + port, prefix + "graphiti-visit-" + port}
@@ -75,8 +75,8 @@ func cookie(r *http.Request, name string) string {
 }
 
 // setCookie sets a cookie for this host until the browser ends; an empty value deletes it.
-func (s *Server) setCookie(w http.ResponseWriter, name, value string) {
-	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.o.TLS != nil, SameSite: http.SameSiteStrictMode}
+func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
+	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.secure(r), SameSite: http.SameSiteStrictMode}
 	if value == "" {
 		c.MaxAge = -1
 	}

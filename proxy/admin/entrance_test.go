@@ -122,16 +122,32 @@ func TestEndpointsStayEndpoints(t *testing.T) {
 	}
 }
 
-// TestCookiesWithTLS can only be set by this host, with TLS.
+// TestCookiesWithTLS can only be set by this host, with TLS: ours, or that of a trusted
+// proxy in front.
 func TestCookiesWithTLS(t *testing.T) {
-	if n := namesOf("8788", true); n.session != "__Host-graphiti-session-8788" || n.visit != "__Host-graphiti-visit-8788" {
-		t.Errorf("%+v", n)
-	}
-	for _, secured := range []*tls.Config{nil, {}} {
+	h := newHouse(t, "secret")
+	for _, tc := range []struct {
+		name, peer, proto string
+		ours, want        bool
+	}{
+		{"no TLS", "203.0.113.9:5", "", false, false},
+		{"our TLS", "203.0.113.9:5", "", true, true},
+		{"somebody says so", "203.0.113.9:5", "https", false, false},
+		{"a trusted proxy's", "192.0.2.1:5", "https", false, true},
+		{"a trusted proxy without", "192.0.2.1:5", "http", false, false},
+		{"a trusted proxy that says both", "192.0.2.1:5", "https, http", false, false},
+	} {
+		if h.o.TLS = nil; tc.ours {
+			h.o.TLS = &tls.Config{}
+		}
+		r := httptest.NewRequest("GET", "/login", nil)
+		r.RemoteAddr = tc.peer
+		r.Header.Set("X-Forwarded-Proto", tc.proto)
 		w := httptest.NewRecorder()
-		(&Server{o: Options{TLS: secured}}).setCookie(w, "x", "y")
-		if got := w.Result().Cookies(); len(got) != 1 || got[0].Secure != (secured != nil) {
-			t.Errorf("%v", got)
+		h.login(w, r)
+		got := w.Result().Cookies()
+		if len(got) != 1 || got[0].Secure != tc.want || strings.HasPrefix(got[0].Name, "__Host-graphiti-visit-") != tc.want {
+			t.Errorf("%s: %v, want that it is secure: %v", tc.name, got, tc.want)
 		}
 	}
 	r := httptest.NewRequest("GET", "/", nil)

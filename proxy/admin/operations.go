@@ -40,9 +40,6 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 	spec, _, _, many := op.Describe()
 	return func(w http.ResponseWriter, r *http.Request) {
-		if spec.Takes > 0 || many { // it waits for the memory, or for who reads the answers
-			_ = http.NewResponseController(w).SetWriteDeadline(noDeadline)
-		}
 		if s.o.Host.Memory == nil && !spec.WithoutMemory {
 			writeError(w, http.StatusNotFound, s.o.Host.Status(r.Context(), false).Memory.Off())
 			return
@@ -93,7 +90,7 @@ func (s *Server) audit(r *http.Request, e *service.Entry, err error) {
 		groups = []string{}
 	}
 	s.o.Audit.LogAttrs(r.Context(), slog.LevelInfo, "audit", append([]slog.Attr{
-		slog.String("what", e.What), slog.String("who", e.Who), slog.String("by", callerOf(r.Context()).Name), slog.String("peer", peerOf(r)),
+		slog.String("what", e.What), slog.String("who", e.Who), slog.String("by", callerOf(r.Context()).Name), slog.String("peer", s.peerOf(r)),
 		slog.Any("groups", groups), slog.Bool("done", err == nil),
 	}, e.More...)...)
 }

@@ -6,10 +6,13 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 const (
 	maxSessions = 1000
+	maxOfCaller = 50
 
 	// A session ends idleFor after its last request, and longest after its begin.
 	idleFor = 30 * time.Minute
@@ -28,8 +31,8 @@ func (s sum) digits() string { return hex.EncodeToString(s[:]) }
 // session is one visitor who has logged in. What they may do is not part of it: that is
 // found out again at each request.
 type session struct {
-	proof       sum // of the secret that they logged in with
-	operator    bool
+	proof       sum            // of the secret that they logged in with
+	of          service.Caller // as keyOf returns it
 	begun, last time.Time
 }
 
@@ -47,33 +50,42 @@ type sessions struct {
 func newSessions() *sessions { return &sessions{by: make(map[sum]*session)} }
 
 // begin begins a session, and returns its id, which is kept nowhere.
-func (t *sessions) begin(proof sum, operator bool) (id string) {
+func (t *sessions) begin(proof sum, c service.Caller) (id string) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.makeRoomLocked(now)
+	c = keyOf(c)
+	t.makeRoomLocked(now, c)
 	id = random()
-	t.by[sumOf(id)] = &session{proof: proof, operator: operator, begun: now, last: now}
+	t.by[sumOf(id)] = &session{proof: proof, of: c, begun: now, last: now}
 	return id
 }
 
-// makeRoomLocked ends the oldest session where there are too many. Operators' come last:
-// who has any credential can begin sessions, and must not end theirs.
-func (t *sessions) makeRoomLocked(now time.Time) {
-	if len(t.by) < maxSessions {
-		return
-	}
-	var oldest sum
+// makeRoomLocked ends the oldest session of a caller who has too many. Where there are
+// too many of all callers, it ends the oldest. Operators' come last: who has any
+// credential can begin sessions, and must not end theirs.
+func (t *sessions) makeRoomLocked(now time.Time, c service.Caller) {
+	var oldest, own sum
+	theirs := 0
 	for id, s := range t.by {
 		if s.over(now) {
 			delete(t.by, id)
 			continue
 		}
-		if o := t.by[oldest]; o == nil || o.operator && !s.operator || o.operator == s.operator && s.begun.Before(o.begun) {
+		if o := t.by[oldest]; o == nil || o.of.Operator && !s.of.Operator || o.of.Operator == s.of.Operator && s.begun.Before(o.begun) {
 			oldest = id
 		}
+		if s.of == c {
+			theirs++
+			if o := t.by[own]; o == nil || s.begun.Before(o.begun) {
+				own = id
+			}
+		}
 	}
-	if len(t.by) >= maxSessions {
+	switch {
+	case theirs >= maxOfCaller:
+		delete(t.by, own)
+	case len(t.by) >= maxSessions:
 		delete(t.by, oldest)
 	}
 }

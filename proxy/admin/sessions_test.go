@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 // TestSessionsEnd: half an hour after the last request, and twelve hours after their
@@ -11,7 +14,7 @@ import (
 func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, proof := newSessions(), sumOf("secret")
-		id := s.begin(proof, true)
+		id := s.begin(proof, service.Operator)
 		after := func(pause time.Duration) bool {
 			time.Sleep(pause)
 			got, ok := s.of(id)
@@ -28,7 +31,7 @@ func TestSessionsEnd(t *testing.T) {
 		if len(s.by) != 0 {
 			t.Error("what has ended is held")
 		}
-		id = s.begin(proof, true)
+		id = s.begin(proof, service.Operator)
 		lasted := time.Duration(0)
 		for lasted < 2*longest && after(5*time.Minute) {
 			lasted += 5 * time.Minute
@@ -39,33 +42,37 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded: the oldest goes, and an operator's only where nobody else has
-// one: who has any credential must not end it.
+// TestSessionsAreBounded: a caller's oldest session ends where they have too many. Only
+// where there are too many of all callers does one end another's, an operator's last.
 func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions()
-		begin := func(operator bool) string {
+		begin := func(c service.Caller) string {
 			time.Sleep(time.Microsecond)
-			return s.begin(sumOf("x"), operator)
+			return s.begin(sumOf("x"), c)
+		}
+		person := func(name string) service.Caller {
+			return service.Caller{Name: name, Own: service.Selector{User: "user:" + name}}
 		}
 		there := func(id string) bool { _, ok := s.of(id); return ok }
-		operators, first, second := begin(true), begin(false), begin(false)
-		for len(s.by) < maxSessions {
-			begin(false)
+		operators, anns, first := begin(service.Operator), begin(person("ann")), begin(person("josh"))
+		var last string
+		for range maxSessions {
+			last = begin(service.Caller{Name: "josh by another key", Own: person("josh").Own})
 		}
-		last := begin(false)
-		if !there(operators) || there(first) || !there(second) || !there(last) || len(s.by) != maxSessions {
-			t.Errorf("%d sessions; the operator's %v, the first %v, the second %v, the last %v", len(s.by), there(operators), there(first), there(second), there(last))
+		if !there(operators) || !there(anns) || there(first) || !there(last) || len(s.by) != maxOfCaller+2 {
+			t.Errorf("after %d logins of one person there are %d sessions; the operator's %v, another's %v, their first %v, their last %v, want all but their first, of %d",
+				maxSessions, len(s.by), there(operators), there(anns), there(first), there(last), maxOfCaller+2)
 		}
-		for range 2 * maxSessions {
-			last = begin(true)
+		for i := range maxSessions {
+			last = begin(person(strconv.Itoa(i)))
 		}
-		if there(operators) || there(second) || !there(last) || len(s.by) != maxSessions {
-			t.Errorf("%d sessions of operators", len(s.by))
+		if !there(operators) || there(anns) || !there(last) || len(s.by) != maxSessions {
+			t.Errorf("%d people later there are %d sessions; the operator's %v, the oldest %v, the newest %v, want %d, and all but the oldest", maxSessions, len(s.by), there(operators), there(anns), there(last), maxSessions)
 		}
 		time.Sleep(idleFor)
-		if begin(false); len(s.by) != 1 {
-			t.Errorf("%d sessions, though all had ended", len(s.by))
+		if begin(person("ann")); len(s.by) != 1 {
+			t.Errorf("%d sessions, though all had ended; want 1", len(s.by))
 		}
 	})
 }

@@ -14,6 +14,9 @@ import (
 // ErrUnknown says that a credential proves nobody.
 var ErrUnknown = errors.New("this is neither admin.token nor a credential that anybody is known by")
 
+// errGuesses answers a wrong credential after too many from one address.
+var errGuesses = errors.New("too many wrong tokens; try again in a second")
+
 // maxLogin bounds the login form, in bytes.
 const maxLogin = 16 << 10
 
@@ -33,8 +36,8 @@ func callerOf(ctx context.Context) service.Caller {
 // whose finds who has a secret: the operator has the token, and people have their own
 // credentials where Options.Callers knows them. It is asked again for each request, so
 // that what changes counts at once. An error is ErrUnknown, or says why somebody who is
-// known is not let in.
-func (s *Server) whose(ctx context.Context, proof sum) (service.Caller, error) {
+// known is not let in. head is that of a call; nil for a page.
+func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (service.Caller, error) {
 	token := *s.token.Load()
 	want := sumOf(token)
 	if subtle.ConstantTimeCompare(proof[:], want[:]) == 1 && token != "" {
@@ -43,7 +46,31 @@ func (s *Server) whose(ctx context.Context, proof sum) (service.Caller, error) {
 	if s.o.Callers == nil {
 		return service.Caller{}, ErrUnknown
 	}
-	return s.o.Callers(ctx, proof.digits())
+	return s.o.Callers(ctx, proof.digits(), head)
+}
+
+// identify is whose, for a secret that may be a guess. It counts wrong ones by address.
+// After too many it still lets a right one in, but no longer waits for a store: a guess
+// then costs no more than a look at what is in RAM.
+func (s *Server) identify(r *http.Request, secret string, head http.Header) (service.Caller, error) {
+	if secret == "" { // which is no guess, and a page can send none
+		return service.Caller{}, ErrUnknown
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	network := s.networkOfPeer(r)
+	exhausted := s.fails.peek(network).Tokens() < 1
+	if exhausted {
+		cancel()
+	}
+	caller, err := s.whose(ctx, sumOf(secret), head)
+	if errors.Is(err, ErrUnknown) {
+		if exhausted {
+			return caller, errGuesses
+		}
+		s.fails.use(network).Allow()
+	}
+	return caller, err
 }
 
 // open reports whether no token is asked for: then everybody on this machine is the
@@ -53,26 +80,27 @@ func (s *Server) open() bool { return *s.token.Load() == "" }
 // page answers a visitor with a page, or asks them who they are.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	visit, id, ok := s.visit(w, r)
-	switch {
-	case !ok:
-	case !reads(r) && !showsToken(w, r, visit.CSRF):
-		refuse(w, http.StatusForbidden, "this page is older than your session; load it again, and then try again")
-	case !s.visits.Allow():
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, "too many requests; try again in a second")
-	case r.URL.Path == "/logout":
-		s.logout(w, r, id)
-	default:
-		s.pages.Serve(w, withCaller(r, visit.Caller), visit)
+	if !ok {
+		return
 	}
+	s.limited(refuse, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !reads(r) && !showsToken(w, r, visit.CSRF):
+			refuse(w, http.StatusForbidden, "this page is older than your session; load it again, and then try again")
+		case r.URL.Path == "/logout":
+			s.logout(w, r, id)
+		default:
+			s.pages.Serve(w, r, visit)
+		}
+	})(w, withCaller(r, visit.Caller))
 }
 
 // visit finds who a visitor is, by their session. If they have none, they have been
 // answered. id is that of the session; empty: there is none, and everybody is let in.
 func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, id string, ok bool) {
 	if s.open() {
-		if cookie(r, s.names.visit) != s.own {
-			s.setCookie(w, s.names.visit, s.own)
+		if cookie(r, s.names(r).visit) != s.own {
+			s.setCookie(w, r, s.names(r).visit, s.own)
 			if !reads(r) { // the token is worth nothing without the cookie
 				refuse(w, http.StatusForbidden, "this page is older than the proxy; load it again, and then try again")
 				return v, "", false
@@ -80,13 +108,13 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 		}
 		return inspector.Visit{Caller: service.Operator, CSRF: s.seal.csrf(s.own)}, "", true
 	}
-	id = cookie(r, s.names.session)
+	id = cookie(r, s.names(r).session)
 	proof, ok := s.sessions.of(id)
 	if !ok {
 		s.askWho(w, r, http.StatusUnauthorized, "")
 		return v, "", false
 	}
-	caller, err := s.whose(r.Context(), proof)
+	caller, err := s.whose(r.Context(), proof, nil)
 	if err != nil {
 		if errors.Is(err, ErrUnknown) { // the token was changed, or the person is not registered any more
 			s.sessions.end(id)
@@ -100,10 +128,10 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 
 // askWho serves the login form.
 func (s *Server) askWho(w http.ResponseWriter, r *http.Request, status int, problem string) {
-	at := cookie(r, s.names.visit)
+	at := cookie(r, s.names(r).visit)
 	if !s.seal.isVisit(at) {
 		at = s.seal.visit(random())
-		s.setCookie(w, s.names.visit, at)
+		s.setCookie(w, r, s.names(r).visit, at)
 	}
 	s.pages.ServeLogin(w, status, problem, s.seal.csrf(at), s.o.Callers != nil)
 }
@@ -111,7 +139,7 @@ func (s *Server) askWho(w http.ResponseWriter, r *http.Request, status int, prob
 // login serves the login form, and lets in who shows a secret in it. A page of another
 // site does not come here, and so it uses up no guess.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	_, in := s.sessions.of(cookie(r, s.names.session))
+	_, in := s.sessions.of(cookie(r, s.names(r).session))
 	switch {
 	case s.open(), in && reads(r):
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -121,33 +149,31 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
-	at, peer := cookie(r, s.names.visit), peerOf(r)
+	at := cookie(r, s.names(r).visit)
 	if !s.seal.isVisit(at) || !showsToken(w, r, s.seal.csrf(at)) {
 		s.askWho(w, r, http.StatusForbidden, "this form was too old; try again")
 		return
 	}
 	secret := strings.TrimSpace(r.PostFormValue("token"))
-	switch {
-	case secret == "":
+	if secret == "" {
 		s.askWho(w, r, http.StatusBadRequest, "enter the token")
 		return
-	case !s.fails.mayGuess(peer):
+	}
+	caller, err := s.identify(r, secret, nil)
+	if errors.Is(err, errGuesses) {
 		w.Header().Set("Retry-After", "1")
-		s.askWho(w, r, http.StatusTooManyRequests, "too many tries; try again in a second")
+		s.askWho(w, r, http.StatusTooManyRequests, err.Error())
 		return
 	}
-	proof := sumOf(secret)
-	caller, err := s.whose(r.Context(), proof)
 	s.audit(withCaller(r, caller), &service.Entry{What: "log in", Who: caller.Name}, err)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		s.fails.guessed(peer)
 		s.askWho(w, r, http.StatusUnauthorized, err.Error())
 	case err != nil:
 		s.askWho(w, r, http.StatusForbidden, err.Error())
 	default:
-		s.sessions.end(cookie(r, s.names.session)) // an id from before says nothing of who is in now
-		s.setCookie(w, s.names.session, s.sessions.begin(proof, caller.Operator))
+		s.sessions.end(cookie(r, s.names(r).session)) // an id from before says nothing of who is in now
+		s.setCookie(w, r, s.names(r).session, s.sessions.begin(sumOf(secret), caller))
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
 }
@@ -161,7 +187,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	if id != "" {
 		s.sessions.end(id)
-		s.setCookie(w, s.names.session, "")
+		s.setCookie(w, r, s.names(r).session, "")
 	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -37,10 +38,17 @@ func newHouse(t *testing.T, token string) *house {
 	var err error
 	h.Server, err = New(Options{
 		Listen: "127.0.0.1:0", Token: token, Log: log, Audit: log, Metrics: http.NotFoundHandler(),
-		Host: servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true}).Host,
-		Callers: func(_ context.Context, fingerprint string) (service.Caller, error) {
+		Host:    servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true}).Host,
+		Proxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Callers: func(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error) {
 			if fingerprint == sumOf("gateway's").digits() {
+				if user := head.Get("X-Graphiti-User"); user != "" {
+					return service.Caller{Name: user + ", named by the gateway", Own: service.Selector{User: "user:" + user}}, nil
+				}
 				return service.Caller{}, errGate
+			}
+			if fingerprint == sumOf("tenant's").digits() && ctx.Err() == nil { // whom only a store knows
+				return service.Caller{Name: "tenant", Own: service.Selector{User: "user:tenant"}}, nil
 			}
 			if c, ok := h.known[fingerprint]; ok {
 				return c, nil
@@ -108,11 +116,13 @@ func (b *browser) send(method, path, body string, headers ...string) *httptest.R
 // login sends the form.
 func (b *browser) login(secret string) *httptest.ResponseRecorder {
 	b.send("GET", "/login", "")
-	form := url.Values{"token": {secret}, "csrf": {b.h.seal.csrf(b.cookies[b.h.names.visit])}}
+	form := url.Values{"token": {secret}, "csrf": {b.h.seal.csrf(b.cookies[b.names().visit])}}
 	return b.send("POST", "/login", form.Encode())
 }
 
-func (b *browser) session() string { return b.cookies[b.h.names.session] }
+func (b *browser) names() names { return b.h.names(httptest.NewRequest("GET", "/", nil)) }
+
+func (b *browser) session() string { return b.cookies[b.names().session] }
 func (b *browser) csrf() string    { return b.h.seal.csrf(b.session()) }
 
 // who says as whom the browser is let in; empty: it is not.
@@ -178,19 +188,19 @@ func TestLogin(t *testing.T) {
 func TestALoginHasANewSession(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()
-	b.cookies[h.names.session] = "chosen by somebody else"
+	b.cookies[b.names().session] = "chosen by somebody else"
 	b.login("josh's")
 	first := *b
-	first.cookies = map[string]string{h.names.session: b.session()}
+	first.cookies = map[string]string{b.names().session: b.session()}
 	if b.session() == "chosen by somebody else" || len(b.session()) < 43 || b.who() != "josh" {
 		t.Fatalf("the session %q", b.session())
 	}
-	visit := b.cookies[h.names.visit]
+	visit := b.cookies[b.names().visit]
 	b.send("POST", "/login", url.Values{"token": {"secret"}, "csrf": {h.seal.csrf(visit)}}.Encode())
 	if b.who() != "the operator" || first.who() != "" || b.session() == first.session() {
 		t.Errorf("after another login: %q, and %q with the session before", b.who(), first.who())
 	}
-	if b.cookies[h.names.session] = visit; b.who() != "" {
+	if b.cookies[b.names().session] = visit; b.who() != "" {
 		t.Error("the cookie of somebody who has not logged in lets in")
 	}
 }
@@ -204,7 +214,7 @@ func TestLoginNeedsItsForm(t *testing.T) {
 	for range 10 * guessesPerSecond {
 		b := h.browser()
 		b.send("GET", "/login", "")
-		for _, csrf := range []string{"", "x", h.seal.csrf(other.cookies[h.names.visit]), h.seal.csrf("")} {
+		for _, csrf := range []string{"", "x", h.seal.csrf(other.cookies[b.names().visit]), h.seal.csrf("")} {
 			if w := b.send("POST", "/login", url.Values{"token": {"secret"}, "csrf": {csrf}}.Encode()); w.Code != http.StatusForbidden || b.session() != "" {
 				t.Fatalf("the token %q: %d", csrf, w.Code)
 			}
@@ -219,24 +229,107 @@ func TestLoginNeedsItsForm(t *testing.T) {
 	}
 }
 
-// TestGuessesAtTheForm are counted with those at the API, by address.
-func TestGuessesAtTheForm(t *testing.T) {
+// TestGuesses at the form and at the API are counted together, by address. However many
+// there were, a right credential is let in, and only those that a store must be asked for
+// wait.
+func TestGuesses(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()
+	asks := func(b *browser, secret string) int {
+		return b.send("GET", root+"queue", "", "Authorization", "Bearer "+secret).Code
+	}
 	limited := false
 	for range 10 * guessesPerSecond {
 		limited = limited || b.login("a guess").Code == http.StatusTooManyRequests
 	}
-	if !limited || b.login("secret").Code != http.StatusTooManyRequests {
-		t.Error("guesses are not limited")
+	if got := asks(b, "a guess"); !limited || got != http.StatusTooManyRequests {
+		t.Errorf("guesses at the form are limited: %v; another at the API: %d, want true, 429", limited, got)
 	}
-	if w := b.send("GET", root+"queue", "", "Authorization", "Bearer secret"); w.Code != http.StatusTooManyRequests {
-		t.Errorf("the API, after guesses at the form: %d", w.Code)
+	for secret, want := range map[string]int{"secret": 200, "root's": 200, "josh's": 403, "gateway's": 403, "tenant's": 429} {
+		if got := asks(b, secret); got != want {
+			t.Errorf("%s, after too many guesses: %d, want %d", secret, got, want)
+		}
+	}
+	for _, secret := range []string{"secret", "josh's"} {
+		if w := b.login(secret); w.Code != http.StatusSeeOther {
+			t.Errorf("login of %s, after too many guesses: %d, want 303", secret, w.Code)
+		}
 	}
 	elsewhere := h.browser()
-	elsewhere.peer = "192.0.2.1:5"
-	if elsewhere.login("secret").Code != http.StatusSeeOther {
-		t.Error("who guesses keeps out others")
+	elsewhere.peer = "198.51.100.1:5"
+	if got := asks(elsewhere, "tenant's"); got != http.StatusForbidden {
+		t.Errorf("from another address: %d, want 403", got)
+	}
+}
+
+// TestForwardedAddresses count where a trusted proxy names them, from the last one on,
+// and the others are up to the client.
+func TestForwardedAddresses(t *testing.T) {
+	h := newHouse(t, "secret")
+	for _, tc := range []struct {
+		peer      string
+		forwarded []string
+		want      string
+	}{
+		{"203.0.113.9:5", nil, "203.0.113.9"},
+		{"203.0.113.9:5", []string{"198.51.100.7"}, "203.0.113.9"},
+		{"192.0.2.1:5", nil, "192.0.2.1"},
+		{"192.0.2.1:5", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"192.0.2.1:5", []string{"10.0.0.1, 198.51.100.7"}, "198.51.100.7"},
+		{"192.0.2.1:5", []string{"198.51.100.7", "192.0.2.2"}, "198.51.100.7"},
+		{"192.0.2.1:5", []string{"10.0.0.1, 198.51.100.7 , 192.0.2.2"}, "198.51.100.7"},
+		{"192.0.2.1:5", []string{"198.51.100.7:4711"}, "198.51.100.7"},
+		{"192.0.2.1:5", []string{"[2001:db8::7]"}, "2001:db8::7"},
+		{"192.0.2.1:5", []string{"::ffff:198.51.100.7"}, "198.51.100.7"},
+		{"[::ffff:192.0.2.1]:5", []string{"[2001:db8::7]:4711"}, "2001:db8::7"},
+		{"192.0.2.1:5", []string{"198.51.100.7, unknown"}, "192.0.2.1"},
+		{"192.0.2.1:5", []string{"198.51.100.7, <script>", "192.0.2.2"}, "192.0.2.2"},
+		{"192.0.2.1:5", []string{""}, "192.0.2.1"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = tc.peer
+		r.Header["X-Forwarded-For"] = tc.forwarded
+		if got := h.peerOf(r); got != tc.want {
+			t.Errorf("peerOf of %s with %q = %s, want %s", tc.peer, tc.forwarded, got, tc.want)
+		}
+	}
+	guess := func(from string) int {
+		b := h.browser()
+		b.peer = "192.0.2.1:5"
+		return b.send("GET", root+"queue", "", "Authorization", "Bearer a guess", "X-Forwarded-For", from).Code
+	}
+	for range 10 * guessesPerSecond {
+		guess("198.51.100.7")
+	}
+	if one, other := guess("198.51.100.7"), guess("198.51.100.8"); one != http.StatusTooManyRequests || other != http.StatusUnauthorized {
+		t.Errorf("a guess of a client of the proxy: %d, and of another: %d, want 429, 401", one, other)
+	}
+}
+
+// TestCallsCountForEachCaller: who uses up their own takes nothing from others, on pages
+// and at the API.
+func TestCallsCountForEachCaller(t *testing.T) {
+	h := newHouse(t, "secret")
+	josh, ann := h.browser(), h.browser()
+	josh.login("josh's")
+	ann.login("ann's")
+	refused := 0
+	for range 20 * callsPerSecond {
+		if josh.send("GET", "/", "").Code == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("pages are not limited")
+	}
+	if w := josh.send("POST", root+"memory/show", `{}`, "Content-Type", "application/json", "Authorization", "Bearer josh's"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the API, after too many pages: %d, want 429", w.Code)
+	}
+	if w := ann.send("GET", "/", ""); !in(w) {
+		t.Errorf("another person's page: %d, want 200", w.Code)
+	}
+	if w := h.browser().send("GET", root+"queue", "", "Authorization", "Bearer secret"); w.Code != http.StatusOK {
+		t.Errorf("an operator's program: %d, want 200", w.Code)
 	}
 }
 
@@ -261,7 +354,7 @@ func TestChangesNeedTheToken(t *testing.T) {
 		"no body":               {"", nil, false},
 		"wrong":                 {form("x"), nil, false},
 		"another session's":     {form(other.csrf()), nil, false},
-		"of the login form":     {form(h.seal.csrf(b.cookies[h.names.visit])), nil, false},
+		"of the login form":     {form(h.seal.csrf(b.cookies[b.names().visit])), nil, false},
 		"in a form":             {form(b.csrf()), nil, true},
 		"in a header":           {"x=y", []string{CSRFHeader, b.csrf()}, true},
 		"wrong in a header":     {form(b.csrf()), []string{CSRFHeader, "x"}, false},
@@ -296,7 +389,7 @@ func TestLogout(t *testing.T) {
 	b := h.browser()
 	b.login("josh's")
 	stolen := h.browser()
-	stolen.cookies[h.names.session] = b.session()
+	stolen.cookies[b.names().session] = b.session()
 	for _, w := range []*httptest.ResponseRecorder{b.send("GET", "/logout", ""), b.send("POST", "/logout", "x=y"), b.send("POST", "/logout", "", "Origin", "https://evil.example", CSRFHeader, b.csrf())} {
 		if w.Code < 400 || b.who() != "josh" {
 			t.Errorf("%d, and then %q", w.Code, b.who())
@@ -343,7 +436,7 @@ func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
 	}
 	h.SetToken("secret")
 	anybody := h.browser()
-	anybody.cookies[h.names.visit] = h.own
+	anybody.cookies[anybody.names().visit] = h.own
 	if anybody.who() != "" {
 		t.Error("what let everybody in without a token lets them in with one")
 	}
@@ -358,7 +451,7 @@ func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
 		t.Errorf("a change without a cookie: %d", w.Code)
 	}
 	b = h.browser()
-	if w := b.send("GET", "/", "", "Sec-Fetch-Site", "none"); !in(w) || b.cookies[h.names.visit] == "" || b.who() != "the operator" {
+	if w := b.send("GET", "/", "", "Sec-Fetch-Site", "none"); !in(w) || b.cookies[b.names().visit] == "" || b.who() != "the operator" {
 		t.Errorf("the first visit: %d, %v", w.Code, b.cookies)
 	}
 	for csrf, let := range map[string]bool{h.seal.csrf(h.own): true, "": false, "x": false, h.own: false} {
@@ -366,7 +459,7 @@ func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
 			t.Errorf("the token %q: %d", csrf, w.Code)
 		}
 	}
-	b.cookies[h.names.visit] = h.seal.visit("x")
+	b.cookies[b.names().visit] = h.seal.visit("x")
 	if w := b.send("POST", "/memory", "", CSRFHeader, h.seal.csrf(h.seal.visit("x"))); in(w) {
 		t.Errorf("a cookie of another visit: %d", w.Code)
 	}
@@ -398,6 +491,9 @@ func TestTheAPITakesCredentials(t *testing.T) {
 		{"queue/drop", `{"all":true}`, "josh's", 403, "only operators"},
 		{"status", "", "josh's", 403, "only operators"},
 		{"queue", "", "gateway's", 403, "gateway"},
+		{"queue", "", "gateway's for ann", 403, "only operators"},
+		{"memory/show", `{}`, "gateway's for ann", 200, ""},
+		{"memory/show", `{"user":"josh"}`, "gateway's for ann", 403, "not your memory"},
 		{"queue", "", "made up", 401, ""},
 		{"memory/show", `{}`, "josh's", 200, ""},
 		{"memory/show", `{"user":"ann"}`, "josh's", 403, "not your memory"},
@@ -409,14 +505,16 @@ func TestTheAPITakesCredentials(t *testing.T) {
 		if tc.body != "" {
 			method, headers = "POST", append(headers, "Content-Type", "application/json")
 		}
-		if tc.secret != "" {
+		if secret, user, named := strings.Cut(tc.secret, " for "); named {
+			headers = append(headers, "Authorization", "Bearer "+secret, "X-Graphiti-User", user)
+		} else if tc.secret != "" {
 			headers = append(headers, "Authorization", "Bearer "+tc.secret)
 		}
 		if w := b.send(method, root+tc.path, tc.body, headers...); w.Code != tc.status || !strings.Contains(w.Body.String(), tc.says) {
 			t.Errorf("%s %s with %q: %d %s, want %d %s", tc.path, tc.body, tc.secret, w.Code, w.Body, tc.status, tc.says)
 		}
 	}
-	for _, want := range []string{`what=queue/drop who="" by=josh peer=127.0.0.1 groups=[] done=false`, `what=show who="user=user:ann" by=ann `} {
+	for _, want := range []string{`what=queue/drop who="" by=josh peer=127.0.0.1 groups=[] done=false`, `what=show who="user=user:ann" by=ann `, `what=show who="user=user:ann" by="ann, named by the gateway" `} {
 		if !strings.Contains(h.log.String(), want) {
 			t.Errorf("no %s in %s", want, h.log.String())
 		}

@@ -2,7 +2,10 @@ package identity
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
@@ -134,6 +137,18 @@ func (id *Settings) Holder(fingerprint string) (person *Person, gateway bool) {
 	}
 	_, gateway = id.Trusted[fingerprint]
 	return nil, gateway
+}
+
+// Asserted says who sent a call of the admin side, from its head alone. The credentials
+// in the head count as in a request.
+func (id *Settings) Asserted(head http.Header) Caller {
+	var h fasthttp.RequestHeader
+	for name, values := range head {
+		for _, v := range values {
+			h.Add(name, v)
+		}
+	}
+	return id.Identify(new(Claims).ReadHead(&h), "")
 }
 
 // Claim is one key of a caller, and the source that named it.

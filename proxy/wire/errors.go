@@ -39,7 +39,8 @@ var (
 	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}
 	errUpgrade = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: an upgrade to another protocol than websocket is not passed on; turn it off in the client"}
 	errCoding  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's Transfer-Encoding is not chunked"}
-	errFolded  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: a header line is folded or has no colon"}
+	errField   = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: a header line is folded, has no colon, or has a blank in its name"}
+	errTarget  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's target is no path; send one that begins with /"}
 	errShort   = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body ended early"}
 	errBody    = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
 )

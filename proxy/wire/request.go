@@ -13,6 +13,8 @@ func (x *Exchange) Check(up *Upstream) error {
 		return errHTTP2
 	case x.head.coding && h.ContentLength() != -1: // which is chunked
 		return errCoding
+	case !isPath(OriginForm(h.RequestURI())): // OPTIONS * asks us, and no upstream
+		return errTarget
 	case x.IsUpgrade() && !x.head.webSocket:
 		// Over HTTP/2 requests would pass that nobody reads, with fields addressed to
 		// us.
@@ -20,6 +22,8 @@ func (x *Exchange) Check(up *Upstream) error {
 	}
 	return x.checkHops(up, x.head.hops)
 }
+
+func isPath(target []byte) bool { return len(target) == 0 || target[0] == '/' || target[0] == '?' }
 
 // IsUpgrade reports whether the client asks for another protocol, such as
 // WebSocket.

@@ -43,10 +43,8 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	switch target := OriginForm(h.RequestURI()); {
 	case len(target) == 0 || target[0] == '?':
 		out = append(append(append(out, up.prefix...), '/'), target...)
-	case target[0] == '/':
+	default:
 		out = append(append(out, up.prefix...), target...)
-	default: // *
-		out = append(out, target...)
 	}
 	out = append(append(out, " HTTP/1.1\r\nHost: "...), up.Host...)
 	out = append(out, "\r\n"...)
@@ -71,8 +69,8 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool, err error) {
 	for line := range lines(x.ctx.Request.Header.RawHeaders()) {
 		name, _, ok := bytes.Cut(line, []byte{':'})
-		if !ok || line[0] == ' ' || line[0] == '\t' {
-			return out, false, errFolded
+		if !ok || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 { // such a line ends the head for some servers
+			return out, false, errField
 		}
 		switch {
 		case FieldIs(name, "host"), FieldIs(name, "content-length"), FieldIs(name, "transfer-encoding"), FieldIs(name, "expect"):

@@ -20,7 +20,7 @@ func (s socket) quiet() bool {
 
 // keptFiles is how many descriptors are kept for files, listeners, and the connections
 // of the admin API and of the memory.
-const keptFiles = 96
+const keptFiles = 192
 
 // RoomForClients returns how many clients the process has file descriptors for: two for
 // each, one of them for the upstream, beside keptFiles. The Go runtime has raised the

@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+const (
+	// callsPerSecond limits the calls and pages of one caller.
+	callsPerSecond = 100
+
+	// maxCalls limits the calls of operators that run at the same time, and likewise those
+	// of all people together. maxOfOne limits those of one person.
+	maxCalls = 32
+	maxOfOne = 8
+
+	// guessesPerSecond limits the wrong credentials of one address.
+	guessesPerSecond = 5
+
+	// maxLimited bounds the keys that are told apart.
+	maxLimited = 4096
+)
+
+// limits are rate limits by key: one key cannot use up another's. They are safe for
+// concurrent use.
+type limits[K comparable] struct {
+	rate   rate.Limit
+	burst  int
+	others *rate.Limiter // of all keys that are too many
+
+	mu sync.Mutex // protects by
+	by map[K]*rate.Limiter
+}
+
+func newLimits[K comparable](perSecond, burst int) *limits[K] {
+	l := &limits[K]{rate: rate.Limit(perSecond), burst: burst, by: make(map[K]*rate.Limiter)}
+	l.others = l.full()
+	return l
+}
+
+func (l *limits[K]) full() *rate.Limiter { return rate.NewLimiter(l.rate, l.burst) }
+
+// peek returns the limit of a key, and does not store a new one.
+func (l *limits[K]) peek(key K) *rate.Limiter { return l.of(key, false) }
+
+// use returns the limit of a key to take from.
+func (l *limits[K]) use(key K) *rate.Limiter { return l.of(key, true) }
+
+func (l *limits[K]) of(key K, store bool) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if one, ok := l.by[key]; ok {
+		return one
+	}
+	if len(l.by) >= maxLimited {
+		for k, one := range l.by {
+			if one.Tokens() >= float64(l.burst) { // unused for a while
+				delete(l.by, k)
+			}
+		}
+	}
+	if len(l.by) >= maxLimited {
+		return l.others
+	}
+	one := l.full()
+	if store {
+		l.by[key] = one
+	}
+	return one
+}
+
+// keyOf identifies a caller by what they may do: a person with several credentials is one.
+func keyOf(c service.Caller) service.Caller {
+	if !c.Operator {
+		c.Name = ""
+	}
+	return c
+}
+
+// places bound the calls that run at the same time. Operators and people have places of
+// their own. They are safe for concurrent use.
+type places struct {
+	mu        sync.Mutex // protects the fields below
+	running   map[bool]int
+	of        map[service.Caller]int
+	importing map[service.Caller]bool
+}
+
+func newPlaces() *places {
+	return &places{running: make(map[bool]int), of: make(map[service.Caller]int), importing: make(map[service.Caller]bool)}
+}
+
+// take takes a place for a call, or says why there is none.
+func (p *places) take(c service.Caller, imports bool) (leave func(), why string) {
+	c = keyOf(c)
+	imports = imports && !c.Operator
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case imports && p.importing[c]:
+		return nil, "an import of yours is running; try again when it has ended"
+	case p.running[c.Operator] >= maxCalls, !c.Operator && p.of[c] >= maxOfOne:
+		return nil, "too many calls are running; try again when some have ended"
+	}
+	p.running[c.Operator]++
+	p.of[c]++
+	if imports {
+		p.importing[c] = true
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running[c.Operator]--
+		if p.of[c]--; p.of[c] == 0 {
+			delete(p.of, c)
+		}
+		if imports {
+			delete(p.importing, c)
+		}
+	}, ""
+}
+
+// isImport reports whether a program or a page imports a file.
+func isImport(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+service.Import.Name)
+}
+
+// refusing answers a call that is not served.
+type refusing func(w http.ResponseWriter, status int, why string)
+
+// tooManyCalls is what a caller beyond their rate reads.
+const tooManyCalls = "too many calls; try again in a second"
+
+func tooMany(w http.ResponseWriter, refuse refusing, why string) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, why)
+}
+
+// limited serves a call of a caller within their share: of calls in a second, of calls
+// at the same time, and of the time that its bodies may take.
+func (s *Server) limited(refuse refusing, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		caller := callerOf(r.Context())
+		if !s.calls.use(keyOf(caller)).Allow() {
+			tooMany(w, refuse, tooManyCalls)
+			return
+		}
+		leave, why := s.places.take(caller, isImport(r))
+		if why != "" {
+			tooMany(w, refuse, why)
+			return
+		}
+		defer leave()
+		defer serveCaller(r.Context())()
+		to, done := paced(w, r)
+		defer done()
+		next(to, r)
+	}
+}
