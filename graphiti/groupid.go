@@ -24,6 +24,9 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""
 	switch s {
 	case ScopeSession:
+		if strings.HasPrefix(w.Session, hashed) {
+			return "", false
+		}
 		key, name = w.Session, strings.TrimPrefix(w.Session, "session:")
 	case ScopeWorkspace:
 		key, name = w.Workspace, w.Workspace
