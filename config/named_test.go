@@ -18,7 +18,7 @@ import (
 var (
 	// namesSetting is a name in the form of a setting, with what stands around it.
 	namesSetting = regexp.MustCompile(`(^|[^\w./$@-])([a-z]+\.[a-z]+(?:_[a-z]+)*)($|[^\w(/-])`)
-	envName     = regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+[A-Z]`)
+	envName      = regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+[A-Z]`)
 
 	// fileEndings end names of files, and not of settings.
 	fileEndings = []string{"db", "go", "html", "json", "jsonl", "log", "md", "sock", "yaml"}

@@ -351,8 +351,8 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	if colon && n.first {
 		next = s.behindBar(next)
 	}
-	if end := s.phraseEnd(next); n.kind == phrase && end > next {
-		return value{from: next, to: end, words: true}, true
+	if v, ok := s.wallet(n, next); ok {
+		return v, true
 	}
 	if !closed && s.closes(n, next) {
 		return v, false
@@ -384,6 +384,15 @@ func (s *scan) behindBar(at int) int {
 		return at
 	}
 	return s.blanks(end + 1)
+}
+
+// wallet reads the words that a name of a wallet's phrase has at a place.
+func (s *scan) wallet(n *named, at int) (v value, ok bool) {
+	if n.kind != phrase {
+		return v, false
+	}
+	end := s.phraseEnd(at)
+	return value{from: at, to: end, words: true}, end > at
 }
 
 // phraseEnd returns where the words of a wallet's phrase end that begin at a place: 12, 15,
@@ -431,8 +440,8 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 		v = s.given(n, next, tight)
 	default:
 		at, least := s.saidAt(next)
-		if end := s.phraseEnd(at); n.kind == phrase && end > at {
-			return value{from: at, to: end, words: true}, true
+		if v, ok := s.wallet(n, at); ok {
+			return v, true
 		}
 		if n.kind == pin {
 			least = min(least, 4)
