@@ -346,10 +346,7 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	}
 	next := s.blanks(s.bold(end))
 	if colon {
-		next = s.behindType(next)
-	}
-	if colon && n.first {
-		next = s.behindBar(next)
+		next = s.behindBar(n, s.behindType(next))
 	}
 	if v, ok := s.wallet(n, next); ok {
 		return v, true
@@ -369,8 +366,8 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 
 // behindBar returns the place of the value whose text begins on the line behind, as YAML
 // has it after a bar, or else at itself.
-func (s *scan) behindBar(at int) int {
-	if at == len(s.text) || s.text[at] != '|' && s.text[at] != '>' {
+func (s *scan) behindBar(n *named, at int) int {
+	if !n.first || at == len(s.text) || s.text[at] != '|' && s.text[at] != '>' {
 		return at
 	}
 	end := at + 1
