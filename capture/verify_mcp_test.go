@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,6 +40,47 @@ func settled(t *testing.T, s *graphititest.Server) {
 	if err := s.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestBarrierIsRemovedUntilItIsGone: a barrier in a person's group over MCP is deleted
+// when the server refuses that at first, and the next process deletes one that the last
+// one left.
+func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
+	left := func(s *graphititest.Server) (n int) {
+		for _, e := range s.Episodes("a") {
+			if strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) {
+				n++
+			}
+		}
+		return n
+	}
+	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today})
+	path := filepath.Join(t.TempDir(), "spool.db")
+	p := verifying(t, path, m)
+	add(t, p, spoken("1", "a"))
+	waitFor(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+	refusals := make(chan struct{}, 3)
+	for range cap(refusals) {
+		s.Next(graphititest.Tool("delete_episode"), func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+			refusals <- struct{}{}
+			graphititest.Answer(http.StatusBadRequest, "")(w, r, serve)
+		})
+	}
+	s.Next(graphititest.Tool("add_memory"), graphititest.AcceptedButLost()) // so that a barrier is sent
+	add(t, p, spoken("2", "a"))
+	waitFor(t, "the second turn", func() bool { return p.Status().Verified == 2 })
+	waitFor(t, "the refusals, and the removal", func() bool { return len(refusals) == cap(refusals) && left(s) == 0 })
+	stop(t, p)
+
+	if err := m.Write(t.Context(), "a", []graphiti.Message{{Name: graphiti.CheckNamePrefix + "x", RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the barrier of an earlier process", func() bool { return left(s) == 1 })
+	p = verifying(t, path, m)
+	add(t, p, spoken("3", "a"))
+	waitFor(t, "the removal", func() bool { return left(s) == 0 && p.Status().Verified == 3 })
+	settled(t, s)
+	once(t, s, "a", "1", "2", "3")
 }
 
 // TestMCPEveryFaultEveryTurnOnce: as over REST, so over MCP.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Raw group ids longer than maxRaw are cut, and end with rawHash hex digits of
-// the hash of the whole.
+// A raw group id that does not say all of its key, or is longer than maxRaw, ends with
+// rawHash hex digits of the hash.
 const (
 	maxRaw  = 120
 	rawHash = 16
@@ -24,15 +24,18 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""
 	switch s {
 	case ScopeSession:
+		if strings.HasPrefix(w.Session, hashed) {
+			return "", false
+		}
 		key, name = w.Session, strings.TrimPrefix(w.Session, "session:")
 	case ScopeWorkspace:
 		key, name = w.Workspace, w.Workspace
 	case ScopeUser:
-		key, name = w.User, bareUser(w.User)
+		key, name = w.User, userName(w.User)
 	case ScopeAgent:
 		if w.Agent != "" && w.User != "" {
-			key = "agent:" + w.Agent + "|" + w.User
-			name = w.Agent + "__user_" + bareUser(w.User)
+			key = agentKey(w.Agent, w.User)
+			name = w.Agent + agentJoint + userName(w.User)
 		}
 	case ScopeSystem:
 		if w.SystemActor != "" {
@@ -49,18 +52,59 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	if s == ScopeWorkspace && n.Named && tenant == "" && free(name) {
 		return name, true
 	}
-	if n.Raw {
-		raw := string(s) + "_" + name
-		if tenant != "" {
-			raw = "t" + tenant[:min(rawTenant, len(tenant))] + "_" + raw
-		}
-		return rawID(raw), true
-	}
+	whole := keyNamed(s, name) == key
+	raw := string(s) + "_" + name
 	if tenant != "" {
+		raw = "t" + tenant[:min(rawTenant, len(tenant))] + "_" + raw
 		key = "tenant:" + tenant + "|" + key
 	}
 	sum := sha256.Sum256([]byte(key))
+	if n.Raw {
+		return rawID(raw, whole, hex.EncodeToString(sum[:rawHash/2])), true
+	}
 	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true
+}
+
+// agentJoint stands between an agent and its person in a raw id.
+const agentJoint = "__user_"
+
+func agentKey(agent, user string) string { return "agent:" + agent + "|" + user }
+
+// userName returns a person's key as raw ids have it.
+func userName(key string) string {
+	name := strings.TrimPrefix(key, "user:")
+	if platform, id, ok := strings.Cut(name, ":"); ok && numbered(platform, id) {
+		return platform + "_" + id
+	}
+	return name
+}
+
+// numbered reports whether an id on a platform stands in a raw id without a hash, as in
+// user_discord_123.
+func numbered(platform, id string) bool {
+	return platform != "" && strings.Trim(platform, "abcdefghijklmnopqrstuvwxyz") == "" && id != "" && strings.Trim(id, "0123456789") == ""
+}
+
+// keyNamed returns the only key that has a name in raw ids without a hash. Group compares
+// it with the key that it made the name of: a name that could be of two keys, such as
+// discord_123, is of one of them.
+func keyNamed(s Scope, name string) string {
+	switch s {
+	case ScopeSession:
+		return "session:" + name
+	case ScopeSystem:
+		return "system:" + name
+	case ScopeUser:
+		if platform, id, ok := strings.Cut(name, "_"); ok && numbered(platform, id) {
+			name = platform + ":" + id
+		}
+		return "user:" + name
+	case ScopeAgent:
+		agent, user, _ := strings.Cut(name, agentJoint)
+		return agentKey(agent, keyNamed(ScopeUser, user))
+	case ScopeWorkspace:
+	}
+	return name
 }
 
 // free reports whether a name can be a group's and is in no form that Group gives to
@@ -69,8 +113,6 @@ func free(name string) bool {
 	_, ours := ScopeOf(name)
 	return !ours && !strings.HasPrefix(name, "graphiti_") && CheckGroup(name) == nil
 }
-
-func bareUser(key string) string { return strings.TrimPrefix(key, "user:") }
 
 // inID reports whether Graphiti accepts a character in an id.
 func inID(r rune) bool {
@@ -87,14 +129,20 @@ func asID(s string) string {
 	}, s)
 }
 
-// rawID does so in an id of any length.
-func rawID(s string) string {
+// rawID makes an id of a text. whole reports whether the text is of one key only. If it is
+// not, or an id has to differ from it, or ends as one with a hash does, the id ends with
+// the hash of the key, so that no two keys share an id.
+func rawID(s string, whole bool, hash string) string {
 	clean := asID(s)
-	if len(clean) <= maxRaw {
-		return clean
+	if whole && clean == s && len(s) <= maxRaw && !endsWithHash(s) {
+		return s
 	}
-	sum := sha256.Sum256([]byte(s))
-	return clean[:maxRaw-1-rawHash] + "-" + hex.EncodeToString(sum[:rawHash/2])
+	return clean[:min(len(clean), maxRaw-1-rawHash)] + "-" + hash
+}
+
+func endsWithHash(id string) bool {
+	at := len(id) - 1 - rawHash
+	return at >= 0 && id[at] == '-' && strings.Trim(id[at+1:], "0123456789abcdef") == ""
 }
 
 // maxGroup bounds an id that is not made by Group.

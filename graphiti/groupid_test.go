@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 var accepted = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
@@ -32,19 +33,72 @@ func TestGroupIDs(t *testing.T) {
 		{"raw user of a platform", true, ScopeUser, Who{User: "user:discord:123"}, "user_discord_123"},
 		{"raw agent", true, ScopeAgent, Who{User: "user:josh", Agent: "ava"}, "agent_ava__user_josh"},
 		{"raw system", true, ScopeSystem, Who{SystemActor: "pr-remediator"}, "system_pr-remediator"},
-		{"raw session", true, ScopeSession, Who{Session: "session:a.b"}, "session_a_b"},
-		{"raw workspace", true, ScopeWorkspace, Who{Workspace: "path:/home/x"}, "workspace_path__home_x"},
+		{"raw session", true, ScopeSession, Who{Session: "session:a-b"}, "session_a-b"},
+		{"raw session, cleaned", true, ScopeSession, Who{Session: "session:a.b"}, "session_a_b-" + sum("session:a.b")[:16]},
+		{"raw workspace", true, ScopeWorkspace, Who{Workspace: "shop"}, "workspace_shop"},
+		{"raw workspace, cleaned", true, ScopeWorkspace, Who{Workspace: "path:/home/x"}, "workspace_path__home_x-" + sum("path:/home/x")[:16]},
+		{"raw user, unchanged", true, ScopeUser, Who{User: "user:jo_sh"}, "user_jo_sh"},
+		{"raw user, cleaned", true, ScopeUser, Who{User: "user:jo.sh"}, "user_jo_sh-" + sum("user:jo.sh")[:16]},
+		{"raw user, cleaned, of a tenant", true, ScopeUser, Who{Tenant: "abc", User: "user:jo.sh"}, "tabc_user_jo_sh-" + sum("tenant:abc|user:jo.sh")[:16]},
+		{"raw user who is called like one of a platform", true, ScopeUser, Who{User: "user:discord_123"}, "user_discord_123-" + sum("user:discord_123")[:16]},
+		{"raw user who is called like one with a hash", true, ScopeUser, Who{User: "user:jo-0123456789abcdef"}, "user_jo-0123456789abcdef-" + sum("user:jo-0123456789abcdef")[:16]},
+		{"raw agent that is called like one of a person", true, ScopeAgent, Who{User: "user:josh", Agent: "ava__user_x"}, "agent_ava__user_x__user_josh-" + sum("agent:ava__user_x|user:josh")[:16]},
 		{"raw tenant", true, ScopeUser, Who{Tenant: "0123456789abcdef0123456789abcdef", User: "user:josh"}, "t0123456789abcdef01234567_user_josh"},
 		{"a person who is proven", true, ScopeUser, Who{Tenant: "abc", Proven: true, User: "user:josh"}, "user_josh"},
 		{"the agent of one", true, ScopeAgent, Who{Tenant: "abc", Proven: true, User: "user:josh", Agent: "ava"}, "agent_ava__user_josh"},
 		{"the project of one is theirs alone", true, ScopeWorkspace, Who{Tenant: "abc", Proven: true, User: "user:josh", Workspace: "w"}, "tabc_workspace_w"},
-		{"raw, long", true, ScopeUser, Who{User: "user:" + long}, "user_" + strings.Repeat("_", 98) + "-" + sum("user_" + long)[:16]},
+		{"raw, long", true, ScopeUser, Who{User: "user:" + long}, "user_" + strings.Repeat("_", 98) + "-" + sum("user:" + long)[:16]},
 	} {
 		got, ok := Namer{Raw: tc.raw}.Group(tc.scope, tc.who)
 		if !ok || got != tc.want {
 			t.Errorf("%s: %q, %v; want %q", tc.name, got, ok, tc.want)
 		}
 	}
+}
+
+// TestRawIDsAreOfOneKey: callers who are not the same have different raw ids, whatever
+// names they choose, those of other callers' ids among them.
+func TestRawIDsAreOfOneKey(t *testing.T) {
+	piece := rapid.SampledFrom([]string{
+		"a", "b", "_", "__", ".", ":", "-", " ", "@", "1", "23", "discord", "github_login:", "user", "__user_", "session:", "|", strings.Repeat("x", 60),
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		ids := make(map[string]string)
+		n := Namer{Raw: true}
+		add := func(s Scope, w Who) string {
+			key := fmt.Sprintf("%q", []string{string(s), w.Tenant, w.Session, w.Workspace, w.User, w.Agent, w.SystemActor})
+			id, ok := n.Group(s, w)
+			if before, used := ids[id]; !ok || used && before != key {
+				t.Fatalf("%s and %s have one id: %s (%v)", before, key, id, ok)
+			}
+			ids[id] = key
+			return id
+		}
+		for range 8 {
+			text := strings.Join(rapid.SliceOfN(piece, 1, 6).Draw(t, "text"), "")
+			agent := strings.Join(rapid.SliceOfN(piece, 1, 3).Draw(t, "agent"), "")
+			tenant := rapid.SampledFrom([]string{"", strings.Repeat("ab", 32), strings.Repeat("ac", 32)}).Draw(t, "tenant")
+			user, ok := UserKey(text)
+			session, known := SessionKey(text)
+			if !ok || !known {
+				continue
+			}
+			for _, id := range []string{
+				add(ScopeUser, Who{Tenant: tenant, User: user}),
+				add(ScopeSession, Who{Tenant: tenant, Session: session}),
+				add(ScopeWorkspace, Who{Tenant: tenant, Workspace: text}),
+			} {
+				// Somebody who calls themselves as another one's id ends.
+				_, name, _ := strings.Cut(id, "_")
+				add(ScopeUser, Who{User: "user:" + name})
+				add(ScopeWorkspace, Who{Workspace: name})
+			}
+			if agent, ok := BareName(agent); ok {
+				add(ScopeAgent, Who{Tenant: tenant, User: user, Agent: agent})
+				add(ScopeSystem, Who{Tenant: tenant, SystemActor: agent})
+			}
+		}
+	})
 }
 
 // TestNamedProjects: a project has the group of its name, where that is no other's.

@@ -3,11 +3,33 @@ package graphiti
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 )
 
-// SessionHash returns a short hash of a session's id. It tells conversations
-// apart and does not reveal the id. An empty id gives an empty hash.
-func SessionHash(session string) string { return shortHash("talk", session) }
+// hashed begins the key of a session of which only the hash is known. No client can
+// write such a key: SessionKey puts its own prefix before whatever they name.
+const hashed = "talk:"
+
+// SessionHash returns a short hash of a session's key. It tells conversations
+// apart and does not reveal the id. An empty key gives an empty hash.
+func SessionHash(session string) string {
+	if hash, ok := strings.CutPrefix(session, hashed); ok {
+		return hash
+	}
+	return shortHash("talk", session)
+}
+
+// NamedSession returns the key of a session that a person names by its id, or by the
+// hash that lists show. "session:" before an id says that it is no hash. The key of a
+// hash stands for the session wherever its hash is compared, and has no group.
+func NamedSession(name string) (key string, ok bool) {
+	if len(name) == 2*hashBytes && strings.Trim(name, "0123456789abcdef") == "" {
+		return hashed + name, true
+	}
+	return SessionKey(name)
+}
+
+const hashBytes = 6
 
 // SessionScope returns the forget scope of a session. With an owner it covers
 // that owner's turns only, because others may use the same id; without one it
@@ -27,7 +49,7 @@ func shortHash(what, key string) string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte("graphiti-proxy." + what + "\x00" + key))
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(sum[:hashBytes])
 }
 
 // Owner returns whose turns a caller's are: the person, and where nobody has

@@ -15,8 +15,8 @@ import (
 // Kind says in what way a file cannot be used.
 type Kind string
 
-// The kinds of faults. A person must end all but the last; Unwritten ends by
-// itself when a write works again.
+// The kinds of faults. A person must end all but the last two, which end by
+// themselves: a write works again, or the file can be opened.
 const (
 	Damaged   Kind = "is damaged"
 	Other     Kind = "is of another version"
@@ -24,6 +24,7 @@ const (
 	Gone      Kind = "was deleted or replaced while the proxy used it"
 	Failing   Kind = "cannot be read: its disk or file system fails"
 	Unwritten Kind = "cannot be written"
+	Busy      Kind = "is in use by another program"
 )
 
 // Fault is the error of a file that cannot be used: which one, why, and what a
@@ -48,13 +49,21 @@ func (t *Fault) Unwrap() error { return t.Err }
 // Lasting reports whether the file can be neither read nor written. Otherwise it
 // can be read, and written again once its remedy is done. A nil Fault is not
 // lasting.
-func (t *Fault) Lasting() bool { return t != nil && t.Kind != Unwritten }
+func (t *Fault) Lasting() bool { return t != nil && !t.Kind.passes() }
+
+func (k Kind) passes() bool { return k == Unwritten || k == Busy }
 
 // IsFault reports whether an error is about the file and not about the statement:
 // the same statement may work later, or with another file.
 func IsFault(err error) bool {
 	var t *Fault
 	return errors.As(err, &t) || kindOf(err) != ""
+}
+
+// IsBusy reports whether an error says that another program uses the file.
+func IsBusy(err error) bool {
+	var t *Fault
+	return errors.As(err, &t) && t.Kind == Busy || kindOf(err) == Busy
 }
 
 // kindOf returns what an error of SQLite says about the file; empty: nothing.
@@ -66,8 +75,10 @@ func kindOf(err error) Kind {
 	switch e.Code() & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return Damaged
-	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
 		return Unwritten
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return Busy
 	}
 	return ""
 }
@@ -88,6 +99,8 @@ func newFault(path string, kind Kind, err error, holds string) *Fault {
 		t.Remedy = "it was left as it is; use the program that wrote it, whose `memory export` saves what is remembered, or stop the proxy, " + away
 	case Denied:
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
+	case Busy:
+		t.Remedy = "wait until that program (a backup, a viewer) lets it go, or end it; the proxy tries the file again every second"
 	case Gone:
 		t.Remedy = "restart the proxy, which then uses what is in its place"
 	}
@@ -189,9 +202,9 @@ func (d *DB) noticeRead(err error) {
 	}
 }
 
-// written ends an Unwritten fault: a commit has worked.
+// written ends a fault of writing: a commit has worked.
 func (d *DB) written() {
-	if t := d.Fault(); t != nil && t.Kind == Unwritten {
+	if t := d.Fault(); t != nil && !t.Lasting() {
 		d.fault.CompareAndSwap(t, nil)
 	}
 }

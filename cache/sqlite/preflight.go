@@ -82,7 +82,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 // readable reads version and schema over a connection that cannot write, and
 // checks every page if all is true.
 func readable(path string, want int, all bool) (Kind, error) {
-	q := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(5000)"}}
+	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout(openPatience)}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return Denied, err
@@ -102,6 +102,8 @@ func readable(path string, want int, all bool) (Kind, error) {
 		err = db.QueryRow("PRAGMA quick_check(1)").Scan(&found)
 	}
 	switch kind := kindOf(err); {
+	case kind == Busy:
+		return Busy, err
 	case kind == Unwritten:
 		return Denied, err
 	case err != nil:

@@ -48,6 +48,11 @@ const (
 	// more.
 	enough = 8
 
+	// patience is how long a call waits while another program uses the file, and
+	// openPatience how long Open does.
+	patience     = 5 * time.Second
+	openPatience = time.Second
+
 	readers = 3 // connections that read; one of them may be folding the log
 
 	// writerCache is how many KiB of pages the writer holds in RAM at most. A
@@ -95,8 +100,8 @@ type job struct {
 }
 
 // Open opens the file at path, and creates it if there is none. It leaves a file
-// of another version, a damaged one, and one that is no database as they are; the
-// error is then a Fault.
+// of another version, a damaged one, and one that is no database as they are. If
+// another program keeps it from being written, it fails soon. Its error is a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
 	var known *Fault
@@ -133,6 +138,9 @@ func connect(path string, o Options) (*DB, error) {
 	if err = create(d.write, path, o); err == nil {
 		err = d.note()
 	}
+	if err == nil {
+		err = free(d.write, path)
+	}
 	if err != nil {
 		d.write.Close()
 		return nil, err
@@ -152,7 +160,11 @@ func connect(path string, o Options) (*DB, error) {
 
 func dsn(path string, s Sync, readOnly bool) string {
 	q := url.Values{}
-	q.Add("_pragma", "busy_timeout(5000)")
+	if readOnly {
+		q.Add("_pragma", busyTimeout(patience))
+	} else {
+		q.Add("_pragma", busyTimeout(openPatience)) // until free raises it
+	}
 	q.Add("_pragma", "journal_mode(WAL)")
 	q.Add("_pragma", "synchronous("+string(s)+")")
 	q.Add("_pragma", "temp_store(MEMORY)")
@@ -168,6 +180,24 @@ func dsn(path string, s Sync, readOnly bool) string {
 		q.Add("_pragma", "cache_size(-"+writerCache+")")
 	}
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String()
+}
+
+func busyTimeout(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)", d.Milliseconds()) }
+
+// free returns an error if another program keeps the file from being written, and has
+// the connection wait longer from then on. It leaves other faults to the first write.
+func free(db *sql.DB, path string) error {
+	if _, err := db.Exec("BEGIN IMMEDIATE"); kindOf(err) == Busy {
+		return fmt.Errorf("write to %s: %w", path, err)
+	} else if err == nil {
+		if _, err := db.Exec("ROLLBACK"); err != nil {
+			return fmt.Errorf("write to %s: %w", path, err)
+		}
+	}
+	if _, err := db.Exec("PRAGMA " + busyTimeout(patience)); err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return nil
 }
 
 // create makes the tables of a file that has none.

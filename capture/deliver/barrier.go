@@ -3,6 +3,7 @@ package deliver
 import (
 	"crypto/rand"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -19,6 +20,10 @@ type barrier struct {
 	wait     time.Duration // until the next; doubled up to LastBarrier
 	lookAt   time.Time
 	lookWait time.Duration
+
+	left       []string // groups that show one of ours, until it is proven to be gone
+	removeAt   time.Time
+	removeWait time.Duration // until the next try; doubled up to LastBarrier
 }
 
 type sentBarrier struct {
@@ -34,6 +39,8 @@ const maxBarriers = 16
 
 func barrierName() string { return graphiti.CheckNamePrefix + rand.Text() }
 
+func isBarrier(e *graphiti.Episode) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
+
 func barrierMessage(name string) []graphiti.Message {
 	return []graphiti.Message{{
 		Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
@@ -48,11 +55,14 @@ func (m *machine) nextBarrier(now time.Time, wait *time.Duration) action {
 		return action{}
 	}
 	if m.sight.hidden { // what a search does not show is not waited for
-		b.sent = nil
+		b.sent, b.left = nil, nil
 		return action{}
 	}
 	if len(b.sent) > 0 && due(b.lookAt, now, wait) {
 		return action{kind: lookForBarrier, n: firstAsk, began: now}
+	}
+	if len(b.left) > 0 && due(b.removeAt, now, wait) {
+		return action{kind: removeBarrier, began: now}
 	}
 	at, needed := m.barrierDue()
 	if !needed {
@@ -158,7 +168,39 @@ func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time
 	b.wait, b.nextAt = m.timing.FirstBarrier, time.Time{}
 	b.lookWait = m.timing.FirstLook
 	b.lookAt = now.Add(b.lookWait)
+	m.leftIn(group, now)
 	return true, m.works(now)
+}
+
+// showsOurs says that a group shows messages of ours, maybe of an earlier process. One
+// that is still waited for is looked for, others are removed.
+func (m *machine) showsOurs(group string, now time.Time) {
+	b := &m.barrier
+	if slices.ContainsFunc(b.sent, func(s sentBarrier) bool { return s.group == group }) {
+		b.lookAt = now
+		return
+	}
+	m.leftIn(group, now)
+}
+
+// leftIn says that messages of ours are to be removed from a group.
+func (m *machine) leftIn(group string, now time.Time) {
+	b := &m.barrier
+	if !slices.Contains(b.left, group) {
+		b.left = append(b.left, group)
+		b.removeAt, b.removeWait = now, m.timing.FirstBarrier
+	}
+}
+
+// removed says how the try to remove messages of ours from a group ended.
+func (m *machine) removed(group string, gone bool, now time.Time) {
+	b := &m.barrier
+	b.left = slices.DeleteFunc(b.left, func(s string) bool { return s == group })
+	if !gone {
+		b.left = append(b.left, group) // behind the others
+		b.removeAt = now.Add(b.removeWait)
+		b.removeWait = min(2*b.removeWait, m.timing.LastBarrier)
+	}
 }
 
 // barrierUnseen sets the time of the next look for the barrier, if anybody still needs

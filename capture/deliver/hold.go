@@ -111,7 +111,7 @@ func (l *Loop) passAll(ctx context.Context, writes int) error {
 		l.cleared = writes
 	}
 	l.mu.Unlock()
-	l.removeBarrier(ctx, probe)
+	_ = l.deleteBarriers(ctx, probe) // what is left goes with the next one
 	return err
 }
 

@@ -348,6 +348,8 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 			_ = l.writeBarrier(ctx, w, true) // its result shows later
 		case lookForBarrier:
 			l.lookForBarrier(ctx, w)
+		case removeBarrier:
+			l.removeLeft(ctx, w)
 		case probe:
 			l.probe(ctx)
 		case nothing:

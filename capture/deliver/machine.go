@@ -75,6 +75,7 @@ const (
 	settle // write to the ledger what could not be written before
 	sendBarrier
 	lookForBarrier
+	removeBarrier
 	probe // ask whether the memory is up again
 )
 
@@ -132,7 +133,7 @@ func (m *machine) done(a action) {
 	case send, look, settle:
 		a.group.busy = false
 		m.place(a.group)
-	case sendBarrier, lookForBarrier:
+	case sendBarrier, lookForBarrier, removeBarrier:
 		m.barrier.busy = false
 	case nothing, probe:
 	}
@@ -148,13 +149,15 @@ func (m *machine) broke(a action, now time.Time) {
 	case sendBarrier, lookForBarrier:
 		m.barrierSent(sentBarrier{}, false, now)
 		m.barrierUnseen(now)
+	case removeBarrier:
+		m.removed(m.barrier.left[0], false, now)
 	case nothing, probe:
 	}
 }
 
 // idle reports whether there is nothing to do, now or later.
 func (m *machine) idle() bool {
-	return len(m.groups) == 0 && len(m.barrier.sent) == 0 && m.stalled.IsZero() && !m.barrier.busy
+	return len(m.groups) == 0 && len(m.barrier.sent) == 0 && len(m.barrier.left) == 0 && m.stalled.IsZero() && !m.barrier.busy
 }
 
 // find returns what there is to do for a group.

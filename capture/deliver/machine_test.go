@@ -274,7 +274,35 @@ func TestBarrierThatIsNotSeenYet(t *testing.T) {
 		}
 		if a, _ := m.next(now.Add(time.Hour)); (a.kind == lookForBarrier) != (tc.left != nil) {
 			t.Errorf("%s is seen: the next action is %v, and %q are looked for", tc.shows, a.kind, left)
+		} else {
+			m.done(a)
 		}
+	}
+}
+
+// TestBarrierThatIsLeft is removed again and again until it is gone, also one that an
+// earlier process left.
+func TestBarrierThatIsLeft(t *testing.T) {
+	m := machineOf(0)
+	m.own = "a"
+	m.showsOurs("a", clock)
+	now := clock
+	for tries := range 5 {
+		a, wait := m.next(now)
+		for since := now; a.kind != removeBarrier && now.Sub(since) <= m.timing.LastBarrier; a, wait = m.next(now) {
+			now = now.Add(wait)
+		}
+		if a.kind != removeBarrier {
+			t.Fatalf("after %d tries and %s the next action is %v, want %v", tries, m.timing.LastBarrier, a.kind, removeBarrier)
+		}
+		if m.idle() {
+			t.Errorf("after %d tries the machine is idle, want a further try", tries)
+		}
+		m.removed("a", tries == 4, now)
+		m.done(a)
+	}
+	if a, _ := m.next(now.Add(time.Hour)); a.kind == removeBarrier || !m.idle() {
+		t.Errorf("it is gone: the next action is %v, idle is %v", a.kind, m.idle())
 	}
 }
 

@@ -55,6 +55,9 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 		if len(fs.verified) > 0 {
 			l.listsLocked()
 		}
+		if v.ours {
+			w.showsOurs(g.name, now)
+		}
 	}
 	l.mu.Unlock()
 	if len(fs.verified) > 0 {
@@ -86,6 +89,7 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 	for i := range list {
 		v.names[list[i].Name] = true
 		v.ids[list[i].Name] = list[i].UUID
+		v.ours = v.ours || isBarrier(&list[i])
 		if i == 0 || list[i].ValidAt.Before(v.oldest) {
 			v.oldest = list[i].ValidAt
 		}
@@ -229,7 +233,7 @@ func (l *Loop) writeBarrier(ctx context.Context, w *worker, proof bool) error {
 	return err
 }
 
-// lookForBarrier looks whether a barrier is visible, and deletes it.
+// lookForBarrier looks whether a barrier is visible, which is removed then.
 func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 	l.mu.Lock()
 	group := w.barrier.sent[len(w.barrier.sent)-1].group
@@ -249,9 +253,6 @@ func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 			l.judgeLocked(w, facts, failed, sure, time.Now())
 		}
 		l.mu.Unlock()
-	}
-	if found {
-		l.removeBarrier(ctx, group)
 	}
 }
 
@@ -324,25 +325,36 @@ func (l *Loop) saidDatabase(ctx context.Context) (name string) {
 	return l.database
 }
 
-// removeBarrier deletes what was seen of barriers. Searches leave out what is
-// left.
-func (l *Loop) removeBarrier(ctx context.Context, group string) {
+// removeLeft removes barriers that a listing has shown. It is tried again until a listing
+// shows that they are gone; searches leave them out meanwhile.
+func (l *Loop) removeLeft(ctx context.Context, w *worker) {
+	l.mu.Lock()
+	group := w.barrier.left[0]
+	l.mu.Unlock()
+	gone := l.deleteBarriers(ctx, group)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.removed(group, gone, time.Now())
+}
+
+// deleteBarriers deletes what was seen of barriers in a group, and reports whether they
+// are gone.
+func (l *Loop) deleteBarriers(ctx context.Context, group string) bool {
 	l.mu.Lock()
 	probe, awaited := l.run.probe, l.barriers > 0
 	l.mu.Unlock()
 	if group == probe && awaited {
-		return // somebody waits for another one, and will delete both
+		return false // somebody waits for another one, and will delete both
 	}
 	err := l.call(ctx, func(ctx context.Context) error {
 		if group == probe {
 			return l.o.Memory.Forget(ctx, group)
 		}
-		_, err := l.o.Memory.ForgetEpisodes(ctx, group, func(e *graphiti.Episode) bool {
-			return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
-		})
+		_, err := l.o.Memory.ForgetEpisodes(ctx, group, isBarrier)
 		return err
 	})
 	if err != nil {
-		l.o.Log.Debug("a message of our own is left in the memory", "error", err)
+		l.o.Log.Debug("delete a message of our own failed", "error", err)
 	}
+	return err == nil
 }

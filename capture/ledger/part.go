@@ -99,7 +99,7 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 }
 
 // ofPart are a part's queued turns.
-const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR (json_extract(body, '$.Session') = ?2 OR json_extract(body, '$.SessionHash') = ?4) AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR json_extract(body, '$.SessionHash') = ?4 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
 
 func (p Part) args() []any {
 	return []any{p.Group, p.Session, p.Owner, graphiti.SessionHash(p.Session)}

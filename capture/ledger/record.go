@@ -146,7 +146,9 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 		state, body := delivered, []byte(nil)
 		if b.memory == nil {
 			state = pending
-			if body, err = json.Marshal(part); err != nil {
+			stored := *part
+			stored.SessionHash = part.OfSession()
+			if body, err = json.Marshal(&stored); err != nil {
 				return nil, 0, err
 			}
 		}

@@ -59,10 +59,13 @@ type Turn struct {
 	// once, and again if it is said again after it was forgotten.
 	Standalone bool `json:",omitempty"`
 
-	// Restored says how the sides of a turn from an export were kept before. SessionHash
-	// stands for the session of such a turn, because an export does not name it.
-	Restored    []Restored `json:",omitempty"`
-	SessionHash string     `json:",omitempty"`
+	// Restored says how the sides of a turn from an export were kept before.
+	Restored []Restored `json:",omitempty"`
+
+	// SessionHash is the hash of the session. Of a turn from an export nothing else is
+	// known, because an export does not name the session; of another one it is written
+	// with the turn.
+	SessionHash string `json:",omitempty"`
 }
 
 // Restored is how one side of a turn was kept. Its text is the turn's.

@@ -16,6 +16,26 @@ func onlyLetters(n int) string {
 
 // secretsInText are texts with {} for the secret that must go.
 var secretsInText = []struct{ name, text, secret string }{
+	// In sentences of several languages.
+	{"German", "Mein Passwort ist {}, merk es dir", "Sommer2024!"},
+	{"German, with what it is for", "Das Kennwort f\u00fcr den Server lautet {}.", "Wolke7!Haus"},
+	{"French", "mon mot de passe est {} et voil\u00e0", "Soleil2024!"},
+	{"Spanish", "la contrase\u00f1a de la base es {}", "Verano2024!"},
+	{"Portuguese", "a senha \u00e9 {}", "Verao2024!x"},
+	{"Chinese", "\u6211\u7684\u5bc6\u7801\u662f{}", "Chuntian2024!"},
+	{"a PIN", "The PIN of my card is {}.", "4711"},
+	{"a PIN, with a colon", "PIN: {}", "490213"},
+	{"a seed of one-time passwords", "my TOTP seed is {} for GitHub", "JBSWY3DPEHPK3PXP"},
+	{"a wallet's phrase", "my seed phrase is {}, keep it", "abandon ability able about above absent absorb abstract absurd abuse access accident"},
+	{"a wallet's phrase, with a colon", "Recovery phrase: {}", "abandon ability able about above absent absorb abstract absurd abuse access accident"},
+	{"YAML, on the next line", "db:\n  password: |\n    {}\n  port: 80", "Tr0ub4dor&3"},
+	{"YAML, folded", "password: >-\n  {}\n", "Tr0ub4dor&3"},
+	{".NET", "dotnet user-secrets set \"Jwt:Key\" \"{}\"", mixed(40)},
+	{".NET, without quotes", "Jwt:Key={}", mixed(40)},
+	{"Sentry", "auth with {} in CI", "sntrys_eyJ" + mixed(80) + "==_" + mixed(43)},
+	{"1Password", "use {}", "ops_eyJ" + mixed(200)},
+	{"Airtable", "base of {}", "pat" + mixed(14) + "." + hexed(64)},
+
 	// Providers of models.
 	{"OpenAI, project", "my key is {} please keep it", "sk-proj-" + mixed(48)},
 	{"OpenAI, old", "OPENAI_API_KEY={}", "sk-" + mixed(20) + "T3BlbkFJ" + mixed(20)},
@@ -238,6 +258,18 @@ const allSigns = "k3v&8q*z^7m(2x)p9w=b4+l6$(r1@t5!n0#y-cjh_d%sgfuaei"
 
 // lookAlikes are not secrets, and must stay.
 var lookAlikes = []string{
+	"Mein Passwort ist sicher, und das ist gut so.",
+	"Das Passwort ist abgelaufen2 Tage her.",
+	"mon mot de passe est perdu depuis longtemps",
+	"\u6211\u7684\u5bc6\u7801\u662f\u4ec0\u4e48\uff1f",
+	"la contrase\u00f1a es obligatoria",
+	"The PIN is 3 on this board, pin 17 is ground, and the pin was 2024-11-25.",
+	"Pin: GPIO4",
+	"The seed phrase is what a wallet shows once, and you write it on paper for a later day.",
+	"The random seed is 42, and the TOTP seed is secret.",
+	"password: |\n  # see the vault\nport: 80",
+	"The Map:Key pair and Jwt:Key are settings.",
+	"patAbCdEfGhIjKlMn.length is a property, and pattern.matcher too",
 	// What things are told apart by.
 	"commit 3a31ddaab3a8e0fee85dbb10be71711d53e8f046 broke it",
 	"the id is 98de077d-fcdc-4708-93dc-3f2cde045f38",

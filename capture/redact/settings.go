@@ -14,6 +14,9 @@ const (
 	password kind = "password" // somebody thought of it, or it is random
 	secret   kind = "secret"   // likewise, and not of several words
 	token    kind = "token"    // a generator made it
+	pin      kind = "pin"      // some digits
+	otpSeed  kind = "otp-seed" // base32
+	phrase   kind = "seed-phrase"
 )
 
 // ending is an ending of names whose values are secrets.
@@ -34,9 +37,15 @@ var endings = []struct {
 	{"kennwort", []ending{{"kennwort", password, false}}},
 	{"wachtwoord", []ending{{"wachtwoord", password, false}}},
 	{"senha", []ending{{"senha", password, true}}},
-	{"contrasena", []ending{{"contrasena", password, false}}},
-	{"mnemonic", []ending{{"mnemonic", password, true}}},
-	{"seed", []ending{{"seed_phrase", password, true}, {"seedphrase", password, true}}},
+	{"contrase", []ending{{"contrasena", password, false}, {"contraseña", password, false}}},
+	{"mot de passe", []ending{{"mot de passe", password, true}}},
+	{"\u5bc6\u7801", []ending{{"\u5bc6\u7801", password, false}}}, // Chinese
+	{"mnemonic", []ending{{"mnemonic phrase", phrase, true}, {"mnemonic", phrase, true}}},
+	{"seed", []ending{{"seed_phrase", phrase, true}, {"seedphrase", phrase, true}, {"seed phrase", phrase, true}}},
+	{"recovery phrase", []ending{{"recovery phrase", phrase, true}}},
+	{"otp seed", []ending{{"otp seed", otpSeed, false}}},
+	{"fa seed", []ending{{"fa seed", otpSeed, false}}},
+	{"pin", []ending{{"pin", pin, true}}},
 	{"secret", []ending{{"secret", secret, false}}},
 	{"token", []ending{{"token", token, false}}},
 	{"key", []ending{{"key", token, false}}}, // of some kinds; see keys
@@ -125,11 +134,14 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	if stem == "key" && n.from == at {
 		n.from = s.wordBefore(at)
 	}
+	if stem == "key" && n.from == at && at > 1 && s.text[at-1] == ':' { // Jwt:Key, as .NET has it
+		n.from = s.wordStart(at - 1)
+	}
 	before := s.lower[n.from:at]
 	if e.apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
 		return n, false
 	}
-	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-. "), keys) {
+	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-.: "), keys) {
 		return n, false
 	}
 	name := s.text[n.from:n.to]
@@ -208,6 +220,17 @@ func (s *scan) firstOnLine(at int) bool {
 
 // holds reports whether a value is a secret, as its name says.
 func (n *named) holds(v string, as *value) bool {
+	switch n.kind {
+	case pin:
+		return len(v) >= 4 && len(v) <= 12 && strings.Trim(v, "0123456789") == ""
+	case otpSeed:
+		return len(v) >= tokenLen && strings.Trim(strings.ToUpper(v), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567=") == ""
+	case phrase:
+		if as.words {
+			return true
+		}
+	case password, secret, token:
+	}
 	v = start(v)
 	if as.said && (strings.ContainsAny(v, " \t") || !mixes(v, 20)) { // most of what is said
 		return false
@@ -222,10 +245,10 @@ func (n *named) holds(v string, as *value) bool {
 	set := n.upper && !as.compared && (as.quote != 0 || as.tight)
 	switch {
 	case as.quote != 0 && strings.ContainsAny(v, " \t"):
-		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || set && n.kind == secret || !wordyText(v))
+		return len(v) >= 8 && v == strings.TrimSpace(v) && !isProse(v) && (n.kind == password || n.kind == phrase || set && n.kind == secret || !wordyText(v))
 	case n.kind != token && (set || as.quote != 0 && !as.compared):
 		return len(v) >= 4 && (!n.bare || !as.colon || as.quote != 0 || telling(v))
-	case n.kind == password:
+	case n.kind == password || n.kind == phrase:
 		return telling(v) && !n.among(v) || as.tight && as.ownLine && len(v) >= 6 && !isCode(v, false)
 	case set:
 		return len(v) >= 6 && isMade(v) && (as.quote == 0 && !n.bare || !wordy(v) || len(parts(v)) > 2)
@@ -266,6 +289,7 @@ type value struct {
 	colon    bool // NAME: value
 	compared bool // NAME == value
 	said     bool // "the name is value"
+	words    bool // it is a phrase for a wallet
 }
 
 // valueOf reads the value of a name: in a shell, a file of settings, YAML, JSON (also
@@ -322,7 +346,10 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	}
 	next := s.blanks(s.bold(end))
 	if colon {
-		next = s.behindType(next)
+		next = s.behindBar(n, s.behindType(next))
+	}
+	if v, ok := s.wallet(n, next); ok {
+		return v, true
 	}
 	if !closed && s.closes(n, next) {
 		return v, false
@@ -337,8 +364,65 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	return v, true
 }
 
+// behindBar returns the place of the value whose text begins on the line behind, as YAML
+// has it after a bar, or else at itself.
+func (s *scan) behindBar(n *named, at int) int {
+	if !n.first || at == len(s.text) || s.text[at] != '|' && s.text[at] != '>' {
+		return at
+	}
+	end := at + 1
+	for end < len(s.text) && strings.IndexByte("+-0123456789", s.text[end]) >= 0 {
+		end++
+	}
+	if end = s.blanks(end); end < len(s.text) && s.text[end] == '\r' {
+		end++
+	}
+	if end == len(s.text) || s.text[end] != '\n' {
+		return at
+	}
+	return s.blanks(end + 1)
+}
+
+// wallet reads the words that a name of a wallet's phrase has at a place.
+func (s *scan) wallet(n *named, at int) (v value, ok bool) {
+	if n.kind != phrase {
+		return v, false
+	}
+	end := s.phraseEnd(at)
+	return value{from: at, to: end, words: true}, end > at
+}
+
+// phraseEnd returns where the words of a wallet's phrase end that begin at a place: 12, 15,
+// 18, 21 or 24 words of three to eight small letters. It returns the place itself if there
+// are fewer: sentences have shorter and longer words.
+func (s *scan) phraseEnd(at int) int {
+	const fewest, most, step, shortest, longest = 12, 24, 3, 3, 8
+	end, words := at, 0
+	for words < most {
+		for n := 0; n < 3 && at < len(s.text) && (isSpace(s.text[at]) || strings.IndexByte(`"',`, s.text[at]) >= 0); n++ {
+			at++
+		}
+		begin := at
+		for at < len(s.text) && at-begin <= longest && isLower(s.text[at]) {
+			at++
+		}
+		if at-begin < shortest || at-begin > longest || at < len(s.text) && isName(s.text[at]) {
+			break
+		}
+		if words++; words >= fewest && words%step == 0 {
+			end = at
+		}
+	}
+	return end
+}
+
 // behindBlank reads a value that only a blank separates from its name.
 func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok bool) {
+	if copula := s.copulaAt(at); copula > at { // of a language without blanks
+		v = s.given(n, s.blanks(copula), false)
+		v.said = true
+		return v, v.to-v.from >= leastSaid
+	}
 	if next == at {
 		return v, false
 	}
@@ -353,6 +437,12 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 		v = s.given(n, next, tight)
 	default:
 		at, least := s.saidAt(next)
+		if v, ok := s.wallet(n, at); ok {
+			return v, true
+		}
+		if n.kind == pin {
+			least = min(least, 4)
+		}
 		if strings.ContainsAny(s.text[at:min(at+least, len(s.text))], " \n") {
 			return v, false
 		}
@@ -367,6 +457,7 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 // whether it can mean nothing else: "set" is also a word, and fish's has options.
 func setBy(before string, n *named) (sets, tight bool) {
 	options := false
+	before = strings.TrimRight(before, `"'`)
 	rest := strings.TrimRight(before, " \t")
 	if len(rest) == len(before) {
 		return false, false
@@ -403,15 +494,34 @@ func isOption(word string) bool {
 	return len(name) < len(word) && strings.IndexFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) < 0
 }
 
+// leastSaid is the least length of a value that is said.
+const leastSaid = 6
+
+// copulas stand between a name and its value in a sentence.
+var copulas = []string{"is ", "ist ", "lautet ", "est ", "es ", "\u00e9 ", "\u00e8 "}
+
+// copulaAt returns the place behind a copula of a language that is written without
+// blanks, or else the place itself.
+func (s *scan) copulaAt(at int) int {
+	for _, c := range []string{"\u662f", "\u4e3a", "\uff1a", "\u306f"} {
+		if strings.HasPrefix(s.text[at:], c) {
+			return at + len(c)
+		}
+	}
+	return at
+}
+
 // saidAt returns where the value begins in "the password of the database is value", and
 // its least length, which is larger when it follows the name at once.
 func (s *scan) saidAt(next int) (at, least int) {
 	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
-		if strings.HasPrefix(s.lower[at:], "is ") {
-			return s.blanks(at + len("is ")), 6
+		for _, c := range copulas {
+			if strings.HasPrefix(s.lower[at:], c) {
+				return s.blanks(at + len(c)), leastSaid
+			}
 		}
 		from := at
-		for at < end && (isName(s.text[at]) || s.text[at] == '\'') {
+		for at < end && (isName(s.text[at]) || s.text[at] == '\'' || s.text[at] >= utf8.RuneSelf) {
 			at++
 		}
 		if at = s.blanks(at); at == from {

@@ -126,8 +126,8 @@ func (s *scan) bodyBefore(at, least int) int {
 	}
 }
 
-// dotted finds tokens that are known by their parts: Discord's, the old ones
-// of Vault, and those of Z.ai and Ollama, 32 hexadecimal digits and some more.
+// dotted finds tokens that are known by their parts: Discord's, Airtable's, the old
+// ones of Vault, and those of Z.ai and Ollama, 32 hexadecimal digits and some more.
 func (s *scan) dotted(list []found) []found {
 	done := 0
 	for at := 0; ; at++ {
@@ -155,6 +155,9 @@ func (s *scan) dotted(list []found) []found {
 		switch {
 		case head == "s" && second-at == 25 && generated(s.text[at+1:second]):
 			list = append(list, found{from, second, "vault-service-token"})
+			done = second
+		case len(head) == 17 && strings.HasPrefix(head, "pat") && second-at == 65 && identifies(s.text[at+1:second]):
+			list = append(list, found{from, second, "airtable-token"})
 			done = second
 		case third-second > 26 && len(head) >= 23 && len(head) <= 28 && strings.IndexByte("MNO", head[0]) >= 0 && generated(head):
 			list = append(list, found{from, third, "discord-bot-token"})

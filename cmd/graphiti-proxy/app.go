@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -30,19 +31,22 @@ type app struct {
 
 	files  *files
 	memory memory
+	hosted *service.Host // for the admin side
 	proxy  *proxy.Server
 	admin  adminSide
 
 	stopStack
 }
 
-// memory is what a proxy remembers with: remembering, or noMemory.
+// memory is what a proxy remembers with: remembering, noMemory, or first this and then
+// that: awaited.
 type memory interface {
 	// serving is what a proxy that begins is given.
 	serving() proxy.Memory
 
-	// start begins what goes on beside the requests of p, until the app ends.
-	start(p *proxy.Server)
+	// start begins what goes on beside the requests of p, until the app ends. It calls
+	// opened if there is a memory only later.
+	start(p *proxy.Server, opened func(read *config.Config))
 
 	// warm has the first searches find an index, and returns when they do.
 	warm(ctx context.Context)
@@ -59,6 +63,11 @@ type memory interface {
 	describe(ctx context.Context, s *health.Status, fresh bool)
 
 	queue() capture.QueueStatus
+}
+
+// holders is a memory that knows whom credentials prove.
+type holders interface {
+	holder(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
 }
 
 // adminSide is where operators ask: a server, or noAdmin.
@@ -131,11 +140,12 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.OnClose("listeners", a.closeSides)
-	a.memory.start(a.proxy)
+	a.hosted = a.host()
+	a.memory.start(a.proxy, a.memoryOpened)
 	if cfg.Admin.Listen != "off" {
-		o := adminOptions(cfg, log, a.host(), t.Handler(), only("admin"))
-		if r, ok := a.memory.(*remembering); ok && cfg.Identity.Mode == "multi" {
-			o.Callers = r.holder
+		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
+		if m, ok := a.memory.(holders); ok && cfg.Identity.Mode == "multi" {
+			o.Callers = m.holder
 		}
 		side, err := openAdmin(o, cfg.DataDir, lock)
 		if err != nil {
@@ -197,6 +207,15 @@ func (a *app) Serve() error {
 		}
 	}
 	return nil
+}
+
+// memoryOpened takes over a memory that was not there at the start; read is the
+// configuration as it was read last.
+func (a *app) memoryOpened(read *config.Config) {
+	a.hosted.Become(a.host())
+	if err := a.proxy.SetRoutes(a.routes(read)); err != nil {
+		a.log.Error("set routes failed, WebSockets have no memory until a reload", "error", err)
+	}
 }
 
 // host is what operations run on.

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,10 +31,19 @@ func (f *files) serving() proxy.Memory {
 	return proxy.Memory{Off: proxy.Off{Reason: inject.ReasonState, Missed: func() { f.lost.Add(1) }}}
 }
 
+// busy notes that another program uses a file, which is tried again.
+func (f *files) busy(err error) {
+	f.Broken(f.cfg.DataDir, err)
+	for _, t := range f.NotOpened() {
+		f.log.Warn("memory is off until another program lets a file of data_dir go; requests are forwarded, and nothing is recalled or kept", "error", t.What(), "to_do", t.Remedy)
+	}
+}
+
 // broken notes that a file could not be opened, and logs everything that is wrong.
 // Files that are not locked may be another's.
 func (f *files) broken(err error, locked bool) {
 	all := []error{err}
+	f.Opened()
 	if locked {
 		if more := service.TryFiles(f.cfg.DataDir, f.cfg.State.Backend != "redis", f.cfg.RemoteMemory()); len(more) > 0 {
 			all = more
@@ -49,11 +59,13 @@ func (f *files) broken(err error, locked bool) {
 // kept.
 func (f *files) addTo(s *capture.QueueStatus) {
 	s.NotKept += int(f.lost.Load())
+	unopened := f.NotOpened()
 	for _, t := range f.Faults() {
-		if s.Unkept != nil && (!t.Lasting() || !t.Since.Before(*s.Unkept)) {
+		lasting := t.Lasting() || slices.Contains(unopened, t)
+		if s.Unkept != nil && (!lasting || !t.Since.Before(*s.Unkept)) {
 			continue
 		}
-		if t.Lasting() || t.Path == turnsFile(f.cfg) {
+		if lasting || t.Path == turnsFile(f.cfg) {
 			s.Unkept, s.UnkeptError, s.UnkeptRemedy = &t.Since, t.What(), t.Remedy
 		}
 	}

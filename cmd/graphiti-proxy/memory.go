@@ -39,7 +39,7 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 	f.Var(cli.Text(&s.User), "user", "a person, with all that is theirs: me, josh, github_login:octocat, discord:123")
 	f.Var(cli.Text(&s.Agent), "agent", "what one agent knows of the person")
 	f.Var(cli.Text(&s.Workspace), "workspace", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
-	f.Var(cli.Text(&s.Session), "session", "a conversation")
+	f.Var(cli.Text(&s.Session), "session", "a conversation, by its client's id or the one that memory list prints")
 	f.Var(cli.Text(&s.Group), "group", "one group, by its id")
 	f.Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
 	return &s
@@ -86,12 +86,13 @@ func newMemoryForgetCommand() *cobra.Command {
 			"Groups that several people wrote to are listed and kept; delete them with --group.\n\n" +
 			"--session deletes what was said in one conversation, in every group. Facts that\n" +
 			"Graphiti knows from other conversations stay. Running conversations that use the\n" +
-			"same groups lose their blocks.\n\n" +
+			"same groups lose their blocks. The id is the client's, or the one that memory list\n" +
+			"prints.\n\n" +
 			"--card takes one line off the card with which conversations begin, and deletes\n" +
 			"nothing else: memory show lists its lines.\n\n" +
 			"--message deletes one message, by the id that memory show prints, from each of the\n" +
-			"groups that hold it; the rest of its turn stays. Conversations that use the same\n" +
-			"groups lose their blocks, as with --session.\n\n" +
+			"groups that hold it; the rest of its turn stays. Blocks that were sent with it stay\n" +
+			"in their conversations, whose beginnings must not change; new ones lack it.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}

@@ -20,8 +20,9 @@ func newMemoryListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List your own memory, projects and conversations, with counts",
 		Long: "List what there is memory of: your own, projects and agents, and conversations with\n" +
-			"the words they begin with. Each has the number of its messages and when the first\n" +
-			"and the last was said; the newest come first. A project that others share is listed\n" +
+			"the words they begin with and the id that memory show and memory forget take as\n" +
+			"--session. Each has the number of its messages and when the first and the last was\n" +
+			"said; the newest come first. A project that others share is listed\n" +
 			"with what they said there.\n\n" +
 			"Graphiti does not say which groups it holds: with it, projects are listed that this\n" +
 			"proxy wrote to.",
@@ -73,9 +74,9 @@ func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog
 	}
 	fmt.Fprintln(w)
 	t = terminal.Table(w)
-	fmt.Fprintln(t, "CONVERSATION\tIN\tMESSAGES\tFIRST\tLAST")
+	fmt.Fprintln(t, "CONVERSATION\tIN\tMESSAGES\tFIRST\tLAST\tID")
 	for _, talk := range all.Conversations {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", terminal.Row(w, cmp.Or(talk.Begins, talk.Session, talk.Hash), 50), terminal.Row(w, talk.In, 40), talk.Messages, minute(talk.First), minute(talk.Last))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Row(w, cmp.Or(talk.Begins, talk.Session, "-"), 50), terminal.Row(w, talk.In, 40), talk.Messages, minute(talk.First), minute(talk.Last), talk.Hash)
 	}
 	_ = t.Flush()
 	printMore(w, all.AllConversations-len(all.Conversations))

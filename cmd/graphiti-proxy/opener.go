@@ -46,7 +46,8 @@ type opener struct {
 }
 
 // open opens what remembering needs. Where data_dir cannot be used, and nobody else
-// uses it, the proxy goes on without memory. lock is nil where data_dir is not used.
+// uses it, the proxy goes on without memory, until another program lets a file go if
+// that is all. lock is nil where data_dir is not used.
 func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	cfg := o.cfg
 	switch {
@@ -68,6 +69,10 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	before := o.stop.Begun()
 	opened, err := o.openParts()
 	switch {
+	case sqlite.IsBusy(err) && holder == datadir.Proxy:
+		o.stop.Undo(before)
+		o.files.busy(err)
+		return o.await(), lock, nil
 	case sqlite.IsFault(err):
 		o.stop.Undo(before)
 		o.files.broken(err, true)

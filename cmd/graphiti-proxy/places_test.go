@@ -130,7 +130,7 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 					t.Errorf("the title: %s", h.Get("X-Graphiti-Memory"))
 				}
 				_, h := w.exchange(client.path, client.turn(dir, said), client.headers...)
-				want := []string{"workspace_github_repo_github_com_acme_widgets"}
+				want := []string{"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"}
 				if tc.reason != "" {
 					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
 						t.Errorf("the turn: %s", got)

@@ -46,7 +46,7 @@ type remembering struct {
 
 func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 
-func (r *remembering) start(p *proxy.Server) {
+func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.service.Listen()
 	r.given.proxy = p
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)

@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +33,9 @@ type Database interface {
 // Files knows whether the databases of the directory can be used. The zero value knows
 // no database.
 type Files struct {
+	mu     sync.Mutex // guards open and broken
 	open   []Database
-	broken []*sqlite.Fault // could not be opened: until a restart
+	broken []*sqlite.Fault // could not be opened
 
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -49,17 +51,32 @@ func (f *Files) Broken(dir string, errs ...error) {
 		}
 		at := *t
 		at.Since = time.Now()
+		f.mu.Lock()
 		f.broken = append(f.broken, &at)
+		f.mu.Unlock()
 	}
 }
 
+// Opened notes that the databases could be opened, or were tried again.
+func (f *Files) Opened() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = nil
+}
+
 // NotOpened returns the faults of databases that could not be opened.
-func (f *Files) NotOpened() []*sqlite.Fault { return f.broken }
+func (f *Files) NotOpened() []*sqlite.Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.broken)
+}
 
 // Watch checks open databases until Close. It calls changed with the fault when one
 // can no longer be used, and with nil when all can be used again.
 func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
+	f.mu.Lock()
 	f.open, f.stop = open, make(chan struct{})
+	f.mu.Unlock()
 	f.ended.Go(func() { f.watch(changed) }) // ends with Close
 }
 
@@ -97,8 +114,10 @@ func (f *Files) Close() {
 
 // Faults returns all faults of the databases. With a lasting one there is no memory.
 func (f *Files) Faults() []*sqlite.Fault {
-	all := f.broken[:len(f.broken):len(f.broken)]
-	for _, db := range f.open {
+	f.mu.Lock()
+	all, open := slices.Clone(f.broken), f.open
+	f.mu.Unlock()
+	for _, db := range open {
 		if t := db.Fault(); t != nil {
 			all = append(all, t)
 		}

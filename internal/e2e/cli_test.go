@@ -308,7 +308,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 }
 
 // widgets is the group of the repository that the clones are of.
-const widgets = "workspace_github_repo_github_com_acme_widgets"
+const widgets = "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"
 
 // clone is a clone of acme/widgets, as far as can be known without a network.
 func clone(t *testing.T, dir string) string {

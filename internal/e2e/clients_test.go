@@ -44,7 +44,7 @@ const (
 	notes     = "notes.txt"
 	secret    = "the quokka sleeps in the attic"
 	summed    = "The staging database was named, and a port was asked for, which nobody knows yet."
-	gadgets   = "workspace_github_repo_github_com_acme_gadgets"
+	gadgets   = "workspace_github_repo_github_com_acme_gadgets-6562fe602d823a42"
 	columnOK  = "yes"
 )
 

@@ -29,7 +29,7 @@ func each[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), 
 
 // call runs an operation for the visitor, and has it audited like a call of the API.
 func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) (out Out, err error) {
-	host := v.p.o.Host
+	host := v.p.o.Host.Now()
 	if host.Memory == nil && !op.WithoutMemory {
 		return out, errOff
 	}

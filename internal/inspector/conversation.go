@@ -145,8 +145,8 @@ func (v *visit) shownConversation(got *service.Explained, path, message string) 
 	for i := range got.Memories {
 		c.In = append(c.In, v.memoryRow(&got.Memories[i]))
 	}
-	if got.Session != "" {
-		c.Forget = w.at("/memory/forget", "session", got.Session)
+	if got.Hash != "" && len(got.Memories) > 0 {
+		c.Forget = w.at("/memory/forget", "session", got.Hash)
 	}
 	for i := len(got.Turns) - 1; i >= 0 && (len(c.Turns) == 0 || v.used < roomForTurns); i-- {
 		c.Turns = append(c.Turns, v.turn(&got.Turns[i], path, message))

@@ -41,7 +41,7 @@ func (v *visit) delivery() error {
 	d := delivery{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = deliveryNeeds(&st.Queue)
 	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
-	if v.p.o.Host.Memory != nil && st.Queue.Dead > 0 {
+	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {
 		got, err := look(v, service.Turns, func(in *service.TurnsRequest) {
 			in.Condition, in.Limit, in.Text = ledger.Dead, deadAtOnce, d.Text
 		})

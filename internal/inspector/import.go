@@ -43,7 +43,7 @@ const (
 )
 
 func (v *visit) importForm() error {
-	if v.p.o.Host.Memory == nil {
+	if v.p.o.Host.Now().Memory == nil {
 		return errOff
 	}
 	if known, err := v.somebody("Import"); !known {

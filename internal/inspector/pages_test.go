@@ -175,8 +175,7 @@ func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
 func TestMemoryThatIsOff(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
-	off := *m.Host
-	off.Memory, off.Queue = nil, nil
+	off := service.Host{Counts: m.Host.Counts}
 	off.Status = status(func(st *health.Status) {
 		st.Memory.TurnOff(health.FaultSetting, st.Started, "memory.backend is off", "set memory.backend to embedded")
 	})

@@ -61,7 +61,7 @@ func (v *visit) today() error {
 		t.Since = shares(st.Memory.Outcomes)
 	}
 	var w service.Week
-	if v.p.o.Host.Memory != nil {
+	if v.p.o.Host.Now().Memory != nil {
 		var err error
 		w, err = look(v, service.Stats, func(in *service.Selector) { *in = v.whose().selector() })
 		var invalid service.InvalidError

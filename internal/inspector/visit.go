@@ -88,7 +88,9 @@ func (v *visit) places() []place {
 }
 
 // multi reports whether there may be several people.
-func (v *visit) multi() bool { return v.p.o.Host.Memory != nil && v.p.o.Host.Memory.Multi() }
+func (v *visit) multi() bool {
+	return v.p.o.Host.Now().Memory != nil && v.p.o.Host.Now().Memory.Multi()
+}
 
 // whose is whose memory a page is about. Nobody named is the owner, or the visitor.
 type whose struct{ User, Credential string }

@@ -104,12 +104,17 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		case s.Own && o.Scope == string(graphiti.ScopeUser):
 			add(o)
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace):
-		case s.Session != "" && (o.Scope != string(graphiti.ScopeSession) || o.Key != who.Session):
+		case s.Session != "" && (!isOwn(&o, who.Session)):
 		default:
 			add(o)
 		}
 	}
 	return list, nil
+}
+
+// isOwn reports whether a group is a session's own.
+func isOwn(o *ledger.Owned, session string) bool {
+	return o.Scope == string(graphiti.ScopeSession) && graphiti.SessionHash(o.Key) == graphiti.SessionHash(session)
 }
 
 // others returns the groups of the same owner that were not looked into, where
@@ -213,7 +218,7 @@ func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, ow
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	theirs, _ := sv.namer().Group(graphiti.ScopeSession, who)
 	own = s.Group == theirs || slices.ContainsFunc(known, func(o ledger.Owned) bool {
-		return o.Group == s.Group && o.Scope == string(graphiti.ScopeSession) && o.Key == who.Session
+		return o.Group == s.Group && isOwn(&o, who.Session)
 	})
 	return ledger.Part{Group: s.Group, Session: who.Session, Owner: owner}, own, err
 }

@@ -60,7 +60,7 @@ func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 	}{
 		"a person":  {service.Selector{User: "josh"}, "", "user_josh"},
 		"a group":   {service.Selector{Group: "user_josh"}, "", "user_josh"},
-		"a project": {service.Selector{Workspace: "https://github.com/acme/widgets"}, widgets, "workspace_github_repo_github_com_acme_widgets"},
+		"a project": {service.Selector{Workspace: "https://github.com/acme/widgets"}, widgets, "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g.Blind(graphititest.Sees)

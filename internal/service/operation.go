@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -24,6 +25,19 @@ type Host struct {
 	// Status says how the proxy is. With fresh it asks the memory and waits for the
 	// answer; without, it reports the last answer.
 	Status func(ctx context.Context, fresh bool) health.Status
+
+	next atomic.Pointer[Host]
+}
+
+// Become has Now return another host from then on.
+func (h *Host) Become(next *Host) { h.next.Store(next) }
+
+// Now returns the host that h has become, or h. An operation runs on it.
+func (h *Host) Now() *Host {
+	if next := h.next.Load(); next != nil {
+		return next
+	}
+	return h
 }
 
 // Operation is one thing that people ask of a memory, its queue, or the proxy. Whoever

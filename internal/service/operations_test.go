@@ -150,7 +150,7 @@ func TestPromoted(t *testing.T) {
 		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
 		{service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We keep sessions in  Postgres, not in Redis."}}, servicetest.OwnersGroup, "you"},
 		{service.PromoteRequest{Selector: service.Selector{Workspace: "https://github.com/acme/widgets"}, Promotion: service.Promotion{Kind: "procedure", Text: "Release with make ship."}},
-			"workspace_github_repo_github_com_acme_widgets", "project acme/widgets"},
+			"workspace_github_repo_github_com_acme_widgets-27bf01bfae610991", "project acme/widgets"},
 		{service.PromoteRequest{Selector: service.Selector{Group: "team-notes"}, Promotion: service.Promotion{Kind: "decision", Scope: "workspace", Text: "Postgres"}}, "team-notes", "the group team-notes"},
 		{service.PromoteRequest{Selector: service.Selector{Group: "graphiti_session_00"}, Promotion: service.Promotion{Kind: "decision", Text: "Postgres"}}, "graphiti_session_00", "the group graphiti_session_00"},
 	} {
@@ -297,7 +297,8 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	const gadgets = "github_repo:github.com/acme/gadgets"
 	own := graphiti.Target{Scope: graphiti.ScopeUser, Group: servicetest.OwnersGroup}
 	in := func(project string) graphiti.Target {
-		return graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: "workspace_github_repo_github_com_acme_" + project}
+		group, _ := graphiti.Namer{Raw: true}.Group(graphiti.ScopeWorkspace, graphiti.Who{Workspace: "github_repo:github.com/acme/" + project})
+		return graphiti.Target{Scope: graphiti.ScopeWorkspace, Group: group}
 	}
 	for i, turn := range []ledger.Turn{
 		{Session: "session:one", User: "My cat is called Miso.", Targets: []graphiti.Target{own}},

@@ -17,7 +17,7 @@ type Selector struct {
 	User       string `json:"user,omitempty"`
 	Agent      string `json:"agent,omitempty"` // of the user
 	Workspace  string `json:"workspace,omitempty"`
-	Session    string `json:"session,omitempty"`
+	Session    string `json:"session,omitempty"` // its id, or the hash that lists have
 	Group      string `json:"group,omitempty"`
 	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
 
@@ -107,7 +107,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	read("user", s.User, graphiti.UserKey, &w.User)
 	read("agent", s.Agent, graphiti.BareName, &w.Agent)
 	read("workspace", s.Workspace, graphiti.WorkspaceKey, &w.Workspace)
-	read("session", s.Session, graphiti.SessionKey, &w.Session)
+	read("session", s.Session, graphiti.NamedSession, &w.Session)
 	w.User = sv.o.Resolve(w.User)
 	switch upstream, fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):

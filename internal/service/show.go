@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -121,11 +122,14 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (
 }
 
 func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time, shown *Shown) error {
+	l := timeline{n: n, until: until}
 	targets, err := sv.shown(s)
 	if err != nil {
 		return err
 	}
-	l := timeline{n: n, until: until}
+	if s.Session != "" {
+		return sv.showSession(ctx, s, &l, shown)
+	}
 	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
 	for _, t := range targets {
 		shown.Groups = append(shown.Groups, t.Group)
@@ -156,6 +160,39 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 			return nil
 		})
 		if err != nil {
+			return err
+		}
+	}
+	shown.Messages, shown.Earlier = l.page()
+	return nil
+}
+
+// showSession shows what was said in a session, in whatever groups.
+func (sv *Service) showSession(ctx context.Context, s Selector, l *timeline, shown *Shown) error {
+	groups, err := sv.groups(ctx, s)
+	if err != nil {
+		return err
+	}
+	parts, err := sv.parts(ctx, s)
+	if err != nil {
+		return err
+	}
+	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	for _, o := range append(groups, parts...) {
+		shown.Groups = append(shown.Groups, o.Group)
+		err := sv.export(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, func(r Record) error {
+			at, err := time.Parse(time.RFC3339, r.Time)
+			if r.Where == "session" || err != nil || !l.reaches(at) || listed[r.Name] {
+				return nil
+			}
+			listed[r.Name] = r.Name != ""
+			l.add(at, Record{Group: o.Group, Scope: r.Scope, ID: graphiti.MessageID(r.Name), Name: r.Name, Where: r.Where, Role: r.Role, Text: r.Text, Source: r.Source})
+			return nil
+		})
+		var unlisted *graphiti.UnlistedError
+		if errors.As(err, &unlisted) {
+			shown.Unlisted = append(shown.Unlisted, o.Group)
+		} else if err != nil {
 			return err
 		}
 	}

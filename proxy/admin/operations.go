@@ -40,15 +40,16 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 	spec, _, _, many := op.Describe()
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.o.Host.Memory == nil && !spec.WithoutMemory {
-			writeError(w, http.StatusNotFound, s.o.Host.Status(r.Context(), false).Memory.Off())
+		host := s.o.Host.Now()
+		if host.Memory == nil && !spec.WithoutMemory {
+			writeError(w, http.StatusNotFound, host.Status(r.Context(), false).Memory.Off())
 			return
 		}
 		if many {
 			w.Header().Set("Content-Type", "application/jsonl")
 		}
 		lines := json.NewEncoder(w)
-		out, entry, err := op.Call(r.Context(), s.o.Host, callerOf(r.Context()), func(in any) error {
+		out, entry, err := op.Call(r.Context(), host, callerOf(r.Context()), func(in any) error {
 			if spec.Reads {
 				return readQuery(r.URL.Query(), in)
 			}

@@ -156,7 +156,7 @@ func (p *peopleReader) checkMemories() {
 			continue
 		}
 		if other := all.named(one.Key); other != one {
-			p.fail(n, "key: %q is %s's already; a memory belongs to one person", one.Key, other.ID)
+			p.fail(n, "key: %q is %s's already, so that %s would share their memory; give each a key of their own, or make them one person", one.Key, other.ID, one.ID)
 		}
 	}
 }

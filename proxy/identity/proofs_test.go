@@ -99,9 +99,9 @@ func TestKeyOfAMemory(t *testing.T) {
 // TestOneMemoryIsOnePersons, however it is named.
 func TestOneMemoryIsOnePersons(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
-		{"users:\n- id: josh\n- id: joshua\n  key: user:josh\n", `users.yaml:4: key: "user:josh" is josh's already; a memory belongs to one person`},
-		{"users:\n- id: a\n  key: user:x\n- id: b\n  key: x\n", `users.yaml:3: key: "user:x" is b's already; a memory belongs to one person`},
-		{"users:\n- id: a\n  key: github_login:octocat\n- id: b\n  identities: {github: OctoCat}\n", `users.yaml:3: key: "github_login:octocat" is b's already; a memory belongs to one person`},
+		{"users:\n- id: josh\n- id: joshua\n  key: user:josh\n", `users.yaml:4: key: "user:josh" is josh's already, so that joshua would share their memory; give each a key of their own, or make them one person`},
+		{"users:\n- id: a\n  key: user:x\n- id: b\n  key: x\n", `users.yaml:3: key: "user:x" is b's already, so that a would share their memory; give each a key of their own, or make them one person`},
+		{"users:\n- id: a\n  key: github_login:octocat\n- id: b\n  identities: {github: OctoCat}\n", `users.yaml:3: key: "github_login:octocat" is b's already, so that a would share their memory; give each a key of their own, or make them one person`},
 		{"users:\n- id: a\n  key: \"\"\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
 		{"users:\n- id: a\n  key: [josh]\n", "users.yaml:3: key: not the key of a person; write e.g. user:josh or github_login:octocat"},
 	} {

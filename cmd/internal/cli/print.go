@@ -62,7 +62,7 @@ func PrintGroups(w io.Writer, groups []ledger.Owned) {
 	for _, g := range groups {
 		note := ""
 		if g.Session != "" {
-			note = "what was said in " + g.Session
+			note = "what was said in that conversation"
 		}
 		if g.Shared {
 			note = "kept: other people wrote to it too"

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	// namesSetting is a name in the form of a setting, with what stands around it.
+	namesSetting = regexp.MustCompile(`(^|[^\w./$@-])([a-z]+\.[a-z]+(?:_[a-z]+)*)($|[^\w(/-])`)
+	envName      = regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+[A-Z]`)
+
+	// fileEndings end names of files, and not of settings.
+	fileEndings = []string{"db", "go", "html", "json", "jsonl", "log", "md", "sock", "yaml"}
+
+	// ofTheSystem are files of control groups.
+	ofTheSystem = []string{"memory.max", "memory.limit_in_bytes"}
+)
+
+// TestNamedSettingsExist: every setting that a text of the program, a page, a document
+// or a file of deploy names is one. What it advises could not be followed otherwise.
+func TestNamedSettingsExist(t *testing.T) {
+	known, groups, vars := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range new(Config).fields() {
+		group, _, _ := strings.Cut(f.key, ".")
+		known[f.key], groups[group], vars[f.env()] = true, true, true
+		vars[f.env()+"_FILE"] = f.secret
+	}
+	named := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		texts, err := textsIn(path)
+		for _, text := range texts {
+			for line := range strings.Lines(text) {
+				for _, name := range settingsIn(line) {
+					group, rest, _ := strings.Cut(name, ".")
+					if !groups[group] || slices.Contains(fileEndings, rest) || slices.Contains(ofTheSystem, name) {
+						continue
+					}
+					if named++; !known[name] {
+						t.Errorf("%s: there is no setting %s: %s", path, name, strings.TrimSpace(line))
+					}
+				}
+				for _, name := range envName.FindAllString(line, -1) {
+					if named++; !vars[name] {
+						t.Errorf("%s: no setting has the variable %s: %s", path, name, strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+		return err
+	})
+	if err != nil || named < 500 {
+		t.Errorf("%d settings are named (%v), want some hundreds", named, err)
+	}
+}
+
+// settingsIn returns what has the form of a setting in a line. Of two that share the
+// sign between them it finds both.
+func settingsIn(line string) (names []string) {
+	for {
+		m := namesSetting.FindStringSubmatchIndex(line)
+		if m == nil {
+			return names
+		}
+		names = append(names, line[m[4]:m[5]])
+		line = line[m[5]:]
+	}
+}
+
+// textsIn returns what people read of a file: of a program its strings.
+func textsIn(path string) (texts []string, err error) {
+	switch filepath.Ext(path) {
+	case ".md", ".html", ".yaml", ".yml":
+		b, err := os.ReadFile(path)
+		return []string{string(b)}, err
+	case ".go":
+	default:
+		if strings.Contains(path, "/deploy/") {
+			b, err := os.ReadFile(path)
+			return []string{string(b)}, err
+		}
+		return nil, nil
+	}
+	if strings.HasSuffix(path, "_test.go") {
+		return nil, nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				texts = append(texts, s)
+			}
+		}
+		return true
+	})
+	return texts, nil
+}
