@@ -46,10 +46,6 @@ type Fact struct {
 	// every backend measures it.
 	Strength float64
 	Weighed  bool
-
-	// Profile says that the fact was found because a person said it about
-	// themselves and the question is about them, not because its words match.
-	Profile bool
 }
 
 // RoleType says who a message is from, in Graphiti's words.

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -142,8 +141,8 @@ func inProject(groups []graphiti.Target) bool {
 	return slices.ContainsFunc(groups, func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeWorkspace })
 }
 
-// leftOff says where the person's last conversation in the project ended, in the
-// first turn of another one.
+// leftOff says what the person's last conversation in the project decided and left open,
+// in the first turn of another one.
 func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
 	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
@@ -178,14 +177,11 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	return nil
 }
 
-// leftOff describes a session in one line: what it was about, and as
-// much of what was left open as there is room for.
+// leftOff says in one line what was decided last in a session, and as much of what was
+// left open as there is room for; empty where there is neither. about and open are of its
+// summary.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
-	about, _ = g.of(lineOf(cmp.Or(about, s.About)), false)
-	if about == "" || s.About == "" {
-		return ""
-	}
-	var left []string
+	var left, parts []string
 	for _, t := range s.Tasks {
 		if !t.Done {
 			left = append(left, t.Text)
@@ -194,21 +190,31 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if len(left) == 0 && open != "" {
 		left = strings.Split(open, "; ") // its points
 	}
-	if len(left) == 0 && len(s.Errors) > 0 {
-		left = []string{s.Errors[len(s.Errors)-1]}
-	}
-	if asked, ok := g.of(lineOf(s.Asked), false); ok && len(left) == 0 && s.Asked != s.About {
-		about += "; asked last: " + asked
-	}
 	var shown []string
 	for _, l := range left {
 		if l, ok := g.of(lineOf(l), false); ok && l != "" {
 			shown = append(shown, l)
 		}
 	}
-	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", was about: " + about)
+	decided, _ := g.of(lineOf(s.Decided), false)
+	if decided == "" && len(shown) == 0 {
+		return ""
+	}
+	if about, _ = g.of(lineOf(about), false); about != "" {
+		parts = append(parts, "about: "+about)
+	}
+	if decided != "" {
+		parts = append(parts, "decided: "+decided)
+	}
+	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {
-		line = graphiti.Shorten(line, "…", leftOffChars/2) + "; left open: " + lineOf(strings.Join(shown, "; "))
+		open := "left open: " + lineOf(strings.Join(shown, "; "))
+		if len(parts) > 0 {
+			line, open = graphiti.Shorten(line, "…", leftOffChars/2), "; "+open
+		} else {
+			line += " "
+		}
+		line += open
 	}
 	return graphiti.Shorten(line, "…", leftOffChars-len("- \n"))
 }

@@ -142,24 +142,49 @@ func TestCardThatIsSlow(t *testing.T) {
 // of one that is over for long, of none.
 func TestLeftOff(t *testing.T) {
 	at := time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC)
-	begin := "last conversation here, 2026-11-20, was about: "
+	begin := "last conversation here, 2026-11-20, "
 	for _, tc := range []struct {
 		s           snapshot
 		about, open string
 		want        string
 	}{
-		{snapshot{About: "Write it.", Asked: "Write it."}, "", "", begin + "Write it."},
-		{snapshot{About: "Write it.", Asked: "ok thanks"}, "", "", begin + "Write it.; asked last: ok thanks"},
-		{snapshot{About: "Write it.", Asked: "x", Errors: []string{"error: no"}}, "", "", begin + "Write it.; left open: error: no"},
-		{snapshot{About: "Write it.", Asked: "x"}, "The parser", "Test it", begin + "The parser; left open: Test it"},
-		{snapshot{Asked: "hello"}, "", "", ""},
+		{snapshot{Decided: "We moved to Postgres."}, "", "", begin + "decided: We moved to Postgres."},
+		{snapshot{Asked: "x", Tasks: []noteTask{{Text: "Test it"}, {Text: "Write it", Done: true}}}, "", "", begin + "left open: Test it"},
+		{snapshot{Decided: "We moved.", Tasks: []noteTask{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
+		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
+		{snapshot{Asked: "x"}, "The parser", "", ""},
+		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go"}}, "", "", ""},
 	} {
 		if got := tc.s.leftOff(at, tc.about, tc.open, GuardOff); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
-	long := snapshot{About: strings.Repeat("ä ", 200)}
+	long := snapshot{Decided: strings.Repeat("ä ", 200)}
 	if got := long.leftOff(at, "", strings.Repeat("ö ", 200), GuardOff); utf8.RuneCountInString(got)+3 != leftOffChars || !strings.Contains(got, "; left open: ö") {
 		t.Errorf("%d characters: %s", utf8.RuneCountInString(got), got)
+	}
+}
+
+// TestSnapshot_Decided: only a statement that something changed was decided, whatever is
+// said behind it.
+func TestSnapshot_Decided(t *testing.T) {
+	const moved = "We moved the staging database to Stockholm."
+	for said, want := range map[string]string{
+		moved:                          moved,
+		"Wir nehmen jetzt Open-Meteo.": "Wir nehmen jetzt Open-Meteo.",
+		"run the tests":                "",
+		"Now its tests.":               "",
+		"担当はミナトさんに変わりました":                       "担当はミナトさんに変わりました",
+		"great, now make the sidebar smaller":   "",
+		"Which database do we use now?":         "",
+		"We use tabs.":                          "",
+		moved + strings.Repeat(" log line", 40): "",
+	} {
+		var s snapshot
+		s.add(Note{}, said)
+		s.add(Note{}, "thanks")
+		if s.Decided != want {
+			t.Errorf("said %q: decided %q, want %q", said, s.Decided, want)
+		}
 	}
 }

@@ -7,15 +7,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestWhatIsKnownOfThePersonInAProject: what answers by itself is shown beside the
-// project's; what they said of themselves only where nothing answers; nothing of it
-// because a word happens to be the same.
-func TestWhatIsKnownOfThePersonInAProject(t *testing.T) {
-	fact := func(text string, strength float64, profile bool) graphiti.Fact {
-		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true, Profile: profile}
+// TestPersonInProject: the person's statements enter a project by a match of their own, and
+// nothing else of them where nothing matches.
+func TestPersonInProject(t *testing.T) {
+	fact := func(text string, strength float64) graphiti.Fact {
+		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
-	strong, weak, profile := fact("strong", 0.5, false), fact("weak", 0.1, false), fact("profile", 0, true)
-	project := fact("of the project", 0.5, false)
+	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
 	for _, tc := range []struct {
 		name       string
 		ofProject  []graphiti.Fact
@@ -24,11 +22,12 @@ func TestWhatIsKnownOfThePersonInAProject(t *testing.T) {
 		want       []string
 		whyNothing Reason
 	}{
-		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak, profile}, false, []string{"of the project", "strong"}, ""},
-		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak, profile}, false, []string{"of the project"}, ""},
-		{"nothing answers", nil, []graphiti.Fact{weak, profile}, false, []string{"profile"}, ""},
-		{"outside of projects", nil, []graphiti.Fact{profile}, true, nil, ReasonNothing},
-		{"outside of projects, too weak", nil, []graphiti.Fact{weak, profile}, true, nil, ReasonWeak},
+		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, []string{"of the project", "strong"}, ""},
+		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, []string{"strong"}, ""},
+		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, []string{"of the project"}, ""},
+		{"nothing answers", nil, []graphiti.Fact{weak}, false, nil, ReasonWeak},
+		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, []string{"strong", "weak"}, ""},
+		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, nil, ReasonWeak},
 		{"nothing was found", nil, nil, false, nil, ReasonNothing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

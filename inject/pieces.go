@@ -66,7 +66,7 @@ const (
 
 // verdicts and scopes are written as their index. New ones come at the end.
 var (
-	verdicts = []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak, Unneeded}
+	verdicts = []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak}
 	scopes   = []graphiti.Scope{"", graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem}
 	turnRole = map[byte]graphiti.RoleType{idUser: graphiti.RoleUser, idAssistant: graphiti.RoleAssistant, idSystem: graphiti.RoleSystem}
 )

@@ -97,7 +97,7 @@ func TestPiecesAreFew(t *testing.T) {
 
 // TestEveryVerdictIsWritten: one that the table lacks could not be kept.
 func TestEveryVerdictIsWritten(t *testing.T) {
-	for _, v := range []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak, Unneeded} {
+	for _, v := range []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak} {
 		c := []Candidate{{Fact: &graphiti.Fact{UUID: "u"}, Verdict: v, row: 1}}
 		if got, err := piecesOf("", nil, c, nil, 0).Read(); err != nil || len(got.Pieces) != 1 || got.Pieces[0].Verdict != v {
 			t.Errorf("%s: %+v, %v", v, got, err)

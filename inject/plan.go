@@ -320,7 +320,6 @@ func silence(all []Candidate) Reason {
 			return ReasonWeak
 		case Visible, OwnWords, NoDrift:
 			why = ReasonVisible
-		case Unneeded:
 		default:
 			if why == ReasonNothing {
 				why = ReasonWeak

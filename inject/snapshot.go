@@ -24,15 +24,19 @@ type Snapshots interface {
 type snapshot struct {
 	Session string `json:"session,omitempty"` // its hash
 
-	About  string     `json:"about,omitempty"` // what was asked first
-	At     int64      `json:"at,omitempty"`    // Unix seconds, of the last turn
-	Asked  string     `json:"asked,omitempty"`
-	Tasks  []noteTask `json:"tasks,omitempty"`
-	Files  []string   `json:"files,omitempty"`
-	Errors []string   `json:"errors,omitempty"`
+	Tells   bool       `json:"tells,omitempty"`   // something was spoken of
+	At      int64      `json:"at,omitempty"`      // Unix seconds, of the last turn
+	Asked   string     `json:"asked,omitempty"`   // the last message
+	Decided string     `json:"decided,omitempty"` // the last statement that something changed
+	Tasks   []noteTask `json:"tasks,omitempty"`
+	Files   []string   `json:"files,omitempty"`
+	Errors  []string   `json:"errors,omitempty"`
 }
 
-const snapshotChars = 700 // of a block that a snapshot may take
+const (
+	snapshotChars = 700 // of a block that a snapshot may take
+	maxDecided    = 300 // bytes of a message that says what was decided: more was pasted
+)
 
 // resumes begins the lines of a snapshot; a block that has it has one.
 const resumes = "earlier in this session, asked: "
@@ -40,8 +44,9 @@ const resumes = "earlier in this session, asked: "
 // add takes a turn in.
 func (s *snapshot) add(n Note, said string) {
 	s.Asked, s.At = noteLine(said), time.Now().Unix()
-	if s.About == "" && words.Tells(s.Asked) {
-		s.About = s.Asked
+	s.Tells = s.Tells || words.Tells(s.Asked)
+	if len(said) <= maxDecided && decides(said) {
+		s.Decided = s.Asked
 	}
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
@@ -50,6 +55,16 @@ func (s *snapshot) add(n Note, said string) {
 		s.Files = latestOf(s.Files, f, maxNoteFiles)
 	}
 	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
+}
+
+// decides reports whether a message states that something changed. Its first word does not
+// count: "now its tests" goes on.
+func decides(said string) bool {
+	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
+	if !spaced {
+		rest = said
+	}
+	return words.States(said) && words.Changes(rest)
 }
 
 // lines are what is shown of a snapshot: the more important first, as many as
@@ -165,7 +180,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 		m.opts().Log.Debug("a session's snapshot cannot be written", "error", err)
 		return
 	}
-	if s.About != "" {
+	if s.Tells {
 		m.rememberLast(ctx, who, generation, scopes)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// toModel is what Weakest is for messages to a model: of those, one answers.
+const toModel = 0.4
+
 // spare is how many messages are read beside those that can be shown, since some will not
 // be worth showing.
 const spare = 4
@@ -34,10 +37,10 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		if len(out) >= most || h.score < e.numbers.Marginal*hits[0].score {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest {
+		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
-		if len(out) > 0 && h.note.Flags&isOnlyAsked != 0 || !h.rare && routine(g, &h.note) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && routine(g, &h.note) {
 			continue
 		}
 		if h.row == nil {

@@ -18,20 +18,21 @@ const (
 	spokenOf     = 2   // later messages with the words of one of them
 	mayCorrect   = 12  // messages that are read
 	saidInReturn = 300 // bytes of what a person says to an answer
+	meantWithin  = 200 // messages behind one whose value may be meant without its name
 )
 
 // correct puts later corrections before the best hits. A correction need not share a word
 // with the question, nor with the message that it corrects: people read what the memory
 // holds, and answer how it is now. So a person's next statement after a question that an
-// old message answers corrects that message; and so may a later message that shares a rare
-// word with it. The old message stays, so that of two true statements both are shown.
+// old message answers may correct that message (see corrects); so may a later message that
+// shares a rare word with it, and one that says nothing without it (see takenUp). The old
+// message stays, so that of two true statements both are shown.
 func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
-	of := make(map[int64]*hit) // what a message may correct, by its place
-	var newer []*hit
-	add := func(old *hit, place int64) {
-		if of[place] == nil && place > old.place && len(newer) < mayCorrect {
-			of[place] = old
-			newer = append(newer, hitAt(g, hits, place))
+	type correction struct{ newer, old, question *hit }
+	var all []correction
+	add := func(old, question *hit, place int64) {
+		if place > old.place && len(all) < mayCorrect && !slices.ContainsFunc(all, func(c correction) bool { return c.newer.place == place }) {
+			all = append(all, correction{hitAt(g, hits, place), old, question})
 		}
 	}
 	for _, old := range e.strongest(hits, mayBeOld) {
@@ -39,7 +40,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 		case old.row == nil || old.note.isNamed() || old.note.Flags&isModels != 0:
 		case old.note.Flags&isAsking != 0:
 			if p, ok := inReturn(g, old.place); ok {
-				add(old, p)
+				add(old, old, p)
 			}
 		default:
 			said := slices.DeleteFunc(words.Of(old.shown(), wordsOfOld), words.IsLight)
@@ -48,32 +49,78 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 				return nil, err
 			}
 			for _, q := range asked {
-				if p, ok := inReturn(g, q); ok {
-					add(old, p)
+				if p, ok := inReturn(g, q.place); ok {
+					add(old, q, p)
 				}
 			}
 			for _, p := range alsoSpeakOf(g, old, said) {
-				add(old, p)
+				add(old, nil, p)
+			}
+			if p, ok := takenUp(g, old.place); ok {
+				add(old, nil, p)
 			}
 		}
+	}
+	newer := make([]*hit, len(all))
+	for i := range all {
+		newer[i] = all[i].newer
 	}
 	if err := e.load(ctx, g.groupNumber(), newer); err != nil {
 		return nil, err
 	}
-	for _, l := range newer {
+	for _, c := range all {
+		l, old := c.newer, c.old
 		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
+			continue
+		}
+		if c.question != nil && !corrects(g, l.content, c.question.content, old.shown()) {
 			continue
 		}
 		if !slices.Contains(hits, l) {
 			hits = append(hits, l)
 		}
-		old := of[l.place]
 		if old.note.Flags&isAsking != 0 && old.strength >= sameStrength*hits[0].strength {
 			old = hits[0] // it answers what is asked now
 		}
 		l.score, l.strength = max(l.score, old.score), max(l.strength, old.strength)
 	}
 	return hits, nil
+}
+
+// corrects reports whether a statement that was made in return to an answered question may
+// correct the answer: it says that something changed, or shares a kind of value or a rare
+// word with the question or the answer. What is said next in a conversation need not be
+// about its last answer.
+func corrects(g *groupIndex, statement, question, answer string) bool {
+	has, _ := kindsOf(statement)
+	asked, _ := kindsOf(question)
+	known, _ := kindsOf(answer)
+	if words.Changes(statement) || has&(asked|known) != 0 {
+		return true
+	}
+	about := append(words.Of(question, wordsOfOld), words.Of(answer, wordsOfOld)...)
+	return slices.ContainsFunc(words.Of(statement, wordsOfOld), func(w string) bool {
+		_, messages := g.find(w, 1)
+		return messages <= sharedByFew && !words.IsLight(w) && slices.Contains(about, w)
+	})
+}
+
+// takenUp returns the place of the newest message that says only that a value changed, and
+// so means the value of its kind that was said last, where that is the one at a place: "no,
+// we moved to Postgres 16 yesterday", in a conversation of its own.
+func takenUp(g *groupIndex, old int64) (place int64, ok bool) {
+	of, _ := g.note(old)
+	for p := old + 1; p <= old+meantWithin; p++ {
+		n, there := g.note(p)
+		switch {
+		case !there || n.kinds&of.kinds&telling == 0:
+		case n.Flags&isElliptic == 0:
+			return place, ok // it is meant from here on
+		default:
+			place, ok = p, true
+		}
+	}
+	return place, ok
 }
 
 // strongest returns the first most hits that are strong enough to be shown.
@@ -128,9 +175,8 @@ func (h *hit) shown() string {
 	return plain(h.content)
 }
 
-// answeredBy returns the places of later questions that a message answers, the newest
-// first.
-func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string) ([]int64, error) {
+// answeredBy returns later questions that a message answers, the newest first.
+func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []string) ([]*hit, error) {
 	all := make([]term, 0, len(said))
 	for _, w := range said {
 		all = append(all, termOf(g, w, newestShared))
@@ -155,7 +201,7 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	if err := e.load(ctx, g.groupNumber(), newer); err != nil {
 		return nil, err
 	}
-	var out []int64
+	var out []*hit
 	for _, a := range newer {
 		if a.row == nil {
 			continue
@@ -170,10 +216,10 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 			}
 		}
 		if q.of(own) >= answersFrom {
-			out = append(out, a.place)
+			out = append(out, a)
 		}
 	}
-	slices.SortFunc(out, func(a, b int64) int { return cmp.Compare(b, a) })
+	slices.SortFunc(out, func(a, b *hit) int { return cmp.Compare(b.place, a.place) })
 	return out, nil
 }
 

@@ -69,7 +69,7 @@ func TestForgottenEpisodesAreInNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	tell(t, e, "g", "1", "this stays", "ok")
+	tell(t, e, "g", "1", "the lamp stays", "ok")
 	tell(t, e, "g", "2", "I am a xylophonist", "ok")
 	if found(t, path) == 0 {
 		t.Fatal("it was never there")

@@ -17,29 +17,32 @@ const (
 	isOfTime                // it speaks of a day, or of how long ago
 	isModels                // a model said it
 	isCurated               // it was promoted or summarised
-	isSelf                  // a person says something about themselves
+	isElliptic              // a person says only that a value changed: see takenUp
 )
-
-// longestSelf is the length, in bytes, up to which a message may be a statement about its
-// author: longer ones are about other things too.
-const longestSelf = 240
 
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
-	if words.IsQuestion(content) {
+	toModel := role == graphiti.RoleUser && speaker == ""
+	switch {
+	case words.IsQuestion(content):
 		n.Flags |= isAsking
 		if words.OnlyAsks(content) {
 			n.Flags |= isOnlyAsked
 		}
-	} else if content != "" && words.Nods(content) {
+	case toModel && words.AsksSomething(content):
+		n.Flags |= isAsking | isOnlyAsked
+	case content != "" && (words.Nods(content) || toModel && !words.States(content)):
 		n.Flags |= isOnlyAsked
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime
 	}
-	if role == graphiti.RoleUser && n.Flags&(isAsking|isOnlyAsked) == 0 && len(content) <= longestSelf && words.Personal(content) {
-		n.Flags |= isSelf
+	if len(content) <= saidInReturn {
+		n.kinds, _ = kindsOf(content)
+		if toModel && n.Flags&isOnlyAsked == 0 && onlyChanges(content) {
+			n.Flags |= isElliptic
+		}
 	}
 	switch {
 	case role == graphiti.RoleAssistant && speaker == "":

@@ -93,7 +93,6 @@ type hit struct {
 	ranked  *ranked
 
 	strength float64 // of its answer: see judge
-	profile  bool    // found without a common word: a person's statement about themselves
 	passage  string  // of a long message, the part that answers best; empty: all of it
 
 	*row // nil until it is read
@@ -105,8 +104,7 @@ type asked struct {
 	words  []string
 	sketch sketch   // of the words
 	form   form     // of the question
-	asks   bool     // it asks something, or is about its author; otherwise it is a request
-	self   bool     // it is about its author
+	asks   bool     // it asks something; otherwise it is a request
 	named  []string // speakers
 	names  []string // the words that are part of a speaker's name
 	dates  dates

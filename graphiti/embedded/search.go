@@ -51,8 +51,8 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 		return nil, nil
 	}
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
-	q := &asked{text: question, words: words.Of(query, maxAsked), self: words.Personal(question), dates: datesIn(query, time.Now())}
-	q.asks = q.self || words.Asks(question)
+	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now())}
+	q.asks = words.Asks(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
@@ -64,7 +64,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	terms := chooseTerms(all)
 	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
 	if len(terms)+len(others)+len(near) == 0 {
-		return e.profile(ctx, g, nil, q, max)
+		return nil, nil
 	}
 	q.named, q.names = g.speakersNamed(q.words)
 	for i := range terms {
@@ -80,10 +80,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
 		return nil, err
 	}
-	if hits, err = e.best(ctx, g, hits, max); err != nil {
-		return nil, err
-	}
-	return e.profile(ctx, g, hits, q, max)
+	return e.best(ctx, g, hits, max)
 }
 
 // known returns the messages at these places with their notes. It reads those whose notes

@@ -36,7 +36,6 @@ func (h *hit) fact(group string) graphiti.Fact {
 		Said:      said,
 		Strength:  h.strength,
 		Weighed:   true,
-		Profile:   h.profile,
 	}
 }
 

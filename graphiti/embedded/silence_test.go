@@ -135,27 +135,89 @@ func TestCorrectionsComeFirst(t *testing.T) {
 	}
 }
 
-// TestWhatAPersonSaysOfThemselves is found for a question about them without a word in
-// common, and is marked: it answers nothing by itself.
-func TestWhatAPersonSaysOfThemselves(t *testing.T) {
+// TestNoPrivateFallback: a question about its author finds nothing without a word in
+// common, and what the person asked to have remembered is found as any fact.
+func TestNoPrivateFallback(t *testing.T) {
 	e := openEmbedded(t)
-	chats(t, e, []string{"I've moved to Graz.", "Nice.", "The train was late.", "Oh."})
-	for query, want := range map[string]int{"In welcher Stadt wohne ich?": 1, "Which trains are late?": 0} {
+	chats(t, e, []string{"I've moved to Graz.", "Nice.", "My daughter has epilepsy.", "Oh.", "Remember that my dentist is Dr. Varga.", "I will."})
+	for query, want := range map[string][]string{
+		"how do I mock a http server in go tests?": nil,
+		"may I apply the plan?":                    nil,
+		"Who is my dentist?":                       {"Remember that my dentist is Dr. Varga."},
+	} {
 		facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
+		var got []string
 		for _, f := range facts {
-			if f.Profile {
-				n++
-				if f.Strength != 0 || !strings.HasSuffix(f.Text, "I've moved to Graz.") {
-					t.Errorf("got %+v, want \"I've moved to Graz.\" without a strength", f)
-				}
-			}
+			got = append(got, f.Text[len(f.Said)+len(": "):])
 		}
-		if n != want {
-			t.Errorf("%q: %d, want %d", query, n, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("Search(%q) = %q, want %q", query, got, want)
+		}
+		if len(want) > 0 && facts[0].Strength < answersWhere {
+			t.Errorf("Search(%q): got strength %v, want at least %v", query, facts[0].Strength, answersWhere)
+		}
+	}
+}
+
+// TestNoCorrection: what is said next in a conversation is no correction if it is a
+// request, or about something else.
+func TestNoCorrection(t *testing.T) {
+	const key, asked = "The deploy key lives in kv/ci-runner.", "Where does the deploy key live?"
+	for _, next := range []string{
+		"great, now make the sidebar collapsible", "ok and sort the table by date", "what does this function do", "explain inflation to a child",
+		"hm my plot is upside down", "alright, see you", "Schreib eine E-Mail an meinen Vermieter", "ahora haz la tabla más ancha", "次お願い",
+	} {
+		e := openEmbedded(t)
+		chats(t, e, []string{key, "OK.", "thanks", "Sure."}, []string{asked, "In kv/ci-runner.", next, "Done."})
+		if got := strong(t, e, "Where is the deploy key?"); !slices.Equal(got, []string{key}) {
+			t.Errorf("after %q: got %q, want only %q", next, got, key)
+		}
+	}
+}
+
+// TestCorrectionElsewhere: a message that says only that a value changed corrects the last
+// value of its kind, also in another conversation, and no other.
+func TestCorrectionElsewhere(t *testing.T) {
+	const moved = "No, we moved to Postgres 16 yesterday."
+	for _, tc := range []struct {
+		name    string
+		between []string
+		want    []string
+	}{
+		{"nothing between", []string{"run the tests", "They pass."}, []string{moved, "We use MySQL 8 as the database."}},
+		{"a value of its kind between", []string{"The frontend runs on Node 20.", "OK."}, []string{"We use MySQL 8 as the database."}},
+	} {
+		e := openEmbedded(t)
+		chats(t, e, []string{"We use MySQL 8 as the database.", "Noted."}, tc.between, []string{moved, "Noted.", "thanks", "Sure."})
+		if got := strong(t, e, "Which database does this project use?"); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestQuestionsAndRequestsAnswerNothing: neither an earlier question, with a mark or
+// without, nor a request of another day. A request that has a value does.
+func TestQuestionsAndRequestsAnswerNothing(t *testing.T) {
+	e := openEmbedded(t)
+	chats(t, e, []string{
+		"why does the upload fire twice", "An effect.", "how do i mock the serial port", "With a pipe.", "write a test for the parser", "Done.",
+		"Add an alert when the disk of the node is 85% full", "Added.", "δείξε πώς δουλεύει ο εκτυπωτής;", "OK.",
+	})
+	for query, want := range map[string][]string{
+		"why does the upload button flicker":    nil,
+		"which serial port is it?":              nil,
+		"Where are the parser tests?":           nil,
+		"At what disk usage do we alert?":       {"Add an alert when the disk of the node is 85% full"},
+		"write a test for the parser":           nil,
+		"how do i mock the serial port":         nil,
+		"πού είναι ο εκτυπωτής;":                nil,
+		"why does the upload fire three times?": nil,
+	} {
+		if got := strong(t, e, query); !slices.Equal(got, want) {
+			t.Errorf("asked %q: got %q, want %q", query, got, want)
 		}
 	}
 }

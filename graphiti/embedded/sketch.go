@@ -20,6 +20,7 @@ type messageNote struct {
 	Day    int32  // on which it was said, counted from 1970 on
 	Flags  uint8  // isAsking and the others
 
+	kinds   kinds // of values in a short text
 	words   uint8 // of those in the sketch
 	speaker uint16
 	place   uint32
@@ -186,16 +187,4 @@ func (s *sketcher) add(w []byte) {
 		s.words++
 		s.sum.add(h)
 	}
-}
-
-// newestWith returns the places of the newest most messages with a flag, newest first.
-func (g *groupIndex) newestWith(most int, flag uint8) (places []int64) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for i := len(g.notes) - 1; i >= 0 && len(places) < most; i-- {
-		if g.notes[i].Flags&flag != 0 {
-			places = append(places, int64(g.notes[i].place))
-		}
-	}
-	return places
 }

@@ -45,9 +45,7 @@ func search(t testing.TB, e *Store, group, query string) []string {
 	}
 	var out []string
 	for _, f := range facts {
-		if !f.Profile {
-			out = append(out, f.Text)
-		}
+		out = append(out, f.Text)
 	}
 	return out
 }

@@ -20,11 +20,14 @@ const (
 	function = iota
 	ofSelf
 	asking
+	changing
+	ordering
+	parts
 )
 
-// functionWords has, for each function word, a bit for each language that has it: in one
-// map for all, one for words of the first person, and one for those that ask.
-var functionWords = func() (m [3]map[string]uint32) {
+// table has, for each word of a part, a bit for each language that has it. Words of the
+// first person and those that ask are function words, too.
+var table = func() (m [parts]map[string]uint32) {
 	for part := range m {
 		m[part] = make(map[string]uint32)
 	}
@@ -39,7 +42,9 @@ var functionWords = func() (m [3]map[string]uint32) {
 				if part == function && i == 0 { // the language
 					continue
 				}
-				m[function][w] |= 1 << n
+				if part <= asking {
+					m[function][w] |= 1 << n
+				}
 				m[part][w] |= 1 << n
 			}
 		}
@@ -47,12 +52,13 @@ var functionWords = func() (m [3]map[string]uint32) {
 	return m
 }()
 
-// unspaced are the words of the first person, and those that ask, in languages without
-// spaces: they are found within other text.
-var unspaced = func() (m [3][]string) {
+// unspaced are the words of the table in languages without spaces: they are found within
+// other text. Orders in Korean are the ends of words.
+var unspaced = func() (m [parts][]string) {
 	for part := range m {
-		for w := range functionWords[part] {
-			if r, _ := utf8.DecodeRuneInString(w); scriptOf(r) != spaced && scriptOf(r) != hangul {
+		for w := range table[part] {
+			r, _ := utf8.DecodeRuneInString(strings.TrimPrefix(w, noOrder))
+			if s := scriptOf(r); s != spaced && (s != hangul || part >= changing) {
 				m[part] = append(m[part], w)
 			}
 		}
@@ -60,9 +66,12 @@ var unspaced = func() (m [3][]string) {
 	return m
 }()
 
+// noOrder marks a word that makes a text no request.
+const noOrder = "-"
+
 // has reports whether a word, without accents, is a function word of the language.
 func (l language) has(word []byte) bool {
-	return l != 0 && functionWords[function][string(word)]>>l&1 != 0
+	return l != 0 && table[function][string(word)]>>l&1 != 0
 }
 
 // lookedAt is how many bytes of a text decide its language.
@@ -75,7 +84,7 @@ func languageOf(text string) language {
 	var best language
 	var room [64]byte
 	eachPlain(text, room[:], func(w []byte) {
-		for of := functionWords[function][string(w)]; of != 0; of &= of - 1 {
+		for of := table[function][string(w)]; of != 0; of &= of - 1 {
 			l := bits.TrailingZeros32(of)
 			if counts[l] < 255 {
 				counts[l]++
@@ -89,6 +98,11 @@ func languageOf(text string) language {
 	}
 	return best
 }
+
+var german = languageOf("der die das und ist")
+
+// CapitalizesNouns reports whether all nouns of a text begin with a capital: it is German.
+func CapitalizesNouns(text string) bool { return languageOf(text) == german }
 
 // eachPlain calls f for the words of a text's beginning, in lower case and without
 // accents, at apostrophes apart.
@@ -137,15 +151,33 @@ func endsInKa(text string) bool {
 	return strings.Contains(text, "か。") || strings.HasSuffix(strings.TrimRight(text, " \n"), "か")
 }
 
+// certain is how many words of a text have a language for certain if one of them is a
+// function word: in more, a single one decides nothing. "mein" is German, and Hindi.
+const certain = 3
+
 // hasPart reports whether one of the first most words of a text is in a part of the
 // table, in the text's language.
 func hasPart(text string, part, most int) (has bool) {
 	lang := languageOf(text)
 	var room [64]byte
-	n := 0
+	n, ofLang, foreign := 0, 0, true
+	eachPlain(text, room[:], func(w []byte) {
+		n++
+		if lang.has(w) {
+			ofLang++
+			foreign = foreign && w[0] < utf8.RuneSelf // many languages have its letters
+		}
+	})
+	if ofLang == 1 && foreign && (n > certain || part > asking) {
+		if part <= asking {
+			return false
+		}
+		lang = 0
+	}
+	n = 0
 	eachPlain(text, room[:], func(w []byte) {
 		if n++; n <= most {
-			of := functionWords[part][string(w)]
+			of := table[part][string(w)]
 			has = has || of != 0 && (lang == 0 || of>>lang&1 != 0)
 		}
 	})

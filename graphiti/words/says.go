@@ -74,6 +74,10 @@ func Nods(text string) bool {
 // IsQuestion reports whether a text ends with a question.
 func IsQuestion(s string) bool {
 	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
+	if greek, ok := strings.CutSuffix(s, ";"); ok {
+		r, _ := utf8.DecodeLastRuneInString(greek)
+		return unicode.Is(unicode.Greek, r)
+	}
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
 }
 

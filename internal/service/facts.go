@@ -171,8 +171,8 @@ func rankOf(kind string) int {
 	return 0
 }
 
-// said is what people said in a group, and what they promoted: no questions, and no
-// mere assent. What was said again later in the same words is superseded. A memory that
+// said is what people stated in a group, and what they promoted: no questions, no requests,
+// and no small talk. What was said again later in the same words is superseded. A memory that
 // knows what it holds is asked for the newest only: as many as a list with a limit shows.
 // unread counts the others.
 func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
@@ -294,7 +294,7 @@ func knownFrom(t graphiti.Target, side *graphiti.Side, at time.Time) (k Known, o
 		k.Kind, k.Text = c.Kind, c.Text
 		return k, slices.Contains(graphiti.Kinds, c.Kind)
 	}
-	return k, side.Role == graphiti.RoleUser && !words.OnlyAsks(k.Text) && !words.Nods(k.Text)
+	return k, side.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
 // factsBy is what Graphiti has read from messages, as far as a search for the newest of

@@ -1,0 +1,103 @@
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longestOrder is the most words of a sentence that is a request: a longer one has details
+// of its own.
+const longestOrder = 16
+
+// States reports whether a text states something: one of its sentences is no question, no
+// request for the task at hand, and not only said to keep a conversation going. A sentence
+// in a language that is not in the table states something.
+func States(text string) bool {
+	lang := languageOf(text)
+	for s := range Sentences(text) {
+		if !AsksSomething(s) && !orders(s, lang) && Tells(s) && !Nods(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// AsksSomething reports whether a text is a question, with a mark or without: it begins
+// with a word that asks, and neither a comma nor a full stop says that it goes on otherwise.
+func AsksSomething(text string) bool {
+	text = strings.TrimSpace(text)
+	if IsQuestion(text) {
+		return true
+	}
+	return len(text) <= lookedAt && !strings.ContainsAny(text, ",.:;!،。、，！\n") && hasPart(text, asking, 1)
+}
+
+// Changes reports whether a text says that something is no longer as it was.
+func Changes(text string) bool { return hasPart(text, changing, 1<<30) }
+
+// orders reports whether a sentence of a text in a language is a request for the task at
+// hand: it begins with a word of request, behind words such as "ok, next", and has no
+// number, which a memory may be asked for.
+func orders(sentence string, lang language) (does bool) {
+	if strings.ContainsFunc(sentence, unicode.IsNumber) {
+		return false
+	}
+	is := func(w string) bool { of := table[ordering][w]; return of != 0 && (lang == 0 || of>>lang&1 != 0) }
+	end := strings.TrimRightFunc(sentence, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+	for _, w := range unspaced[ordering] {
+		if no, ok := strings.CutPrefix(w, noOrder); ok && strings.Contains(end, no) {
+			return false
+		}
+		does = does || strings.HasPrefix(end, w) || strings.HasSuffix(end, w)
+	}
+	var room [64]byte
+	n, first, lasting := 0, true, false
+	eachPlain(sentence, room[:], func(w []byte) {
+		n++
+		does, lasting = does || first && is(string(w)), lasting || is(noOrder+string(w))
+		first = first && (routine[Term(string(w))] || table[changing][string(w)] != 0)
+	})
+	return does && !lasting && n <= longestOrder
+}
+
+// Sentences yields the sentences of a text. A dot ends one only before a space that a
+// capital or a number does not make part of a name, as in "Dr. Varga" and "no. 5".
+func Sentences(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		from := 0
+		for i, r := range text {
+			next := i + utf8.RuneLen(r)
+			switch {
+			case r == '.':
+				if next < len(text) && text[next] != ' ' && text[next] != '\n' || from < i && abbreviates(text[from:i]) {
+					continue
+				}
+			case r == '!' || r == '\n' || strings.ContainsRune(questionMarks, r) || strings.ContainsRune(fullStops, r):
+			default:
+				continue
+			}
+			if s := strings.TrimSpace(text[from:next]); s != "" && !yield(s) {
+				return
+			}
+			from = next
+		}
+		if s := strings.TrimSpace(text[from:]); s != "" {
+			yield(s)
+		}
+	}
+}
+
+// longestAbbreviation is the most letters of a word before a dot that ends no sentence.
+const longestAbbreviation = 3
+
+// abbreviates reports whether a text ends with a short word that begins with a capital,
+// as "Dr" does, or with letters between dots, as "e.g" has them.
+func abbreviates(text string) bool {
+	word := text[strings.LastIndexFunc(text, unicode.IsSpace)+1:]
+	r, _ := utf8.DecodeRuneInString(word)
+	if strings.Contains(word, ".") {
+		return len(word)-strings.Count(word, ".") == strings.Count(word, ".")+1
+	}
+	return unicode.IsUpper(r) && utf8.RuneCountInString(word) <= longestAbbreviation && len(word) < len(text)
+}
