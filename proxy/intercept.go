@@ -181,7 +181,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange awaits the answer to a request. It takes over what the call holds
 // of it.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
+	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}
@@ -192,7 +192,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if reads(&c.request, d) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(), response.Meta{Stream: true, Order: ex.pending.order()},
+		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order()},
 			callback(ex.pending, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

@@ -37,11 +37,11 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	if head.Status != fasthttp.StatusOK {
 		return nil, 0
 	}
-	meta := response.Meta{Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding))}
+	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
 			meta.Order = p.order()
-			return c.memory.Responses.Read(c.route.fetched.NewReader(), meta, p.answered), 0
+			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
 	if !reads(&c.request, d) {
@@ -50,7 +50,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order = p.order()
-	tee = c.memory.Responses.Read(c.route.dialect.NewReader(), meta, callback(p, c.seen.Read()))
+	tee = c.memory.Responses.Read(c.route.dialect.NewReader(""), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
 	}

@@ -1,6 +1,7 @@
 package response
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -33,7 +34,6 @@ const (
 
 // Meta is what the head of an answer says about its body.
 type Meta struct {
-	Stream   bool   // text/event-stream
 	Encoding string // Content-Encoding, lower case
 	Order    uint64 // answers with the same number are reported in their order
 }
@@ -97,11 +97,36 @@ type piece struct {
 type answer struct {
 	reader dialect.Reader
 	meta   Meta
+	form   form
 	sse    dialect.EventReader
 	share  budget.Share // of held, and of the event that is not whole yet
 	held   []byte
 	lost   bool
 	done   func(dialect.Answer, bool)
+}
+
+// form is how an answer is sent. Its bytes tell, because the Content-Type of some servers is
+// missing or names the other one.
+type form uint8
+
+// The forms of an answer.
+const (
+	formUnknown form = iota // only white space came so far
+	formEvents              // server-sent events
+	formWhole               // one JSON document
+)
+
+// formOf returns the form of an answer that begins with some bytes, and the bytes from
+// the first that tells on.
+func formOf(b []byte) (form, []byte) {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	switch {
+	case len(b) == 0:
+		return formUnknown, nil
+	case b[0] == '{' || b[0] == '[':
+		return formWhole, b
+	}
+	return formEvents, b
 }
 
 // Start starts the workers; Close ends them. What they hold counts towards b, which may be
@@ -353,7 +378,10 @@ func (a *answer) pays() bool {
 }
 
 func (a *answer) take(b []byte) {
-	if a.meta.Stream && a.meta.Encoding == "" {
+	if a.meta.Encoding == "" && a.form == formUnknown {
+		a.form, b = formOf(b)
+	}
+	if a.form == formEvents {
 		a.sse.Feed(b)
 		a.lost = !a.pays()
 		return
@@ -368,30 +396,45 @@ func (a *answer) take(b []byte) {
 
 // finish reads an answer that can only be read whole.
 func (a *answer) finish() {
-	if a.meta.Encoding == "" {
-		if a.meta.Stream {
-			a.sse.End()
-		} else {
-			a.reader.Body(a.held)
-		}
-		return
+	switch {
+	case a.meta.Encoding != "":
+		a.decode()
+	case a.form == formEvents:
+		a.sse.End()
+	case a.form == formWhole:
+		a.reader.Body(a.held)
 	}
-	if !a.meta.Stream {
-		plain, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share})
-		if err == nil {
-			a.reader.Body(plain)
-		}
-		return
-	}
-	if !a.share.Grow(windowOf(a.meta.Encoding, a.held)) {
+}
+
+// decode reads an answer that is compressed.
+func (a *answer) decode() {
+	window := windowOf(a.meta.Encoding, a.held)
+	if !a.share.Grow(window) {
 		a.lost = true
 		return
 	}
-	plain, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
+	r, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
 	if err != nil {
 		return // the reader has seen no end: no turn
 	}
-	// What could be decoded counts, also of a stream that was cut.
-	_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
-	a.sse.End()
+	plain := bufio.NewReader(r)
+	for a.form == formUnknown {
+		first, err := plain.Peek(1)
+		if err != nil {
+			return
+		}
+		if a.form, _ = formOf(first); a.form == formUnknown {
+			_, _ = plain.Discard(1) // it was there a moment ago
+		}
+	}
+	if a.form == formEvents {
+		// What could be decoded counts, also of a stream that was cut.
+		_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
+		a.sse.End()
+		return
+	}
+	a.share.Shrink(a.share.Held() - window) // Decode pays for its own
+	if body, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share}); err == nil {
+		a.reader.Body(body)
+	}
 }
