@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -25,6 +26,8 @@ type pendingTurn struct {
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation as it was sent
 	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
+	prefill string              // beginning of the answer that the request holds
+	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
 	work    []byte // what tools did, as it stands in the body
 	guessed bool   // it may be no summary that was asked for
@@ -163,7 +166,12 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	if a.Text == "" {
 		return append(by, p.end)
 	}
-	return append(by, p.end.Link(dialect.RoleAssistant, []byte(a.Text)))
+	rest := a.Text
+	if p.prefill != "" { // the client may join the two, or keep them apart
+		by = append(by, p.before.Link(dialect.RoleAssistant, []byte(a.Text)))
+		rest = strings.TrimPrefix(rest, p.prefill)
+	}
+	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
 // order is what answers of one conversation have in common: they are reported in

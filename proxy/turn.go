@@ -50,7 +50,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order = p.order()
-	tee = c.memory.Responses.Read(c.route.dialect.NewReader(""), meta, callback(p, c.seen.Read()))
+	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
 	}
@@ -110,6 +110,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
+	}
+	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
+		p.before = chain[len(chain)-2]
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
 		p.held = d.place.person.Link(dialect.RoleOther, id)
