@@ -18,6 +18,10 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
+	// Withdraw takes the block out of a Withdrawable plan, and reports whether the turn
+	// goes on without it.
+	Withdraw(p *inject.Plan) bool
+
 	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 

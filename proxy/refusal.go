@@ -33,6 +33,7 @@ var (
 	tooLarge   = skipped(inject.ReasonTooLarge)
 	encoded    = skipped(inject.ReasonEncoding)
 	late       = &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
+	notServed  = skipped(inject.ReasonAPI) // by the path
 	notThatAPI = skipped(inject.ReasonNone)
 
 	// By who speaks (caller).
