@@ -68,7 +68,7 @@ func mayHoldClientText(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64)
 }
 
 // mayBeForeign reports whether somebody else may have written a part of a text: one
@@ -150,6 +150,9 @@ const (
 // A client's frame reaches to the last of its ends: a file in it may hold one, too.
 // The words may share memory with text.
 func wordsIn(text []byte, in textContext) ([]byte, origin) {
+	before := len(text)
+	text = WithoutMedia(text)
+	media := len(text) < before
 	if text = trim(text); len(text) == 0 {
 		return nil, byClient
 	}
@@ -178,7 +181,7 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	switch {
 	case len(left) == 0:
 		return nil, byClient
-	case len(left) < len(text) && !whole || foreign(left):
+	case len(left) < len(text) && !whole || media || foreign(left):
 		return left, byBoth
 	}
 	return left, byPerson
