@@ -197,7 +197,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if reads(&c.request, d) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order()},
+		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order(), Lost: ex.pending.unread},
 			callback(ex.pending, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

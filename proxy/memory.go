@@ -85,6 +85,9 @@ type Figures interface {
 	// plan's slices must not be kept.
 	Asked(who graphiti.Who, p inject.Plan)
 
+	// Lost counts an answer that was not stored, by the reason.
+	Lost(who graphiti.Who, reason string)
+
 	// Used counts the tokens of a request, as its provider said them.
 	Used(who graphiti.Who, input, cached int)
 }
@@ -179,4 +182,5 @@ func (nothing) Accepted(context.Context, string) bool                        { r
 func (nothing) Accept(string)                                                {}
 func (nothing) Now() int64                                                   { return 0 }
 func (nothing) Asked(graphiti.Who, inject.Plan)                              {}
+func (nothing) Lost(graphiti.Who, string)                                    {}
 func (nothing) Used(graphiti.Who, int, int)                                  {}

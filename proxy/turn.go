@@ -40,7 +40,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
-			meta.Order = p.order()
+			meta.Order, meta.Lost = p.order(), p.unread
 			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
@@ -49,10 +49,11 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
-	meta.Order = p.order()
+	meta.Order, meta.Lost = p.order(), p.unread
 	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
+		p.lost(observe.LossEncoding)
 	}
 	return tee, held
 }

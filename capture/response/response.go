@@ -35,6 +35,7 @@ const (
 // Meta is what the head of an answer says about its body.
 type Meta struct {
 	Encoding string // Content-Encoding, lower case
+	Lost     func() // is called when the answer is given up, and must not block; may be nil
 	Order    uint64 // answers with the same number are reported in their order
 }
 
@@ -210,6 +211,14 @@ func (w *Workers) Close() {
 	w.reports.wg.Wait()
 }
 
+// drop counts an answer that is given up.
+func (w *Workers) drop(a *answer) {
+	w.dropped.Add(1)
+	if a.meta.Lost != nil {
+		a.meta.Lost()
+	}
+}
+
 // Dropped returns how many answers were given up: the workers were too slow, or the answer
 // was too large, or its reader panicked.
 func (w *Workers) Dropped() int64 { return w.dropped.Load() }
@@ -281,7 +290,7 @@ func (w *Workers) keep(b *[]byte) {
 func (t *Tee) lose() {
 	t.buf, t.lost = nil, true
 	t.share.Release()
-	t.w.dropped.Add(1)
+	t.w.drop(t.answer)
 	t.worker.giveUp(t.answer)
 }
 
@@ -341,7 +350,7 @@ func (w *Workers) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.answer.lost = true
-			w.dropped.Add(1)
+			w.drop(p.answer)
 			w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
 		}
 	}()
@@ -362,7 +371,7 @@ func (w *Workers) take(p piece) {
 	}
 	if a.lost {
 		a.lose()
-		w.dropped.Add(1)
+		w.drop(a)
 	}
 }
 

@@ -83,6 +83,7 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	}
 	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
 	w.Days, w.Silent = make([]Day, statsDays), make(map[string]int)
+	w.Lost = make(map[string]int)
 	for i := range w.Days {
 		w.Days[i].Date = from.AddDate(0, 0, i).Format(time.DateOnly)
 	}
@@ -159,6 +160,9 @@ func (w *Week) add(day *Figures, c *cache.Counts) {
 	}
 	for why, n := range c.Silent {
 		w.Silent[why] += int(n)
+	}
+	for why, n := range c.Lost {
+		w.Lost[why] += int(n)
 	}
 }
 

@@ -34,7 +34,9 @@ func (r *reader) Event(_, data []byte) {
 	doc := dialect.Document(data)
 	switch doc.Get("type").Str {
 	case "response.created":
-		r.id = strings.Clone(doc.Get("response.id").Str) // by which a stream that breaks can be resumed
+		if doc.Get("response.background").Bool() { // a stream that breaks can be resumed
+			r.id = strings.Clone(doc.Get("response.id").Str)
+		}
 	case "response.output_item.done":
 		r.add(doc.Get("item"))
 	case "response.completed":
