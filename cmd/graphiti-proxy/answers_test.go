@@ -248,3 +248,23 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("got %s, %v, want the count of no_end", out, err)
 	}
 }
+
+// TestLongMessage_KeepsBothEnds: what a person writes below or above a log is found, without
+// the log.
+func TestLongMessage_KeepsBothEnds(t *testing.T) {
+	t.Parallel()
+	pasted := strings.Repeat("2026-11-25T10:00:00 INFO worker 7 finished job 17\n", 1000)
+	for _, text := range []string{pasted + "That is the log. " + fact, fact + "\n" + pasted} {
+		w := start(t, t.TempDir(), nil)
+		w.say(text)
+		w.delivered(1)
+		if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
+			t.Errorf("got %q, want the fact in it", saw)
+		} else if strings.HasPrefix(text, pasted) && strings.Contains(saw, "INFO") {
+			t.Errorf("got %q, want nothing of the log", saw)
+		}
+		if out, err := w.cli("memory", "stats"); err != nil || !strings.Contains(out, "middle was left out: 1") {
+			t.Errorf("got %s, %v, want one text that was cut", out, err)
+		}
+	}
+}
