@@ -93,7 +93,7 @@ type stepFigures struct {
 }
 
 func (s stepFigures) Lost(_ graphiti.Who, reason string) {
-	s.steps.done = append(s.steps.done, "lost: "+reason)
+	s.done = append(s.done, "lost: "+reason)
 }
 
 // ends is a turn that is about to end, and what it ends in.
