@@ -129,6 +129,18 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision
 	return kept, nil
 }
 
+// Drop stores a decision without a block in place of the one that a key has.
+func (d *Decisions) Drop(ctx context.Context, key [16]byte, made inject.Decision) error {
+	made = withoutBlock(made)
+	err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: appendDecision(nil, &made), generation: made.Generation})
+	if err != nil {
+		d.recent.Remove(key)
+		return fmt.Errorf("drop block: %w", err)
+	}
+	d.remember(key, &made, made.Generation)
+	return nil
+}
+
 func (d *Decisions) remember(key [16]byte, kept *inject.Decision, forgets int64) {
 	e := recentDecision{kept, forgets}
 	d.recent.Add(key, e, e.bytes())

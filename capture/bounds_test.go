@@ -134,7 +134,7 @@ func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 		t.Errorf("got %+v, want Pending 6, Dropped 0, Bytes at most 3000", st)
 	}
 	waitFor(t, "delivery", func() bool { return p.Status().Delivered == 6 })
-	want := graphiti.Shorten("user long "+strings.Repeat("x", 100), truncated, 100)
+	want := graphiti.ShortenMiddle("user long "+strings.Repeat("x", 200), truncated, 100)
 	if got := m.contents("a"); got[5] != want {
 		t.Errorf("got %q, want %q", got[5], want)
 	}

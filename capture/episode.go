@@ -13,11 +13,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// truncated ends a text that was cut.
-const truncated = "…[truncated]"
+// truncated is in the middle of a text that was cut.
+const truncated = "\n…[truncated]\n"
 
 // redactSlack is how many bytes of a text, beyond what can be delivered of it, are
-// searched for credentials: our own blocks in it are taken out afterwards.
+// searched for credentials: our own blocks in it are taken out afterwards. Half of it is
+// on either side of where the text is joined, so that no half of a credential stays.
 const redactSlack = 64 << 10
 
 // clean removes from a turn what is not recorded: credentials, whoever wrote them, and
@@ -30,15 +31,18 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 	for i := range t.Restored {
 		texts = append(texts, &t.Restored[i].Speaker, &t.Restored[i].Source)
 	}
-	for _, text := range texts {
+	for i, text := range texts {
+		if i < 2 {
+			*text = string(dialect.WithoutMedia([]byte(*text)))
+		}
 		if len(*text) > most {
-			*text = strings.ToValidUTF8((*text)[:most], "")
+			*text = strings.ToValidUTF8((*text)[:most/2], "") + strings.ToValidUTF8((*text)[len(*text)-most/2:], "")
 		}
 		clean, n := p.secrets.Redact(*text)
 		*text = clean
 		p.redacted.Add(int64(n))
 	}
-	said := texts[:2]
+	said := texts[:2] // what the person and the model said
 	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
 	if !slices.ContainsFunc(said, long) {
 		return
@@ -46,7 +50,8 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 	t.WholeDigest = t.Digest()
 	for _, text := range said {
 		if long(text) {
-			*text = graphiti.Shorten(strings.TrimSpace(dropBlocks(*text)), truncated, maxChars)
+			p.shortened.Add(1)
+			*text = graphiti.ShortenMiddle(strings.TrimSpace(dropBlocks(*text)), truncated, maxChars)
 		}
 	}
 }
@@ -91,7 +96,7 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 		text string
 		at   time.Time
 	}{{ledger.SideUser, graphiti.RoleUser, dropBlocks(t.User), t.Said}, {ledger.SideAssistant, graphiti.RoleAssistant, answer, t.Answered}} {
-		text := graphiti.Shorten(strings.TrimSpace(m.text), truncated, maxChars)
+		text := graphiti.ShortenMiddle(strings.TrimSpace(m.text), truncated, maxChars)
 		if text == "" || have&m.side != 0 {
 			continue
 		}
@@ -160,7 +165,7 @@ func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (o
 			at = now
 		}
 		out = append(out, graphiti.Message{
-			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: graphiti.Shorten(text, truncated, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
+			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: graphiti.ShortenMiddle(text, truncated, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
 		})
 	}
 	return out
@@ -172,7 +177,7 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	if at.After(now) {
 		at = now
 	}
-	text := graphiti.Shorten(strings.TrimSpace(dropBlocks(t.User)), truncated, maxChars)
+	text := graphiti.ShortenMiddle(strings.TrimSpace(dropBlocks(t.User)), truncated, maxChars)
 	if text == "" || have != 0 {
 		return nil
 	}

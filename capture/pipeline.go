@@ -155,13 +155,14 @@ type Pipeline struct {
 	Queue
 	Groups
 	*settings
-	record   record
-	onKept   func(t *ledger.Turn, groups []string)
-	log      *slog.Logger
-	secrets  *redact.Redactor
-	redacted atomic.Int64
-	recent   recent
-	waiting  waiting
+	record    record
+	onKept    func(t *ledger.Turn, groups []string)
+	log       *slog.Logger
+	secrets   *redact.Redactor
+	redacted  atomic.Int64
+	shortened atomic.Int64
+	recent    recent
+	waiting   waiting
 	life
 }
 

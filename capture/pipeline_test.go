@@ -417,9 +417,6 @@ func TestMessagesOfATurn(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := graphiti.Shorten("aééééééééééééééééééé", truncated, 15); got != "aéé…[truncated]" {
-		t.Errorf("cut to %q", got)
-	}
 	if got := messagesOf(&ledger.Turn{User: " ", Assistant: ""}, graphiti.ScopeUser, 0, 10, now); got != nil {
 		t.Errorf("got %+v, want no messages of an empty turn", got)
 	}

@@ -58,19 +58,24 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestLongTextIsCutBeforeItIsKept: no more than can be delivered, and what is far behind
-// that is not even searched.
+// TestLongTextIsCutBeforeItIsKept: both ends are kept, no more than can be delivered, and
+// credentials are not searched for far from them.
 func TestLongTextIsCutBeforeItIsKept(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars = 1000 })
 	tn := turn("1", "a")
-	tn.User = strings.Repeat("é", 1<<20) + " password=hunter22xyz"
+	paste := strings.Repeat("é", 1<<20)
+	tn.User = "above" + paste + " password=hunter22xyz " + paste + "below"
 	add(t, p, tn)
 	waitFor(t, "the turn", func() bool { return len(m.contents("a")) > 0 })
 	if n := p.Status().Redacted; n != 0 {
 		t.Errorf("%d secrets were looked for in vain", n)
 	}
-	if got := m.contents("a")[0]; got != strings.Repeat("é", 1000-len([]rune(truncated)))+truncated {
-		t.Errorf("%d characters", len([]rune(got)))
+	got := m.contents("a")[0]
+	if n := len([]rune(got)); n != 1000 || !strings.HasPrefix(got, "aboveé") || !strings.HasSuffix(got, "ébelow") || !strings.Contains(got, "é"+truncated+"é") {
+		t.Errorf("got %d characters, %.20q…, want 1000 from above to below", n, got)
+	}
+	if n := p.Status().Shortened; n != 1 {
+		t.Errorf("%d texts were counted as shortened, want 1", n)
 	}
 }

@@ -21,6 +21,7 @@ type QueueStatus struct {
 	Dead      int        `json:"dead"`
 	Lost      int        `json:"lost"`            // by the memory, and sent again; since the start
 	Redacted  int        `json:"redacted"`        // credentials taken out; since the start
+	Shortened int        `json:"shortened"`       // texts whose middle was left out; since the start
 	LeftOut   int        `json:"left_out"`        // turns of histories for which there was no room; since the start
 	GivenUp   int        `json:"answers_dropped"` // answers that were not read (response.Workers.Dropped); since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir cannot be used; since the start
@@ -57,7 +58,7 @@ type QueueStatus struct {
 
 // Status says how the queue is.
 func (p *Pipeline) Status() QueueStatus {
-	s := QueueStatus{Redacted: int(p.redacted.Load())}
+	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load())}
 	p.record.status(&s)
 	p.waiting.status(&s, p.Fault())
 	return s

@@ -79,7 +79,7 @@ type Config struct {
 		MaxAge          time.Duration `key:"ingest.max_age" reload:"yes" default:"30d" min:"1m" doc:"how long a turn may wait before it is dropped"`
 		MaxBatch        int           `key:"ingest.max_batch" reload:"yes" default:"10" min:"1" max:"100" doc:"most turns in one call to a memory elsewhere"`
 		Episodes        string        `key:"ingest.episodes" reload:"yes" default:"turn" kind:"one of turn, message" doc:"what Graphiti gets of a turn: one message with both sides, for which its model is asked about half as often, or one for each"`
-		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"longer messages are cut"`
+		MaxMessageChars int           `key:"ingest.max_message_chars" reload:"yes" default:"8000" min:"100" max:"1000000" doc:"longer messages keep their beginning and their end"`
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"a turn counts as delivered when Graphiti shows it, and is sent again when Graphiti lost it; false: when Graphiti accepted it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"when Graphiti shows nothing new for this long, its worker is taken for dead, and sending stops until it works again"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"most turns to keep of a history that the proxy has never seen; the newest"`

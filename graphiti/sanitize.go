@@ -144,3 +144,25 @@ func Shorten(s, mark string, n int) string {
 	}
 	return s
 }
+
+// ShortenMiddle shortens s to n characters at most, the mark in its middle included. People
+// write above and below what they paste, so both ends stay.
+func ShortenMiddle(s, mark string, n int) string {
+	count := utf8.RuneCountInString(s)
+	if count <= n {
+		return s
+	}
+	keep := n - utf8.RuneCountInString(mark)
+	head, tail := keep-keep/2, count-keep/2
+	from, at := 0, 0
+	for i := range s {
+		if at == head {
+			from = i
+		}
+		if at == tail {
+			return s[:from] + mark + s[i:]
+		}
+		at++
+	}
+	return s[:from] + mark
+}

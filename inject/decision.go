@@ -5,8 +5,8 @@ import (
 )
 
 // Decision is what was decided about a turn: the block that stands before its message in
-// every request, or none. The first decision about a turn stands. The only change is
-// that its block is emptied when what it shows is forgotten.
+// every request, or none. The first decision about a turn counts. Its block goes when what
+// it shows is forgotten, or by Drop.
 type Decision struct {
 	Block      string // empty: there is none, or not any more
 	Facts      int    // how many the block shows, or showed before it was emptied
@@ -33,4 +33,8 @@ type Decisions interface {
 	// one. If one of the groups has a newer generation, the decision is stored without
 	// its block. It is stored when Keep returns.
 	Keep(ctx context.Context, key [16]byte, d Decision, groups ...string) (*Decision, error)
+
+	// Drop stores a decision without a block in place of the one that an unanswered turn
+	// has. It is stored when Drop returns.
+	Drop(ctx context.Context, key [16]byte, d Decision) error
 }

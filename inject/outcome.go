@@ -42,6 +42,8 @@ const (
 	ReasonNobody        Reason = "nobody"    // no person and no actor is known
 	ReasonPlace         Reason = "place"     // it is not known where the request takes place
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
+	ReasonAPI           Reason = "api"       // a model API that has no memory
+	ReasonRefused       Reason = "refused"   // the provider refused the request with a block, and got it without
 	ReasonState         Reason = "state"     // a file of data_dir cannot be used
 	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
 	ReasonNothing       Reason = "nothing"   // nothing was found
@@ -72,7 +74,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonAPI, ReasonRefused, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )

@@ -54,6 +54,7 @@ type Plan struct {
 	Recall     bool              // the next turn may be prepared for
 	Write      []graphiti.Target // the groups that the turn is to be kept in
 	Block      string            // the block of the newest turn; empty: there is none
+	open       unanswered        // its decision, while the turn has no answer
 
 	// Unseen are the newest earlier turns that this process does not know, in their
 	// order. Either the conversation went on elsewhere, or a restart may have come
@@ -126,7 +127,11 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	if t.decision.Block != "" {
 		m.show(&t, who)
 		p.Block = t.decision.Block
-		p.Inserts = append(p.Inserts, c.Insert(c.Last, t.decision.Block))
+		block := c.Insert(c.Last, t.decision.Block)
+		p.Inserts = append(p.Inserts, block)
+		if !c.Answered() {
+			p.open = unanswered{t.key(), t.decision, block.At, o.Timeout}
+		}
 	}
 	if p.Turn != "" {
 		p.Generation = t.decision.Generation
@@ -142,6 +147,9 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	case made != nil && made.Block == "" && t.forgotten():
 		t.decision = made
 		return Outcome{Status: StatusOff, Reason: ReasonForgotten}
+	case made != nil && (made.Block != "" || made.Ingest) && t.isOptOut():
+		m.optOut(t, made)
+		return Outcome{Status: StatusOff, Reason: t.mode.Reason}
 	case made != nil:
 		t.decision = made
 		o := outcomeOf(made, SourceSticky)

@@ -62,6 +62,16 @@ func (f *fakeDecisions) Keep(_ context.Context, key [16]byte, d Decision, groups
 	return &d, nil
 }
 
+func (f *fakeDecisions) Drop(_ context.Context, key [16]byte, d Decision) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.keepErr != nil {
+		return f.keepErr
+	}
+	f.kept[key] = &d
+	return nil
+}
+
 // forget raises a group's generation.
 func (f *fakeDecisions) forget(group string, generation int64) {
 	f.mu.Lock()
@@ -215,7 +225,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	}{
 		{"retry", turn1, both, map[string]string{"one": first}, Outcome{Status: StatusRecalled, Facts: 1, Chars: p.Outcome.Chars, Source: SourceSticky}},
 		{"tool round", turn1tool, both, map[string]string{"one": first}, Outcome{Status: StatusRecalled, Facts: 1, Chars: p.Outcome.Chars, Source: SourceSticky}},
-		{"client says off", turn1, Mode{Reason: ReasonOptOut}, map[string]string{"one": first}, Outcome{Status: StatusRecalled, Facts: 1, Chars: p.Outcome.Chars, Source: SourceSticky}},
+		{"client says off amid tools", turn1tool, Mode{Reason: ReasonOptOut}, map[string]string{"one": first}, Outcome{Status: StatusRecalled, Facts: 1, Chars: p.Outcome.Chars, Source: SourceSticky}},
 	} {
 		got, p := ask(t, m, tc.body, tc.mode)
 		if want := withBlocks(tc.body, tc.want); got != want {

@@ -52,7 +52,7 @@ type buffers struct {
 
 // decision is what is done for a request, and what each step found.
 type decision struct {
-	understood bool // its API is known: the answer says what memory did
+	understood bool // a model answers: the answer says what memory did
 	moment
 	parsed  parsed
 	caller  caller
@@ -88,7 +88,12 @@ func (d *decision) kind() dialect.Kind {
 // Whatever fails here, the request goes on. It writes nothing but through the parts
 // of r.memory and the decider's own.
 func (s *decider) decide(r *request) (d decision) {
-	if r.route.dialect == nil {
+	switch {
+	case r.route.unserved:
+		d.understood = true
+		d.refuse(notServed)
+		return d
+	case r.route.dialect == nil:
 		return d
 	}
 	now := time.Now()

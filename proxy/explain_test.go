@@ -108,6 +108,13 @@ func (s *state) Keep(_ context.Context, k [16]byte, d inject.Decision, _ ...stri
 	return &d, nil
 }
 
+func (s *state) Drop(_ context.Context, k [16]byte, d inject.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decisions[k] = d
+	return nil
+}
+
 // kept is a copy of all that is written.
 func (s *state) kept() []any {
 	s.mu.Lock()

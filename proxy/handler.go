@@ -36,7 +36,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 
 	d = s.decide(&c.request) // decide.go: parse → caller → place → session → plan
 	s.decided(c, &d)
-	a, err := x.Forward(c.route.upstream, c.outgoing(&d, webSocket)) // splice, and one attempt
+	a, err := s.forward(c, &d, webSocket) // splice, and one attempt
 	if err != nil {
 		status = s.writeError(c, ctx, d, err)
 		return
@@ -60,6 +60,42 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	s.observer.Relayed(x.Relay(a, added, tee)) // bytes as they come
+}
+
+// forward sends a request. Where the provider refuses it with a new block, it gets the
+// client's own request.
+//
+// A POST is never sent twice, and this one is not: what was refused is a request that the
+// client never made. 400 and 413 say that nothing was done for it. Without this, a
+// request that fits by itself fails because of the proxy, and many clients show such an
+// error as the last word. The status decides, and not the words of the error, which each
+// server chooses for itself: a request that is refused for another reason is refused
+// again, and the client gets that answer.
+func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, error) {
+	a, err := c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
+	if err != nil || !s.withdrawn(c.memory, d, a.Status) {
+		return a, err
+	}
+	s.observer.Answer(c.route.upstream.Name, a.Status)
+	if err := c.x.Discard(a); err != nil {
+		return wire.Answer{}, err
+	}
+	return c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
+}
+
+// withdrawn reports whether a request was refused with a new block, and goes on without.
+func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
+	if !refusesRequest(status) || !d.plan.Withdrawable() {
+		return false
+	}
+	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(&d.plan) })
+	return ok
+}
+
+// refusesRequest reports whether a status says that a provider does not take a request as
+// it is.
+func refusesRequest(status int) bool {
+	return status == fasthttp.StatusBadRequest || status == fasthttp.StatusRequestEntityTooLarge
 }
 
 // admit refuses what cannot be forwarded as it is, and reports whether the

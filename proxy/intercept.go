@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
@@ -95,9 +96,10 @@ type exchange struct {
 	share   budget.Share // of what is held of the request until the answer has ended
 
 	memory   *Memory
-	promises promises // what is kept once it is accepted
-	backfill func()   // keeps what was said before, then; may be nil
-	judged   bool     // whether it is, is known
+	promises promises    // what is kept once it is accepted
+	plan     inject.Plan // what Withdraw needs of it
+	backfill func()      // keeps what was said before, then; may be nil
+	judged   bool        // whether it is, is known
 }
 
 // judge does what was promised, when an event is the first that tells whether
@@ -110,6 +112,9 @@ func (ex *exchange) judge(status int) {
 	ex.seen.Headed()
 	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
 		ex.pending.turn.Targets, ex.pending.recall = nil, false // its turn would say what it ended
+	}
+	if refusesRequest(status) && ex.plan.Withdrawable() {
+		ex.memory.Planner.Withdraw(&ex.plan) // the client sends it again itself
 	}
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
@@ -183,7 +188,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange awaits the answer to a request. It takes over what the call holds
 // of it.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises}
+	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, plan: d.plan.Unanswered()}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}
@@ -194,7 +199,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	if reads(&c.request, d) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
-		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(), response.Meta{Stream: true, Order: ex.pending.order()},
+		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order(), Lost: ex.pending.unread},
 			callback(ex.pending, ex.seen.Read()))
 	}
 	c.share.Shrink(held)

@@ -18,6 +18,10 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
+	// Withdraw takes the block out of a Withdrawable plan, and reports whether the turn
+	// goes on without it.
+	Withdraw(p *inject.Plan) bool
+
 	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
@@ -75,6 +79,9 @@ type Figures interface {
 	// Asked counts a request that may have had memory, by what was planned for it. The
 	// plan's slices must not be kept.
 	Asked(who graphiti.Who, p inject.Plan)
+
+	// Lost counts an answer that was not stored, by the reason.
+	Lost(who graphiti.Who, reason string)
 
 	// Used counts the tokens of a request, as its provider said them.
 	Used(who graphiti.Who, input, cached int)
@@ -170,3 +177,4 @@ func (nothing) Accept(string)                                          {}
 func (nothing) Now() int64                                             { return 0 }
 func (nothing) Asked(graphiti.Who, inject.Plan)                        {}
 func (nothing) Used(graphiti.Who, int, int)                            {}
+func (nothing) Lost(graphiti.Who, string)                              {}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -25,6 +27,8 @@ type pendingTurn struct {
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation as it was sent
 	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
+	prefill string              // beginning of the answer that the request holds
+	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
 	work    []byte // what tools did, as it stands in the body
 	guessed bool   // it may be no summary that was asked for
@@ -43,9 +47,13 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
 		p.finish(a)
-	case clean && a.End == dialect.EndUnknown && a.ID != "" && !p.awaited: // in the background: it is fetched later
+	case a.End == dialect.EndUnknown && a.ID != "" && !p.awaited: // in the background, or a stream that can be resumed
 		p.goesOn(a.ID)
 		open.Free(&p.turn)
+		if !clean {
+			p.broke()
+			p.lost(observe.LossCutOff)
+		}
 	case clean && a.End == dialect.EndToolCalls:
 		p.goesOn(a.ID)
 		if p.kept() {
@@ -55,9 +63,43 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		open.Free(&p.turn)
 		// What is fetched can be fetched again, and an answer whose end was said
 		// may stand in the client's history as a whole.
-		if p.kept() && p.turn.Kind == "" && !p.awaited && !a.End.Final() {
-			wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
+		if !p.awaited && !a.End.Final() {
+			p.broke()
 		}
+		if why := lossOf(a.End, clean); !p.awaited || why == observe.LossFailed || why == observe.LossFiltered {
+			p.lost(why)
+		}
+	}
+}
+
+// lossOf returns the reason why an answer with this end is not stored.
+func lossOf(end dialect.End, clean bool) observe.Loss {
+	switch {
+	case end == dialect.EndError:
+		return observe.LossFailed
+	case end == dialect.EndFilter:
+		return observe.LossFiltered
+	case !clean:
+		return observe.LossCutOff
+	}
+	return observe.LossNoEnd
+}
+
+// lost counts an answer that is not stored, where it was to be.
+func (p *pendingTurn) lost(why observe.Loss) {
+	if p.kept() && p.turn.Kind == "" {
+		p.memory.Figures.Lost(p.who, string(why))
+		p.s.observer.Lost(p.turn.Client, why)
+	}
+}
+
+// unread counts an answer that was given up.
+func (p *pendingTurn) unread() { p.lost(observe.LossUnread) }
+
+// broke notes that the turn has no answer so far, where it is to be kept.
+func (p *pendingTurn) broke() {
+	if p.kept() && p.turn.Kind == "" {
+		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
 	}
 }
 
@@ -116,6 +158,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		return
 	}
 	p.s.log.Warn("a turn cannot be kept", "error", err)
+	p.lost(observe.LossStore)
 }
 
 // isKnown reports whether a turn says no more than the block that was shown with it: the
@@ -163,7 +206,12 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	if a.Text == "" {
 		return append(by, p.end)
 	}
-	return append(by, p.end.Link(dialect.RoleAssistant, []byte(a.Text)))
+	rest := a.Text
+	if p.prefill != "" { // the client may join the two, or keep them apart
+		by = append(by, p.before.Link(dialect.RoleAssistant, []byte(a.Text)))
+		rest = strings.TrimPrefix(rest, p.prefill)
+	}
+	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
 // order is what answers of one conversation have in common: they are reported in

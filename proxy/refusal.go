@@ -23,6 +23,9 @@ func skipped(reason inject.Reason) *refusal {
 // all of them, with a reason of its own (Off). The reasons of a request that is not
 // refused are found after them, by mode in plan.go and by inject.Memory.Plan.
 var (
+	// By the path, before anything else (decide).
+	notServed = skipped(inject.ReasonAPI)
+
 	// By the head, before the body is read (barred).
 	noCredential = off(inject.ReasonNobody, nobody)
 	foreign      = off(inject.ReasonUntrusted, "a page of the web may have sent it")

@@ -19,6 +19,8 @@ type route struct {
 	provider string          // of dialect, for traces
 	api      string          // the name of dialect
 
+	unserved bool // a model answers, in an API that has no memory
+
 	named   string          // the upstream's name in the setting upstreams; empty: it is an API's
 	fetched dialect.Dialect // of an answer that the request fetches; nil: it fetches none
 }
@@ -48,7 +50,7 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 // name of its API's upstream.
 func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
-	r = route{match: found.Match, speaks: found.Speaks}
+	r = route{match: found.Match, speaks: found.Speaks, unserved: found.Unserved}
 	switch found.Use {
 	case dialect.UseTurn, dialect.UseReplay:
 		r.dialect, r.provider, r.api = found.Dialect, found.Info.Provider, found.Info.Name

@@ -37,11 +37,11 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	if head.Status != fasthttp.StatusOK {
 		return nil, 0
 	}
-	meta := response.Meta{Stream: head.Event, Encoding: strings.ToLower(string(head.Encoding))}
+	meta := response.Meta{Encoding: strings.ToLower(string(head.Encoding))}
 	if c.route.fetched != nil {
 		if p := s.fetched(c); p != nil {
-			meta.Order = p.order()
-			return c.memory.Responses.Read(c.route.fetched.NewReader(), meta, p.answered), 0
+			meta.Order, meta.Lost = p.order(), p.unread
+			return c.memory.Responses.Read(c.route.fetched.NewReader(""), meta, p.answered), 0
 		}
 	}
 	if d.plan.Outcome.Forgets {
@@ -52,10 +52,11 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
-	meta.Order = p.order()
-	tee = c.memory.Responses.Read(c.route.dialect.NewReader(), meta, callback(p, c.seen.Read()))
+	meta.Order, meta.Lost = p.order(), p.unread
+	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
+		p.lost(observe.LossEncoding)
 	}
 	return tee, held
 }
@@ -113,6 +114,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
+	}
+	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
+		p.before = chain[len(chain)-2]
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
 		p.held = d.place.person.Link(dialect.RoleOther, id)

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
 // steps notes what is done when a turn ends, in its order, and panics where it
@@ -66,6 +68,7 @@ func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerpri
 func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
+func (*steps) Withdraw(*inject.Plan) bool                     { return false }
 func (s *steps) Remember(graphiti.Who, int64, []byte, string) { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 
@@ -83,6 +86,16 @@ func (s *steps) Put(context.Context, string, ...[16]byte) error {
 	return nil
 }
 
+// stepFigures notes the answers that are lost.
+type stepFigures struct {
+	nothing
+	*steps
+}
+
+func (s stepFigures) Lost(_ graphiti.Who, reason string) {
+	s.done = append(s.done, "lost: "+reason)
+}
+
 // ends is a turn that is about to end, and what it ends in.
 func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	t.Helper()
@@ -91,9 +104,13 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Pending: s.pending}}
+	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Pending: s.pending}}
+	observer, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &pendingTurn{
-		s: &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true,
+		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true,
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
@@ -111,7 +128,7 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 		{"the session panics", "session", false, []string{"session", "keep", "remember", "prefetch"}},
 		{"short-term memory panics", "remember", false, []string{"session", "keep", "remember", "prefetch"}},
 		{"keeping panics", "keep", false, []string{"session", "keep", "remember", "prefetch", "abandoned"}},
-		{"the disk is full", "", true, []string{"session", "keep", "remember", "prefetch", "abandoned"}},
+		{"the disk is full", "", true, []string{"session", "keep", "lost: store", "remember", "prefetch", "abandoned"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, log := &steps{panics: tc.panics, fails: tc.fails}, &bytes.Buffer{}
@@ -164,14 +181,15 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 		kind    string
 		want    []string
 	}{
-		{"cut off", dialect.EndUnknown, false, false, "", []string{"cut off: " + half}},
-		{"cut off in a round", dialect.EndToolCalls, false, false, "", []string{"cut off: " + half}},
-		{"cut off behind its end", dialect.EndStop, false, false, "", nil},
-		{"no end was said", dialect.EndUnknown, true, false, "", []string{"cut off: " + half}},
-		{"withheld", dialect.EndFilter, true, false, "", []string{"cut off: " + half}},
-		{"failed", dialect.EndError, true, false, "", []string{"cut off: " + half}},
+		{"cut off", dialect.EndUnknown, false, false, "", []string{"cut off: " + half, "lost: cut_off"}},
+		{"cut off in a round", dialect.EndToolCalls, false, false, "", []string{"cut off: " + half, "lost: cut_off"}},
+		{"cut off behind its end", dialect.EndStop, false, false, "", []string{"lost: cut_off"}},
+		{"no end was said", dialect.EndUnknown, true, false, "", []string{"cut off: " + half, "lost: no_end"}},
+		{"withheld", dialect.EndFilter, true, false, "", []string{"cut off: " + half, "lost: filtered"}},
+		{"failed", dialect.EndError, true, false, "", []string{"cut off: " + half, "lost: error"}},
 		{"calls a tool", dialect.EndToolCalls, true, false, "", nil},
 		{"still being made", dialect.EndUnknown, true, true, "", nil},
+		{"fetched, and failed", dialect.EndError, true, true, "", []string{"lost: error"}},
 		{"a summary", dialect.EndUnknown, false, false, graphiti.KindSessionSummary, nil},
 	} {
 		s := &steps{}

@@ -106,15 +106,15 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 	}{
 		{"whole", Meta{}, body, 16 << 20, true},
 		{"whole, no memory", Meta{}, body, 1 << 20, false},
-		{"an event", Meta{Stream: true}, "data: " + body + "\n\n", 16 << 20, true},
-		{"an event, no memory", Meta{Stream: true}, "data: " + body + "\n\n", 1 << 20, false},
+		{"an event", Meta{}, "data: " + body + "\n\n", 16 << 20, true},
+		{"an event, no memory", Meta{}, "data: " + body + "\n\n", 1 << 20, false},
 		{"compressed", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 16 << 20, true},
 		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 512 << 10, false},
 	} {
 		b := budget.New(tc.budget)
 		w := Start(slog.New(slog.DiscardHandler), b)
 		told := make(chan dialect.Answer, 1)
-		tee := w.Read(chat.Dialect{}.NewReader(), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
+		tee := w.Read(chat.Dialect{}.NewReader(""), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
 		for part := tc.body; len(part) > 0; part = part[min(len(part), 4<<10):] {
 			tee.Write([]byte(part[:min(len(part), 4<<10)]))
 		}
@@ -143,7 +143,7 @@ func TestGivenUpIsGivenBack(t *testing.T) {
 		b := budget.New(300 << 10)
 		w := Start(slog.New(slog.DiscardHandler), b)
 		defer w.Close()
-		tee := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) {})
+		tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) {})
 		held := func() int { return b.Used() - tee.share.Held() }
 		for held() < 64<<10 {
 			tee.Write(make([]byte, segment))
@@ -167,7 +167,7 @@ func TestTeeIsClosedTwice(t *testing.T) {
 	b := budget.New(1 << 20)
 	w := Start(slog.New(slog.DiscardHandler), b)
 	told := make(chan bool, 2)
-	tee := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
+	tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
 	tee.Write([]byte(`{}`))
 	tee.Close(true)
 	tee.Close(false)

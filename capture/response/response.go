@@ -1,6 +1,7 @@
 package response
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -33,8 +34,8 @@ const (
 
 // Meta is what the head of an answer says about its body.
 type Meta struct {
-	Stream   bool   // text/event-stream
 	Encoding string // Content-Encoding, lower case
+	Lost     func() // is called when the answer is given up, and must not block; may be nil
 	Order    uint64 // answers with the same number are reported in their order
 }
 
@@ -97,11 +98,36 @@ type piece struct {
 type answer struct {
 	reader dialect.Reader
 	meta   Meta
+	form   form
 	sse    dialect.EventReader
 	share  budget.Share // of held, and of the event that is not whole yet
 	held   []byte
 	lost   bool
 	done   func(dialect.Answer, bool)
+}
+
+// form is how an answer is sent. Its bytes tell, because the Content-Type of some servers is
+// missing or names the other one.
+type form uint8
+
+// The forms of an answer.
+const (
+	formUnknown form = iota // only white space came so far
+	formEvents              // server-sent events
+	formWhole               // one JSON document
+)
+
+// formOf returns the form of an answer that begins with some bytes, and the bytes from
+// the first that tells on.
+func formOf(b []byte) (form, []byte) {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	switch {
+	case len(b) == 0:
+		return formUnknown, nil
+	case b[0] == '{' || b[0] == '[':
+		return formWhole, b
+	}
+	return formEvents, b
 }
 
 // Start starts the workers; Close ends them. What they hold counts towards b, which may be
@@ -185,6 +211,14 @@ func (w *Workers) Close() {
 	w.reports.wg.Wait()
 }
 
+// drop counts an answer that is given up.
+func (w *Workers) drop(a *answer) {
+	w.dropped.Add(1)
+	if a.meta.Lost != nil {
+		a.meta.Lost()
+	}
+}
+
 // Dropped returns how many answers were given up: the workers were too slow, or the answer
 // was too large, or its reader panicked.
 func (w *Workers) Dropped() int64 { return w.dropped.Load() }
@@ -256,7 +290,7 @@ func (w *Workers) keep(b *[]byte) {
 func (t *Tee) lose() {
 	t.buf, t.lost = nil, true
 	t.share.Release()
-	t.w.dropped.Add(1)
+	t.w.drop(t.answer)
 	t.worker.giveUp(t.answer)
 }
 
@@ -316,7 +350,7 @@ func (w *Workers) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.answer.lost = true
-			w.dropped.Add(1)
+			w.drop(p.answer)
 			w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
 		}
 	}()
@@ -337,7 +371,7 @@ func (w *Workers) take(p piece) {
 	}
 	if a.lost {
 		a.lose()
-		w.dropped.Add(1)
+		w.drop(a)
 	}
 }
 
@@ -353,7 +387,10 @@ func (a *answer) pays() bool {
 }
 
 func (a *answer) take(b []byte) {
-	if a.meta.Stream && a.meta.Encoding == "" {
+	if a.meta.Encoding == "" && a.form == formUnknown {
+		a.form, b = formOf(b)
+	}
+	if a.form == formEvents {
 		a.sse.Feed(b)
 		a.lost = !a.pays()
 		return
@@ -368,30 +405,45 @@ func (a *answer) take(b []byte) {
 
 // finish reads an answer that can only be read whole.
 func (a *answer) finish() {
-	if a.meta.Encoding == "" {
-		if a.meta.Stream {
-			a.sse.End()
-		} else {
-			a.reader.Body(a.held)
-		}
-		return
+	switch {
+	case a.meta.Encoding != "":
+		a.decode()
+	case a.form == formEvents:
+		a.sse.End()
+	case a.form == formWhole:
+		a.reader.Body(a.held)
 	}
-	if !a.meta.Stream {
-		plain, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share})
-		if err == nil {
-			a.reader.Body(plain)
-		}
-		return
-	}
-	if !a.share.Grow(windowOf(a.meta.Encoding, a.held)) {
+}
+
+// decode reads an answer that is compressed.
+func (a *answer) decode() {
+	window := windowOf(a.meta.Encoding, a.held)
+	if !a.share.Grow(window) {
 		a.lost = true
 		return
 	}
-	plain, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
+	r, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
 	if err != nil {
 		return // the reader has seen no end: no turn
 	}
-	// What could be decoded counts, also of a stream that was cut.
-	_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
-	a.sse.End()
+	plain := bufio.NewReader(r)
+	for a.form == formUnknown {
+		first, err := plain.Peek(1)
+		if err != nil {
+			return
+		}
+		if a.form, _ = formOf(first); a.form == formUnknown {
+			_, _ = plain.Discard(1) // it was there a moment ago
+		}
+	}
+	if a.form == formEvents {
+		// What could be decoded counts, also of a stream that was cut.
+		_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
+		a.sse.End()
+		return
+	}
+	a.share.Shrink(a.share.Held() - window) // Decode pays for its own
+	if body, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share}); err == nil {
+		a.reader.Body(body)
+	}
 }

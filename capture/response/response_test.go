@@ -70,7 +70,7 @@ func TestWatchedAnswers(t *testing.T) {
 			var got dialect.Answer
 			var clean bool
 			name := strings.TrimPrefix(encoding, "raw ")
-			tee := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: streamed, Encoding: name}, func(a dialect.Answer, c bool) { got, clean = a, c })
+			tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: name}, func(a dialect.Answer, c bool) { got, clean = a, c })
 			for _, b := range encode(t, encoding, body) {
 				tee.Write([]byte{b})
 			}
@@ -85,28 +85,30 @@ func TestWatchedAnswers(t *testing.T) {
 
 func TestWatcherSurvivesWhatItReads(t *testing.T) {
 	w := Start(slog.New(slog.DiscardHandler), nil)
-	if tee := w.Read(chat.Dialect{}.NewReader(), Meta{Encoding: "compress"}, nil); tee != nil {
+	if tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: "compress"}, nil); tee != nil {
 		t.Error("an unknown encoding is answer")
 	}
 	var none *Tee // what the relay then uses
 	none.Write([]byte("x"))
 	none.Close(true)
 	calls := 0
-	bomb := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { panic("boom") })
+	bomb := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { panic("boom") })
 	bomb.Close(true)
-	broken := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true, Encoding: "gzip"}, func(a dialect.Answer, clean bool) {
+	broken := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: "gzip"}, func(a dialect.Answer, clean bool) {
 		if calls++; a.End != dialect.EndUnknown || clean {
 			t.Errorf("got %+v, clean %v; want an answer without an end", a, clean)
 		}
 	})
 	broken.Write([]byte("no gzip"))
 	broken.Close(false)
-	large := w.Read(chat.Dialect{}.NewReader(), Meta{}, func(dialect.Answer, bool) { t.Error("a body that was too large was read") })
+	large := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { t.Error("a body that was too large was read") })
 	for range maxHeld/segment + 1 {
-		large.Write(make([]byte, segment))
+		large.Write(bytes.Repeat([]byte("{"), segment))
 	}
 	large.Close(true)
-	w.Read(panics{}, Meta{}, func(dialect.Answer, bool) { t.Error("an answer that broke its reader was reported") }).Close(true)
+	panicking := w.Read(panics{}, Meta{}, func(dialect.Answer, bool) { t.Error("an answer that broke its reader was reported") })
+	panicking.Write([]byte("{}"))
+	panicking.Close(true)
 	w.Close()
 	if calls != 1 || w.Dropped() != 2 {
 		t.Errorf("%d calls, %d dropped", calls, w.Dropped())
@@ -127,7 +129,7 @@ func BenchmarkTee(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithCancel(context.Background())
-		tee := w.Read(chat.Dialect{}.NewReader(), Meta{Stream: true}, func(dialect.Answer, bool) { cancel() })
+		tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { cancel() })
 		for range 1000 {
 			tee.Write([]byte(hello))
 		}
@@ -142,4 +144,36 @@ func brotliWriter(b *bytes.Buffer) io.WriteCloser {
 		panic(err)
 	}
 	return w
+}
+
+// TestForm: the bytes of an answer tell its form, whatever comes before its first sign.
+func TestForm(t *testing.T) {
+	for _, tc := range []struct {
+		name, body string
+		end        dialect.End
+	}{
+		{"events", hello + finish, dialect.EndStop},
+		{"events behind a comment", ": PROCESSING\n\n" + hello + finish, dialect.EndStop},
+		{"events behind empty lines", "\r\n\n" + hello + finish, dialect.EndStop},
+		{"events behind a byte order mark", "\xef\xbb\xbf" + hello + finish, dialect.EndStop},
+		{"a document", whole, dialect.EndStop},
+		{"a document behind empty lines", "\n\n \n" + whole, dialect.EndStop},
+		{"neither", "<html>", dialect.EndUnknown},
+		{"white space", "\n \n", dialect.EndUnknown},
+		{"nothing", "", dialect.EndUnknown},
+	} {
+		for _, encoding := range []string{"", "gzip"} {
+			w := Start(slog.New(slog.DiscardHandler), nil)
+			var got dialect.Answer
+			tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: encoding}, func(a dialect.Answer, _ bool) { got = a })
+			for _, b := range encode(t, encoding, tc.body) {
+				tee.Write([]byte{b})
+			}
+			tee.Close(true)
+			w.Close()
+			if got.End != tc.end {
+				t.Errorf("%s, encoding %q: got end %v, want %v", tc.name, encoding, got.End, tc.end)
+			}
+		}
+	}
 }

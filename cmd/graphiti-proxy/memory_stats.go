@@ -63,6 +63,12 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	if len(week.Silent) > 0 {
 		fmt.Fprintf(w, "silent, by reason: %s\n", counts(week.Silent))
 	}
+	if len(week.Lost) > 0 {
+		fmt.Fprintf(w, "answers not stored, by reason: %s\n", counts(week.Lost))
+	}
+	if week.Shortened > 0 {
+		fmt.Fprintf(w, "long texts since the proxy started whose middle was left out: %d\n", week.Shortened)
+	}
 	if len(week.Outcomes) > 0 {
 		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))
 	}

@@ -267,7 +267,8 @@ const (
 )
 
 // bestPassage returns the part of a long text whose words weigh most, and a bit for
-// each term that it has.
+// each term that it has. It begins on the line of its first such word: what is above may
+// be pasted.
 func bestPassage(text string, terms []term, q *question) (best string, own uint32) {
 	number := make(map[string]int, len(terms))
 	for i := range terms {
@@ -301,15 +302,22 @@ func bestPassage(text string, terms []term, q *question) (best string, own uint3
 	}
 	most := -1.0
 	for i := range all {
+		if all[i].own == 0 && i < len(all)-1 { // the last one, in case that none has a term
+			continue
+		}
+		first := i
+		for first > 0 && text[all[first].from-1] != '\n' && all[i].to-all[first-1].from <= passageMax {
+			first--
+		}
 		has, to := uint32(0), all[i].to
-		for _, s := range all[i:] {
-			if s.to-all[i].from > passageMax && s.from > all[i].from {
+		for _, s := range all[first:] {
+			if s.to-all[first].from > passageMax && s.from > all[first].from {
 				break
 			}
 			has, to = has|s.own, s.to
 		}
 		if w := q.weightOf(has); w > most {
-			most, best, own = w, text[all[i].from:to], has
+			most, best, own = w, text[all[first].from:to], has
 		}
 	}
 	return strings.TrimSpace(best), own

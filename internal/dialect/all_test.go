@@ -290,7 +290,7 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body 
 
 // readEvents gives a stream to a reader in pieces of some size.
 func readEvents(d dialect.Dialect, stream []byte, size int) dialect.Answer {
-	r := d.NewReader()
+	r := d.NewReader("")
 	events := dialect.EventReader{Emit: r.Event}
 	for piece := range slices.Chunk(stream, size) {
 		events.Feed(piece)
@@ -309,7 +309,7 @@ func checkEvents(t *testing.T, tc *testCase) {
 }
 
 func checkBody(t *testing.T, tc *testCase) {
-	r := tc.d.NewReader()
+	r := tc.d.NewReader("")
 	r.Body([]byte(tc.text))
 	tc.answered(t, "whole", r.Answer())
 }

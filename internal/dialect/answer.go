@@ -33,13 +33,20 @@ func Document(data []byte) gjson.Result {
 	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 }
 
+// IsDone reports whether an event is the mark with which many servers end a stream.
+func IsDone(data []byte) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) }
+
 // Said gathers the text of an answer, at most MaxAnswer bytes. Its zero value is
 // ready.
 type Said struct {
-	text  strings.Builder
-	apart bool // the next piece begins another text
-	full  bool // the rest is dropped
+	prefill string // beginning of the answer that the request holds
+	text    strings.Builder
+	apart   bool // the next piece begins another text
+	full    bool // the rest is dropped
 }
+
+// Begun returns a Said for an answer that continues a prefill.
+func Begun(prefill string) Said { return Said{prefill: prefill} }
 
 // Next begins another text, on a line of its own.
 func (t *Said) Next() { t.apart = t.text.Len() > 0 }
@@ -62,8 +69,15 @@ func (t *Said) Add(piece string) {
 	t.text.WriteString(piece)
 }
 
-// Text returns what a person sees of it.
-func (t *Said) Text() string { return WithoutThoughts(t.text.String()) }
+// Text returns what a person sees of it, including the prefill, which some servers
+// repeat.
+func (t *Said) Text() string {
+	text := t.text.String()
+	if text != "" && !strings.HasPrefix(text, t.prefill) {
+		text = t.prefill + text
+	}
+	return WithoutThoughts(text)
+}
 
 // Answer is what a model said.
 type Answer struct {
@@ -82,7 +96,7 @@ type End uint8
 
 // The ends of an answer. Only EndStop and EndLength finish a turn.
 const (
-	EndUnknown   End = iota // cut off, or never said
+	EndUnknown   End = iota // cut off, or still being made
 	EndStop                 // finished
 	EndLength               // cut at the token limit: kept, marked as partial
 	EndToolCalls            // the turn goes on
@@ -92,6 +106,38 @@ const (
 
 // Final reports whether the answer finishes its turn.
 func (e End) Final() bool { return e == EndStop || e == EndLength }
+
+// EndOf returns the end that a provider's word names. All APIs share the words, because
+// gateways use those of one API in the answers of another. A provider that gives a reason
+// has finished, so an unknown word is an end.
+func EndOf(word string) End {
+	switch word = strings.ToLower(word); word {
+	case "", "finish_reason_unspecified":
+		return EndUnknown
+	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
+		return EndLength
+	case "tool_calls", "tool_call", "tool_use", "function_call", "pause_turn":
+		return EndToolCalls
+	case "content_filter", "content_filtered", "refusal", "guardrail_intervened", "safety", "recitation", "language", "blocklist",
+		"prohibited_content", "spii", "image_safety", "image_prohibited_content", "image_recitation":
+		return EndFilter
+	case "abort", "cancelled", "unexpected_tool_call":
+		return EndError
+	}
+	if strings.HasPrefix(word, "error") || strings.HasPrefix(word, "malformed_") {
+		return EndError
+	}
+	return EndStop
+}
+
+// Whole returns the end of an answer that came to its last byte: if it holds something, it
+// has ended, also without a word for that.
+func (e End) Whole(holds bool) End {
+	if e == EndUnknown && holds {
+		return EndStop
+	}
+	return e
+}
 
 // WithCalls turns EndStop into EndToolCalls when the answer called tools: the turn
 // goes on with their results. OpenAI ends a call that the request forced with

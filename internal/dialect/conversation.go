@@ -207,6 +207,16 @@ func (c *Conversation) Answered() bool {
 	return false
 }
 
+// Prefill returns the beginning of the answer that the request ends with, or "". A
+// provider continues it, so its answer is the rest.
+func (c *Conversation) Prefill() string {
+	i := len(c.Messages) - 1
+	if i <= c.Last || c.Messages[i].Role != RoleAssistant {
+		return ""
+	}
+	return string(c.joined(&c.Messages[i]))
+}
+
 // Insertable reports whether message i has a place where a block can stand.
 func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 

@@ -24,8 +24,9 @@ type Dialect interface {
 	// has understood this body.
 	Calls(body []byte, behind int, called func(name string))
 
-	// NewReader returns a reader for one answer.
-	NewReader() Reader
+	// NewReader returns a reader for one answer. prefill is the beginning of the answer
+	// that the request holds, or "".
+	NewReader(prefill string) Reader
 
 	// Error returns the body of the answer when the proxy itself refuses or fails a
 	// request, in the shape that this API's clients understand.

@@ -75,7 +75,7 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 		tc := rapid.SampledFrom(cases).Draw(t, "case")
 		want := readEvents(tc.d, []byte(tc.text), len(tc.text)+1)
 		rest := []byte(strings.ReplaceAll(tc.text, "\n", rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "line end")))
-		r := tc.d.NewReader()
+		r := tc.d.NewReader("")
 		events := dialect.EventReader{Emit: r.Event}
 		for len(rest) > 0 {
 			n := rapid.IntRange(1, min(len(rest), 40)).Draw(t, "n")
@@ -104,7 +104,7 @@ func FuzzAnswers(f *testing.F) {
 			if got := readEvents(d, stream, size); got != want {
 				t.Errorf("in pieces of %d: %+v, whole: %+v", size, got, want)
 			}
-			r := d.NewReader()
+			r := d.NewReader("")
 			r.Body(stream)
 			if a := r.Answer(); len(a.Text) > dialect.MaxAnswer {
 				t.Errorf("%d bytes are kept", len(a.Text))

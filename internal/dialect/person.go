@@ -69,7 +69,7 @@ func mayHoldClientText(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64)
 }
 
 // mayBeForeign reports whether somebody else may have written a part of a text: one
@@ -146,6 +146,9 @@ const (
 // A client's frame reaches to the last of its ends: a file in it may hold one, too.
 // The words may share memory with text.
 func wordsIn(text []byte, in textContext) ([]byte, origin) {
+	before := len(text)
+	text = WithoutMedia(text)
+	media := len(text) < before
 	if text = trim(text); len(text) == 0 {
 		return nil, byClient
 	}
@@ -174,7 +177,7 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 		return nil, byClient
 	case frame && !whole:
 		return left, inUnknownFrame
-	case len(left) < len(text) && !whole || foreign(left):
+	case len(left) < len(text) && !whole || media || foreign(left):
 		return left, byBoth
 	}
 	return left, byPerson

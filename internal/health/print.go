@@ -81,6 +81,8 @@ func (c *Client) print(w io.Writer) {
 		"a header X-Graphiti-Workspace names the project: please report the client's version")
 	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
 		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
+	say(c.LostAnswers, "answer", "was not stored", "were not stored",
+		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }
 
 // maxUnconfirmed bounds the people whom Print lists.

@@ -59,6 +59,7 @@ type Client struct {
 	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
 	NoPlace     int64  `json:"no_place,omitempty"`     // requests whose place is not known
 	NoWords     int64  `json:"no_words,omitempty"`     // requests, if all of them had no words of a person
+	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that could not be read or stored, if more than a few
 }
 
 // Unconfirmed is a registered person who gets no memory.

@@ -345,6 +345,11 @@ func (k *keeps) Keep(_ context.Context, _ [16]byte, d inject.Decision, _ ...stri
 	return &d, nil
 }
 
+func (k *keeps) Drop(_ context.Context, _ [16]byte, d inject.Decision) error {
+	k.d = d
+	return nil
+}
+
 // plan has a decision made about a message.
 func (k *keeps) plan(t *testing.T, planner *inject.Memory, asked string) {
 	t.Helper()

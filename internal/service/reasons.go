@@ -25,6 +25,8 @@ var reasons = map[inject.Reason]string{
 	inject.ReasonNobody:        "nobody was named whose memory could be searched",
 	inject.ReasonPlace:         "it was not known in which project the client worked",
 	inject.ReasonForgotten:     "an earlier block of the conversation was emptied, because what it showed was forgotten; the conversation gets no more blocks",
+	inject.ReasonAPI:           "the model API of the request has no memory",
+	inject.ReasonRefused:       "the provider refused the request with a block, and got it without",
 	inject.ReasonState:         "a file of the data directory could not be used",
 	inject.ReasonBusy:          "so many requests were read at the same time that this one was not",
 	inject.ReasonNothing:       "nothing was found",

@@ -44,10 +44,15 @@ type Week struct {
 	Days   []Day          `json:"days"` // the first of them first
 	Week   Figures        `json:"week"`
 	Silent map[string]int `json:"silent_by_reason"`
+	Lost   map[string]int `json:"lost_by_reason,omitempty"` // answers that were not stored
 
 	// Since the proxy started: its requests by what memory did. A turn has several.
 	Started  string           `json:"started,omitempty"`
 	Outcomes map[string]int64 `json:"outcomes_since_start,omitempty"`
+
+	// Shortened counts the texts since the start whose middle was left out, because they
+	// are longer than ingest.max_message_chars.
+	Shortened int `json:"shortened_since_start,omitempty"`
 
 	Notes  []string `json:"notes,omitempty"` // what is not counted
 	Groups []string `json:"-"`
@@ -60,7 +65,7 @@ var Stats = Operation[Selector, Week]{
 		w, err := h.Memory.Stats(ctx, *in)
 		if err == nil && h.Status != nil && *in == (Selector{}) { // a proxy runs
 			s := h.Status(ctx, false)
-			w.Started, w.Outcomes = dateOf(s.Started), s.Memory.Outcomes
+			w.Started, w.Outcomes, w.Shortened = dateOf(s.Started), s.Memory.Outcomes, s.Queue.Shortened
 		}
 		return w, err
 	},
@@ -78,6 +83,7 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	}
 	from := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statsDays)
 	w.Days, w.Silent = make([]Day, statsDays), make(map[string]int)
+	w.Lost = make(map[string]int)
 	for i := range w.Days {
 		w.Days[i].Date = from.AddDate(0, 0, i).Format(time.DateOnly)
 	}
@@ -154,6 +160,9 @@ func (w *Week) add(day *Figures, c *cache.Counts) {
 	}
 	for why, n := range c.Silent {
 		w.Silent[why] += int(n)
+	}
+	for why, n := range c.Lost {
+		w.Lost[why] += int(n)
 	}
 }
 

@@ -31,6 +31,7 @@ type Client struct {
 	UnknownTags int64 // turns
 	NoPlace     int64 // requests whose place is not known
 	NoWords     int64 // requests without a person's words; zero when one had some
+	LostAnswers int64 // answers that the proxy could not read or store; zero when they are few
 }
 
 const (
@@ -146,7 +147,10 @@ func (o *Observer) Clients() (all []Client) {
 			if o.clients.said[one] || c.NoWords < fewRequests {
 				c.NoWords = 0
 			}
-			if c.UnknownTags+c.NoPlace+c.NoWords > 0 {
+			if c.LostAnswers <= fewLost {
+				c.LostAnswers = 0
+			}
+			if c.UnknownTags+c.NoPlace+c.NoWords+c.LostAnswers > 0 {
 				all = append(all, c)
 			}
 		}

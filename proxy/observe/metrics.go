@@ -29,6 +29,7 @@ type instruments struct {
 	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
 	inputTokens metric.Int64Counter     // one series
 	cachedInput metric.Int64Counter     // one series
+	lost        *tally[Loss]            // one series for each reason
 	signs       *tally[signKey]         // client × sign, three series for each client of the table
 }
 
@@ -76,6 +77,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			return labels("status", string(k.status), "reason", string(k.reason), "source", string(k.source))
 		}),
 		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
+		lost:    newTally(func(why Loss) metric.ObserveOption { return labels("reason", string(why)) }),
 		signs:   newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
 		duration: histogram("memory_duration", "Time that memory took of a request.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
@@ -99,6 +101,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 			in.signs.expect(signKey{name, s}, true)
 		}
 	}
+	for _, why := range Losses {
+		in.lost.expect(why, true)
+	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
 			in.answers.expect(resultKey{up, result}, true)
@@ -121,6 +126,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	return in, errors.Join(
 		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
 		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
+		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer came to no good end; no_end: no end was recognized; encoding, unread: it could not be read; store: it could not be written."),
 		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request that does not say where it takes place; no_words: one in which nothing is taken for a person's words."))
 }
 

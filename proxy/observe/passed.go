@@ -32,7 +32,7 @@ type Passed struct {
 	Status                 int // 0: there was no answer
 	Stream                 bool
 
-	Outcome  inject.Outcome // its status is empty where the API is not known
+	Outcome  inject.Outcome // its status is empty where no model answers
 	Blocks   int            // that were sent with the request
 	Upstream time.Duration  // from memory's end to the answer's head
 	Total    time.Duration
@@ -157,11 +157,12 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	}
 	p.ready = time.Now()
 	p.named(d.Program, h)
+	p.outcome = plan.Outcome
 	if p.api = d.API; p.api == "" {
 		return
 	}
 	p.model = appendModel(p.model[:0], d.Model)
-	p.outcome, p.blocks, p.turn, p.who = plan.Outcome, d.Blocks, plan.Turn, d.Who
+	p.blocks, p.turn, p.who = d.Blocks, plan.Turn, d.Who
 	for i := range plan.Searched {
 		l := &plan.Searched[i]
 		s := Search{Scope: l.Scope, Source: l.Source, Found: l.Found, Took: l.Took}

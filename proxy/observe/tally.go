@@ -35,7 +35,8 @@ func newTally[K comparable](labels func(K) metric.ObserveOption) *tally[K] {
 // the beginning.
 func (t *tally[K]) expect(k K, zero bool) { t.known[k] = &series{labels: t.labels(k), zero: zero} }
 
-func (t *tally[K]) add(k K) {
+// add adds one to a series, and returns its sum.
+func (t *tally[K]) add(k K) int64 {
 	s, ok := t.known[k]
 	if !ok {
 		t.mu.Lock()
@@ -45,7 +46,7 @@ func (t *tally[K]) add(k K) {
 			t.other[k] = s
 		}
 	}
-	s.n.Add(1)
+	return s.n.Add(1)
 }
 
 // report makes a meter read the tally.

@@ -59,6 +59,16 @@ func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	}
 }
 
+// Discard drops an answer of which only the head was read. Another request may be forwarded
+// then. The error is ErrGone when the client left.
+func (x *Exchange) Discard(a Answer) error {
+	a.up.Close()
+	if !x.detach() {
+		return ErrGone
+	}
+	return nil
+}
+
 // repeatable reports whether the request may be sent again after a connection
 // broke before a byte of the answer came.
 func (x *Exchange) repeatable() bool {

@@ -1,35 +1,40 @@
 package chat
 
 import (
-	"bytes"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // NewReader implements dialect.Dialect.
-func (Dialect) NewReader() dialect.Reader { return &reader{} }
+func (Dialect) NewReader(prefill string) dialect.Reader {
+	return &reader{said: dialect.Begun(prefill)}
+}
 
 // reader assembles the first choice of an answer.
 type reader struct {
 	said   dialect.Said
 	calls  bool // of tools; some servers end such an answer with "stop"
 	end    dialect.End
+	over   bool // all of it was read
 	failed bool
 	usage  dialect.Usage
 }
 
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
-	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-		return // finish_reason has ended the answer already
+	if dialect.IsDone(data) {
+		r.over = true
+		return
 	}
 	r.read(data, "delta")
 }
 
 // Body implements dialect.Reader.
-func (r *reader) Body(body []byte) { r.read(body, "message") }
+func (r *reader) Body(body []byte) {
+	r.over = gjson.ValidBytes(body)
+	r.read(body, "message")
+}
 
 // read takes a chunk or a whole answer; said is the member that holds the message.
 // Servers report an error within a stream in several ways: OpenAI and SGLang with an
@@ -79,27 +84,11 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	if m.Get("tool_calls.0").Exists() || m.Get("function_call.name").Str != "" {
 		r.calls = true
 	}
-	switch reason := choice.Get("finish_reason").Str; reason {
-	case "":
-	case "stop":
-		r.finish(dialect.EndStop)
-	case "length":
-		r.finish(dialect.EndLength)
-	case "tool_calls", "function_call":
-		r.finish(dialect.EndToolCalls)
-	case "content_filter":
-		r.finish(dialect.EndFilter)
-	case "error":
+	switch end := dialect.EndOf(choice.Get("finish_reason").Str); {
+	case end == dialect.EndError:
 		r.failed = true
-	default:
-		r.finish(dialect.EndUnknown)
-	}
-}
-
-// finish notes the end, unless a refusal came before.
-func (r *reader) finish(e dialect.End) {
-	if r.end != dialect.EndFilter {
-		r.end = e
+	case end != dialect.EndUnknown && r.end != dialect.EndFilter: // a refusal may have come before
+		r.end = end
 	}
 }
 
@@ -108,5 +97,10 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage}
+	if r.over {
+		a.End = a.End.Whole(a.Text != "" || r.calls)
+	}
+	a.End = a.End.WithCalls(r.calls)
+	return a
 }

@@ -7,7 +7,9 @@ import (
 )
 
 // NewReader implements dialect.Dialect.
-func (Dialect) NewReader() dialect.Reader { return &reader{} }
+func (Dialect) NewReader(prefill string) dialect.Reader {
+	return &reader{said: dialect.Begun(prefill)}
+}
 
 // reader assembles the first candidate of an answer. Its texts are joined with
 // nothing between.
@@ -15,16 +17,23 @@ type reader struct {
 	said   dialect.Said
 	calls  bool // of functions that the client has
 	end    dialect.End
+	over   bool // all of it was read
 	failed bool
 	usage  dialect.Usage
 }
 
 // Event implements dialect.Reader.
-func (r *reader) Event(_, data []byte) { r.read(data) }
+func (r *reader) Event(_, data []byte) {
+	r.over = r.over || dialect.IsDone(data)
+	r.read(data)
+}
 
 // Body implements dialect.Reader. A streamed answer that is not sent as events is an
 // array.
-func (r *reader) Body(body []byte) { r.read(body) }
+func (r *reader) Body(body []byte) {
+	r.over = gjson.ValidBytes(body)
+	r.read(body)
+}
 
 func (r *reader) read(data []byte) {
 	doc := dialect.Document(data)
@@ -70,23 +79,12 @@ func (r *reader) candidate(c gjson.Result) {
 		}
 		return true
 	})
-	if reason := c.Get("finishReason").Str; reason != "" && r.end != dialect.EndFilter {
-		r.end = endOf(reason)
+	switch end := dialect.EndOf(c.Get("finishReason").Str); {
+	case end == dialect.EndError:
+		r.failed = true
+	case end != dialect.EndUnknown && r.end != dialect.EndFilter:
+		r.end = end
 	}
-}
-
-// endOf says how an answer ended.
-func endOf(reason string) dialect.End {
-	switch reason {
-	case "STOP":
-		return dialect.EndStop
-	case "MAX_TOKENS":
-		return dialect.EndLength
-	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return dialect.EndFilter
-	}
-	return dialect.EndUnknown // OTHER, MALFORMED_FUNCTION_CALL, and what is to come
 }
 
 // Answer implements dialect.Reader.
@@ -94,7 +92,12 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage}
+	if r.over {
+		a.End = a.End.Whole(a.Text != "" || r.calls)
+	}
+	a.End = a.End.WithCalls(r.calls)
+	return a
 }
 
 // usage reads the usage of an answer. Thoughts are not in candidatesTokenCount.

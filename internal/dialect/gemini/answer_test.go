@@ -9,7 +9,7 @@ import (
 
 // TestLongAnswer: its text is cut between two characters.
 func TestLongAnswer(t *testing.T) {
-	r := Dialect{}.NewReader()
+	r := Dialect{}.NewReader("")
 	text := strings.Repeat("ö", dialect.MaxAnswer/4)
 	for _, said := range []string{"a", text, text, text} {
 		r.Event(nil, []byte(`{"candidates":[{"content":{"parts":[{"text":"`+said+`"}]},"finishReason":"STOP"}]}`))

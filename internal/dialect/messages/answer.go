@@ -7,7 +7,9 @@ import (
 )
 
 // NewReader implements dialect.Dialect.
-func (Dialect) NewReader() dialect.Reader { return &reader{} }
+func (Dialect) NewReader(prefill string) dialect.Reader {
+	return &reader{said: dialect.Begun(prefill)}
+}
 
 // reader assembles the text blocks of an answer.
 type reader struct {
@@ -15,13 +17,17 @@ type reader struct {
 	inText bool // the current block is a text
 	calls  bool // of tools that the client has
 	end    dialect.End
-	over   bool // message_stop was seen
+	over   bool // all of it was read
 	failed bool
 	usage  dialect.Usage
 }
 
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
+	if dialect.IsDone(data) {
+		r.over = true
+		return
+	}
 	doc := dialect.Document(data)
 	switch doc.Get("type").Str {
 	case "content_block_start":
@@ -40,7 +46,7 @@ func (r *reader) Event(_, data []byte) {
 		addUsage(&r.usage, doc.Get("message.usage"))
 	case "message_delta":
 		r.usage.Output = max(r.usage.Output, dialect.Tokens(doc.Get("usage.output_tokens")))
-		r.stop(doc.Get("delta.stop_reason").Str)
+		r.stop(doc.Get("delta.stop_reason"))
 	case "message_stop":
 		r.over = true
 	case "error":
@@ -64,23 +70,17 @@ func (r *reader) Body(body []byte) {
 		return true
 	})
 	addUsage(&r.usage, doc.Get("usage"))
-	r.stop(doc.Get("stop_reason").Str)
-	r.over = true
+	r.stop(doc.Get("stop_reason"))
+	r.over = gjson.ValidBytes(body)
 }
 
-func (r *reader) stop(reason string) {
-	switch reason {
-	case "":
-	case "end_turn", "stop_sequence":
-		r.end = dialect.EndStop
-	case "max_tokens", "model_context_window_exceeded":
-		r.end = dialect.EndLength
-	case "tool_use", "pause_turn":
-		r.end = dialect.EndToolCalls
-	case "refusal":
-		r.end = dialect.EndFilter
+func (r *reader) stop(reason gjson.Result) {
+	switch end := dialect.EndOf(reason.Str); end {
+	case dialect.EndUnknown:
+	case dialect.EndError:
+		r.failed = true
 	default:
-		r.end = dialect.EndUnknown
+		r.end = end
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *reader) Answer() dialect.Answer {
 	}
 	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage}
 	if r.over {
-		a.End = r.end.WithCalls(r.calls)
+		a.End = r.end.Whole(a.Text != "" || r.calls).WithCalls(r.calls)
 	}
 	return a
 }

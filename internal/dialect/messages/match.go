@@ -1,5 +1,6 @@
 // Package messages is Anthropic's Messages API: POST …/v1/messages and
-// …/v1/messages/count_tokens.
+// …/v1/messages/count_tokens, and on Vertex AI
+// …/publishers/anthropic/models/{model}:rawPredict and …:streamRawPredict.
 //
 // It owns the format of that API's requests, answers and errors. It must not know
 // about other APIs, memory or connections. Of our packages it imports only dialect.
@@ -33,17 +34,41 @@ const (
 
 // Match implements dialect.Dialect.
 func (Dialect) Match(r dialect.Request) dialect.Match {
-	m := dialect.Match{Upstream: isAnthropic(r)}
+	model, method, vertex := onVertex(r.Path)
+	m := dialect.Match{Upstream: vertex || isAnthropic(r)}
 	if string(r.Method) != "POST" {
 		return m
 	}
 	switch {
+	case string(model) == vertexCount:
+		m.Use, m.Route = dialect.UseReplay, count
+	case vertex:
+		m.Use, m.Route, m.Model = dialect.UseTurn, "/models/{model}:"+method, model
 	case bytes.HasSuffix(r.Path, []byte(turns)):
 		m.Use, m.Route = dialect.UseTurn, turns
 	case bytes.HasSuffix(r.Path, []byte(count)):
 		m.Use, m.Route = dialect.UseReplay, count
 	}
 	return m
+}
+
+// vertexCount is in the place of a model where Vertex AI counts tokens.
+const vertexCount = "count-tokens"
+
+// onVertex splits the path of a Claude model on Vertex AI, whose requests have the body of
+// the Messages API without a model.
+func onVertex(path []byte) (model []byte, method string, ok bool) {
+	_, name, found := bytes.Cut(path, []byte("/publishers/anthropic/models/"))
+	model, called, _ := bytes.Cut(name, []byte{':'})
+	if !found || len(model) == 0 {
+		return nil, "", false
+	}
+	for _, method := range []string{"rawPredict", "streamRawPredict"} {
+		if string(called) == method {
+			return model, method, true
+		}
+	}
+	return nil, "", false
 }
 
 // isAnthropic reports whether a request goes to Anthropic. The path does not suffice:

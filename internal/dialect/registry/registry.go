@@ -6,6 +6,7 @@
 package registry
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -38,6 +39,9 @@ type Route struct {
 	Info     *dialect.Info   // of Dialect
 	Upstream string          // one of Upstreams
 
+	// Unserved says that a model answers the request, in an API that is not supported.
+	Unserved bool
+
 	// Speaks is the dialect whose errors the client understands, even when the
 	// request is forwarded as it is. OpenAI's are the best guess where no dialect
 	// claims it.
@@ -59,7 +63,27 @@ func Find(r dialect.Request) Route {
 	if found.Dialect != nil {
 		found.Speaks = found.Dialect
 	}
+	found.Unserved = found.Dialect == nil && asksModel(r)
 	return found
+}
+
+// modelCalls are the words with which the paths end by which model APIs have a model answer:
+// of Amazon Bedrock, Ollama, Cohere, Google, Mistral, text-generation servers, and the older
+// APIs of OpenAI.
+var modelCalls = []string{
+	"invoke", "invoke-with-response-stream", "converse", "converse-stream",
+	"chat", "generate", "generate_stream", "completion", "completions", "runs", "interactions",
+	"generateContent", "streamGenerateContent", "rawPredict", "streamRawPredict",
+}
+
+// asksModel reports whether the path of a request is one by which a model answers.
+func asksModel(r dialect.Request) bool {
+	if string(r.Method) != "POST" {
+		return false
+	}
+	path := bytes.TrimRight(r.Path, "/")
+	word := path[bytes.LastIndexAny(path, "/:")+1:]
+	return slices.ContainsFunc(modelCalls, func(call string) bool { return string(word) == call })
 }
 
 // DefaultUpstream serves the requests that no dialect claims.

@@ -9,7 +9,9 @@ import (
 )
 
 // NewReader implements dialect.Dialect.
-func (Dialect) NewReader() dialect.Reader { return &reader{} }
+// A message of the model at the end of a request is no prefill here: the
+// answer is a message of its own.
+func (Dialect) NewReader(string) dialect.Reader { return &reader{} }
 
 // reader assembles an answer from its last event, which holds all of it, or from the
 // items that ended before: ChatGPT's backend leaves the last event's output empty.
@@ -19,16 +21,28 @@ type reader struct {
 	said  dialect.Said // by the messages that ended
 	calls bool         // the client has to do something before the turn ends
 	end   dialect.End
+	over  bool // all of it was read
 	usage dialect.Usage
 }
 
 // Event implements dialect.Reader.
 func (r *reader) Event(_, data []byte) {
+	if dialect.IsDone(data) {
+		r.over = true
+		return
+	}
 	doc := dialect.Document(data)
 	switch doc.Get("type").Str {
+	case "response.created":
+		if doc.Get("response.background").Bool() { // a stream that breaks can be resumed
+			r.id = strings.Clone(doc.Get("response.id").Str)
+		}
 	case "response.output_item.done":
 		r.add(doc.Get("item"))
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+	case "response.completed":
+		r.over = true
+		r.whole(doc.Get("response"))
+	case "response.incomplete", "response.failed", "response.cancelled":
 		r.whole(doc.Get("response"))
 	case "error":
 		r.end = dialect.EndError
@@ -37,12 +51,15 @@ func (r *reader) Event(_, data []byte) {
 
 // Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
+	r.over = gjson.ValidBytes(body)
 	r.whole(dialect.Document(body))
 }
 
 // whole takes a response object.
 func (r *reader) whole(response gjson.Result) {
-	r.id = strings.Clone(response.Get("id").Str)
+	if id := response.Get("id").Str; id != "" {
+		r.id = strings.Clone(id)
+	}
 	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
 		r.said, r.calls = dialect.Said{}, false
@@ -52,14 +69,26 @@ func (r *reader) whole(response gjson.Result) {
 		})
 	}
 	switch status := response.Get("status").Str; {
-	case status == "completed" && r.calls:
-		r.end = dialect.EndToolCalls
-	case status == "completed":
-		r.end = dialect.EndStop
-	case status == "queued" || status == "in_progress": // in the background: the client fetches it later
-		r.end = dialect.EndUnknown
-	default:
+	case response.Get("error").IsObject(), status == "failed":
 		r.end = dialect.EndError
+	case status == "queued" || status == "in_progress": // in the background: the client fetches it later
+		r.over = false
+	case status == "incomplete":
+		r.end = incomplete(response.Get("incomplete_details.reason").Str)
+	default:
+		r.end = dialect.EndOf(status)
+	}
+}
+
+// incomplete returns the end of an answer that the provider calls incomplete, by its reason.
+func incomplete(reason string) dialect.End {
+	switch end := dialect.EndOf(reason); end {
+	case dialect.EndUnknown:
+		return dialect.EndError
+	case dialect.EndStop:
+		return dialect.EndLength
+	default:
+		return end
 	}
 }
 
@@ -94,5 +123,10 @@ func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
+	if r.over {
+		a.End = a.End.Whole(a.Text != "" || r.calls)
+	}
+	a.End = a.End.WithCalls(r.calls)
+	return a
 }

@@ -16,7 +16,7 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
 	p.input, p.apart = p.GoesOn(), !p.Speaks()
 	p.prewarm, _ = p.State().(bool)
-	if !p.Whole(p.member, p.item) || !p.input || !p.Settle() {
+	if !p.Whole(p.member, p.item) || !p.input && !p.template || !p.Settle() {
 		return false
 	}
 	switch {
@@ -30,10 +30,11 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 
 type parser struct {
 	dialect.Parser
-	input   bool // it was seen
-	trigger bool // the last item asks for a compaction
-	prewarm bool // no answer is wanted
-	apart   bool // something stands between the last message and the next
+	input    bool // it was seen
+	template bool // the words are the provider's, in a prompt that the request names
+	trigger  bool // the last item asks for a compaction
+	prewarm  bool // no answer is wanted
+	apart    bool // something stands between the last message and the next
 }
 
 // member reads a member of the request.
@@ -50,6 +51,9 @@ func (p *parser) member(key []byte) bool {
 		m := p.Begin()
 		m.Role = dialect.RoleUser
 		return p.Peek() == '"' && p.Content(&m, &parts) && p.Add(m)
+	case "prompt":
+		p.template = p.Peek() == '{'
+		return p.Skip()
 	case "generate":
 		p.prewarm = p.Peek() == 'f'
 		return p.Skip()

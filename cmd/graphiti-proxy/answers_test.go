@@ -1,0 +1,270 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// scripted is an upstream that answers as its script says, and keeps the bodies.
+type scripted struct {
+	*httptest.Server
+	mu     sync.Mutex // protects the fields below
+	bodies []string
+	script func(w http.ResponseWriter, r *http.Request, body string)
+}
+
+func newScripted(t *testing.T, script func(w http.ResponseWriter, r *http.Request, body string)) *scripted {
+	up := &scripted{script: script}
+	up.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		up.mu.Lock()
+		defer up.mu.Unlock()
+		up.bodies = append(up.bodies, string(b))
+		up.script(w, r, string(b))
+	}))
+	t.Cleanup(up.Close)
+	return up
+}
+
+// got returns the bodies so far.
+func (up *scripted) got() []string {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return slices.Clone(up.bodies)
+}
+
+// answers are whole and streamed answers of Chat Completions.
+const (
+	wholeAnswer  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Noted."},"finish_reason":"stop"}]}`
+	streamAnswer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Noted.\"}}]}\n\n"
+)
+
+func TestAnswerThatEnds(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, kind, body string }{
+		{"another word", "text/event-stream", streamAnswer + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"eos\"}]}\n\n"},
+		{"no word before the mark", "text/event-stream", streamAnswer + "data: [DONE]\n\n"},
+		{"events as JSON", "application/json", streamAnswer + "data: [DONE]\n\n"},
+		{"JSON as events", "text/event-stream", wholeAnswer},
+		{"events as text", "text/plain", streamAnswer + "data: [DONE]\n\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+				w.Header().Set("Content-Type", tc.kind)
+				_, _ = io.WriteString(w, tc.body)
+			})
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+			w.request(chat(user(fact)))
+			w = w.restart()
+			if held := strings.Join(w.held(), "|"); !strings.Contains(held, fact) || !strings.Contains(held, "Noted.") {
+				t.Errorf("held %q, want both sides", held)
+			}
+		})
+	}
+}
+
+// TestPrefilledAnswer_IsWhole: the request has its beginning, the answer the rest.
+func TestPrefilledAnswer_IsWhole(t *testing.T) {
+	t.Parallel()
+	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"text","text":" is Tabby."}],"stop_reason":"end_turn"}`)
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.anthropic": up.URL})
+	w.requestTo("/v1/messages", chat(user("Invent a name for a cat."), answered("The best name")))
+	w = w.restart()
+	if held := w.held(); !slices.Contains(held, "The best name is Tabby.") {
+		t.Errorf("held %q, want the whole answer", held)
+	}
+}
+
+// TestRefusedBlock: a provider that refuses a request with a new block gets the client's own
+// request, once, and no request repeats the block.
+func TestRefusedBlock(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge} {
+		up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, body string) {
+			w.Header().Set("Content-Type", "application/json")
+			if strings.Contains(body, "graphiti_memory") {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, `{"error":{"message":"too long"}}`)
+				return
+			}
+			_, _ = io.WriteString(w, wholeAnswer)
+		})
+		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+		w.request(chat(user(fact)), "X-Graphiti-Session", "1")
+		w.delivered(1)
+		asked := chat(user(question))
+		own, _ := json.Marshal(asked)
+		code, header := w.exchange("/v1/chat/completions", asked, "X-Graphiti-Session", "2")
+		if got := header.Get("X-Graphiti-Memory"); code != http.StatusOK || !strings.HasPrefix(got, "empty;") || !strings.HasSuffix(got, "reason=refused") {
+			t.Errorf("%d: got %d, %q, want 200, empty with reason=refused", status, code, got)
+		}
+		if got := up.got(); len(got) != 3 || !strings.Contains(got[1], "Miso") || got[2] != string(own) {
+			t.Errorf("%d: got %q, want one request with the block, and then the client's own", status, got)
+		}
+		w.request(chat(user(question)), "X-Graphiti-Session", "2")
+		if got := up.got(); len(got) != 4 || got[3] != string(own) {
+			t.Errorf("%d, again: got %q, want the client's own request", status, got)
+		}
+	}
+}
+
+// TestRefusedRequest: a request that is refused without a block is refused, once.
+func TestRefusedRequest(t *testing.T) {
+	t.Parallel()
+	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusBadRequest) })
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+	if code := w.request(chat(user(question))); code != http.StatusBadRequest || len(up.got()) != 1 {
+		t.Errorf("got %d after %d requests, want 400 after 1", code, len(up.got()))
+	}
+}
+
+// TestUnservedAPI: a model API without memory says so, is counted, and is forwarded as is.
+func TestUnservedAPI(t *testing.T) {
+	t.Parallel()
+	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "{}") })
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "upstream.gemini": up.URL})
+	body := chat(user(fact))
+	want, _ := json.Marshal(body)
+	paths := []string{
+		"/model/anthropic.claude-opus-5/invoke", "/model/anthropic.claude-opus-5/invoke-with-response-stream", "/model/m/converse", "/model/m/converse-stream",
+		"/api/chat", "/api/generate", "/v2/chat", "/v1/completions", "/v1/fim/completions", "/v1/chat/completions/", "/v1beta/interactions",
+		"/v1/projects/p/locations/l/publishers/google/models/gemini-3:generateContent",
+	}
+	for _, path := range paths {
+		if _, header := w.exchange(path, body); !strings.HasPrefix(header.Get("X-Graphiti-Memory"), "skipped;") || !strings.HasSuffix(header.Get("X-Graphiti-Memory"), "reason=api") {
+			t.Errorf("%s: got %q, want skipped with reason=api", path, header.Get("X-Graphiti-Memory"))
+		}
+	}
+	for i, got := range up.got() {
+		if got != string(want) {
+			t.Errorf("%s: the upstream got %q, want %q", paths[i], got, want)
+		}
+	}
+	for _, path := range []string{"/v1/embeddings", "/v1/rerank", "/v1/files"} {
+		if got := w.header(path, body); got != "" {
+			t.Errorf("%s: got %q, want no header", path, got)
+		}
+	}
+	if got := w.status(); !strings.Contains(got, "12 skipped (api)") {
+		t.Errorf("got %s, want 12 skipped (api)", got)
+	}
+}
+
+// TestClaudeOnVertex has the memory of the Messages API.
+func TestClaudeOnVertex(t *testing.T) {
+	t.Parallel()
+	up := newProvider(t)
+	up.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/v1/messages"
+		up.serve(w, r)
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.anthropic": up.URL})
+	const path = "/v1/projects/p/locations/global/publishers/anthropic/models/claude-opus-5:"
+	said := func(text string) m {
+		return m{"anthropic_version": "vertex-2023-10-16", "max_tokens": 10, "messages": []m{user(text)}}
+	}
+	w.requestTo(path+"rawPredict", said(fact))
+	w.delivered(1)
+	ask := said(question)
+	ask["stream"] = true
+	if got := w.header(path+"streamRawPredict", ask); !strings.HasPrefix(got, "recalled;") || !strings.Contains(up.last(), "Miso") {
+		t.Errorf("got %q, %s, want the fact recalled", got, up.last())
+	}
+	w.delivered(2)
+}
+
+// TestPromptAlone: a request of the Responses API whose words the provider has.
+func TestPromptAlone(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": newProvider(t).URL})
+	if got := w.header("/v1/responses", m{"model": "m", "prompt": m{"id": "pmpt_1"}}); !strings.HasPrefix(got, "skipped;") || !strings.HasSuffix(got, "reason=no_user_message") {
+		t.Errorf("got %q, want skipped with reason=no_user_message", got)
+	}
+}
+
+// TestResumedStream: a stream of an answer in the background that breaks, and is resumed, is
+// one turn.
+func TestResumedStream(t *testing.T) {
+	t.Parallel()
+	up := newScripted(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if r.Method == http.MethodPost {
+			_, _ = io.WriteString(w, "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_7\",\"background\":true,\"status\":\"queued\"}}\n\n")
+			w.(http.Flusher).Flush() //nolint:forcetypeassert // net/http's is one
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"resp_7\",\"background\":true,\"status\":\"completed\","+
+			"\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"It rains.\"}]}]}}\n\n")
+	})
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+	base := "http://" + w.app.proxy.Addr().String() + "/v1/responses"
+	resp, err := w.client.Post(base, "application/json", strings.NewReader(`{"model":"m","background":true,"stream":true,"input":"How is the weather in Lisbon?"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	waitUntil(t, "what says that it goes on in the background", w.remembers().pending.Referable)
+	resp, err = w.client.Get(base + "/resp_7?stream=true&starting_after=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	w = w.restart()
+	if held := w.held(); len(held) != 2 || !strings.Contains(strings.Join(held, " "), "It rains.") {
+		t.Errorf("held %q, want one turn with its answer", held)
+	}
+}
+
+// TestLostAnswers are counted by reason in statistics, metrics and the log; status names
+// their client.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "<p>Noted.") })
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+	for range 4 {
+		w.request(chat(user(fact)), "User-Agent", "odd-client/1.0")
+	}
+	waitUntil(t, "four lost answers", func() bool { return strings.Contains(w.status(), "4 answers of odd-client were not stored") })
+	if got := w.metric(`graphiti_proxy_answers_not_stored_total{reason="no_end"}`); got != "4" {
+		t.Errorf("the metric is %q, want 4", got)
+	}
+	if log := w.log.String(); strings.Count(log, `msg="answer not stored" reason=no_end client=odd-client so_far=1`) != 1 {
+		t.Errorf("got %s, want a line about the first", log)
+	}
+	out, err := w.cli("memory", "stats")
+	if err != nil || !strings.Contains(out, "answers not stored, by reason: no_end 4") {
+		t.Errorf("got %s, %v, want the count of no_end", out, err)
+	}
+}
+
+// TestLongMessage_KeepsBothEnds: what a person writes below or above a log is found, without
+// the log.
+func TestLongMessage_KeepsBothEnds(t *testing.T) {
+	t.Parallel()
+	pasted := strings.Repeat("2026-11-25T10:00:00 INFO worker 7 finished job 17\n", 1000)
+	for _, text := range []string{pasted + "That is the log. " + fact, fact + "\n" + pasted} {
+		w := start(t, t.TempDir(), nil)
+		w.say(text)
+		w.delivered(1)
+		if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
+			t.Errorf("got %q, want the fact in it", saw)
+		} else if strings.HasPrefix(text, pasted) && strings.Contains(saw, "INFO") {
+			t.Errorf("got %q, want nothing of the log", saw)
+		}
+		if out, err := w.cli("memory", "stats"); err != nil || !strings.Contains(out, "middle was left out: 1") {
+			t.Errorf("got %s, %v, want one text that was cut", out, err)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package inject
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestOptOut_UnansweredTurn: a turn that failed has no block any more when its person
+// switches memory off and sends it again, nor has it in later requests.
+func TestOptOut_UnansweredTurn(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		mode Mode
+		body string
+		want bool // the block is repeated
+	}{
+		{"off", Mode{Reason: ReasonOptOut}, turn1, false},
+		{"recall off", Mode{Reason: ReasonOptOut, Ingest: true}, turn1, false},
+		{"off amid tools", Mode{Reason: ReasonOptOut}, turn1tool, true},
+		{"off by configuration", Mode{}, turn1, true},
+		{"on", both, turn1, true},
+	} {
+		blocks := &fakeDecisions{}
+		m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
+		ask(t, m, turn1, both)
+		want := withBlocks(tc.body, map[string]string{"one": blockOf("cat Miso")})
+		if !tc.want {
+			want = tc.body
+		}
+		if got, _ := ask(t, m, tc.body, tc.mode); got != want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, want)
+		}
+		next := map[string]string{"two": blockOf("cat Miso")}
+		if tc.want {
+			next = map[string]string{"one": blockOf("cat Miso")} // which shows all that is known
+		}
+		if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, next) {
+			t.Errorf("%s, next turn: got %s, want %s", tc.name, got, withBlocks(turn2, next))
+		}
+	}
+}
+
+// TestOptOut_IsNotBackfilled: what a person switched memory off for is not kept later.
+func TestOptOut_IsNotBackfilled(t *testing.T) {
+	blocks := &fakeDecisions{}
+	m := memory(t, always(), blocks, &fakeFacts{})
+	ask(t, m, turn1, both)
+	ask(t, m, turn1, Mode{Reason: ReasonOptOut})
+	if _, p := ask(t, m, turn2, both); len(p.Unseen) != 0 {
+		t.Errorf("got %d earlier turns to keep, want none", len(p.Unseen))
+	}
+}
+
+// TestWithdraw: a turn whose block the provider refused goes on without it, for good.
+func TestWithdraw(t *testing.T) {
+	blocks := &fakeDecisions{}
+	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
+	_, p := ask(t, m, turn1, both)
+	if !p.Withdrawable() || !m.Withdraw(&p) {
+		t.Fatal("the block of an unanswered turn cannot be withdrawn")
+	}
+	if p.Outcome.Reason != ReasonRefused || len(p.Inserts) != 0 || p.Withdrawable() {
+		t.Errorf("got %+v with %d inserts, want reason refused and none", p.Outcome, len(p.Inserts))
+	}
+	got, p := ask(t, m, turn1, both)
+	if got != turn1 || p.Outcome.Reason != ReasonRefused {
+		t.Errorf("sent again: got %s, %+v, want no block, reason refused", got, p.Outcome)
+	}
+	if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, map[string]string{"two": blockOf("cat Miso")}) {
+		t.Errorf("next turn: got %s, want a block of its own only", got)
+	}
+}
+
+// TestWithdraw_NotStored: a later request would repeat the block, so it stays.
+func TestWithdraw_NotStored(t *testing.T) {
+	blocks := &fakeDecisions{}
+	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
+	_, p := ask(t, m, turn1, both)
+	blocks.keepErr = errors.New("disk full")
+	if m.Withdraw(&p) || len(p.Inserts) != 1 || p.Outcome.Status != StatusRecalled {
+		t.Errorf("got %+v with %d inserts, want an unchanged plan", p.Outcome, len(p.Inserts))
+	}
+}
+
+// TestWithdrawable_AnsweredTurn: the provider has seen the block of a turn that goes on
+// with tools.
+func TestWithdrawable_AnsweredTurn(t *testing.T) {
+	m := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{})
+	ask(t, m, turn1, both)
+	if _, p := ask(t, m, turn1tool, both); p.Withdrawable() {
+		t.Error("the block of an answered turn can be withdrawn")
+	}
+}

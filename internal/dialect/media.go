@@ -1,0 +1,27 @@
+package dialect
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// dataURI matches a file within a text, base64 its mark, and imageLines lines with nothing
+// but tags around or in place of a picture.
+var (
+	dataURI    = regexp.MustCompile(`data:[\w.+-]*/[\w.+-]*(?:;[\w=.+-]+)*;base64,[\w+/=-]*`)
+	base64     = []byte(";base64,")
+	imageLines = regexp.MustCompile(`(?im)^(?:[ \t]*</?(?:image|img)(?:\s[^<>\n]*)?/?>)+[ \t]*(?:\n|$)`)
+	imageTag   = regexp.MustCompile(`(?i)</?im(?:ag|g)`)
+)
+
+// WithoutMedia returns a text without what is in it for pictures and other files: nobody
+// says or reads that.
+func WithoutMedia(text []byte) []byte {
+	if bytes.Contains(text, base64) {
+		text = dataURI.ReplaceAll(text, nil)
+	}
+	if imageTag.Match(text) {
+		text = imageLines.ReplaceAll(text, nil)
+	}
+	return text
+}

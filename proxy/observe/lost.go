@@ -1,0 +1,48 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Loss is the reason why an answer was not stored.
+type Loss string
+
+// The reasons why answers are not stored.
+const (
+	LossCutOff   Loss = "cut_off"  // the upstream or the client ended it
+	LossFailed   Loss = "error"    // the provider reported an error in it
+	LossFiltered Loss = "filtered" // the provider withheld it
+	LossNoEnd    Loss = "no_end"   // it is complete, but has no known form, or no end
+	LossEncoding Loss = "encoding" // the proxy cannot decode its Content-Encoding
+	LossUnread   Loss = "unread"   // it was too large, or too many came at once
+	LossStore    Loss = "store"    // it could not be written
+)
+
+// Losses is the closed list of reasons, for metrics and tests.
+var Losses = []Loss{LossCutOff, LossFailed, LossFiltered, LossNoEnd, LossEncoding, LossUnread, LossStore}
+
+// isOurs reports whether the proxy lost an answer that its client has.
+func (l Loss) isOurs() bool {
+	return l == LossNoEnd || l == LossEncoding || l == LossUnread || l == LossStore
+}
+
+// fewLost is how many lost answers of a client are no sign yet.
+const fewLost = 3
+
+// Lost counts an answer that was not stored. product is what the client calls itself. The
+// log has a line for the first, second, fourth, eighth … with the same reason.
+func (o *Observer) Lost(product string, why Loss) {
+	n := o.lost.add(why)
+	level := slog.LevelInfo
+	if why.isOurs() {
+		level = slog.LevelWarn
+		o.clients.mu.Lock()
+		o.clients.of(product, nil).LostAnswers++
+		o.clients.mu.Unlock()
+	}
+	if n&(n-1) == 0 {
+		o.log.LogAttrs(context.Background(), level, "answer not stored",
+			slog.String("reason", string(why)), slog.String("client", product), slog.Int64("so_far", n))
+	}
+}
