@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -120,6 +121,12 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	d.planned = s.plan(ctx, r.memory, &r.route, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
+	switch {
+	case d.late != nil:
+		d.why = lateDirectory
+	case d.plan.Outcome.Reason == inject.ReasonPlace && d.project.missing != observe.MissingForm:
+		d.why = d.project.missing.Remedy()
+	}
 	return d
 }
 

@@ -18,6 +18,9 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
+	// Writes returns the groups that a turn is to be kept in.
+	Writes(who graphiti.Who) []graphiti.Target
+
 	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 

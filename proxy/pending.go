@@ -11,6 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
@@ -31,6 +32,8 @@ type pendingTurn struct {
 	recall  bool   // the next turn may be prepared for
 	block   string // that stood before the person's message
 	awaited bool   // the answer is one that was fetched
+
+	late *project // to be found before the turn is kept; nil: it is known
 }
 
 // answered is called when the answer has ended. Only a clean end makes a turn: an
@@ -40,6 +43,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading what this one began with
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
+	if p.late != nil && clean {
+		wire.Contain(p.s.log, "finding a turn's project", p.locate)
+	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
 		p.finish(a)
@@ -58,6 +64,27 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		if p.kept() && p.turn.Kind == "" && !p.awaited && !a.End.Final() {
 			wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
 		}
+	}
+}
+
+// locate finds the project of a turn whose directory could not be read while its
+// request waited, and whether there is memory in it.
+func (p *pendingTurn) locate() {
+	w := *p.late
+	p.late = nil
+	repo, ok := p.memory.Identity.Places.Await(w.Directory)
+	if !ok {
+		p.s.log.Warn("read project directory timed out, turn not kept", "directory", w.Directory)
+		return
+	}
+	w.found(repo)
+	if repo.Ignore || p.memory.Rules.refuses(&w) != inject.ReasonNone {
+		return
+	}
+	p.who.Workspace = w.key
+	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
+	if to, ok := p.memory.Owned.Beside(p.who); ok {
+		p.turn.Person = to.Group
 	}
 }
 

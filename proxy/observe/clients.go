@@ -29,7 +29,9 @@ type Client struct {
 	Version string // empty: it does not say
 
 	UnknownTags int64 // turns
-	NoPlace     int64 // requests whose place is not known
+	NoPlace     int64 // requests whose place is not known: the client states it in an unknown form
+	NoDirectory int64 // requests with tools that work on files, of an unknown client that states no directory
+	NotHere     int64 // requests from a directory that is not on this machine
 	NoWords     int64 // requests without a person's words; zero when one had some
 }
 
@@ -97,29 +99,64 @@ func plain(word []byte) bool {
 	})
 }
 
-// Asked notes what a request of a conversation shows about the rules for its client.
-func (o *Observer) Asked(p dialect.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
-	name, version := called(p, agent)
+// Missing says what a request whose place is not known lacks.
+type Missing uint8
+
+// What may be missing.
+const (
+	MissingForm      Missing = iota // a form that is known, of a client that states its directory
+	MissingDirectory                // a directory, though the tools work on files
+	MissingHere                     // the directory is not on this machine
+)
+
+// remedies help a client whose place is not known.
+var remedies = [...]string{
+	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
+	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
+	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project",
+}
+
+// Remedy returns what helps.
+func (m Missing) Remedy() string { return remedies[m] }
+
+// Ask is a request of a conversation, as far as it shows something about the rules for
+// its client.
+type Ask struct {
+	Program dialect.Program
+	Agent   []byte // its User-Agent
+	Kind    dialect.Kind
+	Tools   bool // it offers some
+	Reason  inject.Reason
+	Missing Missing // where Reason is ReasonPlace
+}
+
+// Asked notes what a request shows about the rules for its client. A request without
+// tools for which no place is known may be one that the client makes for itself, such
+// as a title, which no rule knows.
+func (o *Observer) Asked(a Ask) {
+	name, version := called(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	one := o.clients.of(name, version)
 	switch {
-	case reason == inject.ReasonPlace:
+	case a.Reason == inject.ReasonPlace:
 		o.clients.said[one] = true
-		if one.NoPlace++; one.NoPlace == 1 {
-			o.log.Warn("it is not known where a client works: its requests have no memory",
-				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", noPlaceRemedy))
+		if a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
+			return
 		}
-		o.signs.add(signKey{p.Name, signPlace})
-	case kind == dialect.KindMachine || reason == inject.ReasonNoUserMessage:
+		n := map[Missing]*int64{MissingForm: &one.NoPlace, MissingDirectory: &one.NoDirectory, MissingHere: &one.NotHere}[a.Missing]
+		if *n++; *n == 1 {
+			o.log.Warn("it is not known where a client works: its requests have no memory",
+				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", remedies[a.Missing]))
+		}
+		o.signs.add(signKey{a.Program.Name, signPlace})
+	case a.Kind == dialect.KindMachine || a.Reason == inject.ReasonNoUserMessage:
 		one.NoWords++
-		o.signs.add(signKey{p.Name, signWords})
-	case kind == dialect.KindTurn:
+		o.signs.add(signKey{a.Program.Name, signWords})
+	case a.Kind == dialect.KindTurn:
 		o.clients.said[one] = true
 	}
 }
-
-const noPlaceRemedy = "name the project in a header X-Graphiti-Workspace, and report the client's version"
 
 // Kept checks the kept text of a turn: when a client wraps a person's words in a tag
 // that no rule knows, they begin with it. kind is the kind of a curated text, which no
@@ -146,7 +183,7 @@ func (o *Observer) Clients() (all []Client) {
 			if o.clients.said[one] || c.NoWords < fewRequests {
 				c.NoWords = 0
 			}
-			if c.UnknownTags+c.NoPlace+c.NoWords > 0 {
+			if c.UnknownTags+c.NoPlace+c.NoDirectory+c.NotHere+c.NoWords > 0 {
 				all = append(all, c)
 			}
 		}
