@@ -135,7 +135,7 @@ func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no
 
 // note notes where the session takes place, and that its turn is being answered.
 func (s *decider) note(r *request, d *decision) {
-	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.parsed.subagent {
+	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.place.where, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {

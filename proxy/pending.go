@@ -53,6 +53,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		p.goesOn(a.ID)
 		open.Free(&p.turn)
 	case clean && a.End == dialect.EndToolCalls:
+		wire.Contain(p.s.log, "noting an answer's calls", func() { p.open(&a) })
 		p.goesOn(a.ID)
 		if p.kept() {
 			open.Hold(p.turn)

@@ -38,7 +38,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 		}
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
-	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
+	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if d.plan.Forgotten && m.DropThinking {
@@ -72,6 +72,6 @@ func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}
-	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
+	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
 	return mode
 }

@@ -52,7 +52,7 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 					settings["workspace.optional"] = tc.setting
 				}
 				w := start(t, t.TempDir(), settings)
-				_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"User-Agent", agent}, tc.headers...)...)
+				_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"User-Agent", agent, "Authorization", "Bearer sk-1"}, tc.headers...)...)
 				got := h.Get("X-Graphiti-Memory")
 				if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off != tc.off {
 					t.Errorf("got %s, want off because of its place: %v", got, tc.off)

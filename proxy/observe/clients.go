@@ -109,7 +109,14 @@ const (
 	MissingHere                     // the directory is not on this machine
 )
 
-// remedies help a client whose place is not known.
+// warnings say that requests of a client have no memory because their place is not
+// known, and remedies what helps.
+var warnings = [...]string{
+	MissingForm:      "it is not known where a client works: its requests have no memory",
+	MissingDirectory: "a client's tools work on files, and it names no directory: its requests have no memory",
+	MissingHere:      "a client's directory is not on this machine: its requests have no memory",
+}
+
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
@@ -146,7 +153,7 @@ func (o *Observer) Asked(a Ask) {
 		}
 		n := map[Missing]*int64{MissingForm: &one.NoPlace, MissingDirectory: &one.NoDirectory, MissingHere: &one.NotHere}[a.Missing]
 		if *n++; *n == 1 {
-			o.log.Warn("it is not known where a client works: its requests have no memory",
+			o.log.Warn(warnings[a.Missing],
 				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", remedies[a.Missing]))
 		}
 		o.signs.add(signKey{a.Program.Name, signPlace})

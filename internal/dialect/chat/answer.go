@@ -14,7 +14,7 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // reader assembles the first choice of an answer.
 type reader struct {
 	said   dialect.Said
-	calls  bool // of tools; some servers end such an answer with "stop"
+	calls  *dialect.Calls // of tools; some servers end such an answer with "stop"
 	end    dialect.End
 	failed bool
 	usage  dialect.Usage
@@ -76,9 +76,7 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	if m.Get("refusal").Str != "" {
 		r.end = dialect.EndFilter
 	}
-	if m.Get("tool_calls.0").Exists() || m.Get("function_call.name").Str != "" {
-		r.calls = true
-	}
+	r.call(m)
 	switch reason := choice.Get("finish_reason").Str; reason {
 	case "":
 	case "stop":
@@ -96,6 +94,26 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	}
 }
 
+// call gathers the calls in a message, or in a piece of one.
+func (r *reader) call(m gjson.Result) {
+	list, one := m.Get("tool_calls"), m.Get("function_call")
+	if r.calls == nil && (list.Get("0").Exists() || one.Get("name").Str != "") {
+		r.calls = &dialect.Calls{}
+	}
+	if r.calls == nil {
+		return
+	}
+	r.calls.Add(0, one.Get("arguments").Str)
+	n := -1
+	list.ForEach(func(_, call gjson.Result) bool {
+		if n++; call.Get("index").Exists() {
+			n = int(call.Get("index").Int())
+		}
+		r.calls.Add(n, call.Get("function.arguments").Str)
+		return true
+	})
+}
+
 // finish notes the end, unless a refusal came before.
 func (r *reader) finish(e dialect.End) {
 	if r.end != dialect.EndFilter {
@@ -108,5 +126,5 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls != nil), Usage: r.usage, Calls: r.calls}
 }

@@ -13,7 +13,8 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // nothing between.
 type reader struct {
 	said   dialect.Said
-	calls  bool // of functions that the client has
+	calls  *dialect.Calls // of functions that the client has
+	n      int            // how many of them there are
 	end    dialect.End
 	failed bool
 	usage  dialect.Usage
@@ -64,7 +65,13 @@ func (r *reader) chunk(doc gjson.Result) {
 
 func (r *reader) candidate(c gjson.Result) {
 	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
-		r.calls = r.calls || part.Get("functionCall").Exists()
+		if call := part.Get("functionCall"); call.Exists() {
+			if r.calls == nil {
+				r.calls = &dialect.Calls{}
+			}
+			r.calls.Add(r.n, call.Get("args").Raw)
+			r.n++
+		}
 		if text := part.Get("text"); text.Type == gjson.String && !part.Get("thought").Bool() {
 			r.said.Add(text.Str)
 		}
@@ -94,7 +101,7 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls), Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end.WithCalls(r.calls != nil), Usage: r.usage, Calls: r.calls}
 }
 
 // usage reads the usage of an answer. Thoughts are not in candidatesTokenCount.

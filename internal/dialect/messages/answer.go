@@ -12,8 +12,9 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // reader assembles the text blocks of an answer.
 type reader struct {
 	said   dialect.Said
-	inText bool // the current block is a text
-	calls  bool // of tools that the client has
+	inText bool           // the current block is a text
+	calls  *dialect.Calls // of tools that the client has
+	block  int            // which the next piece of arguments belongs to
 	end    dialect.End
 	over   bool // message_stop was seen
 	failed bool
@@ -30,8 +31,11 @@ func (r *reader) Event(_, data []byte) {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.calls = r.calls || block.Get("type").Str == "tool_use"
+		r.call(block.Get("type").Str == "tool_use", "")
 	case "content_block_delta":
+		if doc.Get("delta.type").Str == "input_json_delta" && r.calls != nil {
+			r.calls.Add(r.block, doc.Get("delta.partial_json").Str)
+		}
 		if doc.Get("delta.type").Str == "text_delta" && r.inText {
 			r.said.Add(doc.Get("delta.text").Str)
 		}
@@ -60,12 +64,23 @@ func (r *reader) Body(body []byte) {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.calls = r.calls || block.Get("type").Str == "tool_use"
+		r.call(block.Get("type").Str == "tool_use", block.Get("input").Raw)
 		return true
 	})
 	addUsage(&r.usage, doc.Get("usage"))
 	r.stop(doc.Get("stop_reason").Str)
 	r.over = true
+}
+
+// call begins a call of a tool.
+func (r *reader) call(isCall bool, arguments string) {
+	if !isCall {
+		return
+	}
+	if r.block++; r.calls == nil {
+		r.calls, r.block = &dialect.Calls{}, 0
+	}
+	r.calls.Add(r.block, arguments)
 }
 
 func (r *reader) stop(reason string) {
@@ -89,9 +104,9 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage, Calls: r.calls}
 	if r.over {
-		a.End = r.end.WithCalls(r.calls)
+		a.End = r.end.WithCalls(r.calls != nil)
 	}
 	return a
 }

@@ -15,9 +15,10 @@ func (Dialect) NewReader() dialect.Reader { return &reader{} }
 // items that ended before: ChatGPT's backend leaves the last event's output empty.
 type reader struct {
 	id    string
-	item  string       // the id of the last message
-	said  dialect.Said // by the messages that ended
-	calls bool         // the client has to do something before the turn ends
+	item  string         // the id of the last message
+	said  dialect.Said   // by the messages that ended
+	calls *dialect.Calls // the client has to do something before the turn ends
+	n     int            // how many of them there are
 	end   dialect.End
 	usage dialect.Usage
 }
@@ -45,14 +46,14 @@ func (r *reader) whole(response gjson.Result) {
 	r.id = strings.Clone(response.Get("id").Str)
 	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
-		r.said, r.calls = dialect.Said{}, false
+		r.said, r.calls, r.n = dialect.Said{}, nil, 0
 		output.ForEach(func(_, item gjson.Result) bool {
 			r.add(item)
 			return true
 		})
 	}
 	switch status := response.Get("status").Str; {
-	case status == "completed" && r.calls:
+	case status == "completed" && r.calls != nil:
 		r.end = dialect.EndToolCalls
 	case status == "completed":
 		r.end = dialect.EndStop
@@ -76,7 +77,11 @@ func (r *reader) add(item gjson.Result) {
 			return true
 		})
 	case strings.HasSuffix(kind, "_call") && !serverCall(kind), kind == "mcp_approval_request":
-		r.calls = true
+		if r.calls == nil {
+			r.calls = &dialect.Calls{}
+		}
+		r.calls.Add(r.n, item.Get("arguments").Str)
+		r.n++
 	}
 }
 
@@ -94,5 +99,5 @@ func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	return dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
+	return dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage, Calls: r.calls}
 }
