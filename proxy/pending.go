@@ -33,7 +33,8 @@ type pendingTurn struct {
 	block   string // that stood before the person's message
 	awaited bool   // the answer is one that was fetched
 
-	late *project // to be found before the turn is kept; nil: it is known
+	began beginning // of a conversation that has no answer yet
+	late  *project  // to be found before the turn is kept; nil: it is known
 }
 
 // answered is called when the answer has ended. Only a clean end makes a turn: an
@@ -43,6 +44,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading what this one began with
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
+	wire.Contain(p.s.log, "finding whose task it is", p.recheck)
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding a turn's project", p.locate)
 	}

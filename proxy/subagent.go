@@ -14,9 +14,15 @@ const openFor = 10 * time.Minute
 // openText is a string in the arguments of a tool call that has no result yet. A
 // conversation that opens with it is a subagent's: a model wrote the task.
 type openText struct {
-	until time.Time
-	place dialect.Place
-	child dialect.Fingerprint // the conversation that it opened; zero: none so far
+	from, to time.Time // when the call was asked for, and when it is taken for closed
+	place    dialect.Place
+	child    dialect.Fingerprint // the conversation that it opened; zero: none so far
+}
+
+// beginning is what a conversation opens with.
+type beginning struct {
+	texts []memo.Key
+	at    dialect.Fingerprint // the conversation up to there
 }
 
 // child notes that a subagent speaks in the conversations that begin so.
@@ -40,7 +46,7 @@ func (p *pendingTurn) open(a *dialect.Answer) {
 		key := textKey(p.at.person, []byte(text))
 		keys = append(keys, key)
 		p.s.memo.Update(key, func(any) (any, int) {
-			return openText{until: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
+			return openText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
 		})
 	}
 	if len(keys) == 0 {
@@ -69,12 +75,39 @@ func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprin
 	}
 	for _, f := range asked {
 		keys, _ := s.memo.Get(callsKey(f)).([]memo.Key)
-		for _, key := range append(keys, callsKey(f)) {
-			if s.memo.Get(key) != nil {
-				s.memo.Update(key, func(any) (any, int) { return nil, 0 })
-			}
+		if keys == nil {
+			continue
+		}
+		s.memo.Update(callsKey(f), func(any) (any, int) { return nil, 0 })
+		for _, key := range keys {
+			s.memo.Update(key, func(was any) (any, int) {
+				o, _ := was.(openText)
+				if now := time.Now(); now.Before(o.to) {
+					o.to = now
+				}
+				return o, len(o.place.Directory)
+			})
 		}
 	}
+}
+
+// beginningOf returns what a conversation opens with. known says that an answer or a
+// reference came before.
+func beginningOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (o beginning, known bool) {
+	first := 0
+	for first < c.Last && !c.Messages[first].Person {
+		first++
+	}
+	o.at = chain[first]
+	if !c.Opens() || len(c.Field(dialect.FieldPreviousResponseID)) > 0 {
+		return o, true
+	}
+	for text := range c.Texts(c.Last) {
+		if len(text) > 0 {
+			o.texts = append(o.texts, textKey(at.person, text))
+		}
+	}
+	return o, false
 }
 
 // fromModel reports whether a model wrote what a conversation opens with, as the task of
@@ -82,42 +115,46 @@ func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprin
 // same place, that is open. Each string opens one conversation.
 func (s *decider) fromModel(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
-	first := 0
-	for first < c.Last && !c.Messages[first].Person {
-		first++
-	}
-	opening := chain[first]
-	known, _ := s.memo.Get(childKey(opening)).(child)
-	if !c.Opens() || len(c.Field(dialect.FieldPreviousResponseID)) > 0 {
+	o, goesOn := beginningOf(c, chain, at)
+	known, _ := s.memo.Get(childKey(o.at)).(child)
+	if goesOn {
 		return known.is
 	}
-	is := false
-	for text := range c.Texts(c.Last) {
-		if is = len(text) > 0 && s.claims(textKey(at.person, text), opening, at.place); is {
-			break
-		}
-	}
+	is := s.claims(&o, at.place, time.Now())
 	if is != known.is {
-		s.memo.Update(childKey(opening), func(any) (any, int) { return child{is}, 0 })
+		s.memo.Update(childKey(o.at), func(any) (any, int) { return child{is}, 0 })
 	}
 	return is
 }
 
-// claims reports whether an open text opened this conversation, or opens it now.
-func (s *decider) claims(key memo.Key, opening dialect.Fingerprint, place dialect.Place) (is bool) {
-	if s.memo.Get(key) == nil {
-		return false
+// recheck asks again whether a model wrote what the conversation opens with: its request
+// may have come before the answer with the call was read to its end.
+func (p *pendingTurn) recheck() {
+	if o := p.began; len(o.texts) > 0 && p.s.claims(&o, p.at.place, p.turn.Said) {
+		p.s.memo.Update(childKey(o.at), func(any) (any, int) { return child{true}, 0 })
+		p.turn.Targets, p.recall, p.late = nil, false, nil
 	}
-	s.memo.Update(key, func(was any) (any, int) {
-		o, ok := was.(openText)
-		if !ok {
-			return was, 0
+}
+
+// claims reports whether an open text has opened this conversation, or opens it now. Its
+// request came at a time.
+func (s *decider) claims(of *beginning, place dialect.Place, came time.Time) (is bool) {
+	for _, key := range of.texts {
+		if s.memo.Get(key) == nil {
+			continue
 		}
-		elsewhere := o.place != place && o.place != (dialect.Place{}) && place != (dialect.Place{})
-		if is = time.Now().Before(o.until) && !elsewhere && (o.child == opening || o.child == dialect.Fingerprint{}); is {
-			o.child = opening
+		s.memo.Update(key, func(was any) (any, int) {
+			o, _ := was.(openText)
+			elsewhere := o.place != place && o.place != (dialect.Place{}) && place != (dialect.Place{})
+			isOpen := came.After(o.from) && came.Before(o.to) && !elsewhere
+			if is = isOpen && (o.child == of.at || o.child == dialect.Fingerprint{}); is {
+				o.child = of.at
+			}
+			return o, len(o.place.Directory)
+		})
+		if is {
+			return true
 		}
-		return o, len(o.place.Directory)
-	})
-	return is
+	}
+	return false
 }

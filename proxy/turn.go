@@ -112,6 +112,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		block:   d.plan.Block,
 		late:    d.late,
 	}
+	if !d.session.agent {
+		p.began, _ = beginningOf(conv, chain, &p.at)
+	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
 		p.held = d.place.person.Link(dialect.RoleOther, id)
 	}

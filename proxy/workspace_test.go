@@ -157,6 +157,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		id := identity.Settings{Owner: "user:o", Multi: tc.multi}
 		if !tc.multi {
 			id.Places = workspace.NewPlaces()
+			id.Places.Wait = time.Minute // on a busy machine too
 		}
 		headers := map[string][]string{"Authorization": {"Bearer k"}}
 		for k, v := range tc.headers {
