@@ -80,7 +80,8 @@ func shapeWorks(name string, properties gjson.Result) bool {
 	case has(names, listWords):
 		return false
 	case has(names, commandNames):
-		return !(has(names, taskNames) && slices.Contains(append(own, words...), "agent") || slices.Contains(words, "subagent"))
+		isTask := has(names, taskNames) && slices.Contains(append(own, words...), "agent")
+		return !isTask && !slices.Contains(words, "subagent")
 	case has(words, pathWords):
 		return has(words, contentWords) || has(own, writeWords)
 	}

@@ -109,14 +109,6 @@ const (
 	MissingHere                     // the directory is not on this machine
 )
 
-// warnings say that requests of a client have no memory because their place is not
-// known, and remedies what helps.
-var warnings = [...]string{
-	MissingForm:      "it is not known where a client works: its requests have no memory",
-	MissingDirectory: "a client's tools work on files, and it names no directory: its requests have no memory",
-	MissingHere:      "a client's directory is not on this machine: its requests have no memory",
-}
-
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
@@ -151,17 +143,32 @@ func (o *Observer) Asked(a Ask) {
 		if a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
 			return
 		}
-		n := map[Missing]*int64{MissingForm: &one.NoPlace, MissingDirectory: &one.NoDirectory, MissingHere: &one.NotHere}[a.Missing]
-		if *n++; *n == 1 {
-			o.log.Warn(warnings[a.Missing],
-				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", remedies[a.Missing]))
-		}
+		o.unplaced(one, a.Missing)
 		o.signs.add(signKey{a.Program.Name, signPlace})
 	case a.Kind == dialect.KindMachine || a.Reason == inject.ReasonNoUserMessage:
 		one.NoWords++
 		o.signs.add(signKey{a.Program.Name, signWords})
 	case a.Kind == dialect.KindTurn:
 		o.clients.said[one] = true
+	}
+}
+
+// unplaced counts a request of a client whose place is not known, and warns of the first.
+func (o *Observer) unplaced(one *Client, m Missing) {
+	about := []any{slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())}
+	switch m {
+	case MissingForm:
+		if one.NoPlace++; one.NoPlace == 1 {
+			o.log.Warn("it is not known where a client works: its requests have no memory", about...)
+		}
+	case MissingDirectory:
+		if one.NoDirectory++; one.NoDirectory == 1 {
+			o.log.Warn("a client's tools work on files, and it names no directory: its requests have no memory", about...)
+		}
+	case MissingHere:
+		if one.NotHere++; one.NotHere == 1 {
+			o.log.Warn("a client's directory is not on this machine: its requests have no memory", about...)
+		}
 	}
 }
 
