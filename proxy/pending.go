@@ -33,8 +33,8 @@ type pendingTurn struct {
 	block   string // that stood before the person's message
 	awaited bool   // the answer is one that was fetched
 
-	began beginning // of a conversation that has no answer yet
-	late  *project  // to be found before the turn is kept; nil: it is known
+	first firstMessage // of the conversation; zero if a subagent is known to speak
+	late  *project     // to be found before the turn is kept; nil: it is known
 }
 
 // answered is called when the answer has ended. Only a clean end makes a turn: an
@@ -44,9 +44,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading what this one began with
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
-	wire.Contain(p.s.log, "finding whose task it is", p.recheck)
+	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
 	if p.late != nil && clean {
-		wire.Contain(p.s.log, "finding a turn's project", p.locate)
+		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
 	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
@@ -55,7 +55,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		p.goesOn(a.ID)
 		open.Free(&p.turn)
 	case clean && a.End == dialect.EndToolCalls:
-		wire.Contain(p.s.log, "noting an answer's calls", func() { p.open(&a) })
+		wire.Contain(p.s.log, "storing the calls of an answer", func() { p.openCalls(&a) })
 		p.goesOn(a.ID)
 		if p.kept() {
 			open.Hold(p.turn)
@@ -70,8 +70,8 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	}
 }
 
-// locate finds the project of a turn whose directory could not be read while its
-// request waited, and whether there is memory in it.
+// locate finds the project of a turn whose directory was not read in time. It sets the
+// groups of the turn if that project has memory.
 func (p *pendingTurn) locate() {
 	w := *p.late
 	p.late = nil

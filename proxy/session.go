@@ -34,7 +34,7 @@ func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *pa
 	if of := (sessionOf{at.base, f.id}); s.isChore(of, f.kind, p.conv, f.chain) {
 		f.kind, f.guess = p.conv.Beside(), true
 	}
-	f.agent = s.fromModel(p.conv, f.chain, &at.where) || p.subagent
+	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
 	return f, nil
 }
 

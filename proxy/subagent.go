@@ -7,53 +7,52 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// openFor is how long the calls of an answer stay open, unless the conversation goes on
-// before.
+// openFor is the longest time that a tool call counts as open.
 const openFor = 10 * time.Minute
 
-// openText is a string in the arguments of a tool call that has no result yet. A
-// conversation that opens with it is a subagent's: a model wrote the task.
-type openText struct {
-	from, to time.Time // when the call was asked for, and when it is taken for closed
+// callText is a string in the arguments of a tool call. A conversation whose first
+// message equals it, and that starts while the call is open, is a subagent's: the model
+// wrote its task.
+type callText struct {
+	from, to time.Time // start of the call's request, and end of the open call
 	place    dialect.Place
-	child    dialect.Fingerprint // the conversation that it opened; zero: none so far
+	child    dialect.Fingerprint // the conversation with this task; zero before the first
 }
 
-// beginning is what a conversation opens with.
-type beginning struct {
-	texts []memo.Key
-	at    dialect.Fingerprint // the conversation up to there
+// subagentNote marks the conversations of a subagent.
+type subagentNote struct{ is bool }
+
+// firstMessage identifies the first message of a conversation.
+type firstMessage struct {
+	texts []memo.Key          // of callTexts; empty after the first answer
+	at    dialect.Fingerprint // of the conversation up to this message
 }
 
-// child notes that a subagent speaks in the conversations that begin so.
-type child struct{ is bool }
-
-// Keys of the memo, below the fingerprint of a caller or of a conversation.
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
-	return noteOf(caller.Link(dialect.RoleUser, text), "a call's text")
+	return sessionsKey(caller.Link(dialect.RoleUser, text), "call text")
 }
-func callsKey(asked dialect.Fingerprint) memo.Key   { return noteOf(asked, "calls") }
-func childKey(opening dialect.Fingerprint) memo.Key { return noteOf(opening, "a subagent's") }
+func callsKey(asked dialect.Fingerprint) memo.Key    { return sessionsKey(asked, "calls") }
+func subagentKey(first dialect.Fingerprint) memo.Key { return sessionsKey(first, "subagent") }
 
-func noteOf(f dialect.Fingerprint, what string) memo.Key {
-	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f.Link(dialect.RoleOther, []byte(what)))}
+func sessionsKey(f dialect.Fingerprint, kind string) memo.Key {
+	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f.Link(dialect.RoleOther, []byte(kind)))}
 }
 
-// open notes the strings in the arguments of the tool calls that an answer makes.
-func (p *pendingTurn) open(a *dialect.Answer) {
+// openCalls stores the strings in the arguments of an answer's tool calls.
+func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	var keys []memo.Key
 	for _, text := range a.Calls.Texts() {
 		key := textKey(p.at.person, []byte(text))
 		keys = append(keys, key)
 		p.s.memo.Update(key, func(any) (any, int) {
-			return openText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
+			return callText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
 		})
 	}
 	if len(keys) == 0 {
 		return
 	}
 	asked := []dialect.Fingerprint{p.end}
-	if a.ID != "" { // the next request may say no more than that
+	if a.ID != "" { // the next request may contain only this reference
 		asked = append(asked, p.at.person.Reference(a.ID))
 	}
 	for _, f := range asked {
@@ -61,7 +60,7 @@ func (p *pendingTurn) open(a *dialect.Answer) {
 	}
 }
 
-// closeCalls notes that a conversation goes on: the newest calls have their results.
+// closeCalls ends the newest tool calls of a conversation that continues.
 func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) {
 	var asked []dialect.Fingerprint
 	for i := len(c.Messages) - 1; i > 0; i-- {
@@ -81,76 +80,75 @@ func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprin
 		s.memo.Update(callsKey(f), func(any) (any, int) { return nil, 0 })
 		for _, key := range keys {
 			s.memo.Update(key, func(was any) (any, int) {
-				o, _ := was.(openText)
-				if now := time.Now(); now.Before(o.to) {
-					o.to = now
+				t, _ := was.(callText)
+				if now := time.Now(); now.Before(t.to) {
+					t.to = now
 				}
-				return o, len(o.place.Directory)
+				return t, len(t.place.Directory)
 			})
 		}
 	}
 }
 
-// beginningOf returns what a conversation opens with. known says that an answer or a
-// reference came before.
-func beginningOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (o beginning, known bool) {
+// firstOf returns the first message of a conversation.
+func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m firstMessage) {
 	first := 0
 	for first < c.Last && !c.Messages[first].Person {
 		first++
 	}
-	o.at = chain[first]
+	m.at = chain[first]
 	if !c.Opens() || len(c.Field(dialect.FieldPreviousResponseID)) > 0 {
-		return o, true
+		return m
 	}
 	for text := range c.Texts(c.Last) {
 		if len(text) > 0 {
-			o.texts = append(o.texts, textKey(at.person, text))
+			m.texts = append(m.texts, textKey(at.person, text))
 		}
 	}
-	return o, false
+	return m
 }
 
-// fromModel reports whether a model wrote what a conversation opens with, as the task of
-// a subagent: it equals a string in the arguments of a call of the same caller, in the
-// same place, that is open. Each string opens one conversation.
-func (s *decider) fromModel(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
+// isSubagent reports whether the first message of a conversation is the task of a
+// subagent.
+func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
-	o, goesOn := beginningOf(c, chain, at)
-	known, _ := s.memo.Get(childKey(o.at)).(child)
-	if goesOn {
+	m := firstOf(c, chain, at)
+	known, _ := s.memo.Get(subagentKey(m.at)).(subagentNote)
+	if len(m.texts) == 0 {
 		return known.is
 	}
-	is := s.claims(&o, at.place, time.Now())
+	is := s.isTask(&m, at.place, time.Now())
 	if is != known.is {
-		s.memo.Update(childKey(o.at), func(any) (any, int) { return child{is}, 0 })
+		s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{is}, 0 })
 	}
 	return is
 }
 
-// recheck asks again whether a model wrote what the conversation opens with: its request
-// may have come before the answer with the call was read to its end.
+// recheck calls isTask again when the answer has ended: a subagent's request may arrive
+// before the proxy has read the answer with the call.
 func (p *pendingTurn) recheck() {
-	if o := p.began; len(o.texts) > 0 && p.s.claims(&o, p.at.place, p.turn.Said) {
-		p.s.memo.Update(childKey(o.at), func(any) (any, int) { return child{true}, 0 })
+	if m := p.first; len(m.texts) > 0 && p.s.isTask(&m, p.at.place, p.turn.Said) {
+		p.s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{true}, 0 })
 		p.turn.Targets, p.recall, p.late = nil, false, nil
 	}
 }
 
-// claims reports whether an open text has opened this conversation, or opens it now. Its
-// request came at a time.
-func (s *decider) claims(of *beginning, place dialect.Place, came time.Time) (is bool) {
-	for _, key := range of.texts {
+// isTask reports whether a first message, at the time of its arrival, equals a string of
+// an open call of the same caller in the same place. Each string starts one conversation,
+// otherwise the requests of a loop would count as tasks.
+func (s *decider) isTask(m *firstMessage, place dialect.Place, arrived time.Time) (is bool) {
+	for _, key := range m.texts {
 		if s.memo.Get(key) == nil {
 			continue
 		}
 		s.memo.Update(key, func(was any) (any, int) {
-			o, _ := was.(openText)
-			elsewhere := o.place != place && o.place != (dialect.Place{}) && place != (dialect.Place{})
-			isOpen := came.After(o.from) && came.Before(o.to) && !elsewhere
-			if is = isOpen && (o.child == of.at || o.child == dialect.Fingerprint{}); is {
-				o.child = of.at
+			t, _ := was.(callText)
+			elsewhere := t.place != place && t.place != (dialect.Place{}) && place != (dialect.Place{})
+			isOpen := arrived.After(t.from) && arrived.Before(t.to)
+			if is = isOpen && !elsewhere && (t.child == m.at || t.child == dialect.Fingerprint{}); is {
+				t.child = m.at
 			}
-			return o, len(o.place.Directory)
+			return t, len(t.place.Directory)
 		})
 		if is {
 			return true

@@ -37,10 +37,10 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			asker.turn.Said = now.Add(-tc.asked)
 			calls := &dialect.Calls{}
 			calls.Add(0, `{"task":"`+task+`"}`)
-			asker.open(&dialect.Answer{Calls: calls})
+			asker.openCalls(&dialect.Answer{Calls: calls})
 			if tc.asked > openFor { // it was read that long ago
 				e.s.memo.Update(textKey(person, []byte(task)), func(was any) (any, int) {
-					o := was.(openText)
+					o := was.(callText)
 					o.to = o.from.Add(openFor)
 					return o, 0
 				})
@@ -54,7 +54,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			if tc.place != "" {
 				e.at.place.Directory = tc.place
 			}
-			e.began, e.turn.Said = beginning{texts: []memo.Key{textKey(caller, []byte(task))}, at: caller}, now.Add(-tc.came)
+			e.first, e.turn.Said = firstMessage{texts: []memo.Key{textKey(caller, []byte(task))}, at: caller}, now.Add(-tc.came)
 			e.answered(dialect.Answer{Text: "It is done.", End: dialect.EndStop}, true)
 			if kept := len(s.kept) > 0; kept != tc.kept {
 				t.Errorf("kept: %v, want %v", kept, tc.kept)

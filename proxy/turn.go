@@ -113,7 +113,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		late:    d.late,
 	}
 	if !d.session.agent {
-		p.began, _ = beginningOf(conv, chain, &p.at)
+		p.first = firstOf(conv, chain, &p.at)
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
 		p.held = d.place.person.Link(dialect.RoleOther, id)

@@ -13,14 +13,14 @@ const (
 	maxStrings   = 256       // in them
 )
 
-// Calls gathers the arguments of an answer's tool calls. The zero value is ready; nil
-// has none.
+// Calls gathers the arguments of an answer's tool calls. The zero value is ready, and a
+// nil Calls is empty.
 type Calls struct {
 	arguments [][]byte
 	bytes     int
 }
 
-// Add adds a piece to the arguments of a call. A bound that is exceeded drops the rest.
+// Add adds a piece to the arguments of a call. It drops pieces beyond the bounds.
 func (c *Calls) Add(call int, piece string) {
 	if call < 0 || call >= maxCalls || c.bytes+len(piece) > maxArguments {
 		return
@@ -66,7 +66,7 @@ func (c *Calls) Texts() (texts []string) {
 // Opens reports whether the conversation has no answer yet.
 func (c *Conversation) Opens() bool { return c.answer == len(c.Messages) }
 
-// Texts yields what message i says: without what a client wrote into it, and each of
+// Texts yields the text of message i without the client's additions, and then each of
 // its parts.
 func (c *Conversation) Texts(i int) func(yield func(text []byte) bool) {
 	return func(yield func(text []byte) bool) {

@@ -14,7 +14,8 @@ func (c *Conversation) WorksOnFiles() bool {
 	if !c.Tools {
 		return false
 	}
-	return slices.ContainsFunc(gjson.GetManyBytes(c.body, "tools", `input.#(type=="additional_tools")#.tools`), worksOnFiles)
+	doc := Document(c.body)
+	return worksOnFiles(doc.Get("tools")) || worksOnFiles(doc.Get(`input.#(type=="additional_tools")#.tools`))
 }
 
 // worksOnFiles is WorksOnFiles for a tool, or a list of tools.
@@ -45,10 +46,10 @@ func worksOnFiles(tool gjson.Result) (works bool) {
 	return !hosted && slices.ContainsFunc(builtIn, func(s string) bool { return strings.HasPrefix(kind, s) || kind == "custom" && name == s })
 }
 
-// builtIn begin the types of the providers' tools that clients carry out on files.
+// builtIn lists the prefixes of providers' tool types that clients run on files.
 var builtIn = []string{"bash_", "text_editor_", "local_shell", "shell", "apply_patch"}
 
-// The words that tell what a tool does, in the names of its parameters and in its own.
+// Words in the names of tools and of their parameters, by purpose.
 var (
 	listWords    = []string{"todos", "todo", "checklist", "plan"}
 	commandNames = []string{"command", "cmd", "commands", "command line"}
@@ -65,7 +66,7 @@ func shapeWorks(name string, properties gjson.Result) bool {
 	properties.ForEach(func(key, value gjson.Result) bool {
 		split := wordsOf(key.String())
 		names, words = append(names, strings.Join(split, " ")), append(words, split...)
-		// A list of files with what is to be done to each.
+		// Some tools take a list of files, with an edit for each.
 		value.Get("items.properties").ForEach(func(key, _ gjson.Result) bool {
 			words = append(words, wordsOf(key.String())...)
 			return true

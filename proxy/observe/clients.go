@@ -99,23 +99,24 @@ func plain(word []byte) bool {
 	})
 }
 
-// Missing says what a request whose place is not known lacks.
+// Missing is the cause of an unknown place.
 type Missing uint8
 
-// What may be missing.
+// Causes of an unknown place.
 const (
-	MissingForm      Missing = iota // a form that is known, of a client that states its directory
-	MissingDirectory                // a directory, though the tools work on files
+	MissingForm      Missing = iota // no rule matches the client's statement of its directory
+	MissingDirectory                // the tools work on files, and the client states no directory
 	MissingHere                     // the directory is not on this machine
 )
 
+// remedies has a remedy for each cause.
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
 	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project",
 }
 
-// Remedy returns what helps.
+// Remedy returns the remedy for the cause.
 func (m Missing) Remedy() string { return remedies[m] }
 
 // Ask is a request of a conversation, as far as it shows something about the rules for
@@ -153,7 +154,7 @@ func (o *Observer) Asked(a Ask) {
 	}
 }
 
-// unplaced counts a request of a client whose place is not known, and warns of the first.
+// unplaced counts a request with an unknown place, and logs the client's first one.
 func (o *Observer) unplaced(one *Client, m Missing) {
 	about := []any{slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())}
 	switch m {

@@ -121,7 +121,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	return in, errors.Join(
 		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
 		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
-		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request that does not say where it takes place; no_words: one in which nothing is taken for a person's words."))
+		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request whose place is not known; no_words: one in which nothing is taken for a person's words."))
 }
 
 // labels returns attributes from alternating names and values.

@@ -49,7 +49,7 @@ type Projects struct {
 	apart  map[string]Apart
 }
 
-// Apart is a directory that has the remote of a project and does not belong to it.
+// Apart is a directory with the remote of a project and a memory of its own.
 type Apart struct {
 	Directory string `json:"directory"`
 	Workspace string `json:"workspace"` // the project's key
@@ -58,7 +58,7 @@ type Apart struct {
 // Remedy returns how the directory joins the project.
 func (Apart) Remedy() string { return joins }
 
-// project is what a remote's address, or a path, is bound to.
+// project is the binding of a remote's address, or of a path.
 type project struct {
 	directory             // the first that was seen
 	Joined    []directory `json:"joined,omitempty"` // by workspace join
@@ -117,8 +117,7 @@ func (p *Projects) SetClones(patterns []string) {
 	p.clones = patterns
 }
 
-// Apart returns the directories that have the remote of a project and do not belong
-// to it, as they were seen last.
+// Apart returns the directories with the remote of a project and a memory of their own.
 func (p *Projects) Apart() []Apart {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +160,7 @@ func (p *Projects) home(c *checkout) string {
 		return nil
 	})
 	if err != nil && p.isNew(c.Root, err) {
-		p.log.Warn("bind directory to its path failed: its memory is lost from sight if the directory is moved", "directory", c.Root, "file", p.file, "error", err)
+		p.log.Warn("bind directory to its path failed, a move would separate it from its memory", "directory", c.Root, "file", p.file, "error", err)
 	}
 	return home
 }
@@ -282,7 +281,7 @@ func (p *Projects) change(f func(known map[string]project) error) (known map[str
 	return known, datadir.WriteFile(p.file, append(b, '\n'))
 }
 
-// noteApart notes whether a directory is kept apart from its remote's project.
+// noteApart adds a directory to those with a memory of their own, or removes it.
 func (p *Projects) noteApart(a Apart, apart bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
