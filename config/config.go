@@ -44,9 +44,11 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"requests without memory, by model; * stands for any text"`
 	}
 	Workspace struct {
-		Trusted []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
-		Ignored []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
-		Clones  []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was seen with that first, or graphiti-proxy workspace join has added it"`
+		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty: all"`
+		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in one does the same"`
+		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true: a directory that a client names and that is not on this machine is a project by its path; only where each path is one project. false: without X-Graphiti-Workspace or a remote that the client states, such a request has no memory"`
+		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true: a client whose tools run commands or write files, and that names no directory, has the person's own memory. false: without X-Graphiti-Workspace it has none"`
+		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) whose git remote is believed as it stands; another directory belongs to the project that its remote names only if it was seen with that first, or graphiti-proxy workspace join has added it"`
 	}
 	Recall struct {
 		Enabled            bool          `key:"recall.enabled" reload:"yes" default:"true" doc:"insert memories into requests"`

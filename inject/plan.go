@@ -21,6 +21,7 @@ type Mode struct {
 	Replay bool   // decisions are repeated, and none is made
 	Nobody bool   // nobody's memory is searched: nothing is found
 	Reason Reason // why Recall is off
+	Late   bool   // Recall is off because the project was not found in time
 
 	// Beside is the kind of a request that reads like a turn but, judging by its
 	// session, is not one.
@@ -153,7 +154,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	case made != nil:
 		t.decision = made
 		o := outcomeOf(made, SourceSticky)
-		if made.Block == "" && !t.mode.Recall {
+		if made.Block == "" && !t.mode.Recall && !t.mode.Late {
 			o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
 		}
 		return o
@@ -169,6 +170,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	var d Decision
 	var o Outcome
 	switch {
+	case t.mode.Late:
+		o = Outcome{Status: StatusTimeout}
 	case !t.mode.Recall:
 		o = Outcome{Status: StatusOff, Reason: t.mode.Reason}
 	case t.forgotten():

@@ -203,3 +203,6 @@ func (t *turn) blocks() []string {
 	}
 	return b
 }
+
+// Writes returns the groups that a turn is to be kept in.
+func (m *Memory) Writes(who graphiti.Who) []graphiti.Target { return m.opts().Writes(who) }

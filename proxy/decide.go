@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -128,6 +129,12 @@ func (s *decider) decide(r *request) (d decision) {
 		return d
 	}
 	d.planned = s.plan(ctx, r.memory, &r.route, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
+	switch {
+	case d.late != nil:
+		d.why = lateDirectory
+	case d.plan.Outcome.Reason == inject.ReasonPlace && d.project.missing != observe.MissingForm:
+		d.why = d.project.missing.Remedy()
+	}
 	return d
 }
 
@@ -136,7 +143,7 @@ func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no
 
 // note notes where the session takes place, and that its turn is being answered.
 func (s *decider) note(r *request, d *decision) {
-	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.parsed.subagent {
+	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.place.where, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {

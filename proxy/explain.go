@@ -62,8 +62,8 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	if d.who.Session != "" {
 		d.caller.Who.Session, d.caller.Who.Workspace, e.session = d.who.Session, d.who.Workspace, d.who.Session
 	}
-	if d.project.why != "" {
-		d.caller.Who.Workspace, d.caller.Why[identity.Workspace] = d.project.key, d.project.why
+	if d.project.source != "" {
+		d.caller.Who.Workspace, d.caller.Why[identity.Workspace] = d.project.key, d.project.source
 	}
 	e.Claims, e.Status, e.Reason, e.Writes = d.caller.Claims(), d.plan.Outcome.Status, d.plan.Outcome.Reason, d.plan.Write
 	for i := range d.plan.Searched {

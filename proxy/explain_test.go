@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
 // explained is what a server with a memory that holds nothing does.
@@ -281,6 +282,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 		{"no_user_message", func() { body = strings.TrimSuffix(body, "]}") + `,{"role":"user","content":"hello"}]}` }},
 		{"opt_out", func() { m.Rules.SkipModels = nil }},
 		{"opt_out", func() { m.Rules.Ignored = nil }},
+		{"place: " + observe.MissingHere.Remedy(), func() { m.Rules.RemotePaths = true }},
 		{"untrusted", func() { m.Rules.Trusted = nil }},
 		{"opt_out", func() { delete(header, memoryHeader) }},
 		{"", nil},

@@ -121,7 +121,10 @@ func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
-			s.observer.Asked(d.parsed.claims.Program(), c.head.UserAgent(), d.kind(), d.plan.Outcome.Reason)
+			s.observer.Asked(observe.Ask{
+				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: d.kind(), Tools: d.parsed.conv.Tools,
+				Reason: d.plan.Outcome.Reason, Missing: d.project.missing,
+			})
 		}
 		wire.Contain(s.log, "noting a decision", func() {
 			s.note(&c.request, d)

@@ -44,7 +44,7 @@ var recordedClients = []recorded{
 	{client: "prompt_cache_key that many share", path: chatPath, body: said(`"prompt_cache_key":"my-app"`, "")},
 	{client: "AI SDK with a conversation's cache key", path: chatPath, body: said(`"prompt_cache_key":"01a1fb72-d43b-7710-b778-d63b3585d1dc"`, ""), session: "session:01a1fb72-d43b-7710-b778-d63b3585d1dc"},
 	{client: "opencode 1.18", path: chatPath, headers: map[string]string{"User-Agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "x-session-affinity": "ses_e048776adffeJLVywTK2jw7fdK", "x-session-id": "ses_e048776adffeJLVywTK2jw7fdK"},
-		body: said("", "You are a coding agent.\n<env>\n  Working directory: /nowhere/widgets\n  Is directory a git repo: yes\n</env>"), session: "session:ses_e048776adffeJLVywTK2jw7fdK"},
+		body: said("", "You are a coding agent.\n<env>\n  Working directory: /nowhere/widgets\n  Is directory a git repo: yes\n</env>"), session: "session:ses_e048776adffeJLVywTK2jw7fdK", workspace: "path:/nowhere/widgets"},
 	{client: "opencode, subagent", path: chatPath, headers: map[string]string{"x-session-id": "ses_child", "x-parent-session-id": "ses_parent"}, body: said("", ""), session: "session:ses_parent"},
 	{client: "Kilo, title", path: chatPath, headers: map[string]string{"x-session-id": "title-ses_1"}, body: said("", ""), session: "session:ses_1"},
 	{client: "Codex 0.169, by its headers", path: chatPath, headers: map[string]string{"originator": "codex_exec", "session-id": "01a1fb72-d43b-7710-b778-d63b3585d1dc", "x-client-request-id": "never", "x-codex-window-id": "01a1fb72:0",
@@ -142,7 +142,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 					t.Fatal(err)
 				}
 				namer.Ingest = namer.Recall
-				e := explained(t, &Memory{Settings: Settings{Identity: mode.identity, Recall: true, Ingest: true}}, namer, rec.path, header, []byte(rec.body))
+				e := explained(t, &Memory{Settings: Settings{Identity: mode.identity, Recall: true, Ingest: true, Rules: Rules{RemotePaths: true}}}, namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)
 				var groups []graphiti.Target
 				add := func(s graphiti.Scope, key string) {

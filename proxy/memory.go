@@ -21,6 +21,8 @@ type Planner interface {
 	// Withdraw takes the block out of a Withdrawable plan, and reports whether the turn
 	// goes on without it.
 	Withdraw(p *inject.Plan) bool
+	// Writes returns the groups that a turn is to be kept in.
+	Writes(who graphiti.Who) []graphiti.Target
 
 	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)

@@ -37,6 +37,7 @@ func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Uns
 	return list, nil
 }
 func (planner) Withdraw(*inject.Plan) bool                   { return false }
+func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (planner) Remember(graphiti.Who, int64, []byte, string) {}
 func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 

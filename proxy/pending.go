@@ -12,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -35,6 +36,9 @@ type pendingTurn struct {
 	recall  bool   // the next turn may be prepared for
 	block   string // that stood before the person's message
 	awaited bool   // the answer is one that was fetched
+
+	first firstMessage // of the conversation; zero if a subagent is known to speak
+	late  *project     // to be found before the turn is kept; nil: it is known
 }
 
 // answered is called when the answer has ended. Only a clean end makes a turn: an
@@ -44,6 +48,10 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading what this one began with
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
+	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
+	if p.late != nil && clean {
+		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
+	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
 		p.finish(a)
@@ -55,6 +63,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 			p.lost(observe.LossCutOff)
 		}
 	case clean && a.End == dialect.EndToolCalls:
+		wire.Contain(p.s.log, "storing the calls of an answer", func() { p.openCalls(&a) })
 		p.goesOn(a.ID)
 		if p.kept() {
 			open.Hold(p.turn)
@@ -101,6 +110,24 @@ func (p *pendingTurn) broke() {
 	if p.kept() && p.turn.Kind == "" {
 		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
 	}
+}
+
+// locate finds the project of a turn whose directory was not read in time. It sets the
+// groups of the turn if that project has memory.
+func (p *pendingTurn) locate() {
+	w := *p.late
+	p.late = nil
+	repo, ok := p.memory.Identity.Places.Await(w.Directory)
+	if !ok {
+		p.s.log.Warn("read project directory timed out, turn not kept", "directory", w.Directory)
+		return
+	}
+	w.found(repo)
+	if repo.Ignore || p.memory.Rules.refuses(&w) != inject.ReasonNone {
+		return
+	}
+	p.who.Workspace = w.key
+	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 }
 
 // cutOff notes, over restarts, that the turn is not to be kept as a history

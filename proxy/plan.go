@@ -16,6 +16,7 @@ type planned struct {
 	plan     inject.Plan
 	who      graphiti.Who // of the turn; zero where nothing was planned
 	project  project
+	late     *project       // of the turn, to be found when it ends; nil: it is known, or not needed
 	relax    *dialect.Relax // what is asked of the provider, because a block was lost; nil: nothing
 	pending  *pendingTurn   // that the request goes on with, where it does not say so itself
 	promises promises       // to be kept when the upstream has accepted the request
@@ -33,7 +34,14 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
 	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
-	if o := &d.plan.Outcome; p.subagent && slices.Contains(ofTheSearch, o.Reason) {
+	if d.project.late {
+		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
+			late := d.project
+			d.late = &late
+		}
+		d.plan.Write, d.plan.Unseen = nil, nil
+	}
+	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
 	}
 	if d.plan.Forgotten && m.DropThinking {
@@ -81,6 +89,9 @@ func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed
 		return mode
 	}
 	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, replays
-	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !p.subagent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
+	if mode.Late = w.late && mode.Recall; mode.Late {
+		mode.Recall = false
+	}
+	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
 	return mode
 }

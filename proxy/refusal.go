@@ -47,6 +47,8 @@ var (
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 
+const lateDirectory = "its directory could not be read in time; the turn is kept"
+
 const nobody = "no person and no actor is known"
 
 // stopped is why a body was not read to its end.

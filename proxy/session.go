@@ -15,6 +15,7 @@ type session struct {
 	first bool         // the conversation begins with this request
 	kind  dialect.Kind // what the request is for, as its session tells
 	guess bool         // the kind was inferred by what the session's turns have in common
+	agent bool         // a subagent speaks
 	chain []dialect.Fingerprint
 }
 
@@ -33,6 +34,7 @@ func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *pa
 	if of := (sessionOf{at.base, f.id}); s.isChore(of, f.kind, p.conv, f.chain) {
 		f.kind, f.guess = p.conv.Beside(), true
 	}
+	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
 	return f, nil
 }
 

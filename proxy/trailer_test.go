@@ -34,6 +34,7 @@ func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.
 	return list, nil
 }
 func (*inserting) Withdraw(*inject.Plan) bool                   { return false }
+func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (*inserting) Remember(graphiti.Who, int64, []byte, string) {}
 func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 

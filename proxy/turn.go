@@ -74,7 +74,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.late != nil || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
 // chained reports whether the session was found by, or begins, a chain.
@@ -114,6 +114,10 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
+		late:    d.late,
+	}
+	if !d.session.agent {
+		p.first = firstOf(conv, chain, &p.at)
 	}
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]

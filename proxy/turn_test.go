@@ -69,6 +69,7 @@ func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Un
 	return list, nil
 }
 func (*steps) Withdraw(*inject.Plan) bool                     { return false }
+func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (s *steps) Remember(graphiti.Who, int64, []byte, string) { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 

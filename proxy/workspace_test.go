@@ -19,6 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -77,10 +78,10 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
-		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: "place"},
-		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: "place"},
+		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: lateDirectory},
+		{name: "not found out in time, called otherwise", in: private, headers: mine, id: identity.Settings{Places: slow}, want: lateDirectory},
 		{name: "not found out in time, but ignored", in: private, id: identity.Settings{Places: slow}, rules: Rules{Ignored: []string{app + "/*"}}, want: "opt_out"},
-		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: "place"},
+		{name: "not found out in time, but trusted", in: private, id: identity.Settings{Places: slow}, rules: Rules{Trusted: []string{app + "/*"}}, want: lateDirectory},
 	} {
 		if tc.id.Owner = "user:o"; tc.id.Places == nil && !tc.id.Multi {
 			tc.id.Places = workspace.NewPlaces()
@@ -117,11 +118,13 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 	)
 	in := func(at string) string { return "* Current working directory: " + filepath.Join(dir, at) }
 	const repo = "\n* Git repository: acme/named"
+	elsewhere := "place: " + observe.MissingHere.Remedy()
 	for _, tc := range []struct {
 		name    string
 		prompt  string
 		headers map[string]string
 		multi   bool
+		byPath  bool
 		key     string
 		why     string
 		off     string
@@ -139,22 +142,28 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		{name: "what Copilot tells", prompt: in("nowhere") + repo, key: "github_repo:github.com/acme/named", why: "prompt Git repository: owner/name"},
 		{name: "nor what Copilot tells", prompt: in("new") + repo, key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
 		{name: "several places", prompt: in("new") + "\n" + in("clone"), off: "place", why: "nothing names one"},
-		{name: "several places, in multi mode", prompt: in("new") + "\n" + in("clone"), multi: true, why: "nothing names one"},
+		{name: "several places, in multi mode", prompt: in("new") + "\n" + in("clone"), multi: true, off: "place", why: "nothing names one"},
 		{name: "the repository's root", prompt: in("new/sub"), key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
 		{name: "the directory", prompt: in("plain"), key: "path:" + filepath.Join(dir, "plain"), why: "working directory"},
 		{name: "a remote that only this machine knows", prompt: in("local"), key: "path:" + filepath.Join(dir, "local"), why: "working directory"},
-		{name: "a directory that is not there", prompt: in("nowhere"), why: "nothing names one"},
-		{name: "a directory in multi mode", prompt: in("plain"), multi: true, why: "nothing names one"},
+		{name: "a directory that is not there", prompt: in("nowhere"), why: "nothing names one", off: elsewhere},
+		{name: "a directory that is not there, whose path may name a project", prompt: in("nowhere"), byPath: true, key: "path:" + filepath.Join(dir, "nowhere"), why: "working directory elsewhere"},
+		{name: "a directory that is there is no project by its path", prompt: in("new/sub"), byPath: true, key: "path:" + filepath.Join(dir, "new"), why: "working directory"},
+		{name: "Windows, whose letters have no case", prompt: `* Current working directory: D:\Work\Shop`, byPath: true, key: "path:d:/work/shop", why: "working directory elsewhere"},
+		{name: "a directory in multi mode", prompt: in("plain"), multi: true, why: "nothing names one", off: elsewhere},
+		{name: "a directory in multi mode, whose path may name a project", prompt: in("plain"), multi: true, byPath: true, key: "path:" + filepath.Join(dir, "plain"), why: "working directory elsewhere"},
+		{name: "a directory in multi mode, and the header", prompt: in("plain"), headers: header, multi: true, key: "mine", why: "header X-Graphiti-Workspace"},
 	} {
 		id := identity.Settings{Owner: "user:o", Multi: tc.multi}
 		if !tc.multi {
 			id.Places = workspace.NewPlaces()
+			id.Places.Wait = time.Minute // on a busy machine too
 		}
 		headers := map[string][]string{"Authorization": {"Bearer k"}}
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: id}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
+		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: id, Rules: Rules{RemotePaths: tc.byPath}}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
 		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
 			t.Errorf("%s: got %+v, %q, want %q, %v, off %q", tc.name, got, e.Off, tc.key, tc.why, tc.off)
 		}

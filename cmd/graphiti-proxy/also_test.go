@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func TestGroupsThatAreThere(t *testing.T) {
 	}
 	t.Cleanup(func() { g.Close() })
 	here, other := filepath.Join(project(t), "My App"), project(t)
+	if err := os.Mkdir(here, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	const common = "Our staging database is called Bluefin."
 	for group, said := range map[string]string{"main": common, "opencode-My_App__main": "The staging database runs in Porto."} {
 		body := `{"group_id":"` + group + `","messages":[{"content":"` + said + `","role_type":"user","role":""}]}`

@@ -134,7 +134,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		if block == "" || blockIn(count) != block || blockIn(second) != block || strings.Count(second, "graphiti_memory>") != 2 {
 			t.Errorf("messages: the block is not repeated:\n%s\n%s\n%s", first, count, second)
 		}
-		at, asked := input("<environment_context>\n  <cwd>/nowhere</cwd>\n</environment_context>"), input("What is my cat called? use the tool, please")
+		at, asked := input("<environment_context>\n  <cwd>"+t.TempDir()+"</cwd>\n</environment_context>"), input("What is my cat called? use the tool, please")
 		_, first = post("/v1/responses", m{"input": []m{at, asked}}, "session_id", "codex-1", "originator", "codex_exec")
 		_, second = post("/v1/responses", m{"input": []m{at, asked, {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}, {"type": "function_call_output", "call_id": "1", "output": "result of it"}}}, "session_id", "codex-1", "originator", "codex_exec")
 		if block = blockIn(first); block == "" || blockIn(second) != block {

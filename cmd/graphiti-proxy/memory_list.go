@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 func newMemoryListCommand() *cobra.Command {
@@ -40,9 +42,26 @@ func newMemoryListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Output(c, all, func(w io.Writer) { printCatalog(w, c.ErrOrStderr(), &s, &all) })
+		return cli.Output(c, all, func(w io.Writer) {
+			printCatalog(w, c.ErrOrStderr(), &s, &all)
+			printApart(c)
+		})
 	})
 	return c
+}
+
+// printApart says where the memory of this directory's project is, if the directory
+// has one of its own.
+func printApart(c *cobra.Command) {
+	cfg, err := cli.LoadConfig(c)
+	if err != nil || cfg.Identity.Mode == "multi" {
+		return
+	}
+	repo, _, _ := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+	if project := workspace.Key(repo.Claimed); project != "" {
+		a := workspace.Apart{Directory: repo.Root, Workspace: project}
+		fmt.Fprintf(c.ErrOrStderr(), "%s has the remote of %s, and a memory of its own; %s\n", terminal.Printable(a.Directory), terminal.Printable(service.Selector{Workspace: a.Workspace}.Whose()), a.Remedy())
+	}
 }
 
 func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog) {

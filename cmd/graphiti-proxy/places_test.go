@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // checkout is a directory with a clone of acme/widgets in it, as far as the
@@ -145,5 +147,52 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDirectoryThatIsReadLate: recall gives up, and the turn is kept where it belongs
+// when the file system has answered, or not where there is no memory.
+func TestDirectoryThatIsReadLate(t *testing.T) {
+	t.Parallel()
+	const said = "The deploy key is rotated on Mondays."
+	client := asRecorded[0]
+	for _, tc := range []struct {
+		name  string
+		files []string
+		gone  bool
+		want  string
+	}{
+		{name: "a project", want: "workspace_github_repo_github_com_acme_widgets"},
+		{name: "an ignored project", files: []string{".graphiti-proxy-ignore"}, want: "user_josh"},
+		{name: "a directory that is not there", gone: true, want: "user_josh"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := checkout(t, tc.files...)
+			if tc.gone {
+				dir = filepath.Join(dir, "nowhere")
+			}
+			settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
+			data := t.TempDir()
+			w := start(t, data, settings)
+			places, answers := w.remembers().serving().Identity.Places, make(chan struct{})
+			read := places.Read
+			places.Read = func(dir string) workspace.Repo { <-answers; return read(dir) }
+			_, h := w.exchange(client.path, client.turn(dir, said), client.headers...)
+			if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "timeout;") || strings.Contains(got, "reason=") {
+				t.Errorf("got %s, want a timeout without a reason", got)
+			}
+			if clients := w.app.status(t.Context(), false).Clients; len(clients) > 0 {
+				t.Errorf("the status complains of %+v", clients)
+			}
+			close(answers)
+			if tc.want == "user_josh" {
+				w.say(fact) // which is kept
+			}
+			w.delivered(1)
+			w.stop() // what was captured is in the ledger now
+			if got := start(t, data, settings).groups(); !slices.Equal(got, []string{tc.want}) {
+				t.Errorf("kept in %v, want %s", got, tc.want)
+			}
+		})
 	}
 }

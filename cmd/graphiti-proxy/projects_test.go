@@ -315,7 +315,7 @@ func TestWorkspaceHeaderPartsConversations(t *testing.T) {
 // TestSameOpenerOfTwoPeople in one directory.
 func TestSameOpenerOfTwoPeople(t *testing.T) {
 	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "workspace.remote_paths": "true"})
 	dir := project(t)
 	ann, bob := []string{"Authorization", "Bearer sk-ann"}, []string{"Authorization", "Bearer sk-bob"}
 	w.see(qwen(dir, user(staging)), ann...)

@@ -102,6 +102,7 @@ func rules(cfg *config.Config) proxy.Rules {
 	return proxy.Rules{
 		Trusted: cfg.Workspace.Trusted, Ignored: cfg.Workspace.Ignored,
 		SkipPaths: cfg.Memory.SkipPaths, SkipModels: cfg.Memory.SkipModels,
+		RemotePaths: cfg.Workspace.RemotePaths, Optional: cfg.Workspace.Optional,
 	}
 }
 

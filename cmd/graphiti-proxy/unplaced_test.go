@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,97 @@ func clientsBody(said string, parts ...string) m {
 	for _, p := range append(parts, said) {
 		content = append(content, m{"type": "text", "text": p})
 	}
-	return m{"model": "m", "max_tokens": 9, "system": []m{{"type": "text", "text": "You are a Claude agent, built on an SDK."}}, "messages": []m{{"role": "user", "content": content}}}
+	return m{"model": "m", "max_tokens": 9, "system": []m{{"type": "text", "text": "You are a Claude agent, built on an SDK."}}, "messages": []m{{"role": "user", "content": content}},
+		"tools": []m{{"name": "Read", "input_schema": m{"type": "object", "properties": m{"file_path": m{"type": "string"}}}}}}
+}
+
+// worker offers tools that run commands, as agents do that no table knows.
+func worker(messages ...m) m {
+	body := chat(messages...)
+	body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object", "properties": m{"command": m{"type": "string"}}}}}}
+	return body
+}
+
+// TestAgentThatNamesNoDirectory has no memory: its projects would share the person's.
+// The status names it, with what helps, which does.
+func TestAgentThatNamesNoDirectory(t *testing.T) {
+	t.Parallel()
+	const agent = "Code-Puppy/0.0.946"
+	for _, mode := range []string{"single", "multi"} {
+		for _, tc := range []struct {
+			name    string
+			setting string
+			body    m
+			headers []string
+			off     bool
+		}{
+			{name: "tools that run commands", body: worker(user(fact)), off: true},
+			{name: "other tools", body: chat(user(fact))},
+			{name: "the header", body: worker(user(fact)), headers: []string{"X-Graphiti-Workspace", "mine"}},
+			{name: "the setting", body: worker(user(fact)), setting: "true"},
+		} {
+			t.Run(mode+"/"+tc.name, func(t *testing.T) {
+				settings := map[string]string{"identity.mode": mode}
+				if tc.setting != "" {
+					settings["workspace.optional"] = tc.setting
+				}
+				w := start(t, t.TempDir(), settings)
+				_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"User-Agent", agent, "Authorization", "Bearer sk-1"}, tc.headers...)...)
+				got := h.Get("X-Graphiti-Memory")
+				if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off != tc.off {
+					t.Errorf("got %s, want off because of its place: %v", got, tc.off)
+				}
+				clients := w.app.status(t.Context(), false).Clients
+				if named := slices.Contains(clients, health.Client{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 1}); named != tc.off {
+					t.Errorf("the status has %+v, want the client in it: %v", clients, tc.off)
+				}
+				if logged := strings.Contains(w.log.String(), "workspace.optional"); logged != tc.off {
+					t.Errorf("the remedy was logged: %v, want %v", logged, tc.off)
+				}
+			})
+		}
+	}
+}
+
+// TestDirectoryElsewhere is no project and not the person's, since any number of
+// machines and containers may have one of that name: unless paths name projects here.
+func TestDirectoryElsewhere(t *testing.T) {
+	t.Parallel()
+	in := func(dir, said string) m {
+		return chat(m{"role": "system", "content": "You are opencode, a tool.\n<env>\n  Working directory: " + dir + "\n</env>"}, user(said))
+	}
+	const agent, path = "opencode/1.18.33", "/v1/chat/completions"
+	for _, byPath := range []bool{false, true} {
+		settings := map[string]string{}
+		if byPath {
+			settings["workspace.remote_paths"] = "true"
+		}
+		w := start(t, t.TempDir(), settings)
+		ask := func(session, dir, said string) string {
+			t.Helper()
+			_, h := w.exchange(path, in(dir, said), "User-Agent", agent, "X-Session-Id", session)
+			return h.Get("X-Graphiti-Memory")
+		}
+		got := ask("ses_1", `D:\work\shop`, fact)
+		if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off == byPath {
+			t.Errorf("workspace.remote_paths %v: got %s", byPath, got)
+		}
+		if clients := w.app.status(t.Context(), false).Clients; slices.Contains(clients, health.Client{Name: "opencode", Version: "1.18.33", NotHere: 1}) == byPath {
+			t.Errorf("workspace.remote_paths %v: the status has %+v", byPath, clients)
+		}
+		if !byPath {
+			continue
+		}
+		w.delivered(1)
+		for i, tc := range []struct {
+			dir   string
+			knows bool
+		}{{`D:\work\shop`, true}, {`d:\Work\shop`, true}, {`D:\work\bank`, false}, {"/workspaces/shop", false}} {
+			if got := ask(fmt.Sprint("ses_ask", i), tc.dir, "What is my cat called?"); strings.HasPrefix(got, "recalled;") != tc.knows {
+				t.Errorf("in %s: got %s, want it to know: %v", tc.dir, got, tc.knows)
+			}
+		}
+	}
 }
 
 // TestClientThatDoesNotSayWhere: a client that works in directories has no memory
@@ -43,15 +134,16 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 			headers []string
 			off     bool
 		}{
-			{name: "stated", body: clientsBody(fact, in(dir))},
+			{name: "stated", body: clientsBody(fact, in(dir)), off: mode == "multi"}, // where a directory is on another machine
 			{name: "not stated", body: clientsBody(fact, reminder("# Surroundings\n - Folder: "+dir)), off: true},
 			{name: "stated twice", body: clientsBody(fact, in(dir), in("/elsewhere")), off: true},
 			{name: "a header names the project", body: clientsBody(fact), headers: []string{"X-Graphiti-Workspace", "mine"}},
 			{name: "its session is not known", body: clientsBody(fact), headers: []string{"X-Claude-Code-Session-Id", "s-1"}, off: true},
-			{name: "its session said it", body: clientsBody(fact, in(dir)), headers: []string{"X-Claude-Code-Session-Id", "s-1"}},
-			{name: "its session has said it", body: clientsBody(fact), headers: []string{"X-Claude-Code-Session-Id", "s-1"}},
+			{name: "its session said it", body: clientsBody(fact, in(dir)), headers: []string{"X-Claude-Code-Session-Id", "s-1"}, off: mode == "multi"},
+			{name: "its session has said it", body: clientsBody(fact), headers: []string{"X-Claude-Code-Session-Id", "s-1"}, off: mode == "multi"},
 			{name: "a program with an SDK", body: clientsBody(fact), headers: []string{"User-Agent", "Anthropic/JS 1.11.0"}, off: true}, // its prompt is Claude Code's
 			{name: "a program with another prompt", body: m{"model": "m", "max_tokens": 9, "messages": []m{user(fact)}}, headers: []string{"User-Agent", "Anthropic/JS 1.11.0"}},
+			{name: "a request of its own without tools, such as a title", body: m{"model": "m", "max_tokens": 9, "system": "You are a Claude agent, built on an SDK.", "messages": []m{user("<session>" + fact + "</session>")}}, off: true},
 			{name: "a chat", body: m{"model": "m", "max_tokens": 9, "messages": []m{user(fact)}}, headers: []string{"User-Agent", "LibreChat/1.0"}},
 		} {
 			got := ask(tc.body, append([]string{"User-Agent", agent}, tc.headers...)...)
@@ -60,14 +152,18 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 			}
 		}
 		status := w.app.status(t.Context(), false)
-		if !slices.Contains(status.Clients, health.Client{Name: "Claude Code", Version: "2.1.400", NoPlace: 3}) {
+		want, warnings, signs := health.Client{Name: "Claude Code", Version: "2.1.400", NoPlace: 3}, 1, "4"
+		if mode == "multi" {
+			want.NotHere, warnings, signs = 4, 2, "8"
+		}
+		if !slices.Contains(status.Clients, want) {
 			t.Errorf("%s mode: %+v", mode, status.Clients)
 		}
-		if n := strings.Count(w.log.String(), `client="Claude Code" version=2.1.400`); n != 1 {
-			t.Errorf("%s mode: it was logged %d times: %s", mode, n, w.log.String())
+		if n := strings.Count(w.log.String(), `client="Claude Code" version=2.1.400`); n != warnings {
+			t.Errorf("%s mode: it was logged %d times, want %d: %s", mode, n, warnings, w.log.String())
 		}
-		if shows := scrape(t, w); !regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="Claude Code".*sign="no_place".*\} 4$`).MatchString(shows) || strings.Contains(shows, "2.1.400") {
-			t.Errorf("%s mode: the metric is not four, or names a version", mode)
+		if shows := scrape(t, w); !regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="Claude Code".*sign="no_place".*\} `+signs+`$`).MatchString(shows) || strings.Contains(shows, "2.1.400") {
+			t.Errorf("%s mode: the metric is not %s, or names a version", mode, signs)
 		}
 	}
 }
@@ -82,7 +178,7 @@ func TestBlocksAreRepeatedWhereThePlaceIsUnclear(t *testing.T) {
 		return m{"role": "system", "content": "You are opencode, a tool.\n<env>\n  Working directory: " + dir + "\n</env>"}
 	}
 	const agent, path = "opencode/1.18.33", "/v1/chat/completions"
-	first := []m{in("/nowhere"), user("What is my cat called?")}
+	first := []m{in(t.TempDir()), user("What is my cat called?")}
 	_, h := w.exchange(path, chat(first...), "User-Agent", agent, "X-Session-Id", "ses_1")
 	if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "recalled; facts=1") {
 		t.Fatalf("got %v, want \"recalled; facts=1\" at its beginning", got)

@@ -89,6 +89,7 @@ type Answer struct {
 	ID, Item string
 
 	Usage Usage
+	Calls *Calls // of tools; nil: there are none
 }
 
 // End says how an answer ended.

@@ -90,7 +90,7 @@ type Conversation struct {
 	spawned bool    // it is a subagent's thread: a model asked what was asked before
 	details *bool   // what names found; nil: it was not asked
 	runOn   bool    // see Parser.RunOn
-	opening *string // see Parser.States
+	opening *opener // see Parser.States
 	scratch []byte  // for decoding what is not kept
 	inserts []byte  // the texts of its inserts
 

@@ -83,10 +83,17 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 			rest = rest[n:]
 		}
 		events.End()
-		if got := r.Answer(); got != want {
-			t.Fatalf("%+v, want %+v", got, want)
+		if got := r.Answer(); !sameAnswers(got, want) {
+			t.Fatalf("%+v with calls %q, want %+v with %q", got, got.Calls.Texts(), want, want.Calls.Texts())
 		}
 	})
+}
+
+// sameAnswers reports whether two answers are equal, with the texts of their calls.
+func sameAnswers(a, b dialect.Answer) bool {
+	same := slices.Equal(a.Calls.Texts(), b.Calls.Texts())
+	a.Calls, b.Calls = nil, nil
+	return same && a == b
 }
 
 // FuzzAnswers: no bytes break a reader, and their pieces do not matter.
@@ -101,8 +108,8 @@ func FuzzAnswers(f *testing.F) {
 		size = 1 + (size&0xffff)%64
 		for _, d := range registry.All {
 			want := readEvents(d, stream, len(stream)+1)
-			if got := readEvents(d, stream, size); got != want {
-				t.Errorf("in pieces of %d: %+v, whole: %+v", size, got, want)
+			if got := readEvents(d, stream, size); !sameAnswers(got, want) {
+				t.Errorf("in pieces of %d: %+v with calls %q, whole: %+v with %q", size, got, got.Calls.Texts(), want, want.Calls.Texts())
 			}
 			r := d.NewReader("")
 			r.Body(stream)

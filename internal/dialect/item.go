@@ -19,7 +19,7 @@ type item struct {
 
 // position says where in a conversation a text stands.
 type position struct {
-	Opening bool // in the first user message
+	Opening bool // before the first answer
 	Last    bool // the last part of its message, which has other parts
 	Only    bool // its message holds nothing that a person wrote
 }

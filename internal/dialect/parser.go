@@ -161,9 +161,14 @@ func (p *Parser) RunOn() { p.c.runOn = true }
 // Decoded returns the text of a span.
 func (p *Parser) Decoded(s Span) []byte { return appendText(nil, p.Raw(s)) }
 
+// opener is the directory with which a client begins a conversation; empty if it
+// cannot be known.
+type opener struct{ client, directory string }
+
 // States notes the directory with which the client itself begins the conversation;
-// empty: it cannot be known.
-func (p *Parser) States(directory string) { p.c.opening = &directory }
+// empty: it cannot be known. It counts only for requests of that client, or for all if
+// client is empty.
+func (p *Parser) States(client, directory string) { p.c.opening = &opener{client, directory} }
 
 // Parts says how to read a content that is an array.
 type Parts struct {

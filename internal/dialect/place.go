@@ -12,8 +12,8 @@ import (
 func (c *Conversation) Place(program string, known Prompts) Place {
 	moves := program == Codex
 	s := c.stated(&c.prompt, known)
-	if c.opening != nil {
-		s.state(*c.opening)
+	if o := c.opening; o != nil && (o.client == "" || o.client == program) {
+		s.state(o.directory)
 	}
 	p := s.place(moves)
 	c.began, c.moves = p, c.moves[:0]
@@ -88,15 +88,9 @@ func (c *Conversation) part(m *Message, n int) []byte {
 	return trim(appendText(nil, c.body[s.Start:s.End]))
 }
 
-// opens reports whether only system messages stand before message i.
-func (c *Conversation) opens(i int) bool {
-	for j := range i {
-		if !c.Messages[j].System {
-			return false
-		}
-	}
-	return true
-}
+// opens reports whether message i comes before the first answer. A client may send
+// several messages then: a file that the person names goes before its own texts.
+func (c *Conversation) opens(i int) bool { return i < c.answer }
 
 // names reports whether the client's prompts name a tag that it writes: another
 // client may send a file with that tag as a part. It reads the prompts once.

@@ -117,6 +117,11 @@ var clientShapes = []clientShape{
 		return []said{system(before + "You are a Claude agent, built on an SDK.\n# Environment\nYou have a directory for what you remember.\n" + after),
 			person(reminds+invoked+"/own\n - Is a git repository: true"+reminded, claudeMD+file+reminded, reminds+"<total_tokens>1 tokens left</total_tokens>"+reminded, hello)}
 	}},
+	{client: "Claude Code 2.1.332, older models, a file first", program: "Claude Code", body: func(before, file, after string) []said {
+		return []said{system(before + "You are a Claude agent, built on an SDK.\n" + after),
+			person(reminds + "Called the Read tool with the following input: {\"file_path\":\"/own/README.md\"}" + reminded),
+			person(reminds+"Result of calling the Read tool:\n"+file+reminded, reminds+invoked+"/own\n - Is a git repository: true"+reminded, claudeMD+file+reminded, hello)}
+	}},
 	{client: "Qwen Code 0.24", body: func(before, file, after string) []said {
 		return []said{system("You are Qwen Code, a CLI agent.\n" + before + "--- Context from: QWEN.md ---\n" + file + "\n" + after),
 			person(reminds+"<available_skills>\n"+file+"\n</available_skills>"+reminded,

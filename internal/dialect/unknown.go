@@ -12,6 +12,9 @@ const Other = "other"
 // Codex is the client that changes its directory within a conversation.
 const Codex = "Codex"
 
+// GeminiCLI is Google's client. With each model it has another prompt.
+const GeminiCLI = "Gemini CLI"
+
 // Program is a client as a request names it: a program that people use, or the
 // library with which a program sends its requests.
 type Program struct {
@@ -36,7 +39,7 @@ var programs = []program{
 	{Program: Program{"Kilo", true}, agents: []string{"Kilo-Code"}, prompts: []string{"You are Kilo"}},
 	{Program: Program{"Roo", true}, agents: []string{"RooCode"}, prompts: []string{"You are Roo"}},
 	{Program: Program{"Qwen Code", true}, agents: []string{"QwenCode"}, prompts: []string{"You are Qwen Code, "}},
-	{Program: Program{"Gemini CLI", true}, agents: []string{"GeminiCLI", "GeminiCLI-tui"}},
+	{Program: Program{GeminiCLI, true}, agents: []string{"GeminiCLI", "GeminiCLI-tui"}},
 	{Program: Program{"Copilot CLI", true}, prompts: []string{"You are the GitHub Copilot CLI"}},
 	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
 	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},

@@ -58,6 +58,10 @@ func (s *Status) Print(w io.Writer) {
 	for i := range s.Clients {
 		s.Clients[i].print(w)
 	}
+	for _, a := range s.Apart {
+		fmt.Fprintf(w, "project   %s has the remote of %s, and a memory of its own\n          to do: %s\n",
+			terminal.Printable(a.Directory), terminal.Printable(a.Workspace), a.Remedy)
+	}
 	if len(s.Waiting) > 0 {
 		fmt.Fprintf(w, "settings  changed in the file, restart to apply: %s\n", strings.Join(s.Waiting, ", "))
 	}
@@ -79,6 +83,10 @@ func (c *Client) print(w io.Writer) {
 		"the client may have written it, and not the person: please report its version")
 	say(c.NoPlace, "request", "has no memory: it is not known where it takes place", "have no memory: it is not known where they take place",
 		"a header X-Graphiti-Workspace names the project: please report the client's version")
+	say(c.NoDirectory, "request", "has no memory: its tools work on files, and it names no directory", "have no memory: their tools work on files, and they name no directory",
+		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true")
+	say(c.NotHere, "request", "has no memory: its directory is not on this machine", "have no memory: their directory is not on this machine",
+		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project")
 	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
 		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
 	say(c.LostAnswers, "answer", "was not stored", "were not stored",

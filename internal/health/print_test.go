@@ -42,6 +42,20 @@ func TestClientsAreShown(t *testing.T) {
 	}
 }
 
+// TestPlacesThatAreMissingAreShown with the setting or the command that helps.
+func TestPlacesThatAreMissingAreShown(t *testing.T) {
+	for want, s := range map[string]Status{
+		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":       {Clients: []Client{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
+		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project\n": {Clients: []Client{{Name: "opencode", NotHere: 1}}},
+		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, and a memory of its own\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                           {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+	} {
+		var out strings.Builder
+		if s.Print(&out); !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %q in it", out.String(), want)
+		}
+	}
+}
+
 // TestMemoryThatIsOffRecallsNothing: a person is not told that recall is on
 // where nothing can be recalled.
 func TestMemoryThatIsOffRecallsNothing(t *testing.T) {

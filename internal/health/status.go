@@ -46,6 +46,10 @@ type Status struct {
 	// Clients are the clients for which a rule may no longer match.
 	Clients []Client `json:"clients,omitempty"`
 
+	// Apart are the directories that have the remote of a project, but a memory of
+	// their own.
+	Apart []Apart `json:"kept_apart,omitempty"`
+
 	// Waiting are the settings that have changed in the file, but count only after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
@@ -57,9 +61,18 @@ type Client struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
-	NoPlace     int64  `json:"no_place,omitempty"`     // requests whose place is not known
+	NoPlace     int64  `json:"no_place,omitempty"`     // requests whose place is stated in an unknown form
+	NoDirectory int64  `json:"no_directory,omitempty"` // requests with tools that work on files, and no directory
+	NotHere     int64  `json:"not_here,omitempty"`     // requests from a directory that is not on this machine
 	NoWords     int64  `json:"no_words,omitempty"`     // requests, if all of them had no words of a person
 	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that could not be read or stored, if more than a few
+}
+
+// Apart is a directory that has the remote of a project, but a memory of its own.
+type Apart struct {
+	Directory string `json:"directory"`
+	Workspace string `json:"workspace"` // the project's key
+	Remedy    string `json:"to_do"`
 }
 
 // Unconfirmed is a registered person who gets no memory.

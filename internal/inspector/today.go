@@ -180,6 +180,9 @@ func needs(st *health.Status) (list []need) {
 	for i := range st.Clients {
 		list = append(list, clientNeeds(&st.Clients[i])...)
 	}
+	for _, a := range st.Apart {
+		list = append(list, need{What: oneLine(a.Directory) + " has the remote of " + oneLine(a.Workspace) + ", and a memory of its own.", Remedy: sentence(a.Remedy)})
+	}
 	if len(st.Waiting) > 0 {
 		list = append(list, need{What: "Settings have changed in the file, and count after a restart: " + strings.Join(st.Waiting, ", ") + ".", Remedy: "Restart graphiti-proxy."})
 	}
@@ -196,6 +199,8 @@ func clientNeeds(c *health.Client) (list []need) {
 	}
 	add(c.UnknownTags, "began with a tag that no rule knows.", "The client may have written it, and not the person: please report its version.")
 	add(c.NoPlace, "had no memory, because it is not known in which project they were made.", "A header X-Graphiti-Workspace names the project: please report the client’s version.")
+	add(c.NoDirectory, "had no memory, because its tools work on files and it names no directory.", "A header X-Graphiti-Workspace names the project; workspace.optional allows none.")
+	add(c.NotHere, "had no memory, because its directory is not on this machine.", "A header X-Graphiti-Workspace names the project; workspace.remote_paths takes each path for one.")
 	add(c.NoWords, "had no words of a person, and no other has come.", "If people speak there, please report the client’s version.")
 	return list
 }

@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -13,6 +15,7 @@ type Place struct {
 	Directory string         // as the client names it
 	Named     string         // the repository on GitHub that the client names, as owner/name
 	Repo      workspace.Repo // the repository of the directory, if it is on this machine
+	ByPath    bool           // a directory that is not on this machine is a project by its path
 }
 
 // Workspace returns the workspace of a client that works in a place, and the
@@ -47,12 +50,26 @@ func (cl *Claims) placeRepo() string {
 	return workspace.Key("https://github.com/" + cl.at.Named)
 }
 
-// placeRoot returns the key of the repository's root, or of the directory itself.
+// placeRoot returns the key of the repository's main checkout, or of the directory
+// itself.
 func (cl *Claims) placeRoot() string {
-	if cl.at.Repo.Root == "" {
+	if cl.at.Repo.Main == "" {
 		return ""
 	}
-	return graphiti.PathPrefix + cl.at.Repo.Root
+	return graphiti.PathPrefix + cl.at.Repo.Main
+}
+
+// placePath returns the key of the path itself, if it may name a project. Windows
+// ignores the case of letters.
+func (cl *Claims) placePath() string {
+	path := cl.at.Directory
+	if !cl.at.ByPath || path == "" {
+		return ""
+	}
+	if path[0] != '/' {
+		path = strings.ToLower(strings.ReplaceAll(path, `\`, "/"))
+	}
+	return graphiti.PathPrefix + path
 }
 
 // codexRemote returns the key of the repository that Codex says it works in.

@@ -108,7 +108,8 @@ var workspaceSources = []Source{
 	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, of the first directory that was seen with it and of those that joined that", place: (*Claims).placeRemote},
 	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
-	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's root, else the directory itself", place: (*Claims).placeRoot},
+	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's main checkout, else the directory itself", place: (*Claims).placeRoot},
+	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, where it is not on this machine: its path", place: (*Claims).placePath, elsewhere: true},
 }
 
 var agentSources = []Source{

@@ -29,7 +29,9 @@ type Client struct {
 	Version string // empty: it does not say
 
 	UnknownTags int64 // turns
-	NoPlace     int64 // requests whose place is not known
+	NoPlace     int64 // requests whose place is not known: the client states it in an unknown form
+	NoDirectory int64 // requests with tools that work on files, of an unknown client that states no directory
+	NotHere     int64 // requests from a directory that is not on this machine
 	NoWords     int64 // requests without a person's words; zero when one had some
 	LostAnswers int64 // answers that the proxy could not read or store; zero when they are few
 }
@@ -98,29 +100,79 @@ func plain(word []byte) bool {
 	})
 }
 
-// Asked notes what a request of a conversation shows about the rules for its client.
-func (o *Observer) Asked(p dialect.Program, agent []byte, kind dialect.Kind, reason inject.Reason) {
-	name, version := called(p, agent)
+// Missing is the cause of an unknown place.
+type Missing uint8
+
+// Causes of an unknown place.
+const (
+	MissingForm      Missing = iota // no rule matches the client's statement of its directory
+	MissingDirectory                // the tools work on files, and the client states no directory
+	MissingHere                     // the directory is not on this machine
+)
+
+// remedies has a remedy for each cause.
+var remedies = [...]string{
+	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
+	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
+	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project",
+}
+
+// Remedy returns the remedy for the cause.
+func (m Missing) Remedy() string { return remedies[m] }
+
+// Ask is a request of a conversation, as far as it shows something about the rules for
+// its client.
+type Ask struct {
+	Program dialect.Program
+	Agent   []byte // its User-Agent
+	Kind    dialect.Kind
+	Tools   bool // it offers some
+	Reason  inject.Reason
+	Missing Missing // where Reason is ReasonPlace
+}
+
+// Asked notes what a request shows about the rules for its client. A request without
+// tools for which no place is known may be one that the client makes for itself, such
+// as a title, which no rule knows.
+func (o *Observer) Asked(a Ask) {
+	name, version := called(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	one := o.clients.of(name, version)
 	switch {
-	case reason == inject.ReasonPlace:
+	case a.Reason == inject.ReasonPlace:
 		o.clients.said[one] = true
-		if one.NoPlace++; one.NoPlace == 1 {
-			o.log.Warn("it is not known where a client works: its requests have no memory",
-				slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", noPlaceRemedy))
+		if a.Kind != dialect.KindTurn || !a.Tools && a.Missing != MissingHere {
+			return
 		}
-		o.signs.add(signKey{p.Name, signPlace})
-	case kind == dialect.KindMachine || reason == inject.ReasonNoUserMessage:
+		o.unplaced(one, a.Missing)
+		o.signs.add(signKey{a.Program.Name, signPlace})
+	case a.Kind == dialect.KindMachine || a.Reason == inject.ReasonNoUserMessage:
 		one.NoWords++
-		o.signs.add(signKey{p.Name, signWords})
-	case kind == dialect.KindTurn:
+		o.signs.add(signKey{a.Program.Name, signWords})
+	case a.Kind == dialect.KindTurn:
 		o.clients.said[one] = true
 	}
 }
 
-const noPlaceRemedy = "name the project in a header X-Graphiti-Workspace, and report the client's version"
+// unplaced counts a request with an unknown place, and logs the client's first one.
+func (o *Observer) unplaced(one *Client, m Missing) {
+	about := []any{slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())}
+	switch m {
+	case MissingForm:
+		if one.NoPlace++; one.NoPlace == 1 {
+			o.log.Warn("it is not known where a client works: its requests have no memory", about...)
+		}
+	case MissingDirectory:
+		if one.NoDirectory++; one.NoDirectory == 1 {
+			o.log.Warn("a client's tools work on files, and it names no directory: its requests have no memory", about...)
+		}
+	case MissingHere:
+		if one.NotHere++; one.NotHere == 1 {
+			o.log.Warn("a client's directory is not on this machine: its requests have no memory", about...)
+		}
+	}
+}
 
 // Kept checks the kept text of a turn: when a client wraps a person's words in a tag
 // that no rule knows, they begin with it. kind is the kind of a curated text, which no
@@ -150,7 +202,7 @@ func (o *Observer) Clients() (all []Client) {
 			if c.LostAnswers <= fewLost {
 				c.LostAnswers = 0
 			}
-			if c.UnknownTags+c.NoPlace+c.NoWords+c.LostAnswers > 0 {
+			if c.UnknownTags+c.NoPlace+c.NoDirectory+c.NotHere+c.NoWords+c.LostAnswers > 0 {
 				all = append(all, c)
 			}
 		}

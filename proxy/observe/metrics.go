@@ -127,7 +127,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
 		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
 		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer came to no good end; no_end: no end was recognized; encoding, unread: it could not be read; store: it could not be written."),
-		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request that does not say where it takes place; no_words: one in which nothing is taken for a person's words."))
+		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request whose place is not known; no_words: one in which nothing is taken for a person's words."))
 }
 
 // labels returns attributes from alternating names and values.

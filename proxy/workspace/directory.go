@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // OfDirectory returns the key of the workspace of a client that works in a
@@ -50,10 +48,7 @@ func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) 
 func find(abs, file string, clones []string) (repo Repo, key string) {
 	p := &Projects{file: file, readOnly: true, clones: clones}
 	repo = p.settle(readCheckout(abs))
-	if key := Key(repo.Remote); key != "" {
-		return repo, key
-	}
-	return repo, graphiti.PathPrefix + repo.Root
+	return repo, repo.Key()
 }
 
 // IsDirectory reports whether the name of a workspace is the path of a directory.

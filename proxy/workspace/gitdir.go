@@ -67,6 +67,36 @@ func isWorkTree(at, git string) bool {
 	return err == nil && filepath.IsLocal(inside)
 }
 
+// mainOf returns the main checkout of the repository with the git directory common,
+// of which at is a checkout. A repository without one, such as a bare one, is named by
+// its git directory. What its configuration says counts only if that checkout leads
+// back to it.
+func mainOf(at, common string) string {
+	if common == filepath.Join(at, ".git") {
+		return at
+	}
+	if tree := workTreeOf(filepath.Join(common, "config")); tree != "" {
+		tree, err := filepath.EvalSymlinks(from(common, tree))
+		if err == nil && gitDirIs(tree, common) {
+			return tree
+		}
+	}
+	if filepath.Base(common) == ".git" {
+		return filepath.Dir(common)
+	}
+	return common
+}
+
+// gitDirIs reports whether common is the git directory of the checkout at a path.
+func gitDirIs(at, common string) bool {
+	info, err := os.Lstat(filepath.Join(at, ".git"))
+	if err != nil {
+		return false
+	}
+	_, its, ok := gitDir(at, info)
+	return ok && its == common
+}
+
 // leadsTo reports whether a path that a file in dir names leads to want, which is
 // free of symbolic links.
 func leadsTo(dir, path, want string) bool {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
@@ -18,6 +20,9 @@ const (
 	// Places.Wait says otherwise.
 	placeWait = 50 * time.Millisecond
 
+	// patience is the most that a finished turn waits for a file system.
+	patience = 5 * time.Second
+
 	// maxPlaces bounds the directories that are remembered.
 	maxPlaces = 4096
 
@@ -30,6 +35,7 @@ const (
 type Repo struct {
 	Dir    string // the directory itself, without symbolic links; empty: it does not exist
 	Root   string // of the repository; without a repository, the directory
+	Main   string // of the repository's main checkout, which its worktrees share; of a bare one, its git directory
 	Remote string // the address of its origin; empty: it has none that counts
 
 	// Claimed is the address of an origin that does not count, because another
@@ -39,6 +45,15 @@ type Repo struct {
 	Branch string
 	Commit string
 	Ignore bool // a file .graphiti-proxy-ignore is in it, or above it
+}
+
+// Key returns the key of the project that a directory belongs to; empty if it does
+// not exist.
+func (r *Repo) Key() string {
+	if key := Key(r.Remote); key != "" || r.Main == "" {
+		return key
+	}
+	return graphiti.PathPrefix + r.Main
 }
 
 // Places finds the repository of a directory. It reads each directory every few
@@ -79,7 +94,12 @@ func NewPlaces() *Places {
 // Find returns the repository of a directory. It waits up to Wait for the file
 // system. ok is false if the directory was never read and the file system has not
 // answered by then.
-func (p *Places) Find(dir string) (repo Repo, ok bool) {
+func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.find(dir, p.Wait) }
+
+// Await is Find for what no request waits for.
+func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.find(dir, patience) }
+
+func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	one := p.place(dir)
@@ -97,7 +117,7 @@ func (p *Places) Find(dir string) (repo Repo, ok bool) {
 		// Ends when the file system has answered; one for a directory.
 		go p.lookAt(dir, one)
 	}
-	look, wait := one.look, p.Wait-time.Since(one.began)
+	look, wait := one.look, most-time.Since(one.began)
 	p.mu.Unlock()
 	if look != nil && wait > 0 {
 		t := time.NewTimer(wait)

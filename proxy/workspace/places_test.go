@@ -45,17 +45,17 @@ func TestReposAsGitMakesThem(t *testing.T) {
 			t.Errorf("%s: Find(%s) (-want +got):\n%s", name, at, diff)
 		}
 	}
-	check("a clone", "app", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
-	check("below it", "app/deep/er", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
-	check("a worktree", "tree", Repo{Root: filepath.Join(dir, "tree"), Remote: "git@github.com:acme/app.git", Branch: "feature/x", Commit: head})
-	check("a submodule", "app/vendor/lib", Repo{Root: filepath.Join(app, "vendor", "lib"), Remote: "https://github.com/acme/lib", Branch: "main", Commit: "any"})
-	check("without a remote", "lib", Repo{Root: lib, Branch: "main", Commit: "any"})
-	check("no repository", "plain", Repo{Root: filepath.Join(dir, "plain")})
-	check("memory is turned off there", "off/sub", Repo{Root: filepath.Join(dir, "off", "sub"), Ignore: true})
+	check("a clone", "app", Repo{Root: app, Main: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
+	check("below it", "app/deep/er", Repo{Root: app, Main: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
+	check("a worktree", "tree", Repo{Root: filepath.Join(dir, "tree"), Main: app, Remote: "git@github.com:acme/app.git", Branch: "feature/x", Commit: head})
+	check("a submodule", "app/vendor/lib", Repo{Root: filepath.Join(app, "vendor", "lib"), Main: filepath.Join(app, "vendor", "lib"), Remote: "https://github.com/acme/lib", Branch: "main", Commit: "any"})
+	check("without a remote", "lib", Repo{Root: lib, Main: lib, Branch: "main", Commit: "any"})
+	check("no repository", "plain", Repo{Root: filepath.Join(dir, "plain"), Main: filepath.Join(dir, "plain")})
+	check("memory is turned off there", "off/sub", Repo{Root: filepath.Join(dir, "off", "sub"), Main: filepath.Join(dir, "off", "sub"), Ignore: true})
 	check("not there", "nowhere", Repo{})
 	gitAt(t, app, "pack-refs", "--all")
 	places = NewPlaces()
-	check("packed references", "app", Repo{Root: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
+	check("packed references", "app", Repo{Root: app, Main: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
 }
 
 // TestIgnoreFileCountsBelow the directory that holds it, through repositories

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 )
 
@@ -32,8 +34,10 @@ const (
 // Projects decides which directories belong to the project that a remote's address
 // names. Any archive can name an address, so the first directory that is seen with
 // one is bound to the project. Another belongs to it only if the person says so: by
-// workspace join, or by a pattern of workspace.clones. Several goroutines and
-// processes may use it and its file at the same time.
+// workspace join, or by a pattern of workspace.clones. A repository without such a
+// remote is bound to the project of its path. A directory that was moved stays in its
+// project. Several goroutines and processes may use Projects and its file at the same
+// time.
 type Projects struct {
 	file     string // holds the projects and their directories; empty: none does
 	readOnly bool   // no directory is bound
@@ -42,9 +46,19 @@ type Projects struct {
 	mu     sync.Mutex // guards what follows
 	clones []string   // patterns of directories that are believed
 	warned map[string]bool
+	apart  map[string]Apart
 }
 
-// project is what a remote's address is bound to.
+// Apart is a directory with the remote of a project and a memory of its own.
+type Apart struct {
+	Directory string `json:"directory"`
+	Workspace string `json:"workspace"` // the project's key
+}
+
+// Remedy returns how the directory joins the project.
+func (Apart) Remedy() string { return joins }
+
+// project is the binding of a remote's address, or of a path.
 type project struct {
 	directory             // the first that was seen
 	Joined    []directory `json:"joined,omitempty"` // by workspace join
@@ -54,14 +68,24 @@ type project struct {
 type directory struct {
 	Git   string `json:"git"`
 	Inode string `json:"inode,omitempty"` // device:inode, which another directory at the same path does not have
+	Birth string `json:"birth,omitempty"` // when it was created, see birthOf
 }
 
 // is reports whether two are the same directory. It does not compare the devices:
 // their numbers may change when the machine restarts.
 func (d directory) is(other directory) bool {
+	return d.Git == other.Git && d.inode() == other.inode()
+}
+
+func (d directory) inode() string {
 	_, inode, _ := strings.Cut(d.Inode, ":")
-	_, others, _ := strings.Cut(other.Inode, ":")
-	return d.Git == other.Git && inode == others
+	return inode
+}
+
+// became reports whether d is now at the path of other, because it was moved. An
+// inode alone does not prove that: a new directory may get that of a deleted one.
+func (d directory) became(other directory) bool {
+	return d.Git != other.Git && d.Birth != "" && d.Birth == other.Birth && d.inode() == other.inode()
 }
 
 // directoryAt returns the directory at a path.
@@ -70,7 +94,7 @@ func directoryAt(git string) (directory, error) {
 	if err != nil {
 		return directory{}, err
 	}
-	return directory{git, inodeOf(info)}, nil
+	return directory{git, inodeOf(info), birthOf(git, info)}, nil
 }
 
 // gone reports whether the directory was deleted, moved or replaced by another.
@@ -82,7 +106,7 @@ func (d directory) gone() bool {
 // OpenProjects returns the projects in a file. While the file cannot be read or
 // written, nothing is bound, and every directory is a project of its own.
 func OpenProjects(file string, log *slog.Logger) *Projects {
-	return &Projects{file: file, log: log, warned: make(map[string]bool)}
+	return &Projects{file: file, log: log, warned: make(map[string]bool), apart: make(map[string]Apart)}
 }
 
 // SetClones sets the patterns (workspace.clones) of directories whose remotes are
@@ -93,12 +117,70 @@ func (p *Projects) SetClones(patterns []string) {
 	p.clones = patterns
 }
 
-// settle decides whether the remote of a checkout counts, and returns its Repo.
+// Apart returns the directories with the remote of a project and a memory of their own.
+func (p *Projects) Apart() []Apart {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.SortedFunc(maps.Values(p.apart), func(a, b Apart) int { return strings.Compare(a.Directory, b.Directory) })
+}
+
+// settle decides whether the remote of a checkout counts, and which path names its
+// project where none does. It returns its Repo.
 func (p *Projects) settle(c checkout) Repo {
-	if key := Key(c.Remote); key != "" && !p.owns(key, &c) {
-		c.Claimed, c.Remote = c.Remote, ""
+	key := Key(c.Remote)
+	if key != "" && !p.owns(key, &c) {
+		c.Claimed, c.Remote, key = c.Remote, "", ""
+	}
+	if key == "" && c.git != "" {
+		c.Main = p.home(&c)
 	}
 	return c.Repo
+}
+
+// home returns the path that names the project of a repository without a remote that
+// counts: of its main checkout, or where that was when it was seen first.
+func (p *Projects) home(c *checkout) string {
+	here, err := directoryAt(c.git)
+	if err != nil || p.file == "" {
+		return c.Main
+	}
+	known, err := p.load()
+	if err != nil {
+		return c.Main // owns logs it where it matters
+	}
+	home, binds := homeOf(known, c.Main, here)
+	if !binds || p.readOnly || c.Ignore {
+		return home
+	}
+	_, err = p.change(func(known map[string]project) error {
+		if home, binds = homeOf(known, c.Main, here); binds {
+			key := graphiti.PathPrefix + home
+			return bind(known, key, project{here, known[key].Joined})
+		}
+		return nil
+	})
+	if err != nil && p.isNew(c.Root, err) {
+		p.log.Warn("bind directory to its path failed, a move would separate it from its memory", "directory", c.Root, "file", p.file, "error", err)
+	}
+	return home
+}
+
+// homeOf returns the path that names the project of the git directory here, of a
+// repository whose main checkout is at main, and whether it is to be bound.
+func homeOf(known map[string]project, main string, here directory) (home string, binds bool) {
+	one, bound := known[graphiti.PathPrefix+main]
+	if bound && one.is(here) {
+		return main, false
+	}
+	for key, other := range known {
+		if path, ok := strings.CutPrefix(key, graphiti.PathPrefix); ok && (other.is(here) || other.became(here)) {
+			return path, other.gone()
+		}
+	}
+	if !bound || one.gone() {
+		return main, true
+	}
+	return here.Git, false // the project of this path was moved, and is alive
 }
 
 // owns reports whether a checkout belongs to the project with a key, and binds the
@@ -121,6 +203,7 @@ func (p *Projects) owns(key string, c *checkout) bool {
 		})
 	}
 	first := known[key].directory
+	p.noteApart(Apart{c.Root, key}, err == nil && !ours)
 	switch {
 	case err == nil && ours:
 		return true
@@ -145,10 +228,12 @@ func (p *Projects) admits(known map[string]project, key string, here directory, 
 		return true, true
 	case one.is(here):
 		return true, false
+	case one.became(here):
+		return true, one.gone()
 	case MatchAny(p.clones, c.Dir, c.Root):
 		return true, !MatchAny(p.clones, one.Git, filepath.Dir(one.Git))
 	default:
-		return slices.ContainsFunc(one.Joined, here.is), false
+		return slices.ContainsFunc(one.Joined, func(d directory) bool { return d.is(here) || d.became(here) }), false
 	}
 }
 
@@ -194,6 +279,17 @@ func (p *Projects) change(f func(known map[string]project) error) (known map[str
 		return nil, fmt.Errorf("write %s: %w", p.file, err)
 	}
 	return known, datadir.WriteFile(p.file, append(b, '\n'))
+}
+
+// noteApart adds a directory to those with a memory of their own, or removes it.
+func (p *Projects) noteApart(a Apart, apart bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !apart {
+		delete(p.apart, a.Directory)
+	} else if len(p.apart) < maxWarned && p.apart != nil {
+		p.apart[a.Directory] = a
+	}
 }
 
 // isNew reports whether this warning about a directory is the first: err is nil for

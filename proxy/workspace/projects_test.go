@@ -370,36 +370,117 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("the log before it is moved: %s, want nothing", log)
 	}
+	if here, err := directoryAt(filepath.Join(app, ".git")); err != nil || here.Birth == "" {
+		t.Skipf("this file system does not say when a directory was created: %v", err)
+	}
 	move(app, moved)
-	for range 3 {
-		want("moved", moved, false)
-	}
-	if n := strings.Count(log.String(), "was deleted or moved"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") {
-		t.Errorf("%d warnings that it was moved, want one with the remedy: %s", n, log)
-	}
 	newProject(t, app, privateRemote, "mine")
-	want("an archive at its path", app, false)
-	if j, err := Join(moved, file, nil); err != nil || j.With != nil {
-		t.Errorf("Join of the moved directory: %+v, %v; want it alone", j, err)
-	}
-	want("joined", moved, true)
+	want("an archive at its path, seen first", app, false)
+	want("moved", moved, true)
 	want("the archive", app, false)
+	if n := strings.Count(log.String(), "WARN"); n != 1 || !strings.Contains(log.String(), "graphiti-proxy workspace join") {
+		t.Errorf("%d warnings, want one about the archive, with the remedy: %s", n, log)
+	}
+	if got := p.Apart(); len(got) != 1 || got[0] != (Apart{app, Key(privateRemote)}) {
+		t.Errorf("kept apart: %+v, want the archive", got)
+	}
 	move(app, filepath.Join(dir, "archive"))
 	move(moved, app)
-	want("moved back", app, false)
+	want("moved back", app, true)
 	known, err := p.load()
-	if bound := known[Key(privateRemote)]; err != nil || bound.Git != filepath.Join(moved, ".git") || len(bound.Joined) > 0 {
-		t.Errorf("the project is bound to %+v, %v; want %s alone", bound, err, filepath.Join(moved, ".git"))
+	if bound := known[Key(privateRemote)]; err != nil || bound.Git != filepath.Join(app, ".git") || len(bound.Joined) > 0 {
+		t.Errorf("the project is bound to %+v, %v; want %s alone", bound, err, filepath.Join(app, ".git"))
+	}
+	move(app, moved)
+	cloneOf(t, moved, app)
+	if err := os.RemoveAll(moved); err != nil {
+		t.Fatal(err)
+	}
+	gitAt(t, app, "remote", "set-url", "origin", privateRemote)
+	want("cloned again", app, false)
+	if _, err := Join(app, file, nil); err != nil {
+		t.Errorf("Join of the new clone: %v", err)
+	}
+	want("joined", app, true)
+	if got := p.Apart(); len(got) > 1 || len(got) == 1 && got[0].Directory == app {
+		t.Errorf("kept apart after it joined: %+v", got)
+	}
+}
+
+// TestProjectWithoutRemote: its worktrees share it, wherever they are, and it keeps it
+// when it is moved.
+func TestProjectWithoutRemote(t *testing.T) {
+	dir := gitHome(t)
+	file := filepath.Join(dir, "projects.json")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	p, log := openProjects(t, file)
+	write(t, dir, map[string]string{"app/x": ""})
+	gitAt(t, at("app"), "init", "-q", "-b", "main")
+	gitAt(t, at("app"), "commit", "-q", "--allow-empty", "-m", "x")
+	gitAt(t, at("app"), "worktree", "add", "-q", at("tree"))
+	gitAt(t, at("app"), "worktree", "add", "-q", at("app/.claude/worktrees/x"))
+	gitAt(t, dir, "clone", "-q", "--bare", at("app"), at("bare.git"))
+	gitAt(t, at("bare.git"), "remote", "remove", "origin")
+	gitAt(t, at("bare.git"), "worktree", "add", "-q", at("one"))
+	gitAt(t, at("bare.git"), "worktree", "add", "-q", at("two"))
+	gitAt(t, dir, "init", "-q", "-b", "main", at("super"))
+	gitAt(t, at("super"), "submodule", "add", "-q", at("app"), "lib")
+	gitAt(t, at("super/lib"), "remote", "remove", "origin")
+	gitAt(t, at("super/lib"), "worktree", "add", "-q", at("libtree"))
+	// An archive whose git directory claims to belong to the checkout of another.
+	gitAt(t, dir, "clone", "-q", "--bare", at("app"), at("evil.git"))
+	gitAt(t, at("evil.git"), "remote", "remove", "origin")
+	gitAt(t, at("evil.git"), "worktree", "add", "-q", at("eviltree"))
+	gitAt(t, at("evil.git"), "config", "core.bare", "false")
+	gitAt(t, at("evil.git"), "config", "core.worktree", at("app"))
+	want := func(name, main string) {
+		t.Helper()
+		if got := look(t, p, at(name)); got.Key() != "path:"+at(main) {
+			t.Errorf("%s belongs to %q, want path:%s", name, got.Key(), at(main))
+		}
+	}
+	for name, main := range map[string]string{
+		"app": "app", "tree": "app", "app/.claude/worktrees/x": "app", "one": "bare.git", "two": "bare.git",
+		"super/lib": "super/lib", "libtree": "super/lib", "eviltree": "evil.git",
+	} {
+		want(name, main)
+	}
+	if here, err := directoryAt(filepath.Join(dir, "app", ".git")); err != nil || here.Birth == "" {
+		t.Skipf("this file system does not say when a directory was created: %v", err)
+	}
+	if err := os.Rename(at("app"), at("renamed")); err != nil {
+		t.Fatal(err)
+	}
+	want("renamed", "app")
+	write(t, dir, map[string]string{"app/x": ""})
+	gitAt(t, at("app"), "init", "-q", "-b", "main")
+	want("app", "app/.git") // the project of this path is elsewhere
+	want("renamed", "app")
+	p, _ = openProjects(t, file)
+	want("renamed", "app")
+	if log.Len() > 0 {
+		t.Errorf("logged %s, want nothing", log)
 	}
 }
 
 // TestDeviceThatIsNumberedAgain, as after a restart of the machine.
 func TestDeviceThatIsNumberedAgain(t *testing.T) {
-	was := directory{Git: "/app/.git", Inode: "64769:12"}
-	for other, same := range map[directory]bool{{"/app/.git", "42:12"}: true, {"/app/.git", "64769:13"}: false, {"/other/.git", "64769:12"}: false} {
-		if got := was.is(other); got != same {
-			t.Errorf("%+v is %+v: %v, want %v", was, other, got, same)
+	was := directory{Git: "/app/.git", Inode: "64769:12", Birth: "1.5"}
+	for other, want := range map[directory]struct{ is, became bool }{
+		{"/app/.git", "42:12", "1.5"}:      {is: true},
+		{"/app/.git", "64769:13", "1.5"}:   {},
+		{"/other/.git", "64769:12", "1.5"}: {became: true},
+		{"/other/.git", "42:12", "1.5"}:    {became: true},
+		{"/other/.git", "64769:12", "1.6"}: {}, // a new directory with the inode of a deleted one
+		{"/other/.git", "64769:13", "1.5"}: {},
+		{"/other/.git", "64769:12", ""}:    {},
+	} {
+		if is, became := was.is(other), was.became(other); is != want.is || became != want.became {
+			t.Errorf("%+v is %+v: %v, became it: %v, want %+v", was, other, is, became, want)
 		}
+	}
+	if (directory{"/app/.git", "1:2", ""}).became(directory{"/other/.git", "1:2", ""}) {
+		t.Error("a directory without a birth became another")
 	}
 }
 

@@ -36,14 +36,14 @@ func readCheckout(dir string) (c checkout) {
 	if to, err := filepath.EvalSymlinks(dir); err == nil {
 		c.Dir = to
 	}
-	c.Root = c.Dir
+	c.Root, c.Main = c.Dir, c.Dir
 	c.Ignore = isIgnored(dir) || isIgnored(c.Dir)
 	for at := range upwards(c.Dir) {
 		info, err := os.Lstat(filepath.Join(at, ".git"))
 		if err != nil {
 			continue
 		}
-		c.Root = at
+		c.Root, c.Main = at, at
 		git, common, ok := gitDir(at, info)
 		// The worktrees and submodules of an ignored repository are ignored too,
 		// wherever they are, even if the repository does not know them.
@@ -53,6 +53,8 @@ func readCheckout(dir string) (c checkout) {
 		}
 		if ok {
 			c.readGit(git, common)
+			c.Main = mainOf(at, common)
+			c.Ignore = c.Ignore || isIgnored(c.Main)
 		}
 		return c
 	}

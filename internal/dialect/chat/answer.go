@@ -14,7 +14,7 @@ func (Dialect) NewReader(prefill string) dialect.Reader {
 // reader assembles the first choice of an answer.
 type reader struct {
 	said   dialect.Said
-	calls  bool // of tools; some servers end such an answer with "stop"
+	calls  *dialect.Calls // of tools; some servers end such an answer with "stop"
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
@@ -81,9 +81,7 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	if m.Get("refusal").Str != "" {
 		r.end = dialect.EndFilter
 	}
-	if m.Get("tool_calls.0").Exists() || m.Get("function_call.name").Str != "" {
-		r.calls = true
-	}
+	r.call(m)
 	switch end := dialect.EndOf(choice.Get("finish_reason").Str); {
 	case end == dialect.EndError:
 		r.failed = true
@@ -92,15 +90,35 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	}
 }
 
+// call gathers the calls in a message, or in a piece of one.
+func (r *reader) call(m gjson.Result) {
+	list, one := m.Get("tool_calls"), m.Get("function_call")
+	if r.calls == nil && (list.Get("0").Exists() || one.Get("name").Str != "") {
+		r.calls = &dialect.Calls{}
+	}
+	if r.calls == nil {
+		return
+	}
+	r.calls.Add(0, one.Get("arguments").Str)
+	n := -1
+	list.ForEach(func(_, call gjson.Result) bool {
+		if n++; call.Get("index").Exists() {
+			n = int(call.Get("index").Int())
+		}
+		r.calls.Add(n, call.Get("function.arguments").Str)
+		return true
+	})
+}
+
 // Answer implements dialect.Reader.
 func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage, Calls: r.calls}
 	if r.over {
-		a.End = a.End.Whole(a.Text != "" || r.calls)
+		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}
-	a.End = a.End.WithCalls(r.calls)
+	a.End = a.End.WithCalls(r.calls != nil)
 	return a
 }

@@ -15,7 +15,8 @@ func (Dialect) NewReader(prefill string) dialect.Reader {
 // nothing between.
 type reader struct {
 	said   dialect.Said
-	calls  bool // of functions that the client has
+	calls  *dialect.Calls // of functions that the client has
+	n      int            // how many of them there are
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
@@ -73,7 +74,13 @@ func (r *reader) chunk(doc gjson.Result) {
 
 func (r *reader) candidate(c gjson.Result) {
 	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
-		r.calls = r.calls || part.Get("functionCall").Exists()
+		if call := part.Get("functionCall"); call.Exists() {
+			if r.calls == nil {
+				r.calls = &dialect.Calls{}
+			}
+			r.calls.Add(r.n, call.Get("args").Raw)
+			r.n++
+		}
 		if text := part.Get("text"); text.Type == gjson.String && !part.Get("thought").Bool() {
 			r.said.Add(text.Str)
 		}
@@ -92,11 +99,11 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage, Calls: r.calls}
 	if r.over {
-		a.End = a.End.Whole(a.Text != "" || r.calls)
+		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}
-	a.End = a.End.WithCalls(r.calls)
+	a.End = a.End.WithCalls(r.calls != nil)
 	return a
 }
 

@@ -75,6 +75,24 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlace_OtherPrompt: with another model Gemini CLI has another prompt. Its
+// User-Agent tells it from a client that only copies its opening.
+func TestPlace_OtherPrompt(t *testing.T) {
+	body := request(t, "You are a non-interactive CLI agent specializing in software engineering tasks.", opens+lists+"  - /own"+tree+closes, "hello")
+	for agent, want := range map[string]dialect.Place{
+		"GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)": {Directory: "/own"},
+		"google-genai-sdk/2.34.0":                                    {},
+	} {
+		var c dialect.Conversation
+		if !(Dialect{}).Parse(body, &c) {
+			t.Fatal("not understood")
+		}
+		if got := c.Place(c.Program([]byte(agent)).Name, nil); got != want {
+			t.Errorf("%s: got %+v, want %+v", agent, got, want)
+		}
+	}
+}
+
 // TestCompactionsAnswers: the answer before a summary is a message of its own, by
 // which the session is known, wherever the prompt stands. Other answers in pieces
 // are one.

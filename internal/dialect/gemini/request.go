@@ -25,9 +25,13 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	if c.Kind == dialect.KindTurn && (p.agent || p.cli && !p.session) {
 		c.Kind = dialect.KindMachine
 	}
-	if p.cli && p.session {
+	if p.session {
+		client := dialect.GeminiCLI
+		if p.cli {
+			client = "" // its prompt says so, whatever a gateway makes of its User-Agent
+		}
 		if dir, ok := placeIn(p.Decoded(p.opening)); ok {
-			p.States(dir)
+			p.States(client, dir)
 		}
 	}
 	return true

@@ -14,8 +14,9 @@ func (Dialect) NewReader(prefill string) dialect.Reader {
 // reader assembles the text blocks of an answer.
 type reader struct {
 	said   dialect.Said
-	inText bool // the current block is a text
-	calls  bool // of tools that the client has
+	inText bool           // the current block is a text
+	calls  *dialect.Calls // of tools that the client has
+	block  int            // which the next piece of arguments belongs to
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
@@ -36,8 +37,11 @@ func (r *reader) Event(_, data []byte) {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.calls = r.calls || block.Get("type").Str == "tool_use"
+		r.call(block.Get("type").Str == "tool_use", "")
 	case "content_block_delta":
+		if doc.Get("delta.type").Str == "input_json_delta" && r.calls != nil {
+			r.calls.Add(r.block, doc.Get("delta.partial_json").Str)
+		}
 		if doc.Get("delta.type").Str == "text_delta" && r.inText {
 			r.said.Add(doc.Get("delta.text").Str)
 		}
@@ -66,12 +70,23 @@ func (r *reader) Body(body []byte) {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.calls = r.calls || block.Get("type").Str == "tool_use"
+		r.call(block.Get("type").Str == "tool_use", block.Get("input").Raw)
 		return true
 	})
 	addUsage(&r.usage, doc.Get("usage"))
 	r.stop(doc.Get("stop_reason"))
 	r.over = gjson.ValidBytes(body)
+}
+
+// call begins a call of a tool.
+func (r *reader) call(isCall bool, arguments string) {
+	if !isCall {
+		return
+	}
+	if r.block++; r.calls == nil {
+		r.calls, r.block = &dialect.Calls{}, 0
+	}
+	r.calls.Add(r.block, arguments)
 }
 
 func (r *reader) stop(reason gjson.Result) {
@@ -89,9 +104,9 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage, Calls: r.calls}
 	if r.over {
-		a.End = r.end.Whole(a.Text != "" || r.calls).WithCalls(r.calls)
+		a.End = r.end.Whole(a.Text != "" || r.calls != nil).WithCalls(r.calls != nil)
 	}
 	return a
 }

@@ -17,9 +17,10 @@ func (Dialect) NewReader(string) dialect.Reader { return &reader{} }
 // items that ended before: ChatGPT's backend leaves the last event's output empty.
 type reader struct {
 	id    string
-	item  string       // the id of the last message
-	said  dialect.Said // by the messages that ended
-	calls bool         // the client has to do something before the turn ends
+	item  string         // the id of the last message
+	said  dialect.Said   // by the messages that ended
+	calls *dialect.Calls // the client has to do something before the turn ends
+	n     int            // how many of them there are
 	end   dialect.End
 	over  bool // all of it was read
 	usage dialect.Usage
@@ -62,7 +63,7 @@ func (r *reader) whole(response gjson.Result) {
 	}
 	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
-		r.said, r.calls = dialect.Said{}, false
+		r.said, r.calls, r.n = dialect.Said{}, nil, 0
 		output.ForEach(func(_, item gjson.Result) bool {
 			r.add(item)
 			return true
@@ -105,7 +106,11 @@ func (r *reader) add(item gjson.Result) {
 			return true
 		})
 	case strings.HasSuffix(kind, "_call") && !serverCall(kind), kind == "mcp_approval_request":
-		r.calls = true
+		if r.calls == nil {
+			r.calls = &dialect.Calls{}
+		}
+		r.calls.Add(r.n, item.Get("arguments").Str)
+		r.n++
 	}
 }
 
@@ -123,10 +128,10 @@ func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage, Calls: r.calls}
 	if r.over {
-		a.End = a.End.Whole(a.Text != "" || r.calls)
+		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}
-	a.End = a.End.WithCalls(r.calls)
+	a.End = a.End.WithCalls(r.calls != nil)
 	return a
 }

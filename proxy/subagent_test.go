@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+)
+
+// TestTaskBeforeItsCallIsRead: a subagent may ask before the answer with the call was
+// read to its end, and its turn may end after the call was closed.
+func TestTaskBeforeItsCallIsRead(t *testing.T) {
+	const task = "please look it up in all of the files"
+	person, now := dialect.Root("", "user:o"), time.Now()
+	for name, tc := range map[string]struct {
+		asked, came time.Duration // the call's request and the task's, before now
+		place       string        // of the task
+		caller      string
+		kept        bool
+	}{
+		"while the call is open":             {asked: 2 * time.Second, came: time.Second},
+		"before the call was asked for":      {asked: time.Second, came: 2 * time.Second, kept: true},
+		"long after it":                      {asked: 2 * time.Hour, came: time.Second, kept: true},
+		"after the conversation went on":     {asked: 2 * time.Second, came: -time.Minute, kept: true},
+		"in another place":                   {asked: 2 * time.Second, came: time.Second, place: "/b", kept: true},
+		"where the caller is another person": {asked: 2 * time.Second, came: time.Second, caller: "user:p", kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &steps{}
+			e := ends(t, s, &bytes.Buffer{})
+			defer s.pending.Close()
+			e.s.decider = idle()
+			asker := pendingTurn{s: e.s, at: where{person: person, place: dialect.Place{Directory: "/a"}}, end: person}
+			asker.turn.Said = now.Add(-tc.asked)
+			calls := &dialect.Calls{}
+			calls.Add(0, `{"task":"`+task+`"}`)
+			asker.openCalls(&dialect.Answer{Calls: calls})
+			if tc.asked > openFor { // it was read that long ago
+				e.s.memo.Update(textKey(person, []byte(task)), func(was any) (any, int) {
+					o := was.(callText)
+					o.to = o.from.Add(openFor)
+					return o, 0
+				})
+			}
+			goesOn(t, e.s.decider, person)
+			caller := person
+			if tc.caller != "" {
+				caller = dialect.Root("", tc.caller)
+			}
+			e.at = where{person: caller, place: dialect.Place{Directory: "/a"}}
+			if tc.place != "" {
+				e.at.place.Directory = tc.place
+			}
+			e.first, e.turn.Said = firstMessage{texts: []memo.Key{textKey(caller, []byte(task))}, at: caller}, now.Add(-tc.came)
+			e.answered(dialect.Answer{Text: "It is done.", End: dialect.EndStop}, true)
+			if kept := len(s.kept) > 0; kept != tc.kept {
+				t.Errorf("kept: %v, want %v", kept, tc.kept)
+			}
+		})
+	}
+}
+
+// goesOn is a request with which a conversation that was asked for at a fingerprint
+// goes on.
+func goesOn(t *testing.T, s *decider, asked dialect.Fingerprint) {
+	t.Helper()
+	var c dialect.Conversation
+	if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"user","content":"b"}]}`), &c) {
+		t.Fatal("the request is not understood")
+	}
+	s.closeCalls(&c, []dialect.Fingerprint{asked, asked, asked}, &where{})
+}
