@@ -231,7 +231,7 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 // until lets time pass until something is so, a day at most.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for begun := time.Now(); !ok(); time.Sleep(50 * time.Millisecond) {
+	for begun := time.Now(); !ok(); time.Sleep(time.Second) {
 		if time.Since(begun) > 24*time.Hour {
 			t.Fatalf("waited in vain for %s", what)
 		}

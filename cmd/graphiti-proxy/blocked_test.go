@@ -39,6 +39,7 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 	} {
 		for _, part := range []string{"--user", "--session"} {
 			t.Run(name+part, func(t *testing.T) {
+				t.Parallel()
 				g, err := graphititest.Start(tc.o)
 				if err != nil {
 					t.Fatal(err)
@@ -111,6 +112,7 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g, err := graphititest.Start(graphititest.Options{})
 			if err != nil {
 				t.Fatal(err)

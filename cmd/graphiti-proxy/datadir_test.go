@@ -129,6 +129,7 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
 			w := start(t, dir, usesOf(t, name))
 			w.say(fact)
@@ -292,6 +293,7 @@ func TestDamagedFile(t *testing.T) {
 	for file, cost := range costs {
 		for name, damage := range damages {
 			t.Run(file+" "+name, func(t *testing.T) {
+				t.Parallel()
 				if name == "not to be read" && os.Getuid() == 0 {
 					t.Skip("root reads everything")
 				}
@@ -384,6 +386,7 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
 		t.Run(file, func(t *testing.T) {
+			t.Parallel()
 			dir, set := t.TempDir(), usesOf(t, file)
 			w := start(t, dir, set)
 			w.say(fact)

@@ -162,7 +162,9 @@ func (n *newcomer) does(line, says string) {
 	n.t.Helper()
 	switch {
 	case line == "go test ./...":
-		if b, err := os.ReadFile("../../.ci/run"); err != nil || !slices.Contains(strings.Split(string(b), "\n"), line) {
+		// With the race detector, and without it what .ci/run skips there.
+		runs := func(l string) bool { return strings.HasPrefix(l, "go test ") && strings.HasSuffix(l, " ./...") }
+		if b, err := os.ReadFile("../../.ci/run"); err != nil || !slices.ContainsFunc(strings.Split(string(b), "\n"), runs) {
 			n.t.Errorf(".ci/run does not run %s: %v", line, err)
 		}
 	case strings.HasPrefix(line, "go install "):

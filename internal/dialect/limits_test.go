@@ -103,7 +103,7 @@ func summaries(size int) string {
 // TestParsingLooksAtTheClock: whatever its shape, a body is given up soon after the
 // time is over. No clock is measured: it counts how often it is asked.
 func TestParsingLooksAtTheClock(t *testing.T) {
-	const size = 16 << 20
+	const size = 4 << 20
 	long := func(text string) []byte {
 		return []byte(`{"messages":[{"role":"user","content":"` + strings.Repeat(text, size/len(text)) + `"}]}`)
 	}
@@ -123,7 +123,7 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 		"other parts":      repeated(`{"messages":[{"role":"user","content":[`, `{"type":"image_url"}`, `]}]}`, size),
 		"messages of tags": repeated(`{"messages":[`, `{"role":"user","content":"`+strings.Repeat("<skill>", 150)+`"}`, `]}`, size),
 		"details, and a long prompt": []byte(`{"messages":[{"role":"system","content":"` + strings.Repeat("prompt ", size/2/7) + `"}` +
-			strings.Repeat(`,{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<environment_details>\nWorking directory: /a\n</environment_details>"}]}`, 15000) + `]}`),
+			strings.Repeat(`,{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"<environment_details>\nWorking directory: /a\n</environment_details>"}]}`, size>>10) + `]}`),
 		"a prompt of lines":  []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`x: \nirectory: \n`, size/4018) + `"}]}`),
 		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}

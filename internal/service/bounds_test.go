@@ -34,9 +34,9 @@ func TestAFileIsHeldInPartsOnly(t *testing.T) {
 		"nothing, where a conversation would be": {`[`, "32 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fill := &endless{text: "x"}
+			fill := &endless{text: strings.Repeat("x", 4<<10)}
 			if tc.begins == "[" {
-				fill.text = " "
+				fill.text = strings.Repeat(" ", 4<<10)
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

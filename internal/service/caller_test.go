@@ -140,9 +140,6 @@ func attempt(t *testing.T, m *servicetest.Memory, op service.Mountable, c servic
 // neither sees, changes nor deletes anything of the other's with any operation, however
 // the input is spelt, though all of them use the same names.
 func TestNobodyReachesAnothersMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the many spellings take a minute under the race detector, and run without it")
-	}
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, credential := everybody(t, m)
 	for _, pair := range [][2]*somebody{{josh, ann}, {josh, credential}, {credential, josh}} {

@@ -27,14 +27,15 @@ const most = 400000; // bytes of a page that has text of attackers in it
 // are not sent. It returns the addresses and the forms that it has met.
 export async function crawl(v, from, seen, limit = 120) {
   const queue = [...from], known = new Set(queue), visited = [], forms = new Map();
+  const bytes = await v.count();
   while (queue.length && visited.length < limit) {
-    const path = queue.shift();
-    const bytes = await v.count();
+    const path = queue.shift(), before = bytes();
     await v.page.goto(new URL(path, v.base).href, { waitUntil: 'load' });
     await v.settled();
-    for (const d of await v.page.locator('summary').all()) await d.evaluate((e) => { e.parentElement.open = true; });
+    await v.page.evaluate(() => { for (const e of document.querySelectorAll('summary')) e.parentElement.open = true; });
     visited.push(path);
-    if (bytes() > most) v.problems.push(`${path}: ${bytes()} bytes come`);
+    const came = bytes() - before;
+    if (came > most) v.problems.push(`${path}: ${came} bytes come`);
     const { problems, text } = await v.page.evaluate(alive);
     v.problems.push(...problems.map((p) => `${path}: ${p}`));
     seen(path, text);
