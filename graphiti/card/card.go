@@ -69,7 +69,7 @@ type Line struct {
 	Workspace string `json:"workspace,omitempty"` // key of the project; "" outside of any
 
 	Turn    string `json:"turn,omitempty"`    // in which it was said
-	Message string `json:"message,omitempty"` // hash of the message
+	Message string `json:"message,omitempty"` // hash of the message, if it opened its conversation
 	Program string `json:"program,omitempty"` // that sent it
 	Session string `json:"session,omitempty"` // hash of the conversation
 	Owner   string `json:"owner,omitempty"`   // of the conversation

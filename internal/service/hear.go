@@ -33,8 +33,11 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	if len(m.Statements) == 0 {
 		return h
 	}
-	sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
-	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile(), message: hex.EncodeToString(sum[:8])}
+	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile()}
+	if s.Opens {
+		sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
+		said.message = hex.EncodeToString(sum[:8])
+	}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
 	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
 	if !h.Forgets {
@@ -66,7 +69,7 @@ type hearing struct {
 	capture.Saying
 	sv      *Service
 	alone   bool   // the message consists of statements
-	message string // its hash
+	message string // its hash if it opens its conversation
 }
 
 func (s *hearing) hearAll(ctx context.Context, statements []card.Statement, h *inject.Heard) {
@@ -179,11 +182,12 @@ func (s *hearing) where() string {
 	return s.Who.Program
 }
 
-// doubtRepeated lets a line wait if another session of the program sent the same message
-// word for word: that is a template. So do the lines that were stored of it before.
+// doubtRepeated lets a line wait if another session of the program began with the same
+// message word for word: that is a template. So do the lines that were stored of it before.
+// Within a conversation people repeat themselves.
 func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.Line, groups []string) error {
 	for _, k := range known {
-		if k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
+		if l.Message == "" || k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
 			continue
 		}
 		if s.alone = false; l.State != "" {
