@@ -78,7 +78,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: people{}, Log: log,
-		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
+		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
 	began := time.Now()
 	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
