@@ -24,9 +24,9 @@ func newMemoryPendingCommand() *cobra.Command {
 		Short: "List the rules and facts that wait for your confirmation, accept or reject them",
 		Long: "List the rules and facts that wait for your confirmation, by where they were said.\n" +
 			"Until you accept one, it has no effect outside of that place. HERE says whether it\n" +
-			"has an effect there already: a message that consists of one rule does; a rule in the\n" +
-			"middle of other text has none, because somebody else may have written the text.\n" +
-			"IF ACCEPTED says for what it counts then.\n\n" +
+			"has one there already: a rule that is the whole message opens conversations there;\n" +
+			"one in the middle of other text does not, because somebody else may have written\n" +
+			"that. A fact is found there by a match. IF ACCEPTED says where it counts then.\n\n" +
 			"--accept, --reject and --undo take one or several ids. --undo takes the last decision\n" +
 			"on a line back.",
 		Example: "  graphiti-proxy memory pending\n  graphiti-proxy memory pending --accept 3fa9c1d20b7e\n  graphiti-proxy memory pending --reject 3fa9c1d20b7e 77ab01c9de42\n" +
@@ -144,10 +144,10 @@ func printStanding(w io.Writer, lines []service.Standing, all bool) {
 		if n > 0 {
 			fmt.Fprintln(t)
 		}
-		fmt.Fprintf(t, "said in %s\n", terminal.Printable(cmp.Or(place, "no particular place: promoted by hand, or imported")))
+		fmt.Fprintf(t, "said %s\n", terminal.Printable(cmp.Or(place, "nowhere: promoted by hand, or imported")))
 		fmt.Fprintln(t, "  ID\tSINCE\tKIND\tHERE\tIF ACCEPTED\t"+map[bool]string{true: "STATE\t"}[all]+"TEXT")
 		for _, l := range of[place] {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t", l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), map[bool]string{true: "yes", false: "no"}[l.OnCard], l.Accepted())
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t", l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted())
 			if all {
 				fmt.Fprintf(t, "%s\t", l.State)
 			}

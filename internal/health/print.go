@@ -54,7 +54,7 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
 	if n := s.PendingLines; n > 0 {
-		fmt.Fprintf(w, "pending   %s to remember or to forget, waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "rule or text"))
+		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
 	}
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)

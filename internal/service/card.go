@@ -67,7 +67,7 @@ type Standing struct {
 	Kind     string     `json:"kind"`
 	Text     string     `json:"text"`
 	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // where it was said, in words; "" if nowhere in particular
+	Place    string     `json:"place,omitempty"` // where it was said, in words; "" for what was promoted by hand or imported
 	Applies  bool       `json:"applies"`         // in that place it applies already, unconfirmed
 	OnCard   bool       `json:"on_card"`         // conversations begin with it, there or everywhere
 	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
@@ -80,11 +80,25 @@ func standing(l *card.Line) Standing {
 		ID: l.ID, Kind: l.Kind, Text: cmp.Or(l.Edited, l.Text), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "", Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
 		Applies: l.Applies && l.State == card.Pending || l.State == card.Local,
 	}
-	if l.Workspace != "" {
-		s.Place = "the project " + l.Where
+	switch {
+	case l.Workspace != "":
+		s.Place = "in the project " + l.Where
+	case l.Place != "":
+		s.Place = "outside of projects, with " + cmp.Or(strings.TrimPrefix(l.Where, "other"), "an unknown client")
 	}
 	s.OnCard = l.ForCard() && (s.Applies || l.State == card.Confirmed)
 	return s
+}
+
+// Here says in words what effect a line has in the place where it was said.
+func (s *Standing) Here() string {
+	switch {
+	case s.OnCard:
+		return "yes"
+	case s.Kind == card.KindFact && (s.State == card.Pending || s.State == card.Confirmed):
+		return "by match"
+	}
+	return "no"
 }
 
 // Accepted says in words for what a line counts once it is accepted.
