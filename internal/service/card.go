@@ -84,7 +84,10 @@ func standing(l *card.Line) Standing {
 	case l.Workspace != "":
 		s.Place = "in the project " + l.Where
 	case l.Place != "":
-		s.Place = "outside of projects, with " + cmp.Or(strings.TrimPrefix(l.Where, "other"), "an unknown client")
+		s.Place = "outside of projects, with " + l.Where
+		if l.Where == "" || l.Where == "other" {
+			s.Place = "outside of projects, with an unknown client"
+		}
 	}
 	s.OnCard = l.ForCard() && (s.Applies || l.State == card.Confirmed)
 	return s

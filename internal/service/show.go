@@ -30,6 +30,7 @@ type Record struct {
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
 	Time    string `json:"time,omitempty"`
+	Ended   string `json:"ended,omitempty"` // since when its person has ended it, where messages are shown
 	Source  string `json:"source,omitempty"`
 }
 
@@ -160,7 +161,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 		}
 	}
 	shown.Messages, shown.Earlier = l.page()
-	return nil
+	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
 // Search returns the facts that would be found for a text, best first. With all set it
