@@ -47,7 +47,7 @@ func (s *standing) Accepts() string {
 	case s.Kind == card.KindFact:
 		now = "Now it is found only there."
 	default:
-		now = "Now it has no effect: the message said more, or quoted somebody."
+		now = "Now it has no effect: it may be somebody else’s text."
 	}
 	switch {
 	case s.Kind == card.KindFact && s.Personal:

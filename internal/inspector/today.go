@@ -94,8 +94,8 @@ func (v *visit) waiting(t *today) (err error) {
 	}
 	t.Lines, err = v.standings(nil)
 	if n := t.Lines.AllWaiting; n > 0 {
-		t.Needs = append(t.Needs, need{What: counted(n, "line") + " of what was said to be remembered, followed or forgotten, waiting for your confirmation.",
-			Remedy: "Accept or reject each, here or with graphiti-proxy memory pending.", Href: "#waiting", Link: "See what waits"})
+		t.Needs = append(t.Needs, need{What: counted(n, "line") + " waiting for your confirmation.",
+			Remedy: "Accept or reject them, here or with graphiti-proxy memory pending.", Href: "#waiting", Link: "See what waits"})
 	}
 	return err
 }

@@ -297,16 +297,16 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 }
 
 // linesNamed returns the lines that an ID names, the newest last, so that it replaces the
-// others: all that wait, or one. With one that waits go those of other places that would say
-// the same of the person.
+// others: all that wait, or one. With one about the person go those of other places that say
+// the same and are in the same state.
 func linesNamed(lines []card.Line, id string) (named []*card.Line) {
 	one := slices.IndexFunc(lines, func(l card.Line) bool { return l.ID == id })
 	same := func(l *card.Line) bool {
 		o := lines[one]
-		return o.State == card.Pending && o.Personal && l.Personal && l.Kind == o.Kind && l.Group == o.Group && strings.EqualFold(l.Text, o.Text)
+		return o.Personal && l.Personal && l.State == o.State && l.Kind == o.Kind && l.Group == o.Group && strings.EqualFold(l.Text, o.Text)
 	}
 	for i := range slices.Backward(lines) {
-		if l := &lines[i]; l.ID == id || l.State == card.Pending && (id == "all" || one >= 0 && same(l)) {
+		if l := &lines[i]; l.ID == id || id == "all" && l.State == card.Pending || one >= 0 && same(l) {
 			named = append(named, l)
 		}
 	}
@@ -414,6 +414,19 @@ func (sv *Service) unpromote(ctx context.Context, l *card.Line) error {
 	return err
 }
 
+// confirmedAs returns the lines that a line is the promoted text of, or the line itself.
+func confirmedAs(lines []card.Line, l *card.Line) (list []*card.Line) {
+	for i := range lines {
+		if turn, ok := graphiti.TurnOf(lines[i].Promoted); ok && l.Place == "" && turn == l.Turn {
+			list = append(list, &lines[i])
+		}
+	}
+	if list == nil {
+		list = append(list, l)
+	}
+	return list
+}
+
 // takeOff ends the lines of a selector's card with one text: the line as the card shows
 // it, or only its text. The message that it was said in stays in the memory.
 func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err error) {
@@ -433,14 +446,10 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err e
 			continue
 		}
 		off = append(off, l.Says())
-		if at := slices.IndexFunc(lines, func(o card.Line) bool {
-			turn, _ := graphiti.TurnOf(o.Promoted)
-			return l.Place == "" && turn != "" && turn == l.Turn
-		}); at >= 0 {
-			l = &lines[at] // it is a copy of that
-		}
-		if err := sv.setLine(card.Ended)(ctx, l, ""); err != nil {
-			return off, err
+		for _, one := range confirmedAs(lines, l) {
+			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+				return off, err
+			}
 		}
 	}
 	if off == nil {
