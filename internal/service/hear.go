@@ -284,8 +284,42 @@ func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
 }
 
 func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, groups ...string) error {
-	l.State = card.Ended
+	l.Was, l.State = l.State, card.Ended
 	return sv.cards().Put(ctx, *l, generation, groups...)
+}
+
+// undoForget makes valid again what accepting a line of "forget that …" ended.
+func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
+	names, err := sv.saying(ctx, l.Group, l.Text)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		names = append(names, sidesOf(name)...)
+	}
+	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	if err != nil {
+		return err
+	}
+	for _, o := range withoutCopies(lines) {
+		if o.State == card.Ended && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
+			names = append(names, graphiti.EpisodeName(o.Turn, graphiti.RoleUser), graphiti.EpisodeName(o.Turn, graphiti.RoleAssistant))
+			if err := sv.undoLine(ctx, &o, ""); err != nil {
+				return err
+			}
+		}
+	}
+	defer sv.o.Facts.DropGroup(l.Group)
+	return sv.o.State.Ended.Restore(ctx, l.Group, names...)
+}
+
+// sidesOf returns the names of both sides of the turn of a message.
+func sidesOf(name string) []string {
+	turn, ok := graphiti.TurnOf(name)
+	if !ok {
+		return nil
+	}
+	return []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
 }
 
 // mostFacts is the most facts of Graphiti's that one "forget that …" ends.
@@ -341,10 +375,9 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 		if turns[turn] {
 			continue
 		}
-		names = append(names, name)
+		names = append(append(names, name), sidesOf(name)...)
 		if ok {
 			turns[turn] = true
-			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
 		}
 		ended++
 	}

@@ -121,6 +121,14 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	m.Settle(t)
 }
 
+// Hear has the memory do what a message asks of it, which somebody typed in a conversation.
+func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
+	t.Helper()
+	return m.Memory.Hear(t.Context(), capture.Saying{
+		Who: who, Generation: m.State.Generations.Now(), Turn: text, Text: text, Typed: true, FromFile: func() bool { return false },
+	})
+}
+
 // Settle waits until the memory holds all that was kept.
 func (m *Memory) Settle(t testing.TB) {
 	t.Helper()
