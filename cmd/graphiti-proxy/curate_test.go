@@ -181,7 +181,7 @@ func TestDirectives(t *testing.T) {
 		w := start(t, t.TempDir(), map[string]string{"promote.directives": on})
 		for text, want := range map[string]string{
 			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK\nrepo_state (agent): nobody is one": "; pending=2; refused=1; unscoped=1",
-			"decision: Redis, not Kafka\npreference (global): short answers":                                                                                                                   "; promoted=1; pending=1",
+			"decision: Redis, not Kafka\npreference (global): short answers": "; promoted=1; pending=1",
 		} {
 			_, h := w.exchange("/v1/chat/completions", chat(user(text)), "X-Graphiti-Workspace", widgets)
 			if got := h.Get("X-Graphiti-Memory"); strings.HasSuffix(got, want) != (on == "true") || strings.Contains(got, "pending") != (on == "true") {
