@@ -176,7 +176,7 @@ func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
 func TestMemoryThatIsOff(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
-	off := service.Host{Counts: m.Host.Counts}
+	off := service.Host{Counts: m.Counts}
 	off.Status = status(func(st *health.Status) {
 		st.Memory.TurnOff(health.FaultSetting, st.Started, "memory.backend is off", "set memory.backend to embedded")
 	})

@@ -182,9 +182,9 @@ func (sv *Service) showSession(ctx context.Context, s Selector, l *timeline, sho
 	for _, o := range append(groups, parts...) {
 		shown.Groups = append(shown.Groups, o.Group)
 		err := sv.export(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, func(r Record) error {
-			at, err := time.Parse(time.RFC3339, r.Time)
-			if r.Where == "session" || err != nil || !l.reaches(at) || listed[r.Name] {
-				return nil
+			at, failed := time.Parse(time.RFC3339, r.Time)
+			if r.Where == "session" || failed != nil || !l.reaches(at) || listed[r.Name] {
+				return nil //nolint:nilerr // a record without a time is not shown
 			}
 			listed[r.Name] = r.Name != ""
 			l.add(at, Record{Group: o.Group, Scope: r.Scope, ID: graphiti.MessageID(r.Name), Name: r.Name, Where: r.Where, Role: r.Role, Text: r.Text, Source: r.Source})
