@@ -13,6 +13,9 @@ type Saying struct {
 	// typed all of it.
 	Typed bool
 
+	// Opens says that the message opens its conversation, or may do so.
+	Opens bool
+
 	// FromFile reports whether the message is the content of a command or skill file of
 	// the project. It may read the disk.
 	FromFile func() bool

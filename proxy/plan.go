@@ -52,6 +52,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 			at := d.project
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: p.conv.Typed(p.conv.Last),
+				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
 				FromFile: func() bool { return s.fromFile(text, &at) },
 			}
 		}

@@ -260,8 +260,8 @@ func TestLongMessage_KeepsBothEnds(t *testing.T) {
 		w.delivered(1)
 		if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") {
 			t.Errorf("got %q, want the fact in it", saw)
-		} else if strings.HasPrefix(text, pasted) && strings.Contains(saw, "INFO") {
-			t.Errorf("got %q, want nothing of the log", saw)
+		} else if strings.Count(saw, "INFO") > 2 {
+			t.Errorf("got %q, want two lines of the log at most", saw)
 		}
 		if out, err := w.cli("memory", "stats"); err != nil || !strings.Contains(out, "middle was left out: 1") {
 			t.Errorf("got %s, %v, want one text that was cut", out, err)

@@ -173,41 +173,31 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestDirectives: lines that say so are kept as what they are, once, in the
-// scope as written or the project's; what looks like a credential is refused,
-// and the header says so; without the setting nothing of it happens.
+// TestDirectives: with the setting, a message of directives is stored as such in its
+// project. Directives beside other text, and those for the person, wait.
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"false", "true"} {
 		w := start(t, t.TempDir(), map[string]string{"promote.directives": on})
-		ask := func(text string) string {
-			_, h := w.exchange("/v1/chat/completions", chat(m{"role": "user", "content": text}), "X-Graphiti-Workspace", "github_repo:github.com/acme/widgets")
-			return h.Get("X-Graphiti-Memory")
-		}
-		text := "Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK\nrepo_state (agent): nobody is one"
-		header := ask(text)
-		if said := strings.HasSuffix(header, "; promoted=2; refused=1; unscoped=1"); said != (on == "true") {
-			t.Errorf("directives %s: %s", on, header)
-		}
-		ask(text + "\nAgain.")
-		w.delivered(map[string]int{"false": 2, "true": 4}[on])
-		w = w.restart()
-		person := strings.Join(w.held(), "\n")
-		groups, err := found(w.remembers().service.Find(t.Context(), service.Selector{Workspace: "github_repo:github.com/acme/widgets"}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		project := ""
-		for _, g := range groups {
-			if g.Scope == string(graphiti.ScopeWorkspace) {
-				for _, e := range w.heldIn(g.Group) {
-					project += e.Content + "\n"
-				}
+		for text, want := range map[string]string{
+			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK\nrepo_state (agent): nobody is one": "; pending=2; refused=1; unscoped=1",
+			"decision: Redis, not Kafka\npreference (global): short answers": "; promoted=1; pending=1",
+		} {
+			_, h := w.exchange("/v1/chat/completions", chat(user(text)), "X-Graphiti-Workspace", widgets)
+			if got := h.Get("X-Graphiti-Memory"); strings.HasSuffix(got, want) != (on == "true") || strings.Contains(got, "pending") != (on == "true") {
+				t.Errorf("directives %s: %q gets %s, want %q at its end where they are on", on, text, got, want)
 			}
 		}
+		w.delivered(map[string]int{"false": 2, "true": 3}[on])
+		w = w.restart()
+		kept := strings.Join(w.held(), "\n")
+		group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+		for _, e := range w.heldIn(group) {
+			kept += e.Content + "\n"
+		}
 		want := map[string]int{"false": 0, "true": 1}[on]
-		if strings.Count(person, `kind="preference"`) != want || strings.Count(project, `kind="decision"`) != want || strings.Contains(project+person, `kind="procedure"`) {
-			t.Errorf("directives %s: the person's %s\nthe project's %s", on, person, project)
+		if strings.Count(kept, `kind="decision"`) != want || strings.Contains(kept, `kind="preference"`) || strings.Contains(kept, `kind="procedure"`) {
+			t.Errorf("directives %s: kept is %s, want %d decisions and nothing else promoted", on, kept, want)
 		}
 		w.stop()
 	}

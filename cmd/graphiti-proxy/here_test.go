@@ -34,7 +34,7 @@ func withProjects(t *testing.T, dir string, settings map[string]string) *world {
 		turns++
 		w.delivered(turns)
 	}
-	waitUntil(t, "what was said of themselves", func() bool { return len(w.heldIn("user_josh")) == 3 })
+	waitUntil(t, "what was said outside of projects", func() bool { return len(w.heldIn("user_josh")) == 2 })
 	return w
 }
 

@@ -22,13 +22,13 @@ import (
 func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "memory",
-		Short:   "Show, list, search, add to, correct, import, export and forget what is remembered",
-		Long:    "Show, list, search, add to, correct, import, export and forget what is remembered:\nthrough the running proxy, or in its files when none runs.",
-		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory forget --user josh",
+		Short:   "Show, list, search, confirm, add to, correct, import, export and forget what is remembered",
+		Long:    "Show, list, search, confirm, add to, correct, import, export and forget what is\nremembered: through the running proxy, or in its files when none runs.",
+		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory pending\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPromoteCommand(), newMemoryImportCommand(),
-		newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand())
+	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
+		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryRestoreCommand())
 	return c
 }
 

@@ -65,6 +65,9 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		if said.Where == "queue" {
 			role += " (waiting)"
 		}
+		if said.Ended != "" {
+			role += " (ended)"
+		}
 		fmt.Fprintf(t, "%s\t%s\t", said.ID, minute(said.Time))
 		if s.Own {
 			fmt.Fprintf(t, "%s\t", whereKept[said.Scope])

@@ -46,7 +46,7 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 func TestUnknownTagsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
-	for _, text := range []string{"<new_harness>Zanzibar</new_harness>", "What is <b>?", "<system-reminder>x</system-reminder>My cat is called Miso."} {
+	for _, text := range []string{"<new_harness>Zanzibar\nWhat is it?", "What is <b>?", "<system-reminder>x</system-reminder>My cat is called Miso."} {
 		w.say(text)
 	}
 	w.delivered(3)

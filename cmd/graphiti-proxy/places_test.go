@@ -162,7 +162,7 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 		gone  bool
 		want  string
 	}{
-		{name: "a project", want: "workspace_github_repo_github_com_acme_widgets"},
+		{name: "a project", want: "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"},
 		{name: "an ignored project", files: []string{".graphiti-proxy-ignore"}, want: "user_josh"},
 		{name: "a directory that is not there", gone: true, want: "user_josh"},
 	} {
@@ -171,7 +171,7 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 			if tc.gone {
 				dir = filepath.Join(dir, "nowhere")
 			}
-			settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
+			settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.timeout": "2s"}
 			data := t.TempDir()
 			w := start(t, data, settings)
 			places, answers := w.remembers().serving().Identity.Places, make(chan struct{})

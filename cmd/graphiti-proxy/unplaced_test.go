@@ -143,7 +143,7 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 			{name: "its session has said it", body: clientsBody(fact), headers: []string{"X-Claude-Code-Session-Id", "s-1"}, off: mode == "multi"},
 			{name: "a program with an SDK", body: clientsBody(fact), headers: []string{"User-Agent", "Anthropic/JS 1.11.0"}, off: true}, // its prompt is Claude Code's
 			{name: "a program with another prompt", body: m{"model": "m", "max_tokens": 9, "messages": []m{user(fact)}}, headers: []string{"User-Agent", "Anthropic/JS 1.11.0"}},
-			{name: "a request of its own without tools, such as a title", body: m{"model": "m", "max_tokens": 9, "system": "You are a Claude agent, built on an SDK.", "messages": []m{user("<session>" + fact + "</session>")}}, off: true},
+			{name: "a request of its own without tools, such as a title", body: m{"model": "m", "max_tokens": 9, "system": "You are a Claude agent, built on an SDK.", "messages": []m{user("Title: " + fact)}}, off: true},
 			{name: "a chat", body: m{"model": "m", "max_tokens": 9, "messages": []m{user(fact)}}, headers: []string{"User-Agent", "LibreChat/1.0"}},
 		} {
 			got := ask(tc.body, append([]string{"User-Agent", agent}, tc.headers...)...)

@@ -69,13 +69,17 @@ type Line struct {
 	Workspace string `json:"workspace,omitempty"` // key of the project; "" outside of any
 
 	Turn    string `json:"turn,omitempty"`    // in which it was said
-	Message string `json:"message,omitempty"` // hash of the message
+	Message string `json:"message,omitempty"` // hash of the message, if it opened its conversation
 	Program string `json:"program,omitempty"` // that sent it
 	Session string `json:"session,omitempty"` // hash of the conversation
 	Owner   string `json:"owner,omitempty"`   // of the conversation
 
-	// Promoted is the name of the message that confirming stored; "" if none.
+	// Promoted is the name of the message that confirming stored; "" if none. Edited is its
+	// text if the person changed it.
 	Promoted string `json:"promoted,omitempty"`
+	Edited   string `json:"edited,omitempty"`
+
+	Was State `json:"was,omitempty"` // before the person's last decision
 
 	Changed int64 `json:"changed"` // when it was stored, in nanoseconds
 
@@ -248,12 +252,15 @@ const AnyPlace = ""
 
 // Applied reports whether the card shows a line in a place.
 func (l *Line) Applied(place string) bool {
-	if l.Kind == KindFact || l.Kind == KindForget || l.Promoted != "" { // its promoted text is a line of its own
+	if !l.ForCard() || l.Promoted != "" { // its promoted text is a line of its own
 		return false
 	}
 	here := l.Place == place || place == AnyPlace && l.Workspace == ""
 	return l.State == Confirmed || here && (l.State == Local || l.State == Pending && l.Applies)
 }
+
+// ForCard reports whether a card can show the line.
+func (l *Line) ForCard() bool { return l.Kind != KindFact && l.Kind != KindForget }
 
 // Facts returns the card of a caller who is in a place and reads those groups: first the
 // lines of the project, then those of the person, each with the newest first.

@@ -37,8 +37,19 @@ func readRule(s string) (r rule, ok bool) {
 		return r, false
 	}
 	m := marksOf(s)
-	ok = m.lasting && !tells(s) && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
+	prefers := m.prefers && namesProject(s)
+	ok = (m.lasting && !tells(s) || prefers) && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
 	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
+}
+
+// namesProject reports whether a sentence names the project that it is said in.
+func namesProject(s string) bool {
+	lower := " " + strings.ToLower(s) + " "
+	return slices.ContainsFunc(tongues, func(l tongue) bool {
+		return slices.ContainsFunc(strings.Split(l.here, "|"), func(here string) bool {
+			return (l.forms != nil || strings.Contains(strings.TrimSpace(here), " ")) && strings.Contains(lower, strings.TrimRight(here, " "))
+		})
+	})
 }
 
 // tells reports whether a sentence begins with a function word that begins no mark.
@@ -106,6 +117,7 @@ type mark struct {
 	lasting    bool // it applies from now on
 	everywhere bool // it applies in all projects
 	anywhere   bool // likewise, if another mark is lasting
+	prefers    bool // lasting in a sentence that names the project
 }
 
 // lastingPoints is what a lasting mark counts.
@@ -118,7 +130,7 @@ var marks, unspaced, markTerms, longest = readMarks(markers)
 
 func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
 	marks, terms, longest = make(map[string]mark), make(map[string]bool), make(map[string]int)
-	points := []int{lastingPoints, 2, 1, lastingPoints, 1} // of the parts of a line
+	points := []int{lastingPoints, 2, 1, lastingPoints, 1, 1} // of the parts of a line
 	for line := range strings.Lines(table) {
 		lang, line, _ := strings.Cut(line, " ")
 		if lang == "#" {
@@ -126,7 +138,7 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 		}
 		for part, list := range strings.Split(line, "|") {
 			for w := range strings.FieldsSeq(list) {
-				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4}
+				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4, prefers: part == 5}
 				w, m.forbids = strings.CutPrefix(w, "-")
 				w = strings.ReplaceAll(w, "_", " ")
 				if marks[w].points < m.points {
@@ -160,7 +172,7 @@ type marked struct {
 func (s *marked) add(m mark) {
 	s.points += m.points
 	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
-	s.everywhere, s.anywhere = s.everywhere || m.everywhere, s.anywhere || m.anywhere
+	s.everywhere, s.anywhere, s.prefers = s.everywhere || m.everywhere, s.anywhere || m.anywhere, s.prefers || m.prefers
 }
 
 // marksOf adds up the marks of a sentence, and counts its other words.

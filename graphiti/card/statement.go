@@ -116,7 +116,7 @@ func statement(s string) (one Statement, ok bool) {
 		return one, true
 	}
 	r, ok := readRule(strings.TrimLeft(s, "-*• "))
-	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: true}, ok
+	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s)}, ok
 }
 
 // tongue says how people ask in a language to remember or to forget something. In other

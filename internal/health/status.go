@@ -50,6 +50,10 @@ type Status struct {
 	// their own.
 	Apart []Apart `json:"kept_apart,omitempty"`
 
+	// PendingLines counts the standing lines that wait for the owner's confirmation, in
+	// identity.mode single.
+	PendingLines int `json:"pending_lines,omitempty"`
+
 	// Waiting are the settings that have changed in the file, but count only after a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`

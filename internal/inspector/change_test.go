@@ -77,10 +77,12 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	if !strings.Contains(got, "The card") || !strings.Contains(got, "Always use tabs.") {
 		t.Errorf("got %s", got)
 	}
-	line := between(got, `name="line" value="`, `"`)
-	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", line), "/memory?done=card")
+	redirects(t, s.post(t, "/memory/card", "group", servicetest.OwnersGroup, "line", cardField("Always use tabs.")), "/memory?done=card")
 	if strings.Contains(s.texts(t), "The card") {
 		t.Error("it is still on the card")
+	}
+	if w := s.post(t, "/memory/card", "group", servicetest.OwnersGroup); w.Code != http.StatusNotFound || !strings.Contains(s.texts(t), "Postgres") {
+		t.Errorf("taking no line off: got %d, want 404 and nothing forgotten", w.Code)
 	}
 	for _, want := range []string{"forget", "correct", "promote", "show"} {
 		if !slices.Contains(s.audit, want) {

@@ -42,6 +42,7 @@ type spoken struct {
 	Talk           string // the page of its conversation, where it is not shown in it
 	Here           bool   // it is the one that the page is about
 	Waits          bool   // it has not arrived in the memory
+	Ended          string // since when its person has ended it
 }
 
 // Class is how it looks.
@@ -177,7 +178,7 @@ func (v *visit) turn(t *service.Turn, path, message string) turn {
 func (v *visit) spoken(r *service.Record, back string) spoken {
 	href := v.messageAt(r.ID, r.Group, back)
 	v.used += around / 2
-	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue"}
+	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue", Ended: r.Ended}
 }
 
 // messageAt is the page of a message in a group; empty without an id.

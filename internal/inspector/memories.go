@@ -72,6 +72,9 @@ func (a *about) Timeline() string { return a.at("/memory/show", "group", a.Group
 // Facts is the page of what is valid.
 func (a *about) Facts() string { return a.at("/memory/facts", "group", a.Group) }
 
+// EveryFact is the page of what is known, valid or not.
+func (a *about) EveryFact() string { return a.at("/memory/facts", "group", a.Group, "all", "1") }
+
 // Forget is the page on which it is forgotten.
 func (a *about) Forget() string { return a.at("/memory/forget", "group", a.Group) }
 
@@ -128,7 +131,7 @@ func cardField(line string) string { return base64.RawURLEncoding.EncodeToString
 
 func (v *visit) takeOff() error {
 	line, err := base64.RawURLEncoding.DecodeString(v.r.FormValue("line"))
-	if err != nil {
+	if err != nil || len(line) == 0 { // without a line all of the memory would be meant
 		return errNowhere
 	}
 	_, err = change(v, service.Forget, func(in *service.ForgetRequest) {

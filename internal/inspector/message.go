@@ -16,6 +16,7 @@ type message struct {
 	Text      string
 	Role      string
 	Time      string
+	Ended     string        // since when; empty: it is not
 	Talk      *conversation // nil: it was said in none
 	Alone     spoken
 	Scope     string
@@ -89,7 +90,7 @@ func (v *visit) alone(m *message, notFound error) error {
 
 // is fills in what a message says.
 func (m *message) is(r *service.Record) {
-	m.Text, m.Role, m.Time, m.Scope = editable(r.Text), r.Role, r.Time, r.Scope
+	m.Text, m.Role, m.Time, m.Scope, m.Ended = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended
 	if m.Group == "" {
 		m.Group = r.Group
 	}
@@ -142,6 +143,17 @@ func (v *visit) correctMessage() error {
 		return err
 	}
 	return v.done(v.back(v.whose().at("/memory")), "corrected")
+}
+
+func (v *visit) restoreMessage() error {
+	err := v.onMessage(func(s service.Selector) error {
+		_, err := change(v, service.Restore, func(in *service.RestoreRequest) { in.Selector = s })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.done(v.back(v.whose().at("/memory")), "restored")
 }
 
 func (v *visit) pinMessage() error {

@@ -68,11 +68,13 @@ var routes = map[string]func(*visit) error{
 	"POST /message/{id}/forget":  (*visit).forgetMessage,
 	"POST /message/{id}/correct": (*visit).correctMessage,
 	"POST /message/{id}/pin":     (*visit).pinMessage,
+	"POST /message/{id}/restore": (*visit).restoreMessage,
 
 	"GET /memory":         (*visit).memories,
 	"GET /memory/show":    (*visit).timeline,
 	"GET /memory/facts":   (*visit).facts,
 	"POST /memory/card":   (*visit).takeOff,
+	"POST /memory/lines":  (*visit).settle,
 	"POST /memory/export": (*visit).export,
 	"GET /memory/import":  (*visit).importForm,
 	"POST /memory/import": (*visit).importFile,

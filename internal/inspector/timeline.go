@@ -8,7 +8,7 @@ import (
 // timeline is the page of what was said last in one memory.
 type timeline struct {
 	*about
-	Card     []cardLine
+	Lines    standings
 	Days     []day
 	Pager    pager
 	Unlisted bool
@@ -20,9 +20,6 @@ type day struct {
 	Messages []spoken
 }
 
-// cardLine is a line of the card.
-type cardLine struct{ Text, Field string }
-
 func (v *visit) timeline() error {
 	a, err := v.meant("timeline")
 	if err != nil {
@@ -33,7 +30,10 @@ func (v *visit) timeline() error {
 	if err != nil {
 		return err
 	}
-	t := timeline{about: a, Card: cardLines(got.Card), Unlisted: len(got.Unlisted) > 0}
+	t := timeline{about: a, Unlisted: len(got.Unlisted) > 0}
+	if t.Lines, err = v.standings(a); err != nil {
+		return err
+	}
 	for i := len(got.Messages) - 1; i >= 0; i-- { // the newest first
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())
@@ -56,13 +56,6 @@ func (v *visit) timeline() error {
 	return v.show("timeline", upper(a.Name), &t)
 }
 
-func cardLines(lines []string) (list []cardLine) {
-	for _, l := range lines {
-		list = append(list, cardLine{l, cardField(l)})
-	}
-	return list
-}
-
 // facts is the page of what is valid in one memory.
 type facts struct {
 	*about
@@ -81,6 +74,7 @@ type known struct {
 	Shown said
 	Href  string
 	State string
+	Ended bool // by its person: it can be restored
 }
 
 func (v *visit) facts() error {
@@ -106,7 +100,7 @@ func (v *visit) facts() error {
 	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
 	for _, k := range rows {
 		href := v.messageAt(k.ID, k.Group, f.Facts())
-		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State))})
+		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State)), k.State == service.Ended && k.ID != ""})
 	}
 	return v.show("facts", upper(a.Name), &f)
 }

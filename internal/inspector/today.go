@@ -17,7 +17,8 @@ import (
 type today struct {
 	New   *welcome // nothing has passed yet
 	Needs []need
-	Known bool // figures were counted
+	Lines standings // that wait for the visitor
+	Known bool      // figures were counted
 	From  string
 	To    string
 
@@ -79,7 +80,24 @@ func (v *visit) today() error {
 	if w.Week == (service.Figures{}) && len(t.Since) == 0 {
 		t.New = newcomer(t.State)
 	}
+	if err := v.waiting(&t); err != nil {
+		return err
+	}
 	return v.show("today", "Today", &t)
+}
+
+// waiting fills in the lines that wait for the visitor's confirmation, or for that of whom
+// they look at. What waits for everybody together is nobody's to confirm.
+func (v *visit) waiting(t *today) (err error) {
+	if v.p.o.Host.Memory == nil || v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
+		return nil
+	}
+	t.Lines, err = v.standings(nil)
+	if n := t.Lines.AllWaiting; n > 0 {
+		t.Needs = append(t.Needs, need{What: counted(n, "line") + " waiting for your confirmation.",
+			Remedy: "Accept or reject them, here or with graphiti-proxy memory pending.", Href: "#waiting", Link: "See what waits"})
+	}
+	return err
 }
 
 // count fills in what is known of the week.

@@ -28,6 +28,7 @@ type frame struct {
 	Places []place
 	Visit
 	Notice string
+	Undo   *undo // what the notice is about can be taken back
 	Main   any
 }
 
@@ -44,7 +45,8 @@ func (v *visit) show(name, title string, main any) error {
 
 // render renders a page with a status. Nothing is sent before all of it is there.
 func (v *visit) render(status int, name, title string, main any) error {
-	f := frame{Title: title, Places: v.places(), Visit: v.Visit, Notice: notices[v.r.URL.Query().Get("done")], Main: main}
+	done := v.r.URL.Query().Get("done")
+	f := frame{Title: title, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
 	page, err := fill(v.p.templates[name], "frame", f)
 	if err != nil {
 		return err
@@ -156,14 +158,16 @@ func (v *visit) back(otherwise string) string {
 	return to.String()
 }
 
-// done sends the visitor to a page after a change, with a notice of what was done.
-func (v *visit) done(to, notice string) error {
+// done sends the visitor to a page after a change, with a notice of what was done, and the
+// lines whose decision can be taken back.
+func (v *visit) done(to, notice string, undo ...string) error {
 	u, err := url.Parse(to)
 	if err != nil {
 		return err
 	}
 	q := u.Query()
 	q.Set("done", notice)
+	q["undo"] = undo
 	u.RawQuery = q.Encode()
 	http.Redirect(v.w, v.r, u.String(), http.StatusSeeOther)
 	return nil

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,15 +67,80 @@ type Standing struct {
 	Kind     string     `json:"kind"`
 	Text     string     `json:"text"`
 	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // where it was said, in words; "" if nowhere in particular
-	Applies  bool       `json:"applies"`         // in that place it applies already
+	Place    string     `json:"place,omitempty"` // where it was said, in words; "" for what was promoted by hand or imported
+	Applies  bool       `json:"applies"`         // in that place it applies already, unconfirmed
+	OnCard   bool       `json:"on_card"`         // conversations begin with it, there or everywhere
 	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
 	Since    string     `json:"since"`
 	Group    string     `json:"group"`
 }
 
 func standing(l *card.Line) Standing {
-	return Standing{l.ID, l.Kind, l.Text, l.State, l.Where, l.Applies && l.State == card.Pending || l.State == card.Local, l.Personal, dateOf(time.Unix(l.At, 0)), l.Group}
+	s := Standing{
+		ID: l.ID, Kind: l.Kind, Text: cmp.Or(l.Edited, l.Text), State: l.State, Place: l.Where, Personal: l.Personal || l.Workspace == "", Since: dateOf(time.Unix(l.At, 0)), Group: l.Group,
+		Applies: l.Applies && l.State == card.Pending || l.State == card.Local,
+	}
+	switch {
+	case l.Workspace != "":
+		s.Place = "in the project " + l.Where
+	case l.Place != "":
+		s.Place = "outside of projects, with " + l.Where
+		if l.Where == "" || l.Where == "other" {
+			s.Place = "outside of projects, with an unknown client"
+		}
+	}
+	s.OnCard = l.ForCard() && (s.Applies || l.State == card.Confirmed)
+	return s
+}
+
+// Here says in words what effect a line has in the place where it was said.
+func (s *Standing) Here() string {
+	switch {
+	case s.OnCard:
+		return "yes"
+	case s.Kind == card.KindFact && (s.State == card.Pending || s.State == card.Confirmed):
+		return "by match"
+	}
+	return "no"
+}
+
+// Accepted says in words for what a line counts once it is accepted.
+func (s *Standing) Accepted() string {
+	switch {
+	case s.Kind == card.KindForget:
+		return "ended everywhere"
+	case s.Personal:
+		return "you, everywhere"
+	}
+	return "the project"
+}
+
+// withoutCopies leaves out the lines of promoted texts that confirming other lines stored.
+// Those have the state of the promoted text.
+func withoutCopies(lines []card.Line) []card.Line {
+	of := make(map[string]int) // index of the confirmed line, by group and promoted turn
+	for i := range lines {
+		if turn, ok := graphiti.TurnOf(lines[i].Promoted); ok {
+			of[lines[i].Group+turn] = i
+		}
+	}
+	var list []card.Line
+	copied := make(map[int]card.State)
+	for i := range lines {
+		if at, copies := of[lines[i].Group+lines[i].Turn]; copies && lines[i].Place == "" {
+			copied[at] = lines[i].State
+		}
+	}
+	for i, l := range lines {
+		if at, copies := of[l.Group+l.Turn]; copies && at != i && l.Place == "" {
+			continue
+		}
+		if state, has := copied[i]; has && l.State == card.Confirmed {
+			l.State = state
+		}
+		list = append(list, l)
+	}
+	return list
 }
 
 // PendingRequest is the input of Pending.
@@ -95,6 +161,7 @@ var Pending = Operation[PendingRequest, PendingLines]{
 	Run: func(ctx context.Context, h *Host, in *PendingRequest) (p PendingLines, err error) {
 		lines, groups, err := h.Memory.lines(ctx, in.Selector)
 		p.Lines, p.Groups = []Standing{}, groups
+		lines = withoutCopies(lines)
 		for i := range lines {
 			if in.All || lines[i].State == card.Pending {
 				p.Lines = append(p.Lines, standing(&lines[i]))
@@ -157,7 +224,7 @@ type SettleRequest struct {
 	Selector
 	Accept []string `json:"accept,omitempty"`
 	Reject []string `json:"reject,omitempty"`
-	Undo   []string `json:"undo,omitempty"` // they wait again
+	Undo   []string `json:"undo,omitempty"` // they are as before the last decision
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 }
@@ -192,39 +259,58 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	if in.Text = strings.TrimSpace(in.Text); in.Text != "" && len(in.Accept) != 1 {
 		return done, invalid("text: changes one line; name it alone with accept")
 	}
-	changed := make(map[string]bool)
+	if len(groups) == 0 {
+		return done, InvalidError{errNobody}
+	}
+	lines = withoutCopies(lines)
+	type change struct {
+		l  *card.Line
+		do func(context.Context, *card.Line, string) error
+	}
+	var changes []change
 	for _, c := range []struct {
 		ids []string
 		do  func(context.Context, *card.Line, string) error
 	}{{in.Accept, sv.acceptLine}, {in.Reject, sv.setLine(card.Rejected)}, {in.End, sv.setLine(card.Ended)}, {in.Undo, sv.undoLine}} {
 		for _, id := range c.ids {
-			found := false
-			for i := range slices.Backward(lines) { // the newest last, so that it replaces the others
-				l := &lines[i]
-				if id != l.ID && (id != "all" || l.State != card.Pending) {
-					continue
-				}
-				if found = true; changed[l.Group+l.ID] {
-					continue
-				}
-				changed[l.Group+l.ID] = true
-				if err := c.do(ctx, l, in.Text); err != nil {
-					return done, err
-				}
-				done.Lines = append(done.Lines, standing(l))
-				if !slices.Contains(done.Groups, l.Group) {
-					done.Groups = append(done.Groups, l.Group)
-				}
-			}
-			if !found && id != "all" {
+			named := linesNamed(lines, id)
+			if named == nil && id != "all" {
 				return done, invalid(fmt.Sprintf("no line has the id %q; graphiti-proxy memory pending --all lists them", id))
+			}
+			for _, l := range named {
+				if !slices.ContainsFunc(changes, func(o change) bool { return o.l == l }) {
+					changes = append(changes, change{l, c.do})
+				}
 			}
 		}
 	}
-	if len(groups) == 0 {
-		return done, InvalidError{errNobody}
+	for _, c := range changes {
+		if err := c.do(ctx, c.l, in.Text); err != nil {
+			return done, err
+		}
+		done.Lines = append(done.Lines, standing(c.l))
+		if !slices.Contains(done.Groups, c.l.Group) {
+			done.Groups = append(done.Groups, c.l.Group)
+		}
 	}
 	return done, nil
+}
+
+// linesNamed returns the lines that an ID names, the newest last, so that it replaces the
+// others: all that wait, or one. With one about the person go those of other places that say
+// the same and are in the same state.
+func linesNamed(lines []card.Line, id string) (named []*card.Line) {
+	one := slices.IndexFunc(lines, func(l card.Line) bool { return l.ID == id })
+	same := func(l *card.Line) bool {
+		o := lines[one]
+		return o.Personal && l.Personal && l.State == o.State && l.Kind == o.Kind && l.Group == o.Group && strings.EqualFold(l.Text, o.Text)
+	}
+	for i := range slices.Backward(lines) {
+		if l := &lines[i]; l.ID == id || id == "all" && l.State == card.Pending || one >= 0 && same(l) {
+			named = append(named, l)
+		}
+	}
+	return named
 }
 
 // acceptLine stores a line's text as promoted for the person or the project, so that it
@@ -235,7 +321,7 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 		text = l.Text
 	}
 	if sv.o.Pipeline.HoldsSecret(text) {
-		return errors.New("the text looks like it holds a credential; it was not stored")
+		return invalid("text: looks like it holds a credential; it was not stored")
 	}
 	kind := l.Kind
 	switch {
@@ -252,10 +338,18 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 	if err := sv.store(ctx, t); err != nil {
 		return fmt.Errorf("store the accepted line: %w", err)
 	}
-	if err := sv.unpromote(ctx, &before); err != nil { // an edited line, accepted before
+	l.Promoted, l.Edited = graphiti.EpisodeName(t.ID, graphiti.RoleSystem), ""
+	if before.Promoted != l.Promoted { // an edited line, accepted before
+		if err := sv.unpromote(ctx, &before); err != nil {
+			return err
+		}
+	}
+	if text != l.Text {
+		l.Edited = text
+	}
+	if err := sv.o.State.Ended.Restore(ctx, l.Group, l.Promoted); err != nil { // "forget that …" had ended it
 		return err
 	}
-	l.Promoted = graphiti.EpisodeName(t.ID, graphiti.RoleSystem)
 	return sv.setLine(card.Confirmed)(ctx, l, "")
 }
 
@@ -274,31 +368,63 @@ func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, s
 				return err
 			}
 		}
-		l.State = state
+		l.Was, l.State = l.State, state
 		return sv.cards().Put(ctx, *l, sv.o.State.Generations.Now())
 	}
 }
 
-// undoLine lets a line wait again.
+// undoLine takes back the last decision on a line: a confirmed one that was taken off is
+// confirmed again, any other is as it was when it was said.
 func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
-	if l.Place == "" {
-		return invalid("a promoted text never waited; forget its message instead")
+	off := l.State == card.Ended || l.State == card.Rejected
+	switch {
+	case off && l.Place == "":
+		return sv.setLine(card.Confirmed)(ctx, l, "")
+	case l.Place == "":
+		return invalid("undo: a promoted text waits for nobody; take it off with graphiti-proxy memory forget --card")
+	case off && l.Was == card.Confirmed:
+		return sv.acceptLine(ctx, l, l.Edited)
+	case l.Kind == card.KindForget && l.State == card.Confirmed:
+		if err := sv.undoForget(ctx, l); err != nil {
+			return err
+		}
+	}
+	l.Edited = ""
+	if l.Applies && !l.Personal {
+		return sv.setLine(card.Local)(ctx, l, "")
 	}
 	return sv.setLine(card.Pending)(ctx, l, "")
 }
 
-// unpromote forgets the message that confirming a line stored.
+// unpromote forgets the message that confirming a line stored, unless it confirms another.
 func (sv *Service) unpromote(ctx context.Context, l *card.Line) error {
-	if l.Promoted == "" {
+	name := l.Promoted
+	if l.Promoted = ""; name == "" {
 		return nil
 	}
-	turn, _ := graphiti.TurnOf(l.Promoted)
+	all, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	if err != nil || slices.ContainsFunc(all, func(o card.Line) bool { return o.Promoted == name && o.ID != l.ID }) {
+		return err
+	}
+	turn, _ := graphiti.TurnOf(name)
 	if err := sv.cards().Remove(ctx, []string{l.Group}, func(o *card.Line) bool { return o.Turn == turn }); err != nil {
 		return err
 	}
-	_, err := sv.forget(ctx, ledger.Part{Group: l.Group, Message: graphiti.MessageID(l.Promoted)})
-	l.Promoted = ""
+	_, err = sv.forget(ctx, ledger.Part{Group: l.Group, Message: graphiti.MessageID(name)})
 	return err
+}
+
+// confirmedAs returns the lines that a line is the promoted text of, or the line itself.
+func confirmedAs(lines []card.Line, l *card.Line) (list []*card.Line) {
+	for i := range lines {
+		if turn, ok := graphiti.TurnOf(lines[i].Promoted); ok && l.Place == "" && turn == l.Turn {
+			list = append(list, &lines[i])
+		}
+	}
+	if list == nil {
+		list = append(list, l)
+	}
+	return list
 }
 
 // takeOff ends the lines of a selector's card with one text: the line as the card shows
@@ -320,8 +446,10 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err e
 			continue
 		}
 		off = append(off, l.Says())
-		if err := sv.setLine(card.Ended)(ctx, l, ""); err != nil {
-			return off, err
+		for _, one := range confirmedAs(lines, l) {
+			if err := sv.setLine(card.Ended)(ctx, one, ""); err != nil {
+				return off, err
+			}
 		}
 	}
 	if off == nil {
@@ -337,8 +465,9 @@ func (sv *Service) pending(ctx context.Context, s Selector) (list []Standing, er
 		return nil, err
 	}
 	lines, err := sv.cards().Lines(ctx, sv.Recallable(targets))
+	_, owner, _ := sv.asked(s) // s was checked
 	for i := range lines {
-		if lines[i].State == card.Pending {
+		if lines[i].State == card.Pending && (owner == "" || lines[i].Owner == owner) {
 			list = append(list, standing(&lines[i]))
 		}
 	}
@@ -374,15 +503,13 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 	if r.Message == "" {
 		return r, invalid("message: say which message; graphiti-proxy memory facts --all prints the ids")
 	}
+	turns := make(map[string]bool)
 	found, err := sv.message(ctx, s, r.Message)
 	if err != nil {
 		return r, err
 	}
 	for i := range found {
-		names := []string{found[i].side.Name}
-		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
-			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
-		}
+		names := append(sidesOf(found[i].side.Name), found[i].side.Name)
 		if sv.o.Remote { // what Graphiti read from it
 			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].side.Text, mostFacts)
 			if err != nil {
@@ -399,6 +526,15 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		}
 		sv.o.Facts.DropGroup(found[i].in.Group)
 		r.Groups = append(r.Groups, found[i].in.Group)
+		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
+			turns[turn] = true
+		}
 	}
-	return r, nil
+	lines, _, err := sv.lines(ctx, s)
+	for i := range lines { // that ended with it
+		if l := &lines[i]; err == nil && l.State == card.Ended && turns[l.Turn] {
+			err = sv.undoLine(ctx, l, "")
+		}
+	}
+	return r, err
 }

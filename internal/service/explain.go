@@ -69,6 +69,11 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		end = min(end, at+in.Limit/2+1)
 	}
 	x.Turns = append(x.Turns, turns[max(0, end-in.Limit):end]...)
+	for i := range x.Turns {
+		if err := sv.markRecords(ctx, x.Groups, x.Turns[i].Messages); err != nil {
+			return x, err
+		}
+	}
 	return x, sv.explain(ctx, groups, owner, &x)
 }
 

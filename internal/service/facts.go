@@ -160,6 +160,15 @@ func (sv *Service) markEnded(ctx context.Context, group string, list []Known) er
 	return nil
 }
 
+// markRecords marks the messages of groups that their person ended.
+func (sv *Service) markRecords(ctx context.Context, groups []string, list []Record) error {
+	since, err := sv.o.State.Ended.In(ctx, groups...)
+	for i := range list {
+		list[i].Ended = since[list[i].Name]
+	}
+	return err
+}
+
 // rankOf is the place of a kind in the list.
 func rankOf(kind string) int {
 	switch kind {

@@ -33,8 +33,11 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	if len(m.Statements) == 0 {
 		return h
 	}
-	sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
-	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile(), message: hex.EncodeToString(sum[:8])}
+	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile()}
+	if s.Opens {
+		sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
+		said.message = hex.EncodeToString(sum[:8])
+	}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
 	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
 	if !h.Forgets {
@@ -66,7 +69,7 @@ type hearing struct {
 	capture.Saying
 	sv      *Service
 	alone   bool   // the message consists of statements
-	message string // its hash
+	message string // its hash if it opens its conversation
 }
 
 func (s *hearing) hearAll(ctx context.Context, statements []card.Statement, h *inject.Heard) {
@@ -179,11 +182,12 @@ func (s *hearing) where() string {
 	return s.Who.Program
 }
 
-// doubtRepeated lets a line wait if another session of the program sent the same message
-// word for word: that is a template. So do the lines that were stored of it before.
+// doubtRepeated lets a line wait if another session of the program began with the same
+// message word for word: that is a template. So do the lines that were stored of it before.
+// Within a conversation people repeat themselves.
 func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.Line, groups []string) error {
 	for _, k := range known {
-		if k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
+		if l.Message == "" || k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
 			continue
 		}
 		if s.alone = false; l.State != "" {
@@ -280,8 +284,42 @@ func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
 }
 
 func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, groups ...string) error {
-	l.State = card.Ended
+	l.Was, l.State = l.State, card.Ended
 	return sv.cards().Put(ctx, *l, generation, groups...)
+}
+
+// undoForget makes valid again what accepting a line of "forget that …" ended.
+func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
+	names, err := sv.saying(ctx, l.Group, l.Text)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		names = append(names, sidesOf(name)...)
+	}
+	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
+	if err != nil {
+		return err
+	}
+	for _, o := range withoutCopies(lines) {
+		if o.State == card.Ended && o.Kind != card.KindForget && card.Says(o.Text, l.Text) {
+			names = append(names, graphiti.EpisodeName(o.Turn, graphiti.RoleUser), graphiti.EpisodeName(o.Turn, graphiti.RoleAssistant))
+			if err := sv.undoLine(ctx, &o, ""); err != nil {
+				return err
+			}
+		}
+	}
+	defer sv.o.Facts.DropGroup(l.Group)
+	return sv.o.State.Ended.Restore(ctx, l.Group, names...)
+}
+
+// sidesOf returns the names of both sides of the turn of a message.
+func sidesOf(name string) []string {
+	turn, ok := graphiti.TurnOf(name)
+	if !ok {
+		return nil
+	}
+	return []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
 }
 
 // mostFacts is the most facts of Graphiti's that one "forget that …" ends.
@@ -337,10 +375,9 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 		if turns[turn] {
 			continue
 		}
-		names = append(names, name)
+		names = append(append(names, name), sidesOf(name)...)
 		if ok {
 			turns[turn] = true
-			names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
 		}
 		ended++
 	}

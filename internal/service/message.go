@@ -210,16 +210,7 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.side.Name)
 	curated, promoted := graphiti.ParseCurated(h.side.Text)
 	groups := []string{h.in.Group}
-	owned, err := sv.o.Pipeline.Owned(ctx, h.owner.Owner)
-	if err != nil {
-		return err
-	}
-	for _, o := range owned { // what a person says of themselves in a project is a line of theirs
-		if o.Scope == string(graphiti.ScopeUser) && o.Group != h.in.Group {
-			groups = append(groups, o.Group)
-		}
-	}
-	if own, ok := sv.ownGroup(h.owner.Owner); ok && !slices.Contains(groups, own) {
+	if own, ok := sv.ownGroup(h.owner.Owner); ok && own != h.in.Group { // a personal line of a project
 		groups = append(groups, own)
 	}
 	var confirmed []card.Line
@@ -244,12 +235,15 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	})
 }
 
-// ownGroup returns the group of an owner's own memory, in single mode.
+// ownGroup returns the group of an owner's own memory; see graphiti.Who.Owner.
 func (sv *Service) ownGroup(owner string) (string, bool) {
-	if sv.o.Multi {
-		return "", false
+	who := graphiti.Who{User: owner}
+	if rest, ok := strings.CutPrefix(owner, "sha256:"); ok {
+		who.Tenant, who.User, _ = strings.Cut(rest, "|")
+	} else if sv.o.Multi {
+		who.SetPerson()
 	}
-	return sv.namer().Group(graphiti.ScopeUser, graphiti.Who{User: cmp.Or(owner, sv.o.Owner)})
+	return sv.namer().Group(graphiti.ScopeUser, who)
 }
 
 // CorrectRequest names a message, and says what is true instead.

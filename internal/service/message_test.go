@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -223,5 +224,51 @@ func TestMessageRefused(t *testing.T) {
 	waiting := graphiti.MessageID(graphiti.EpisodeName("6f", graphiti.RoleUser))
 	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err == nil || !strings.Contains(err.Error(), "waits for Graphiti") {
 		t.Errorf("a message that waits: %v", err)
+	}
+}
+
+// TestForgetMessage_Lines: forgetting a message deletes the lines that it left, and the text
+// that confirming one stored.
+func TestForgetMessage_Lines(t *testing.T) {
+	t.Parallel()
+	for _, multi := range []bool{false, true} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: multi})
+		who := graphiti.Who{User: "user:josh", Session: "session:s", Workspace: "path:/w", Application: "a", Program: "app"}
+		if multi {
+			who.SetPerson()
+		}
+		const text = "Remember that my locker is number 4417."
+		turn := strings.Repeat("ab", 16)
+		heard := m.Memory.Hear(t.Context(), capture.Saying{Who: who, Turn: turn, Text: text, Typed: true, FromFile: func() bool { return false }})
+		if heard.Promoted != 1 || heard.Pending != 1 {
+			t.Fatalf("multi %v: Hear = %+v, want one promoted and one pending", multi, heard)
+		}
+		group, _ := graphiti.Namer{Raw: true}.Group(graphiti.ScopeWorkspace, who)
+		err := m.Pipeline.Add(t.Context(), ledger.Turn{
+			ID: turn, Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, User: text, Assistant: "Noted.", Said: time.Now(), Answered: time.Now(),
+			Targets: []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: group}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := service.Selector{User: "josh"}
+		if _, err := m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: of, Accept: []string{"all"}}); err != nil {
+			t.Fatal(err)
+		}
+		m.Settle(t)
+		if known, err := m.Memory.Facts(t.Context(), of, false, 50); err != nil || len(known.Facts) != 1 {
+			t.Fatalf("multi %v: facts %+v, %v; want the confirmed text", multi, known.Facts, err)
+		}
+		id := graphiti.MessageID(graphiti.EpisodeName(turn, graphiti.RoleUser))
+		if _, err := m.Memory.Forget(t.Context(), service.Selector{Group: group, Message: id}); err != nil {
+			t.Fatal(err)
+		}
+		if known, err := m.Memory.Facts(t.Context(), of, false, 50); err != nil || len(known.Facts) != 0 {
+			t.Errorf("multi %v: facts %+v, %v after the message was forgotten, want nothing", multi, known.Facts, err)
+		}
+		in := service.PendingRequest{Selector: of, All: true}
+		if lines, err := service.Pending.Run(t.Context(), m.Host, &in); err != nil || len(lines.Lines) != 0 {
+			t.Errorf("multi %v: lines %+v, %v after the message was forgotten, want none", multi, lines.Lines, err)
+		}
 	}
 }

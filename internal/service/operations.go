@@ -31,7 +31,11 @@ type StatusRequest struct {
 var Status = Operation[StatusRequest, health.Status]{
 	Spec: Spec{Name: "status", About: "How the proxy is; fresh=true asks the memory now, else its last answer counts", Reads: true, WithoutMemory: true, AnyDir: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
-		return h.Status(ctx, in.Fresh), nil
+		st := h.Status(ctx, in.Fresh)
+		if h.Memory != nil && !h.Memory.Multi() { // of several people each sees their own
+			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // what cannot be counted is a fault of Memory
+		}
+		return st, nil
 	},
 }
 

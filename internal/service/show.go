@@ -31,6 +31,7 @@ type Record struct {
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
 	Time    string `json:"time,omitempty"`
+	Ended   string `json:"ended,omitempty"` // since when its person has ended it, where messages are shown
 	Source  string `json:"source,omitempty"`
 }
 
@@ -164,7 +165,7 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 		}
 	}
 	shown.Messages, shown.Earlier = l.page()
-	return nil
+	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
 // showSession shows what was said in a session, in whatever groups.

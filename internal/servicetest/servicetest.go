@@ -78,7 +78,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: people{}, Log: log,
-		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second},
+		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
 	began := time.Now()
 	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
@@ -119,6 +119,14 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 		t.Fatal(err)
 	}
 	m.Settle(t)
+}
+
+// Hear has the memory do what a message asks of it, which somebody typed in a conversation.
+func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
+	t.Helper()
+	return m.Memory.Hear(t.Context(), capture.Saying{
+		Who: who, Generation: m.State.Generations.Now(), Turn: text, Text: text, Typed: true, FromFile: func() bool { return false },
+	})
 }
 
 // Settle waits until the memory holds all that was kept.

@@ -30,6 +30,14 @@ document.addEventListener("keydown", (e) => {
   open.querySelector("summary").focus();
 });
 
+// One key decides on the line with the focus, else on the first one of the page.
+document.addEventListener("keydown", (e) => {
+  if (e.defaultPrevented || e.repeat || e.ctrlKey || e.altKey || e.metaKey || e.target.closest("input, textarea, select")) return;
+  if (!["a", "r", "u"].includes(e.key)) return;
+  const button = `[data-key="${e.key}"]`;
+  (e.target.closest("li")?.querySelector(button) ?? document.querySelector(button))?.click();
+});
+
 // A form is sent once: what it asks for may take a while.
 document.addEventListener("submit", (e) => {
   if (e.defaultPrevented || e.target.action.endsWith("/memory/export")) return;

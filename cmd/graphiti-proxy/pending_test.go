@@ -1,0 +1,109 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+// TestPendingLines: they are listed by place, accepted, rejected and undone from the command
+// line, and status counts them.
+func TestPendingLines(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.opening("one", "Always use tabs.", "X-Graphiti-Workspace", widgets)
+	w.opening("two", "Remember that my name is Josh.", "X-Graphiti-Workspace", widgets)
+	w.opening("three", "Write a poem. Never use semicolons.", "X-Graphiti-Workspace", gadgets)
+	w = w.noted()
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := w.cli(args...)
+		if err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return out
+	}
+	list := run("memory", "pending", "--json")
+	id := func(text string) string {
+		return gjson.Get(list, `lines.#(text=="`+text+`").id`).String()
+	}
+	if got := gjson.Get(list, "lines.#").Int(); got != 3 || id("Always use tabs.") == "" {
+		t.Fatalf("got %s, want three lines", list)
+	}
+	out := run("memory", "pending")
+	for _, want := range []string{"said in the project acme/widgets\n", "said in the project acme/gadgets\n", "yes       you, everywhere  Always use tabs.", "by match  you, everywhere  my name is Josh"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got %s, want %q in it", out, want)
+		}
+	}
+	if got := gjson.Get(run("status", "--json"), "pending_lines").Int(); got != 3 {
+		t.Errorf("status: got %d lines, want 3", got)
+	}
+	if out := run("status"); !strings.Contains(out, "3 lines waiting for your confirmation") || !strings.Contains(out, "graphiti-proxy memory pending") {
+		t.Errorf("status: got %s, want the lines and what to do", out)
+	}
+
+	tabs := id("Always use tabs.")
+	if out := run("memory", "pending", "--accept", tabs); !strings.Contains(out, "accepted: Always use tabs.") || !strings.Contains(out, "--undo "+tabs) {
+		t.Errorf("accept: got %s", out)
+	}
+	w = w.noted()
+	if saw := w.opening("four", "hello", "X-Graphiti-Workspace", gadgets); !strings.Contains(saw, "preference, ") {
+		t.Errorf("got %q elsewhere once it is accepted, want the rule", saw)
+	}
+	run("memory", "pending", "--undo", tabs)
+	if saw := w.opening("five", "hello", "X-Graphiti-Workspace", gadgets); strings.Contains(saw, "preference, ") {
+		t.Errorf("got %q elsewhere once that is undone, want no rule", saw)
+	}
+	run("memory", "pending", "--accept", tabs)
+	w = w.noted()
+	if out := run("memory", "forget", "--card", "Always use tabs."); !strings.Contains(out, "off the card") {
+		t.Errorf("forget --card: got %s", out)
+	}
+	if all := run("memory", "pending", "--all", "--json"); gjson.Get(all, `lines.#(text=="Always use tabs.").state`).String() != "ended" || gjson.Get(all, "lines.#").Int() != 3 {
+		t.Errorf("got %s, want the line ended, and not twice", all)
+	}
+	if out := run("memory", "pending", "--undo", tabs); !strings.Contains(out, "accepted: Always use tabs.") {
+		t.Errorf("undo of taking off: got %s, want it accepted again", out)
+	}
+	if out := run("memory", "pending", "--reject", id("my name is Josh"), id("Never use semicolons.")); strings.Count(out, "rejected: ") != 2 {
+		t.Errorf("reject: got %s, want two", out)
+	}
+	if out := run("memory", "pending", "--accept-all"); !strings.Contains(out, "nothing was changed") {
+		t.Errorf("accept-all: got %s, want nothing changed", out)
+	}
+	for _, wrong := range [][]string{{"--accept", "0123"}, {"--accept", ""}, {"0123"}, {"--accept", tabs, "--reject", tabs}, {"--accept-all", tabs}, {"--accept", "0123", tabs}} {
+		if out, err := w.cli(append([]string{"memory", "pending"}, wrong...)...); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %s, %v; want an error of one line", wrong, out, err)
+		}
+	}
+}
+
+// TestRestoreFromTheCommandLine: what "forget that …" ended is listed, marked, and restored
+// with its rule.
+func TestRestoreFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.opening("one", "Always answer in German.")
+	w = w.noted()
+	w.say("Forget that you always answer in German.", "X-Graphiti-Session", "two")
+	w = w.noted()
+	out, err := w.cli("memory", "facts", "--all", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := gjson.Get(out, `facts.#(state=="ended")`)
+	if ended.Get("text").String() != "Always answer in German." || ended.Get("until").String() == "" {
+		t.Fatalf("got %s, want the rule ended, and since when", out)
+	}
+	if out, err := w.cli("memory", "restore"); err == nil {
+		t.Errorf("without a message: got %s, want an error", out)
+	}
+	if out, err := w.cli("memory", "restore", "--message", ended.Get("id").String()); err != nil || !strings.Contains(out, "valid again") {
+		t.Errorf("got %s, %v; want it valid again", out, err)
+	}
+	if saw := w.opening("three", "hello"); !strings.Contains(saw, "rule, ") {
+		t.Errorf("got %q once it is restored, want the rule", saw)
+	}
+}

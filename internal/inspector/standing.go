@@ -1,0 +1,153 @@
+package inspector
+
+import (
+	"cmp"
+	"net/url"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// linesAtOnce is how many lines of each kind a page shows.
+const linesAtOnce = 30
+
+// standings are the standing lines of somebody, or of one memory.
+type standings struct {
+	Waiting, Card, Others []standing
+	AllWaiting            int // shown or not
+}
+
+// standing is a line with what can be done to it.
+type standing struct {
+	service.Standing
+	whose
+	CSRF, In, Back string // In is the memory that the page is about
+	Editable       string
+}
+
+// State is the state in words.
+func (s *standing) State() string {
+	return cmp.Or(lineStates[s.Standing.State], oneLine(string(s.Standing.State)))
+}
+
+// Waits reports whether the line waits for confirmation.
+func (s *standing) Waits() bool { return s.Standing.State == card.Pending }
+
+// Undoes reports whether a decision on the line can be taken back.
+func (s *standing) Undoes() bool { return s.Standing.State != card.Superseded }
+
+// Accepts says what accepting the line does.
+func (s *standing) Accepts() string {
+	var now, then string
+	switch {
+	case s.Kind == card.KindForget:
+		return "Now it has ended what says so where it was said. Accepted, it ends what says so everywhere."
+	case s.OnCard:
+		now = "Now only conversations there begin with it."
+	case s.Kind == card.KindFact:
+		now = "Now it is found only there."
+	default:
+		now = "Now it has no effect: it may be somebody else’s text."
+	}
+	switch {
+	case s.Kind == card.KindFact && s.Personal:
+		then = " Accepted, it is found everywhere."
+	case s.Kind == card.KindFact:
+		then = " Accepted, it is kept for the project."
+	case s.Personal:
+		then = " Accepted, your conversations begin with it everywhere."
+	default:
+		then = " Accepted, conversations in the project begin with it, for all who share its memory."
+	}
+	return now + then
+}
+
+// standings returns the lines of one memory, or without one the lines that wait.
+func (v *visit) standings(of *about) (list standings, err error) {
+	group, back := "", v.whose().at("/")
+	if of != nil {
+		group, back = of.Group, of.Timeline()
+	}
+	got, err := look(v, service.Pending, func(in *service.PendingRequest) { in.Selector, in.All = v.ofWhom(group), of != nil })
+	if err != nil {
+		return list, err
+	}
+	for _, l := range got.Lines {
+		if of != nil && l.Group != group {
+			continue
+		}
+		to := &list.Others
+		switch {
+		case l.State == card.Pending:
+			to = &list.Waiting
+			list.AllWaiting++
+		case l.OnCard:
+			to = &list.Card
+		}
+		if len(*to) < linesAtOnce {
+			*to = append(*to, standing{l, v.whose(), v.CSRF, group, back, editable(l.Text)})
+		}
+	}
+	return list, nil
+}
+
+// settle does with lines what a form of theirs asks for.
+func (v *visit) settle() error {
+	what := v.r.FormValue("do")
+	ids := v.r.PostForm["id"]
+	notice, known := map[string]string{"accept": "line-accepted", "reject": "line-rejected", "end": "line-ended", "edit": "line-edited", "undo": "line-undone"}[what]
+	if !known || len(ids) == 0 {
+		return errNowhere
+	}
+	done, err := change(v, service.Settle, func(in *service.SettleRequest) {
+		in.Selector = v.ofWhom(v.r.FormValue("group"))
+		switch what {
+		case "accept":
+			in.Accept = ids
+		case "edit":
+			in.Accept, in.Text = ids, v.r.FormValue("text")
+		case "reject":
+			in.Reject = ids
+		case "end":
+			in.End = ids
+		case "undo":
+			in.Undo = ids
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for i := range done.Lines {
+		if what != "undo" {
+			changed = append(changed, done.Lines[i].ID)
+		}
+	}
+	return v.done(v.back(v.whose().at("/")), notice, changed...)
+}
+
+// undo is the form that takes back what was just done to lines.
+type undo struct {
+	whose
+	CSRF, In, Back string
+	IDs            []string
+}
+
+// undo returns the form, where a notice says that there is something to take back.
+func (v *visit) undo(notice string) *undo {
+	q := v.r.URL.Query()
+	ids := q["undo"]
+	if len(ids) == 0 || notices[notice] == "" {
+		return nil
+	}
+	q.Del("undo")
+	q.Del("done")
+	back := url.URL{Path: v.r.URL.Path, RawQuery: q.Encode()}
+	return &undo{v.whose(), v.CSRF, v.r.FormValue("group"), back.String(), ids}
+}
+
+// lineStates are the states of lines in words.
+var lineStates = map[card.State]string{
+	card.Pending: "waits for your confirmation", card.Local: "only where it was said", card.Confirmed: "accepted", card.Rejected: "rejected",
+	card.Ended: "taken off or ended", card.Superseded: "superseded by a newer line",
+}
