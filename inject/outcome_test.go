@@ -16,7 +16,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(b), "| reason | meaning |\n| --- | --- |\n")
+	_, table, _ := strings.Cut(string(b), "| reason | meaning and remedy |\n| --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var documented []Reason
 	for line := range strings.Lines(table) {

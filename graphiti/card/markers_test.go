@@ -21,8 +21,7 @@ func saidOf(t testing.TB) (list [][3]string) {
 	return list
 }
 
-// TestReadRule_Corpus: docs/recall.md states these shares of the labeled list, which is
-// older than the marks.
+// TestReadRule_Corpus logs the shares of the labeled list, which is older than the marks.
 func TestReadRule_Corpus(t *testing.T) {
 	var rules, found, others, taken int
 	for _, f := range saidOf(t) {

@@ -227,46 +227,46 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 
 // identityNotes end docs/identity.md.
 const identityNotes = `
-## What contradicts itself
+## Contradictions
 
-A header of these tables that stands twice, with different values, names nobody, and neither does ` + "`X-OpenWebUI-User-Jwt`" + ` with a signature that is not valid: such a request has no memory (` + "`off; reason=untrusted`" + `). The same value twice is fine. A person whom ` + "`identity.users_file`" + ` knows by the credential stays that person.
+A header of these tables with two different values names no person, and neither does ` + "`X-OpenWebUI-User-Jwt`" + ` with an invalid signature: the request has no memory (` + "`off; reason=untrusted`" + `). Equal values are accepted. A person whom ` + "`identity.users_file`" + ` identifies by the credential remains that person.
 
-In single mode a request that a page of the web may have sent has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, an ` + "`Origin`" + ` of another machine, several of them, or one that cannot be read (` + "`null`" + ` is one).
+In single mode, a request that may come from a web page has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, or an ` + "`Origin`" + ` of another machine, several of them, or an unreadable one (including ` + "`null`" + `).
 
 ## Tenants
 
-In multi mode conversations and projects, and persons whom nobody vouches for, lie below a tenant. It is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, the kind (` + "`credential`, `credentials`, `upstream`, `person`" + `) and its parts, each behind its length in eight bytes, so that no credential can be spelt so that it is a person or several credentials. The parts are the SHA-256 of a credential in hex digits, those of several credentials in order, or a person's key. Below ` + "`/u/<name>/…`" + ` the kind is ` + "`upstream`" + `, and the name comes before the credentials: another server may take the same credential for somebody else.
+In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant. Its ID is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, a kind (` + "`credential`, `credentials`, `upstream`, `person`" + `) and its length-prefixed parts, so different kinds cannot collide. The parts are the SHA-256 of a credential, those of several credentials in order, or a person's key. In ` + "`/u/<name>/…`" + ` the kind is ` + "`upstream`" + `, and the name precedes the credentials: another server may assign the same credential to someone else.
 
-` + "`memory forget --credential sha256:<hex>`" + ` takes several with commas between them, for callers who send several together, and ` + "`<name>/`" + ` before them for those of an upstream with a name.
+` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, for callers that send several together, and the prefix ` + "`<name>/`" + ` for a named upstream.
 
-## Credentials that an upstream accepts
+## Accepted credentials
 
-An answer 401 or 403 has no ` + "`X-Graphiti-Memory`" + ` header, and nothing of its request is kept.
+An answer 401 or 403 has no ` + "`X-Graphiti-Memory`" + ` header, and its request is not stored.
 
-In multi mode a credential is searched with nobody's memory (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx once. That is remembered in the state store, for the 100,000 tenants that were accepted last. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory of its own yet, so that nobody loses anything, but for one request of each credential after the state was lost. That request's message stays without a block; blocks that a conversation was given before are repeated.
+In multi mode, recall for a credential is empty (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory yet, so this costs nothing, except one request per credential after a loss of the state. Earlier blocks of a conversation are replayed in any case.
 `
 
 // TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
 func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Who a request is from\n\nThe first source that says something counts. `graphiti-proxy status --header … --body …` explains it for a request.\n")
+	b.WriteString("# Identity of a request\n\nThe first source with a value wins. `graphiti-proxy status --header … --body …` explains the result for a request.\n")
 	for _, table := range tables {
 		fmt.Fprintf(&b, "\n## %s\n\n| source | note |\n| --- | --- |\n", strings.ToUpper(table.What[:1])+table.What[1:])
 		for _, s := range table.Sources {
 			note := s.Note
 			if s.Platform != "" {
-				note = strings.TrimPrefix(note+"; a person is `user:"+s.Platform+":<id>`", "; ")
+				note = strings.TrimPrefix(note+"; the person is `user:"+s.Platform+":<id>`", "; ")
 			}
 			fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, note)
 		}
 		switch table.What {
 		case "session":
-			b.WriteString("\nThen the conversation itself: after a turn it is known how the next request begins: with the same messages of the person and the same answers to them, in the same directory or workspace. An answer before the first message of the person, such as a greeting, does not count.\n\nA session belongs to a person and a workspace: where the same id is used in two projects, what was decided and what is remembered in one of them is not used in the other. A request that names its directory is in that one. One that does not is where its session was, by its id or by the answer that it refers to.\n")
+			b.WriteString("\nThen the conversation's history: the same messages of the person and the same answers, in the same directory or project. An answer before the first message of the person, such as a greeting, does not count.\n\nA session belongs to a person and a project: the same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
 		case "user":
-			b.WriteString("\nBehind a key in `identity.trusted_keys` only headers name a person: what stands in the body or in `?userId=` a gateway passes on as its caller wrote it. `identity.body_users` lets those sources count too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
-			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode a name lies below the credential it came with, unless the credential is in `identity.trusted_keys`, or `identity.users_file` gives it to a person, who then is that person whatever the request says.\n")
+			b.WriteString("\nWith a key in `identity.trusted_keys`, only headers name a person, because a gateway forwards the body and `?userId=` from its callers. `identity.body_users` accepts those sources too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
+			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode, a name is scoped to its credential, with two exceptions: credentials in `identity.trusted_keys`, and credentials that `identity.users_file` assigns to a person, who remains that person regardless of other claims.\n")
 		case "workspace":
-			b.WriteString("\nThe working directory is the one that the client's own prompt names (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush): in a turn of the conversation, only where that client writes it itself, and Codex's last. Where two statements differ, because a file of the repository may have written one, there is no memory (`off; reason=place`), and neither is there where one of these clients, or one whose tools run commands or write files, names no directory, nor its session, `X-Graphiti-Workspace` or Codex's metadata does; nor where the directory is not on the proxy's machine and nothing else names the project ([privacy.md](privacy.md)). Clones that came from one address share, however it is written down, where you said that they are yours: [privacy.md](privacy.md) says how, and what a hostile repository can and cannot do. A file `.graphiti-proxy-ignore` and `workspace.ignored` count for all of these, and not only for the one that names the project.\n")
+			b.WriteString("\nThe working directory comes from the prompt of a known client (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush), from the position where the client itself writes it. For Codex, the last one counts. A request has no memory (`off; reason=place`) with two different statements, because a file of the repository may contain one. The same holds if one of these clients, or one with tools for commands or files, names no directory and neither its session, `X-Graphiti-Workspace` nor Codex's metadata does, and for a directory on another machine without another source. [privacy.md](privacy.md) describes clones and hostile repositories. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
 		}
 	}
 	b.WriteString(identityNotes)

@@ -50,7 +50,7 @@ var codex = []string{dialect.Codex}
 var sessionSources = []Source{
 	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
 	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
-	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: nothing of it is kept", header: openWebUIChat},
+	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… marks a temporary chat, which is not stored", header: openWebUIChat},
 	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", of: codex},
 	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", of: codex},
 	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", of: codex},
@@ -80,21 +80,21 @@ var sessionSources = []Source{
 // userSources say which person speaks.
 var userSources = []Source{
 	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
-	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "read where `identity.openwebui_jwt_secret` is set; one that is not signed with it, or has expired, names nobody, and the request has no memory"},
-	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "looked up in identity.users_file too, where that does not have the id"},
+	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "with `identity.openwebui_jwt_secret`; an invalid or expired token means no memory for the request"},
+	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "also looked up in identity.users_file, if the id is not in it"},
 	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
-	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
+	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "also looked up in identity.users_file, if the id is not in it"},
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
 	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
-	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, which is everybody with the master key"},
-	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "looked up in identity.users_file too, where that does not have the id"},
+	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "except default_user_id, the id of all holders of the master key"},
+	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "also looked up in identity.users_file, if the id is not in it"},
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
-	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "looked up in identity.users_file too, where that does not have the id"},
+	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "also looked up in identity.users_file, if the id is not in it"},
 	{Name: "body safety_identifier", field: dialect.FieldSafetyIdentifier},
-	{Name: "body user", Note: "not Goose's, which is a conversation", field: dialect.FieldUser, when: (*Claims).notGoose},
+	{Name: "body user", Note: "except Goose's, which is a conversation", field: dialect.FieldUser, when: (*Claims).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: dialect.FieldLiteLLMMetadata, path: "user"},
-	{Name: "body metadata.user_id", Note: "not what Claude Code writes there", field: dialect.FieldMetadata, path: "user_id", take: notClaude},
+	{Name: "body metadata.user_id", Note: "except Claude Code's value", field: dialect.FieldMetadata, path: "user_id", take: notClaude},
 	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: dialect.FieldMetadata, path: "user_id", take: claudeAccount},
 	{Name: "query userId", query: "userId"},
 }
@@ -105,11 +105,11 @@ var userSources = []Source{
 // repository. The directory is last: it is one clone's own.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, else of the first remote, in .git/config, of the first directory that was seen with it and of those that joined that", place: (*Claims).placeRemote},
-	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of the repository that it works in", of: codex, place: (*Claims).codexRemote, elsewhere: true},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, or of the first remote, in .git/config, for the first directory with it and the joined ones", place: (*Claims).placeRemote},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, also in body client_metadata: the origin of its repository", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
-	{Name: "working directory", Note: "single mode, where it is on this machine: the repository's main checkout, else the directory itself", place: (*Claims).placeRoot},
-	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, where it is not on this machine: its path", place: (*Claims).placePath, elsewhere: true},
+	{Name: "working directory", Note: "single mode, on this machine: the repository's main checkout, or the directory itself", place: (*Claims).placeRoot},
+	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, on another machine: its path", place: (*Claims).placePath, elsewhere: true},
 }
 
 var agentSources = []Source{
