@@ -47,7 +47,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Forgotten && m.DropThinking {
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
+	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
 		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
 			at := d.project
 			d.promises.said = capture.Saying{

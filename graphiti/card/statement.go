@@ -72,11 +72,15 @@ func Read(text string) (m Message) {
 	if chars > maxAsking {
 		return m
 	}
+	asked, ruled := phrasesIn(text)
+	if len(asked) == 0 && !ruled { // as most messages
+		return m
+	}
 	m.Alone = chars <= maxAlone && !strings.Contains(text, "\n")
 	read := 0 // letters of its sentences
 	for s := range sentences(text) {
 		read += letters(s)
-		one, ok := statement(s)
+		one, ok := statement(s, asked, ruled)
 		switch {
 		case !ok:
 			m.Alone = m.Alone && words.Nods(s)
@@ -106,14 +110,52 @@ func letters(s string) (n int) {
 	return n
 }
 
+// phrasesIn returns the indexes of the tongues in which a text may ask something, and
+// whether it may lay down a rule. It finds phrases within other words, too.
+func phrasesIn(text string) (asked []int, ruled bool) {
+	lower := strings.ReplaceAll(strings.ToLower(text), "’", "'")
+	ascii := isASCII(lower)
+	holds := func(p phrase) bool { return (p.ascii || !ascii) && strings.Contains(lower, p.text) }
+	for n := range askPhrases {
+		if slices.ContainsFunc(askPhrases[n], holds) {
+			asked = append(asked, n)
+		}
+	}
+	return asked, slices.ContainsFunc(lastingPhrases, holds)
+}
+
+// phrase is a phrase to search for. One that is not ASCII is in no ASCII text.
+type phrase struct {
+	text  string
+	ascii bool
+}
+
+// askPhrases are the phrases of tongues that ask, and lastingPhrases the marks of rules that
+// may be lasting.
+var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
+	for _, l := range tongues {
+		var list []phrase
+		for _, p := range strings.Split(l.ask+"|"+l.forget, "|") {
+			list = append(list, phrase{p, isASCII(p)})
+		}
+		ask = append(ask, list)
+	}
+	for p, m := range marks {
+		if m.lasting || m.prefers {
+			lasting = append(lasting, phrase{p, isASCII(p)})
+		}
+	}
+	return ask, lasting
+}()
+
 // statement reads a sentence such as "Please remember that we use tabs".
-func statement(s string) (one Statement, ok bool) {
+func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	s = strings.Join(strings.Fields(s), " ")
 	if asks(s) {
 		return one, false
 	}
-	if one, ok = wish(strings.TrimRight(s, ".!;。！； ")); ok {
-		return one, true
+	if one, ok = wish(strings.TrimRight(s, ".!;。！； "), asked); ok || !ruled {
+		return one, ok
 	}
 	r, ok := readRule(strings.TrimLeft(s, "-*• "))
 	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s)}, ok
@@ -192,13 +234,9 @@ type wishForm struct {
 }
 
 // wish reads a sentence that asks to remember or to forget.
-func wish(s string) (one Statement, ok bool) {
-	lower := strings.ToLower(s)
-	for n := range tongues {
+func wish(s string, asked []int) (one Statement, ok bool) {
+	for _, n := range asked {
 		l := &tongues[n]
-		if !containsOne(lower, l.ask) && !containsOne(lower, l.forget) { // as most
-			continue
-		}
 		for _, f := range wishes[n] {
 			m := f.form.FindStringSubmatch(s)
 			if m == nil {
