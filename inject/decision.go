@@ -9,10 +9,10 @@ import (
 // its block.
 type Decision struct {
 	Block      string // "" if none was inserted, or it was emptied
-	Facts      int // number of facts in the block, unchanged when it is emptied
+	Facts      int    // number of facts in the block, unchanged when it is emptied
 	Reason     string // reason for a missing block
-	Ingest     bool // whether to store the turn
-	Generation int64 // generation of the deciding request
+	Ingest     bool   // whether to store the turn
+	Generation int64  // generation of the deciding request
 	Pieces     Pieces // search results and their verdicts, dropped with the block; Lookup omits them
 }
 

@@ -24,7 +24,7 @@ type Services struct {
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
-	Opening   Opening // cards and summaries
+	Opening   Opening   // cards and summaries
 	Redact    Redact
 	Memo      *memo.Memo // per-session state in RAM
 	Log       *slog.Logger
@@ -40,22 +40,22 @@ type Groups interface {
 type Settings struct {
 	Timeout    time.Duration // maximum delay of a request, including storage
 	Background time.Duration // limit of a background search
-	MaxFacts   int // facts per block
-	Asked      int // results requested per group
-	MaxChars   int // characters per block
+	MaxFacts   int           // facts per block
+	Asked      int           // results requested per group
+	MaxChars   int           // characters per block
 	StaleAfter time.Duration // facts older than this carry their age
 	Guard      Guard         // of facts that read like instructions
-	MinScore   float64 // strength required of the best result, 0 to 1; 0 disables the check
-	Drift      float64 // share of visible results that suppresses new ones; 0 disables the check
-	Share      float64 // maximum share of the model's context window, in characters; 0 leaves only MaxChars
-	Window     int // context window of unlisted models, in tokens
-	NoWait     bool // requests never wait for a search
-	CardChars  int // characters of the card; 0 disables it
+	MinScore   float64       // strength required of the best result, 0 to 1; 0 disables the check
+	Drift      float64       // share of visible results that suppresses new ones; 0 disables the check
+	Share      float64       // maximum share of the model's context window, in characters; 0 leaves only MaxChars
+	Window     int           // context window of unlisted models, in tokens
+	NoWait     bool          // requests never wait for a search
+	CardChars  int           // characters of the card; 0 disables it
 	Resume     time.Duration // maximum age of the previous conversation that a new one mentions; 0 disables it
-	Prefetch   bool // search after each turn, for the next one
-	Similar    float64 // Jaccard similarity of question and prefetch at which the prefetch answers at once
-	Compaction bool // insert memory into summary requests
-	Unseen     int // number of turns that Plan.Unseen goes back for turns without a decision
+	Prefetch   bool          // search after each turn, for the next one
+	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
+	Compaction bool          // insert memory into summary requests
+	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
 
 // options holds the active services and settings.
@@ -73,7 +73,7 @@ type Memory struct {
 
 	flights singleflight.Group // running searches
 	times   times              // of searches
-	warming chan struct{} // one token per running prefetch
+	warming chan struct{}      // one token per running prefetch
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool
