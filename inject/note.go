@@ -10,8 +10,8 @@ import (
 
 // Note lists a turn's work, read from its tool calls and messages.
 type Note struct { // touched files, the latest last
-	Files  []string // reported errors
-	Errors []string // the last task list
+	Files  []string   // reported errors
+	Errors []string   // the last task list
 	Tasks  []noteTask // the last list of tasks that was written
 }
 
@@ -22,7 +22,7 @@ type noteTask struct {
 
 const (
 	maxNoted     = 32 << 10 // bytes read from the end of a turn
-	maxNoteFiles = 10 // limit for a note and a snapshot
+	maxNoteFiles = 10       // limit for a note and a snapshot
 	maxErrors    = 3
 	maxTasks     = 8
 	noteLength   = 160 // characters of a line

@@ -92,7 +92,7 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []C
 	}
 	facts, err := m.opts().Opening.Standing(ctx, who)
 	if err != nil {
-		m.opts().Log.Warn("the card cannot be read", "error", err)
+		m.opts().Log.Warn("read card failed", "error", err)
 		return nil
 	}
 	ch := chooserOf(t)
@@ -109,7 +109,7 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []C
 // last identifies a person's latest session in a project.
 type last struct {
 	Session string `json:"session"` // hash of the session ID
-	Key     string `json:"key"` // snapshot key
+	Key     string `json:"key"`     // snapshot key
 }
 
 func lastKey(who graphiti.Who) string {
@@ -131,7 +131,7 @@ func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation 
 	}
 	body, _ = json.Marshal(now) // strings only
 	if err := m.opts().Snapshots.Save(ctx, lastKey(who), body, generation, scopes...); err != nil {
-		m.opts().Log.Debug("a person's last session cannot be written", "error", err)
+		m.opts().Log.Debug("write last session failed", "error", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	}
 	about, open, err := o.Opening.Summary(ctx, who, l.Session)
 	if err != nil {
-		o.Log.Debug("the summary of the last conversation cannot be read", "error", err)
+		o.Log.Debug("read summary of last conversation failed", "error", err)
 	}
 	if line := s.leftOff(at, about, open, o.Guard); line != "" {
 		return []string{line}

@@ -39,17 +39,17 @@ const (
 	ReasonConsent       Reason = "consent"
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
-	ReasonNobody        Reason = "nobody" // neither person nor actor is identified
-	ReasonPlace         Reason = "place" // the request states no known place
+	ReasonNobody        Reason = "nobody"    // neither person nor actor is identified
+	ReasonPlace         Reason = "place"     // the request states no known place
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
-	ReasonAPI           Reason = "api" // a model API without memory
-	ReasonRefused       Reason = "refused" // the provider rejected the block and got the request without it
-	ReasonState         Reason = "state" // unusable file in data_dir
-	ReasonBusy          Reason = "busy" // budget for inspected bodies exhausted
-	ReasonNothing       Reason = "nothing" // no search results
-	ReasonWeak          Reason = "weak" // no result worth showing
-	ReasonVisible       Reason = "visible" // all results are already visible
-	ReasonRoutine       Reason = "routine" // no question to search for
+	ReasonAPI           Reason = "api"       // a model API without memory
+	ReasonRefused       Reason = "refused"   // the provider rejected the block and got the request without it
+	ReasonState         Reason = "state"     // unusable file in data_dir
+	ReasonBusy          Reason = "busy"      // budget for inspected bodies exhausted
+	ReasonNothing       Reason = "nothing"   // no search results
+	ReasonWeak          Reason = "weak"      // no result worth showing
+	ReasonVisible       Reason = "visible"   // all results are already visible
+	ReasonRoutine       Reason = "routine"   // no question to search for
 )
 
 // kindReasons maps requests other than turns to their reasons.
@@ -64,8 +64,8 @@ type Source string
 const (
 	SourceLive   Source = "live"   // searched for this request
 	SourceCache  Source = "cache"  // a fresh cache entry
-	SourceStale  Source = "stale" // a stale cache entry, refreshed in the background
-	SourceLocal  Source = "local" // recent messages, because the backend found nothing or was late
+	SourceStale  Source = "stale"  // a stale cache entry, refreshed in the background
+	SourceLocal  Source = "local"  // recent messages, because the backend found nothing or was late
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
 

@@ -9,9 +9,9 @@ type Pieces string
 // Considered lists a turn's shown results and the best rejected ones.
 type Considered struct { // from OwnerID
 	Owner    [ownerID]byte // strength required of the best result; 0 disables the check
-	MinScore float64 // number of search results, listed or not
-	Found    int // number of lines from the card and from notes
-	Opening  int // shown pieces by line, then rejected ones, best first
+	MinScore float64       // number of search results, listed or not
+	Found    int           // number of lines from the card and from notes
+	Opening  int           // shown pieces by line, then rejected ones, best first
 	Pieces   []Piece       // those that were shown in the order of their lines, then the others, the best first
 }
 
@@ -55,7 +55,7 @@ const (
 
 const (
 	piecesForm = 1    // the first byte
-	strongest  = 1e4 // encoding of strength 1
+	strongest  = 1e4  // encoding of strength 1
 	noGroup    = 0xff // index of a piece's group
 	cardID     = 16   // bytes
 	ownerID    = 8    // bytes

@@ -18,8 +18,8 @@ import (
 type Mode struct {
 	Recall bool
 	Ingest bool
-	Replay bool // repeat stored decisions and make no new ones
-	Nobody bool // search no groups
+	Replay bool   // repeat stored decisions and make no new ones
+	Nobody bool   // search no groups
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 
@@ -51,11 +51,11 @@ type Plan struct {
 	// Turn is the ID of the request's turn, or "" if it has none. It is stable over retries,
 	// tool rounds, restarts and replicas.
 	Turn       string
-	Generation int64 // of the turn's first request
-	Recall     bool // prefetch for the next turn
+	Generation int64             // of the turn's first request
+	Recall     bool              // prefetch for the next turn
 	Write      []graphiti.Target // groups that store the turn
-	Block      string // block of the newest turn, or ""
-	open       unanswered // decision of a turn without an answer
+	Block      string            // block of the newest turn, or ""
+	open       unanswered        // decision of a turn without an answer
 
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
@@ -65,10 +65,10 @@ type Plan struct {
 // Unseen is an earlier turn that may not be stored.
 type Unseen struct {
 	Turn       TurnKey
-	Message    int // index of the person's message
+	Message    int   // index of the person's message
 	Generation int64 // of the turn's first request, or of a later one
 
-	back  int // number of turns before the newest
+	back  int  // number of turns before the newest
 	doubt bool // the lookup failed, so its Ingest is unknown
 }
 
@@ -157,7 +157,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 		return o
 	case t.err != nil:
 		// An earlier decision may exist, and a new one could not be stored either.
-		t.o.Log.Warn("decisions cannot be read", "error", t.err)
+		t.o.Log.Warn("read decisions failed", "error", t.err)
 		t.decided = t.kind == dialect.KindTurn && !t.c.Answered()
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	case t.kind != dialect.KindTurn:
@@ -195,7 +195,7 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	d.Generation = t.mode.Generation
 	kept, err := t.o.Decisions.Keep(ctx, t.key(), d, t.groups...)
 	if err != nil {
-		t.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
+		t.o.Log.Warn("store block failed, not inserted", "error", err)
 		if d.Block == "" {
 			return o
 		}

@@ -15,8 +15,8 @@ const (
 	// prefetches is the maximum number of concurrent prefetches. Excess ones are skipped.
 	prefetches = 8
 
-	// heaviest are the terms of what was looked up that a question is compared
-	// with: an answer has so many words that no question would be like it.
+	// heaviest is the number of prefetched terms compared with a question. An answer has too
+	// many terms to resemble any question.
 	heaviest = 8
 
 	// answerPart is the number of bytes of an answer in a prefetch query.
@@ -71,7 +71,7 @@ func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered str
 func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.opts().Log.Error("preparing a turn panicked", "error", fmt.Sprint(r))
+			m.opts().Log.Error("prefetch panicked", "error", fmt.Sprint(r))
 		}
 		<-m.warming
 		m.running.Done()
