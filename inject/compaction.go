@@ -54,8 +54,8 @@ const (
 )
 
 // shown holds the lines of a session's blocks.
-type shown struct { // generation of the lines
-	generation int64 // since then nothing was forgotten
+type shown struct {
+	generation int64 // generation of the lines
 	lines      []string
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 // Note lists a turn's work, read from its tool calls and messages.
-type Note struct { // touched files, the latest last
-	Files  []string   // reported errors
-	Errors []string   // the last task list
-	Tasks  []noteTask // the last list of tasks that was written
+type Note struct {
+	Files  []string   // touched files, the latest last
+	Errors []string   // reported errors
+	Tasks  []noteTask // the last task list
 }
 
 type noteTask struct {

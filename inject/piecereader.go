@@ -31,7 +31,7 @@ func (p Pieces) Read() (c Considered, err error) {
 	return c, nil
 }
 
-// pieceReader reads what a pieceWriter wrote.
+// pieceReader decodes the output of a pieceWriter.
 type pieceReader struct {
 	rest   string
 	groups []graphiti.Target

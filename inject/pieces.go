@@ -7,12 +7,12 @@ import "github.com/graphiti-proxy/graphiti-proxy/graphiti"
 type Pieces string
 
 // Considered lists a turn's shown results and the best rejected ones.
-type Considered struct { // from OwnerID
-	Owner    [ownerID]byte // strength required of the best result; 0 disables the check
-	MinScore float64       // number of search results, listed or not
-	Found    int           // number of lines from the card and from notes
-	Opening  int           // shown pieces by line, then rejected ones, best first
-	Pieces   []Piece       // those that were shown in the order of their lines, then the others, the best first
+type Considered struct {
+	Owner    [ownerID]byte // from OwnerID
+	MinScore float64       // strength required of the best result; 0 disables the check
+	Found    int           // number of search results, listed or not
+	Opening  int           // number of lines from the card and from notes
+	Pieces   []Piece       // shown pieces by line, then rejected ones, best first
 }
 
 // Piece is one search result or card entry.

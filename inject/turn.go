@@ -19,7 +19,7 @@ type turn struct {
 	deadline time.Time         // for searches
 	until    time.Time         // for the whole request
 	first    bool              // the session is new
-	owner    string            // whose turn it is
+	owner    string            // owner of the turn
 	reads    []graphiti.Target // groups to search
 	groups   []string
 	*lists

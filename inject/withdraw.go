@@ -42,8 +42,7 @@ func (m *Memory) Withdraw(p *Plan) bool {
 	return true
 }
 
-// optOut drops what was decided for an unanswered turn whose person has switched memory
-// off since.
+// optOut replaces the decision of an unanswered turn after the person disables memory.
 func (m *Memory) optOut(t *turn, made *Decision) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
