@@ -1,4 +1,4 @@
-// Package graphiti defines the Memory interface of backends and its types, the scopes, the
+// Package graphiti defines Memory, a backend divided into roles, with its types, the scopes, the
 // group IDs that separate them, and the errors and diagnoses that all backends share.
 //
 // It does not store memory or call services; graphiti/embedded, graphiti/rest and
