@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Also names groups that other clients write to, and that recall searches beside a
-// caller's own. Nothing of ours writes to them or deletes them.
+// Also names groups of other clients that recall searches too. The proxy never writes to
+// them or deletes them.
 type Also struct {
-	Names  []string // in which {directory}, {login} and {user} are filled in
-	Home   string   // the home directory of who runs the proxy, whose last part is {login}
-	Proven bool     // only callers whose person is proven read them
+	Names  []string // may contain {directory}, {login} and {user}
+	Home   string   // home directory of the operator; its last part is {login}
+	Proven bool     // only proven callers read the groups
 }
 
-// AlsoReads returns reads, the groups of a caller, and behind them the groups of Also. A
-// caller without groups and a system actor get no group of Also. A group is about a
-// person if its name has {login} or {user} in it, or if the caller is in no project.
+// AlsoReads appends the groups of Also to a caller's reads. Callers without groups and
+// system actors get none. A group is personal if its name contains {login} or {user}, or
+// if the caller is in no project.
 func (n Namer) AlsoReads(w Who, reads []Target) []Target {
 	if len(reads) == 0 || w.SystemActor != "" || n.Also.Proven && !w.Proven {
 		return reads
@@ -33,11 +33,10 @@ func (n Namer) AlsoReads(w Who, reads []Target) []Target {
 	return reads
 }
 
-// fill returns the name of a group. ok is false if something to fill in is not known. What
-// Graphiti does not accept in a directory or a login becomes "_", as other clients have
-// it. A person's name must be as it stands, and without the "__" between the parts of a
-// name: else two people could have one group. Nor may what is filled in make it a group of
-// another caller of ours.
+// fill expands a group name. ok is false if a value is missing. In directories and logins,
+// "_" replaces characters that Graphiti rejects, as in other clients. A person's name must
+// be valid already and must not contain "__", so that people never share a group. The
+// result must not be a group of another caller.
 func (a Also) fill(name string, w Who) (group string, ok bool) {
 	user := strings.TrimPrefix(w.User, "user:")
 	if strings.ContainsFunc(user, func(r rune) bool { return !inID(r) }) || strings.Contains(user, "__") {
@@ -55,10 +54,10 @@ func (a Also) fill(name string, w Who) (group string, ok bool) {
 	return name, CheckGroup(name) == nil && (ours || free(name))
 }
 
-// unfilled makes a name of one in which nothing is filled in.
+// unfilled replaces all placeholders.
 var unfilled = strings.NewReplacer("{directory}", "x", "{login}", "x", "{user}", "x")
 
-// lastPart returns the last part of a path that is not empty, without spaces around it.
+// lastPart returns the last non-empty part of a path, without surrounding spaces.
 func lastPart(path string) string {
 	path = strings.TrimRight(path, "/")
 	return strings.TrimSpace(path[strings.LastIndexByte(path, '/')+1:])

@@ -2,8 +2,8 @@ package graphiti
 
 import "strings"
 
-// Names and text of the messages that the proxy writes itself, to find out whether
-// the memory keeps anything. Their groups are never searched for a prompt.
+// Names and text of probe messages, which check that the backend stores messages. Recall
+// never searches their groups.
 const (
 	CheckGroupPrefix = "graphiti_proxy_probe_"
 	CheckNamePrefix  = "graphiti-proxy.probe."
@@ -15,15 +15,15 @@ const (
 	CheckText = checkWord + " stores its memory in Graphiti. The sentence about " + checkWord + " is deleted again."
 )
 
-// ofCheck reports whether a fact comes from a message of the proxy's own and not
-// from a conversation. Some databases mix up their groups.
+// ofCheck reports whether a fact comes from a probe message. Some databases mix up groups,
+// so the group alone does not decide.
 func ofCheck(f *Fact) bool {
 	return strings.HasPrefix(f.Group, ownGroups) || strings.HasPrefix(f.Episode, CheckNamePrefix) ||
 		strings.Contains(strings.ToLower(f.Text), checkWord)
 }
 
-// WithoutChecks removes the facts that come from the proxy's own messages, unless
-// groups has one of theirs. It reuses the array of facts.
+// WithoutChecks removes facts of probe messages, unless groups contains a probe group. It
+// reuses the array of facts.
 func WithoutChecks(groups []string, facts []Fact) []Fact {
 	for _, g := range groups {
 		if strings.HasPrefix(g, ownGroups) {

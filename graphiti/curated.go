@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Curated is a text that is no turn: somebody promoted it, or a client summarised
-// a conversation. Other clients of Graphiti write and read the same form.
+// Curated is a text other than a turn: promoted by a person, or a client's summary. Other
+// clients of Graphiti use the same form.
 type Curated struct {
 	Kind  string // such as decision; see Kinds
 	Scope Scope
@@ -14,10 +14,10 @@ type Curated struct {
 	Text  string
 }
 
-// Kinds are the kinds of texts that a person may promote.
+// Kinds lists the kinds of promoted texts.
 var Kinds = []string{"decision", "lesson_learned", "preference", "procedure", "task_update", "terminology", "repo_state"}
 
-// The kinds that no person promotes.
+// Other kinds.
 const (
 	KindSessionSummary   = "session_summary"
 	KindOwnershipContext = "ownership_context"
@@ -28,15 +28,14 @@ const (
 	curatedClose = "</graphiti_episode>"
 )
 
-// String returns the form in which the text is stored. It replaces an end tag in
-// the text.
+// String returns the stored form. It replaces end tags in the text.
 func (c Curated) String() string {
 	text := strings.ReplaceAll(strings.TrimSpace(c.Text), curatedClose, "‹/graphiti_episode›")
 	return curatedOpen + c.Kind + "\">\nsource: graphiti-proxy\nscope: " + string(c.Scope) +
 		"\ntimestamp: " + c.At.UTC().Format(time.RFC3339) + "\ncontent:\n" + text + "\n" + curatedClose
 }
 
-// ParseCurated reads the form of String. Anybody may have written s.
+// ParseCurated parses the form of String. s is untrusted.
 func ParseCurated(s string) (c Curated, ok bool) {
 	s, ok = strings.CutPrefix(strings.TrimSpace(s), curatedOpen)
 	if !ok {
@@ -54,7 +53,7 @@ func ParseCurated(s string) (c Curated, ok bool) {
 		case "scope":
 			c.Scope = Scope(value)
 		case "timestamp":
-			c.At, _ = time.Parse(time.RFC3339, value) // the zero time: not known
+			c.At, _ = time.Parse(time.RFC3339, value) // zero if missing or malformed
 		}
 	}
 	return c, true

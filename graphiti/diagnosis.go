@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Diagnosis names what is wrong with a memory. The list is closed.
+// Diagnosis identifies a backend's fault. The list is closed.
 type Diagnosis string
 
 // The diagnoses.
 const (
 	NoDiagnosis  Diagnosis = ""
-	DriverClosed Diagnosis = "driver_closed" // the server closes its database driver under its worker
-	ModelKey     Diagnosis = "model_key"     // the model endpoint refuses the server's key
-	ModelUnknown Diagnosis = "model_unknown" // it does not have the model
-	ModelLimit   Diagnosis = "model_limit"   // it has had enough for now
-	ModelDown    Diagnosis = "model_down"    // it is not reached
-	DatabaseDown Diagnosis = "database_down" // the database is not reached
+	DriverClosed Diagnosis = "driver_closed" // the server closes its database driver during work
+	ModelKey     Diagnosis = "model_key"     // the model endpoint rejects the server's key
+	ModelUnknown Diagnosis = "model_unknown" // the model endpoint lacks the model
+	ModelLimit   Diagnosis = "model_limit"   // the model endpoint's limits are reached
+	ModelDown    Diagnosis = "model_down"    // the model endpoint is unreachable
+	DatabaseDown Diagnosis = "database_down" // the database is unreachable
 	WorkerDead   Diagnosis = "worker_dead"   // the only worker has died
-	NeverKept    Diagnosis = "never_kept"    // the only worker has not kept a single message
-	ModelFails   Diagnosis = "model_fails"   // workers live, and messages are dropped
-	Unlisted     Diagnosis = "unlisted"      // a search shows what a listing does not
-	Unshown      Diagnosis = "nothing_shown" // neither shows anything
+	NeverKept    Diagnosis = "never_kept"    // the only worker has never stored a message
+	ModelFails   Diagnosis = "model_fails"   // workers live but drop messages
+	Unlisted     Diagnosis = "unlisted"      // a search finds unlisted messages
+	Unshown      Diagnosis = "nothing_shown" // neither a listing nor a search finds messages
 )
 
-// diagnoses is the one table from a diagnosis to what it means and what to do.
+// diagnoses maps each diagnosis to its description and remedy.
 var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 	DriverClosed: {"Graphiti's database driver is closed", `install neo4j<6 beside graphiti (pip install "neo4j<6") and restart it: getzep/graphiti#1622`},
 	ModelKey:     {"Graphiti's model endpoint refuses its key", "correct Graphiti's OPENAI_API_KEY, or that of the endpoint it uses, and restart it"},
@@ -45,15 +45,14 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 		"turns go on as with ingest.verify: false, and may be lost: look in the server's log for \"Failed to process episode\"; if there is none, upgrade graphiti-core or use Neo4j"},
 }
 
-// Says describes the diagnosis; empty for NoDiagnosis.
+// Says returns a description of the diagnosis, or "" for NoDiagnosis.
 func (d Diagnosis) Says() string { return diagnoses[d].says }
 
-// Remedy says what to do about the diagnosis; empty for NoDiagnosis.
+// Remedy returns the remedy for the diagnosis, or "" for NoDiagnosis.
 func (d Diagnosis) Remedy() string { return diagnoses[d].remedy }
 
-// kinds are the words that servers and their libraries write, in lower case, about
-// each kind of error. We show the diagnosis and not the text, which may quote a
-// conversation.
+// kinds maps lower-case error texts of servers and their libraries to diagnoses. The raw
+// text is never shown, because it may quote a conversation.
 var kinds = []struct {
 	words string
 	is    Diagnosis
@@ -78,7 +77,7 @@ var kinds = []struct {
 	{"connection error.", ModelDown},
 }
 
-// Diagnose finds the diagnosis in the detail of a StatusError.
+// Diagnose returns the diagnosis of a StatusError's detail.
 func Diagnose(err error) Diagnosis {
 	var s *StatusError
 	if !errors.As(err, &s) {

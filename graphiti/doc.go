@@ -1,8 +1,6 @@
-// Package graphiti owns what a memory is: the Memory type, made of roles, and its types,
-// the scopes a memory can have, the group ids that keep one scope's memory
-// apart from another's, and the errors and diagnoses that all memories share.
+// Package graphiti defines Memory, a backend divided into roles, with its types, the scopes, the
+// group IDs that separate them, and the errors and diagnoses that all backends share.
 //
-// It must not know how a memory stores anything or how a service is called:
-// those are graphiti/embedded, graphiti/rest and graphiti/mcp. It imports no
-// package of ours.
+// It does not store memory or call services; graphiti/embedded, graphiti/rest and
+// graphiti/mcp do. It imports no other package of this module.
 package graphiti

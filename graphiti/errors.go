@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// ErrTooLarge says that an answer is larger than we read.
+// ErrTooLarge means that an answer exceeds the read limit.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// PartError says that Write failed in the middle: the backend accepted the first
-// Accepted messages, Err is about the next one, and the rest was not sent.
+// PartError means that Write failed partway: the backend accepted the first Accepted
+// messages, Err is the failure of the next one, and the rest was not sent.
 type PartError struct {
 	Accepted int
 	Err      error
 }
 
-// Error implements error. PartError has no Unwrap, so that nobody takes it for an
-// error after which the whole call may be repeated.
+// Error implements error. PartError has no Unwrap, so that callers never mistake it for an
+// error after which they may repeat the whole call.
 func (e *PartError) Error() string {
 	return fmt.Sprintf("after %d messages: %v", e.Accepted, e.Err)
 }
 
-// StatusError is an answer of the memory service that reports a failure.
+// StatusError is a failure reported by the memory service.
 type StatusError struct {
 	Code       int
-	RetryAfter time.Duration // zero when the server did not say
-	Detail     string        // the server's own words, bounded; they may quote the request
+	RetryAfter time.Duration // zero if absent
+	Detail     string        // the server's truncated text, which may quote the request
 }
 
-// Error names the status only: the detail may quote what was sent.
+// Error omits the detail, because it may quote the request.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("the memory service answered %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// Retryable reports whether the same call may succeed later. A server that refuses
-// a message for its content will refuse it again. Every other failure is about the
-// service, its address or a proxy before it, and somebody can mend that.
+// Retryable reports whether a retry may succeed. A server that rejects a message's content
+// will reject it again. Every other failure comes from the service, its address or a proxy,
+// and is fixable.
 func Retryable(err error) bool {
 	var s *StatusError
 	if !errors.As(err, &s) {
@@ -55,8 +55,8 @@ func Retryable(err error) bool {
 	return true
 }
 
-// speaksOfContent reports whether the text of an error is one of FastAPI about the
-// body of the request: a proxy before the service answers 400 for other reasons.
+// speaksOfContent reports whether a detail is a FastAPI error about the request body. A proxy
+// may return 400 for other reasons.
 func speaksOfContent(detail string) bool {
 	var body struct {
 		Detail json.RawMessage `json:"detail"`
@@ -82,8 +82,7 @@ func speaksOfContent(detail string) bool {
 	return false
 }
 
-// Remedy says what to do about the error of a memory service; empty if we do not
-// know.
+// Remedy returns the remedy for a memory service's error, or "" if there is none.
 func Remedy(err error) string {
 	var left *RemainsError
 	if errors.As(err, &left) {
@@ -120,9 +119,8 @@ func Remedy(err error) string {
 	return ""
 }
 
-// Unsent reports whether a call that failed has certainly had no effect: the
-// service was not reached, or its answer says that it did nothing. Any other failed
-// call may have had its effect.
+// Unsent reports whether a failed call certainly had no effect: the service was unreachable,
+// or its answer reports that it did nothing.
 func Unsent(err error) bool {
 	var s *StatusError
 	if errors.As(err, &s) {
@@ -132,22 +130,20 @@ func Unsent(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// BroadQuery returns a query that finds the facts of a group whatever they are
-// about: most indexes of Graphiti hold the group's id beside the text. For the
-// others it adds frequent words.
+// BroadQuery returns a query that matches any fact of a group. Most indexes of Graphiti
+// contain the group ID; for the others, the query adds frequent words.
 func BroadQuery(group string) string {
 	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
 }
 
-// Unlisted reports whether a search finds something in a group that lists nothing,
-// as with an older MCP server on FalkorDB. Call it before you take a group for empty.
+// Unlisted reports whether a search finds facts in a group whose listing is empty, as with
+// old MCP servers on FalkorDB. Call it before you treat a group as empty.
 func (m *Memory) Unlisted(ctx context.Context, group string) (bool, error) {
 	facts, err := m.Search(ctx, []string{group}, BroadQuery(group), 1)
 	return len(facts) > 0, err
 }
 
-// UnlistedError says that the backend does not list the messages of a group that it
-// has.
+// UnlistedError means that the backend does not list a group's existing messages.
 type UnlistedError struct{ Group string }
 
 // Error implements error.
@@ -160,28 +156,27 @@ func (e *UnlistedError) remedy() string {
 		"; to list messages run a Graphiti MCP server that lists them, or Graphiti on Neo4j; memory forget --group " + e.Group + " deletes all of the group"
 }
 
-// RemainsError says that a deleted group, or a part of it, is not gone: the service
-// still shows something of it.
+// RemainsError means that deleted messages or facts of a group are still visible.
 type RemainsError struct {
 	Group    string
-	Episodes int // how many are listed
-	Facts    int // how many a search finds
+	Episodes int // number of listed episodes
+	Facts    int // number of facts in a search
 
-	// Unreachable says that the service cannot delete what it shows: it answers
-	// "not found". Graphiti does so on FalkorDB: it shows the graph that is named
-	// after the group, and deletes in its default one.
+	// Unreachable reports whether the service answers "not found" when it deletes. Graphiti
+	// on FalkorDB does: it reads the graph named after the group, but deletes in the default
+	// graph.
 	Unreachable bool
 
-	// Part says that not all of the group was to be deleted.
+	// Part reports whether only part of the group was selected for deletion.
 	Part bool
 }
 
-// Error holds no text of what remains.
+// Error contains no text of the messages.
 func (e *RemainsError) Error() string {
 	return fmt.Sprintf("the memory answered that it was deleted, and still shows %d episodes and %d facts", e.Episodes, e.Facts)
 }
 
-// OrNil returns e, or nil if nothing remains.
+// OrNil returns e, or nil if there are no remains.
 func (e *RemainsError) OrNil() error {
 	if e.Episodes+e.Facts == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A raw group id that does not say all of its key, or is longer than maxRaw, ends with
-// rawHash hex digits of the hash.
+// A raw group ID longer than maxRaw, or ambiguous about its key, ends with rawHash hex
+// digits of the hash.
 const (
 	maxRaw  = 120
 	rawHash = 16
@@ -16,10 +16,9 @@ const (
 	rawTenant = 24 // hex digits of a tenant
 )
 
-// Group returns the id of the group that holds a caller's memory of a scope. ok is
-// false if the caller has none. Graphiti accepts letters, digits, "-" and "_" only,
-// and its worker dies of anything else: Group returns no other character, whatever
-// the input.
+// Group returns the ID of a caller's group for a scope. ok is false if the caller has none.
+// Graphiti accepts only letters, digits, "-" and "_", and its worker dies of anything else,
+// so Group returns no other characters.
 func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""
 	switch s {
@@ -65,12 +64,12 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true
 }
 
-// agentJoint stands between an agent and its person in a raw id.
+// agentJoint separates an agent and its person in a raw ID.
 const agentJoint = "__user_"
 
 func agentKey(agent, user string) string { return "agent:" + agent + "|" + user }
 
-// userName returns a person's key as raw ids have it.
+// userName returns the form of a person's key in raw IDs.
 func userName(key string) string {
 	name := strings.TrimPrefix(key, "user:")
 	if platform, id, ok := strings.Cut(name, ":"); ok && numbered(platform, id) {
@@ -79,15 +78,14 @@ func userName(key string) string {
 	return name
 }
 
-// numbered reports whether an id on a platform stands in a raw id without a hash, as in
+// numbered reports whether a raw ID may contain a platform's ID without a hash, as in
 // user_discord_123.
 func numbered(platform, id string) bool {
 	return platform != "" && strings.Trim(platform, "abcdefghijklmnopqrstuvwxyz") == "" && id != "" && strings.Trim(id, "0123456789") == ""
 }
 
-// keyNamed returns the only key that has a name in raw ids without a hash. Group compares
-// it with the key that it made the name of: a name that could be of two keys, such as
-// discord_123, is of one of them.
+// keyNamed returns the one key whose raw ID needs no hash for a name. Group compares it with
+// the actual key, so an ambiguous name, such as discord_123, belongs to one key only.
 func keyNamed(s Scope, name string) string {
 	switch s {
 	case ScopeSession:
@@ -107,8 +105,8 @@ func keyNamed(s Scope, name string) string {
 	return name
 }
 
-// free reports whether a name can be a group's and is in no form that Group gives to
-// another one, such as a person's.
+// free reports whether a name is a valid group ID outside the forms that Group reserves, such
+// as a person's.
 func free(name string) bool {
 	_, ours := ScopeOf(name)
 	return !ours && !strings.HasPrefix(name, "graphiti_") && CheckGroup(name) == nil
@@ -119,7 +117,7 @@ func inID(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }
 
-// asID replaces what Graphiti does not accept.
+// asID replaces characters that Graphiti rejects.
 func asID(s string) string {
 	return strings.Map(func(r rune) rune {
 		if inID(r) {
@@ -129,9 +127,9 @@ func asID(s string) string {
 	}, s)
 }
 
-// rawID makes an id of a text. whole reports whether the text is of one key only. If it is
-// not, or an id has to differ from it, or ends as one with a hash does, the id ends with
-// the hash of the key, so that no two keys share an id.
+// rawID makes an ID of a text. whole reports whether the text identifies one key. If not, or
+// if the text is no valid ID or ends like a hash, the ID ends with the key's hash, so that
+// keys never share an ID.
 func rawID(s string, whole bool, hash string) string {
 	clean := asID(s)
 	if whole && clean == s && len(s) <= maxRaw && !endsWithHash(s) {
@@ -145,11 +143,11 @@ func endsWithHash(id string) bool {
 	return at >= 0 && id[at] == '-' && strings.Trim(id[at+1:], "0123456789abcdef") == ""
 }
 
-// maxGroup bounds an id that is not made by Group.
+// maxGroup is the maximum length of an ID from outside.
 const maxGroup = 256
 
-// CheckGroup returns an error for an id that Graphiti does not take. Graphiti would
-// accept a message for such a group, and its worker would die of it.
+// CheckGroup returns an error for an invalid group ID. Graphiti would accept a message for
+// such a group, and its worker would die of it.
 func CheckGroup(id string) error {
 	if id == "" || len(id) > maxGroup || strings.ContainsFunc(id, func(r rune) bool { return !inID(r) }) {
 		return fmt.Errorf("group: %.60q is not the id of a group; ids are of letters, digits, - and _, at most %d", id, maxGroup)
@@ -157,8 +155,8 @@ func CheckGroup(id string) error {
 	return nil
 }
 
-// ScopeOf returns the scope in the id of a group: every id that Group returns has
-// one, but for a project's that is called only by its name (Namer.Named).
+// ScopeOf returns the scope of a group ID. Every ID from Group has one, except a project's
+// plain name (Namer.Named).
 func ScopeOf(id string) (Scope, bool) {
 	id = strings.TrimPrefix(id, "graphiti_")
 	if t, rest, ok := strings.Cut(id, "_"); ok && len(t) == 1+rawTenant && t[0] == 't' {

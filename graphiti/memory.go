@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Memory is a backend, by its roles. A caller asks for the roles that it needs.
-// All methods of a role are safe for concurrent use, obey the context's deadline and
-// bound what they read. None may log what was said, or quote it in an error.
+// Memory is a backend, divided into roles. Callers accept only the roles they need. All
+// methods are safe for concurrent use, obey the context's deadline and limit their reads.
+// They never log message texts or quote them in errors.
 type Memory struct {
 	Searcher
 	Writer
@@ -15,61 +15,57 @@ type Memory struct {
 	Forgetter
 	Connection
 
-	// Weighing says that Search weighs its facts (Fact.Strength), and that earlier
-	// questions count less than the question (Earlier).
+	// Weighing reports whether Search measures strength (Fact.Strength), and weighs earlier
+	// questions (Earlier) less than the current one.
 	Weighing bool
 }
 
-// Earlier separates, in a query, the question from earlier ones behind it. These
-// help to understand the question and weigh less.
+// Earlier separates a query's question from the earlier questions after it. Those add context
+// and weigh less.
 const Earlier = "\n\n"
 
-// Searcher finds facts.
+// Searcher searches for facts.
 type Searcher interface {
-	// Search returns up to max facts of the groups that match the query, best
-	// first. No match is not an error. Graphiti on Neo4j looks for the words of a
-	// query in the last group only (getzep/graphiti#1249): to find all, call
-	// Search once for each group.
+	// Search returns up to max matching facts of the groups, best first. No match is not an
+	// error. Graphiti on Neo4j matches words only in the last group
+	// (getzep/graphiti#1249), so search each group separately to find all facts.
 	Search(ctx context.Context, groups []string, query string, max int) ([]Fact, error)
 }
 
-// Writer takes messages.
+// Writer stores messages.
 type Writer interface {
-	// Write hands messages of one group over, in order. A nil error means the
-	// backend accepted them: Graphiti's 202 says only that they were queued.
+	// Write sends messages of one group, in order. A nil error means that the backend accepted
+	// them: Graphiti's 202 only means that they are queued.
 	Write(ctx context.Context, group string, messages []Message) error
 
-	// Apart reports whether the backend has a queue for each group: then one
-	// group's progress says nothing of another's. It matters to those that only
-	// queue.
+	// Apart reports whether each group has its own queue, so that the progress of one group is
+	// independent of others. It matters only for queueing backends.
 	Apart() bool
 
-	// Clock returns the latest time that the backend's clock is known to have
-	// reached. The backend may hide a message with a later timestamp. Clock
-	// returns zero if it hides none, or if its clock is not known yet.
+	// Clock returns the latest known time of the backend's clock. The backend may hide messages
+	// with later timestamps. Clock returns zero without such a limit, or before the time is
+	// known.
 	Clock() time.Time
 }
 
-// Lister shows what was written.
+// Lister lists episodes.
 type Lister interface {
 	// Episodes returns the last n episodes of a group, oldest first.
 	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
 
-	// Export calls f for every episode of a group, with its whole content. The
-	// order is the backend's.
+	// Export calls f for every episode of a group, with its whole content, in the backend's
+	// order.
 	Export(ctx context.Context, group string, f func(Episode) error) error
 }
 
-// Forgetter deletes. It returns nil only after it has looked and found nothing
-// left.
+// Forgetter deletes. Its methods return nil only after verifying the deletion.
 type Forgetter interface {
-	// Forget removes a group and all that was learnt from it. To forget a group
-	// that does not exist is no error.
+	// Forget deletes a group and all its facts. A missing group is not an error.
 	Forget(ctx context.Context, group string) error
 
-	// ForgetEpisodes removes the episodes of a group for which meant returns
-	// true, and the facts that were first learnt from them, as far as the backend
-	// says which. It returns the names of the episodes that are gone.
+	// ForgetEpisodes deletes the episodes of a group that meant selects, and the facts first
+	// extracted from them, if the backend records that. It returns the names of the deleted
+	// episodes.
 	ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) ([]string, error)
 }
 
@@ -78,12 +74,11 @@ type Connection interface {
 	// Health reports whether the backend answers.
 	Health(ctx context.Context) error
 
-	// Close closes the connection, or the file.
+	// Close closes the connection or file.
 	Close() error
 }
 
-// Ready reports whether the backend can search a group at once, without reading all
-// of it first.
+// Ready reports whether the backend can search a group without first reading all of it.
 func (m *Memory) Ready(group string) bool {
 	if r, ok := m.Searcher.(interface{ Ready(group string) bool }); ok {
 		return r.Ready(group)
@@ -91,21 +86,21 @@ func (m *Memory) Ready(group string) bool {
 	return true
 }
 
-// Weighs reports whether Search weighs its facts and the parts of a query.
+// Weighs reports whether Search measures strength and weighs the parts of a query.
 func (m *Memory) Weighs() bool { return m.Weighing }
 
-// KeepsNames reports whether the backend keeps names and summaries of what was spoken of
-// when it has deleted single messages: only all of a group goes without a trace.
+// KeepsNames reports whether the backend retains entity names and summaries after deleting
+// single messages. Only deleting the whole group removes them.
 func (m *Memory) KeepsNames(ctx context.Context) bool {
 	k, ok := m.Forgetter.(interface{ KeepsNames(context.Context) bool })
 	return ok && k.KeepsNames(ctx)
 }
 
-// Entity is somebody or something that facts are about.
+// Entity is a person or thing that facts refer to.
 type Entity struct{ UUID, Name, Summary string }
 
-// Entities returns up to max entities of a group that match a query; ok is false where the
-// backend has no search for them.
+// Entities returns up to max matching entities of a group. ok is false if the backend cannot
+// search for them.
 func (m *Memory) Entities(ctx context.Context, group, query string, max int) (list []Entity, ok bool, err error) {
 	e, ok := m.Searcher.(interface {
 		Entities(ctx context.Context, group, query string, max int) ([]Entity, error)
@@ -117,8 +112,8 @@ func (m *Memory) Entities(ctx context.Context, group, query string, max int) (li
 	return list, true, err
 }
 
-// Database returns the name of the database that the backend's listings look into, in
-// lower case; empty if the backend does not say, or if its listings do not depend on it.
+// Database returns the lower-case name of the database that the backend lists. It is "" if
+// unknown or irrelevant to listings.
 func (m *Memory) Database(ctx context.Context) string {
 	if d, ok := m.Connection.(interface{ Database(context.Context) string }); ok {
 		return d.Database(ctx)

@@ -13,18 +13,16 @@ const (
 	PathPrefix = "path:"        // an absolute path
 )
 
-// forges are the hosts that ignore case in the names of repositories: each name of
-// a host, and the one that keys use.
+// forges maps hosts that ignore case in repository names to the host in their keys.
 var forges = map[string]string{
 	"github.com": "github.com", "www.github.com": "github.com", "ssh.github.com": "github.com",
 	"gitlab.com": "gitlab.com", "www.gitlab.com": "gitlab.com", "altssh.gitlab.com": "gitlab.com",
 	"bitbucket.org": "bitbucket.org", "www.bitbucket.org": "bitbucket.org", "altssh.bitbucket.org": "bitbucket.org",
 }
 
-// WorkspaceKey returns the canonical key of a project. The address of a repository,
-// in every form that git takes, becomes github_repo:host/org/repo; another name is
-// its own key. A user and a password, which may be secret, never become a part of
-// the key. ok is false for a name that cannot be one.
+// WorkspaceKey returns the canonical key of a project. Repository addresses, in every form
+// that git accepts, become github_repo:host/org/repo; other names are their own keys. Keys
+// never contain the user and password of an address. ok is false for invalid names.
 func WorkspaceKey(name string) (key string, ok bool) {
 	if !validKey(name) || strings.HasPrefix(name, PathPrefix) {
 		return name, validKey(name)
@@ -69,8 +67,7 @@ func repoKey(host, path string) (key string, ok bool) {
 
 var isScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
-// ofGit reports whether git, or a tool that names its repositories, writes
-// addresses of this scheme.
+// ofGit reports whether git, or a tool for its repositories, uses this scheme.
 func ofGit(scheme string) bool {
 	switch strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(scheme), "git+"), "+git") {
 	case "https", "http", "ssh", "git", "ftp", "ftps":
@@ -79,8 +76,8 @@ func ofGit(scheme string) bool {
 	return false
 }
 
-// withoutUser returns an address that is not git's, without user and password. ok
-// is false if they may stand elsewhere in it.
+// withoutUser removes user and password from an address that is not git's. ok is false if
+// they may be elsewhere in it.
 func withoutUser(scheme, rest string) (key string, ok bool) {
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
@@ -98,7 +95,7 @@ func withoutUser(scheme, rest string) (key string, ok bool) {
 	return scheme + "://" + rest[at:], true
 }
 
-// scp splits an address as git and scp write it: [user[:password]@]host:path.
+// scp splits an address in scp form: [user[:password]@]host:path.
 func scp(s string) (host, path string, ok bool) {
 	for at := strings.LastIndexByte(s, '@'); at > 0; at = strings.LastIndexByte(s[:at], '@') {
 		user, password, secret := strings.Cut(s[:at], ":")
@@ -119,8 +116,8 @@ func scp(s string) (host, path string, ok bool) {
 			}
 		}
 	}
-	// Without a user a name can look like that: a host has a dot, and the
-	// path of a repository more than one part.
+	// Names without a user may look alike: require a dot in the host, and several parts
+	// or .git in the path.
 	host, path, ok = strings.Cut(s, ":")
 	ok = ok && isHost.MatchString(host) && (strings.Contains(strings.Trim(path, "/"), "/") || strings.HasSuffix(path, ".git"))
 	return host, path, ok && !strings.ContainsFunc(s, unicode.IsSpace)

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// unreadable stands for an answer that has no word of the vocabulary.
+	// unreadable replaces an answer without words of the vocabulary.
 	unreadable = "its words are left out, as they may quote the turn"
 
-	gap         = "…" // stands for words that are left out
-	maxProblems = 10  // complaints that are read of one answer
-	maxWords    = 100 // words that are read of one complaint
+	gap         = "…" // replaces omitted words
+	maxProblems = 10  // problems read per answer
+	maxWords    = 100 // words read per problem
 )
 
-// vocabulary holds the words that servers use to refuse a request, and the names of
-// the fields of ours. Any other word of an answer may quote the turn.
+// vocabulary holds the words of servers' error messages and the proxy's field names. Any
+// other word of an answer may quote the turn.
 var vocabulary = func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -37,9 +37,9 @@ var vocabulary = func() map[string]bool {
 	return words
 }()
 
-// Sanitize describes an error of a server that refused messages, without anything
-// that it may quote of them: it keeps the words of the vocabulary, and the place in
-// the request. The answer may have any format and may be cut off.
+// Sanitize describes a server's rejection of messages without quoting them: it retains only
+// words of the vocabulary and the place in the request. The answer may have any format and
+// may be truncated.
 func Sanitize(err error) string {
 	var s *StatusError
 	if !errors.As(err, &s) || strings.TrimSpace(s.Detail) == "" {
@@ -52,8 +52,8 @@ func Sanitize(err error) string {
 	return err.Error() + ": " + strings.Join(problems, "; ")
 }
 
-// problemsIn reads FastAPI's errors, {"detail":[{"loc":[…],"msg":…,"input":…}]},
-// whose input quotes the request, the errors of other servers, and plain text.
+// problemsIn parses FastAPI's errors, {"detail":[{"loc":[…],"msg":…,"input":…}]}, whose input
+// quotes the request, the errors of other servers, and plain text.
 func problemsIn(detail string) (problems []string) {
 	add := func(where string, what gjson.Result) {
 		if words := known(what.String()); words != "" && len(problems) < maxProblems {
@@ -78,7 +78,7 @@ func problemsIn(detail string) (problems []string) {
 	return problems
 }
 
-// placeIn returns the place in the request that a complaint is about.
+// placeIn returns the place of a problem in the request.
 func placeIn(loc gjson.Result) string {
 	var path []string
 	loc.ForEach(func(_, step gjson.Result) bool {
@@ -98,8 +98,7 @@ func placeIn(loc gjson.Result) string {
 	return strings.Join(path, ".") + ": "
 }
 
-// known returns a text without the words that are not in the vocabulary; empty if
-// none is.
+// known removes all words outside the vocabulary. It returns "" if no word remains.
 func known(text string) string {
 	var out []string
 	any := false
@@ -119,7 +118,7 @@ func known(text string) string {
 	return strings.Join(out, " ")
 }
 
-// Truncate shortens s to n bytes at most, between two characters.
+// Truncate truncates s to at most n bytes, between two characters.
 func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -130,7 +129,7 @@ func Truncate(s string, n int) string {
 	return s[:n]
 }
 
-// Shorten shortens s to n characters at most, the mark at its end included.
+// Shorten truncates s to at most n characters, including the mark at its end.
 func Shorten(s, mark string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -145,8 +144,8 @@ func Shorten(s, mark string, n int) string {
 	return s
 }
 
-// ShortenMiddle shortens s to n characters at most, the mark in its middle included. People
-// write above and below what they paste, so both ends stay.
+// ShortenMiddle truncates s to at most n characters, including the mark in its middle. It
+// retains both ends, because people write before and after pasted text.
 func ShortenMiddle(s, mark string, n int) string {
 	count := utf8.RuneCountInString(s)
 	if count <= n {

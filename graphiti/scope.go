@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scope says what a memory is about.
+// Scope is a kind of memory.
 type Scope string
 
 // The scopes.
@@ -19,25 +19,25 @@ const (
 	ScopeSystem    Scope = "system"    // a bot without a person
 )
 
-// Who is the caller of one request: canonical keys, empty where unknown.
+// Who is the caller of one request. Fields are canonical keys, or "" if unknown.
 type Who struct {
-	Tenant      string // in multi mode, what the credential stands for (tenant.go); in single mode empty
-	Proven      bool   // the credential proves the person: their groups have no tenant
+	Tenant      string // namespace of the credential in multi mode (tenant.go), otherwise ""
+	Proven      bool   // the credential authenticates the person, so their groups have no tenant
 	User        string // github_login:<login>, user:<id> or user:<platform>:<id>
 	Session     string // session:<id>
 	Workspace   string // github_repo:<host>/<org>/<repo> or path:<absolute path>
 	Agent       string // the agent's bare name
 	SystemActor string // the actor's bare name
 
-	Directory string // where the client says that it works; part of no key
+	Directory string // the client's working directory; part of no key
 
 	// Application is a hash of the client program and its credential, and Program the
 	// program's name. They are part of no key.
 	Application, Program string
 }
 
-// Place returns a hash of the place of a request: its project, or without one its
-// application. What a person lays down applies in the place where they said it.
+// Place returns a hash of a request's project, or of its application outside projects.
+// Standing text of a person applies where it was written.
 func (w Who) Place() string {
 	kind, key := "project", w.Workspace
 	if key == "" {
@@ -75,16 +75,15 @@ func ParseScopes(names []string) (Scopes, error) {
 
 // Namer finds the groups of a caller. It is a value without state.
 type Namer struct {
-	Raw    bool   // readable group ids instead of hashes
-	Named  bool   // a project that is called as a group can be has the group of that name
-	Recall Scopes // what is read
-	Ingest Scopes // what is written
-	Also   Also   // what else is read
+	Raw    bool   // readable group IDs instead of hashes
+	Named  bool   // a project whose name is a valid group ID uses that name
+	Recall Scopes // scopes to read
+	Ingest Scopes // scopes to write
+	Also   Also   // more groups to read
 }
 
-// Reads returns the groups that recall searches for a caller, in order of
-// preference. about says that the question is about the person. A system actor reads
-// its own group only.
+// Reads returns the groups that recall searches for a caller, in order of preference. about
+// reports whether the question is about the person. A system actor reads only its own group.
 func (n Namer) Reads(w Who, about bool) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
@@ -101,15 +100,15 @@ func (n Namer) Reads(w Who, about bool) []Target {
 	return n.targets(w, ScopeSession, ScopeUser, ScopeAgent)
 }
 
-// MayHold reports whether a group of Reads may hold anything. By default nothing
-// writes to the group of a session, unless somebody promotes a text into it. A
-// search of an empty group is not free: Graphiti on FalkorDB creates a graph for it.
+// MayHold reports whether a group of Reads may contain messages. By default, a session's
+// group contains only promoted texts. Searching an empty group has a cost: Graphiti on
+// FalkorDB creates a graph for it.
 func (n Namer) MayHold(t Target, promoted func(group string) bool) bool {
 	return t.Scope != ScopeSession || n.Recall.list != nil || slices.Contains(n.Ingest.list, ScopeSession) || promoted(t.Group)
 }
 
-// Writes returns the groups that keep a caller's turns: by default the workspace's,
-// or without one the person's, and the agent's beside it.
+// Writes returns the groups that store a caller's turns: by default the workspace's or else
+// the person's, and the agent's.
 func (n Namer) Writes(w Who) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
@@ -123,9 +122,9 @@ func (n Namer) Writes(w Who) []Target {
 	return n.targets(w, ScopeUser, ScopeAgent)
 }
 
-// Beside returns the person's own group, which keeps what they say about themselves
-// in a project: Writes has only the project's group then. ok is false without a
-// project or a person, and if ingest.scopes is set.
+// Beside returns the person's own group, which stores statements about themselves in a
+// project. Writes then has only the project's group. ok is false without a project or a
+// person, and if ingest.scopes is set.
 func (n Namer) Beside(w Who) (t Target, ok bool) {
 	if w.SystemActor != "" || w.Workspace == "" || w.User == "" || n.Ingest.list != nil {
 		return t, false
@@ -134,7 +133,7 @@ func (n Namer) Beside(w Who) (t Target, ok bool) {
 	return Target{ScopeUser, g}, ok
 }
 
-// targets returns the caller's groups of some scopes, each once.
+// targets returns the caller's distinct groups for the scopes.
 func (n Namer) targets(w Who, scopes ...Scope) []Target {
 	out := make([]Target, 0, len(scopes))
 	for _, s := range scopes {
@@ -145,12 +144,11 @@ func (n Namer) targets(w Who, scopes ...Scope) []Target {
 	return out
 }
 
-// maxKey bounds a key, in bytes.
+// maxKey is the maximum length of a key, in bytes.
 const maxKey = 512
 
-// UserKey returns the canonical key of a person whom a client names: josh becomes
-// user:josh. It lowers the case of GitHub's logins. ok is false for a name that
-// cannot be one.
+// UserKey returns the canonical key of a person: josh becomes user:josh. It lowercases GitHub
+// logins. ok is false for invalid names.
 func UserKey(name string) (key string, ok bool) {
 	switch {
 	case !validKey(name):
@@ -165,21 +163,19 @@ func UserKey(name string) (key string, ok bool) {
 	return "user:" + name, name != ""
 }
 
-// SessionKey returns the canonical key of a conversation. ok is false for an id that
-// cannot be one.
+// SessionKey returns the canonical key of a session. ok is false for invalid IDs.
 func SessionKey(id string) (key string, ok bool) {
 	id = strings.TrimPrefix(id, "session:")
 	return "session:" + id, validKey(id)
 }
 
-// BareName checks the name of an agent or of a system actor. It refuses "|", which
-// stands between an agent and its person in a key.
+// BareName validates the name of an agent or system actor. It rejects "|", the separator of
+// agent and person in keys.
 func BareName(name string) (string, bool) {
 	return name, validKey(name) && !strings.Contains(name, "|")
 }
 
-// validKey refuses an empty name, one that is longer than maxKey, and one with
-// characters that do not print.
+// validKey rejects names that are empty, longer than maxKey, or contain control characters.
 func validKey(s string) bool {
 	if s == "" || len(s) > maxKey {
 		return false

@@ -5,30 +5,27 @@ import (
 	"time"
 )
 
-// SearchTime returns the part of recall.timeout for searches. The rest is for
-// storing the decision: an eighth, but no more than 50 ms or a sixteenth, whichever
-// is longer.
+// SearchTime returns the part of recall.timeout for searches. The rest is for storing the
+// decision: an eighth, but at most 50 ms or a sixteenth, whichever is longer.
 func SearchTime(timeout time.Duration) time.Duration {
 	return timeout - min(timeout/8, max(50*time.Millisecond, timeout/16))
 }
 
-// SearchTimes says how long the newest searches of a service took, and how long a
-// request waits for one.
+// SearchTimes summarizes the durations of a service's recent searches.
 type SearchTimes struct {
 	Count   int   `json:"count"`
-	Half    int64 `json:"half_ms"` // half of them took no longer
-	Most    int64 `json:"most_ms"` // nine tenths took no longer
+	Half    int64 `json:"half_ms"` // median
+	Most    int64 `json:"most_ms"` // 90th percentile
 	Timeout int64 `json:"timeout_ms"`
 }
 
-// String returns the times in a sentence.
+// String returns the times as a sentence.
 func (s *SearchTimes) String() string {
 	return fmt.Sprintf("of the last %d searches half took up to %d ms, nine tenths up to %d ms; recall.timeout is %d ms",
 		s.Count, s.Half, s.Most, s.Timeout)
 }
 
-// Late says what to do when half of the searches take longer than a request waits;
-// empty if they do not.
+// Late returns a remedy if the median search exceeds a request's wait, or "".
 func (s *SearchTimes) Late() string {
 	if s.Half < SearchTime(time.Duration(s.Timeout)*time.Millisecond).Milliseconds() {
 		return ""

@@ -7,16 +7,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Sought says which episodes of a group are looked for: those that one of the fields
-// means.
+// Sought selects episodes of a group by any of its fields.
 type Sought struct {
-	Session string   // the hash of the conversation that they are of
-	Message string   // the MessageID of one of their sides
-	Names   []string // of one of their sides
+	Session string   // session hash
+	Message string   // MessageID of a side
+	Names   []string // names of sides
 	UUIDs   []string
 }
 
-// Means reports whether an episode is among those that are looked for.
+// Means reports whether s selects an episode.
 func (s *Sought) Means(e *Episode) bool {
 	if s.Session != "" && gjson.Get(e.SourceDescription, "session").Str == s.Session || slices.Contains(s.UUIDs, e.UUID) {
 		return true
@@ -29,9 +28,8 @@ func (s *Sought) Means(e *Episode) bool {
 	})
 }
 
-// Seek calls f for the episodes of a group that are looked for, in the backend's order.
-// One that is not there any more is no error. A backend that cannot look them up lists all
-// of the group.
+// Seek calls f for the selected episodes of a group, in the backend's order. Missing episodes
+// are not an error. A backend without lookups lists the whole group.
 func (m *Memory) Seek(ctx context.Context, group string, s Sought, f func(Episode) error) error {
 	type seeker interface {
 		Seek(ctx context.Context, group string, s Sought, f func(Episode) error) error
@@ -47,11 +45,11 @@ func (m *Memory) Seek(ctx context.Context, group string, s Sought, f func(Episod
 	})
 }
 
-// MaxFacts is how many facts are looked up at most.
+// MaxFacts is the maximum number of facts per lookup.
 const MaxFacts = 500
 
-// Facts returns those of some facts of a group that are still there, at most MaxFacts. ok
-// is false if the backend cannot look facts up.
+// Facts returns the existing ones of the first MaxFacts UUIDs. ok is false if the backend
+// cannot look facts up.
 func (m *Memory) Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error) {
 	type knower interface {
 		Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// hashed begins the key of a session of which only the hash is known. No client can
-// write such a key: SessionKey puts its own prefix before whatever they name.
+// hashed prefixes session keys made from a hash. Clients cannot forge such a key, because
+// SessionKey adds its own prefix to every ID.
 const hashed = "talk:"
 
-// SessionHash returns a short hash of a session's key. It tells conversations
-// apart and does not reveal the id. An empty key gives an empty hash.
+// SessionHash returns a short hash that identifies a session without revealing its ID. An
+// empty key has an empty hash.
 func SessionHash(session string) string {
 	if hash, ok := strings.CutPrefix(session, hashed); ok {
 		return hash
@@ -19,9 +19,9 @@ func SessionHash(session string) string {
 	return shortHash("talk", session)
 }
 
-// NamedSession returns the key of a session that a person names by its id, or by the
-// hash that lists show. "session:" before an id says that it is no hash. The key of a
-// hash stands for the session wherever its hash is compared, and has no group.
+// NamedSession returns the key of a session, given its ID or the hash in listings. The prefix
+// "session:" marks an ID. A key made from a hash equals the session wherever hashes are
+// compared, and has no group.
 func NamedSession(name string) (key string, ok bool) {
 	if len(name) == 2*hashBytes && strings.Trim(name, "0123456789abcdef") == "" {
 		return hashed + name, true
@@ -31,9 +31,9 @@ func NamedSession(name string) (key string, ok bool) {
 
 const hashBytes = 6
 
-// SessionScope returns the forget scope of a session. With an owner it covers
-// that owner's turns only, because others may use the same id; without one it
-// covers everybody's. It is never equal to a group id.
+// SessionScope returns the forget scope of a session. With an owner it covers only that
+// owner's turns, because session IDs may repeat; without one it covers all owners. It never
+// equals a group ID.
 func SessionScope(session, owner string) string {
 	return SessionScopeOf(SessionHash(session), owner)
 }
@@ -43,7 +43,7 @@ func SessionScopeOf(hash, owner string) string {
 	return "talk:" + hash + ":" + shortHash("owner", owner)
 }
 
-// shortHash returns a short, domain-separated hash, or nothing for an empty key.
+// shortHash returns a short, domain-separated hash, or "" for an empty key.
 func shortHash(what, key string) string {
 	if key == "" {
 		return ""
@@ -52,8 +52,8 @@ func shortHash(what, key string) string {
 	return hex.EncodeToString(sum[:hashBytes])
 }
 
-// Owner returns whose turns a caller's are: the person, and where nobody has
-// verified that person, the credential together with the claimed name.
+// Owner returns the owner of a caller's turns: the proven person, or else the credential with
+// the claimed name.
 func (w Who) Owner() string {
 	person := w.User
 	if w.SystemActor != "" {

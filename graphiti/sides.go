@@ -7,21 +7,20 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Side is what one speaker said, as an episode holds it.
+// Side is one speaker's part of an episode.
 type Side struct {
-	Name    string // of the episode, or the one that this side would have in an episode of its own
+	Name    string // episode name, or the name of this side as a separate episode
 	Speaker string
-	Role    RoleType // empty for an episode that is not a message
+	Role    RoleType // "" unless the episode is a message
 	Text    string
 }
 
-// AnswerMark stands before the answer in an episode that holds both sides of a turn, as
-// Graphiti itself writes who speaks.
+// AnswerMark returns the text before the answer in an episode with both sides of a turn, in
+// Graphiti's format.
 func AnswerMark(speaker string) string { return "\n" + speaker + "(" + string(RoleAssistant) + "): " }
 
-// Sides takes apart what Graphiti keeps of a message, "speaker(role): text", and of a turn
-// whose sides are in one episode. Where the answer begins stands in the episode's
-// description, because the text itself may look like another speaker's.
+// Sides parses an episode of one message, "speaker(role): text", or of a turn with both sides.
+// The description holds the offset of the answer, because the text may contain false marks.
 func (e *Episode) Sides() []Side {
 	s := Side{Name: e.Name}
 	s.Speaker, s.Role, s.Text = spoken(e.Content)
@@ -38,7 +37,7 @@ func (e *Episode) Sides() []Side {
 	return []Side{s, {Name: EpisodeName(turn, RoleAssistant), Speaker: s.Speaker, Role: RoleAssistant, Text: answer}}
 }
 
-// spoken takes apart the text that Graphiti stores of a message.
+// spoken parses Graphiti's stored text of a message.
 func spoken(content string) (speaker string, role RoleType, text string) {
 	for at := 0; ; {
 		i := strings.Index(content[at:], "): ")

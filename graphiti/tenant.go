@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// identityDomain begins the input of every Digest. Its last part is a version, which
-// changes with the derivation.
+// identityDomain begins the input of every Digest. Its last part is the version of the
+// derivation.
 const identityDomain = "graphiti-proxy.identity.2"
 
 // The kinds of identities that have a tenant.
@@ -19,10 +19,10 @@ const (
 	tenantUpstream    = "upstream"
 )
 
-// Digest hashes a kind and its parts, each behind its length, so that no part can be
-// written to look like two, like another kind or like another version.
+// Digest hashes a kind and its parts, each prefixed by its length, so that distinct inputs
+// never collide by concatenation.
 func Digest(kind string, parts ...string) (sum [sha256.Size]byte) {
-	var b [512]byte // so that most calls allocate nothing
+	var b [512]byte // avoids most allocations
 	text := appendPart(appendPart(b[:0], identityDomain), kind)
 	for _, s := range parts {
 		text = appendPart(text, s)
@@ -30,7 +30,7 @@ func Digest(kind string, parts ...string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// appendPart appends a part behind its length.
+// appendPart appends a part after its length.
 func appendPart(b []byte, part string) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 }
@@ -40,8 +40,7 @@ func tenant(kind string, parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Fingerprint returns the SHA-256 of a credential in hex digits, as in the
-// configuration.
+// Fingerprint returns the hex SHA-256 of a credential, the form in the configuration.
 func Fingerprint(credential []byte) string {
 	sum := sha256.Sum256(credential)
 	var digits [2 * sha256.Size]byte
@@ -49,14 +48,14 @@ func Fingerprint(credential []byte) string {
 	return string(digits[:])
 }
 
-// SetPerson makes the caller a proven person, and a tenant of their own.
+// SetPerson marks the caller as proven, in the person's own tenant.
 func (w *Who) SetPerson() {
 	w.Proven, w.Tenant = true, tenant(tenantPerson, w.User)
 }
 
-// SetCredentials sets the caller's tenant to that of their credentials, by the
-// fingerprints: several together are one tenant. upstream is the name of a configured
-// upstream; empty for an API's own server.
+// SetCredentials sets the caller's tenant from the fingerprints of its credentials. Several
+// credentials form one tenant. upstream names a configured upstream, or is "" for an API's
+// own server.
 func (w *Who) SetCredentials(upstream string, fingerprints ...string) {
 	all := slices.Compact(slices.Sorted(slices.Values(fingerprints)))
 	switch {

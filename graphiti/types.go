@@ -5,50 +5,47 @@ import (
 	"time"
 )
 
-// Fact is one thing that the memory knows, as a sentence.
+// Fact is a sentence in memory.
 type Fact struct {
-	UUID           string // the backend's id; empty when it has none
+	UUID           string // backend's ID; may be empty
 	Name           string // Graphiti's relation name, such as OWNS; may be empty
-	Text           string // the sentence; hostile until inject has escaped it
-	Source, Target string // ids of what is related; may be empty
+	Text           string // the sentence; untrusted until inject escapes it
+	Source, Target string // IDs of the related entities; may be empty
 
-	Group string // the group it was found in; empty when the backend does not say
+	Group string // group of the fact, or "" if the backend does not report it
 
 	// The zero time means unknown, or not set.
 	CreatedAt time.Time
-	ValidAt   time.Time // when it became true
-	InvalidAt time.Time // when it stopped being true
-	ExpiredAt time.Time // when the backend withdrew it
+	ValidAt   time.Time // start of validity
+	InvalidAt time.Time // end of validity
+	ExpiredAt time.Time // time of withdrawal by the backend
 
-	// ReferenceTime is the time of the message that the fact was first read
-	// from; zero where the backend does not say.
+	// ReferenceTime is the time of the fact's first message, or zero if the backend does not
+	// report it.
 	ReferenceTime time.Time
 
-	// Episodes are the UUIDs of the newest messages that say the fact, the last one
-	// said last, where the backend names them so: Graphiti does, since August 2026
-	// over REST.
+	// Episodes holds the UUIDs of the fact's latest messages, the newest last, if the backend
+	// reports them. Graphiti does over REST since August 2026.
 	Episodes []string
 
-	// Episode is the name of the message the fact was read from, where the
-	// backend knows it (see EpisodeName). It lets a caller leave out what the
-	// conversation itself still shows.
+	// Episode is the name of the fact's message, if the backend knows it (see EpisodeName).
+	// Callers use it to omit messages in the conversation.
 	Episode string
 
-	// Dated says that the text says how old it is.
+	// Dated reports whether the text contains its date.
 	Dated bool
 
-	// Said is the beginning of the text, up to a colon, if that names who said it
-	// and when. Facts of one person and one day may share it in a block.
+	// Said is the speaker and date at the start of the text, up to a colon. Facts of one
+	// speaker and day may share it in a block.
 	Said string
 
-	// Strength is how well the fact answers the question, from 0 to 1,
-	// independent of the other facts. It counts only if Weighed is true: not
-	// every backend measures it.
+	// Strength is the match with the question from 0 to 1, independent of other facts. It is
+	// valid only if Weighed is true, because some backends do not measure it.
 	Strength float64
 	Weighed  bool
 }
 
-// RoleType says who a message is from, in Graphiti's words.
+// RoleType is the role of a message's author, in Graphiti's terms.
 type RoleType string
 
 // The role types that Graphiti accepts.
@@ -58,17 +55,17 @@ const (
 	RoleSystem    RoleType = "system"
 )
 
-// Message is one message to be remembered.
+// Message is a message to store.
 type Message struct {
 	Name              string // stable and unique, see EpisodeName
-	Role              string // the speaker's name; may be empty
+	Role              string // speaker's name; may be empty
 	RoleType          RoleType
 	Content           string
-	Timestamp         time.Time // when it was said, never ahead of now
+	Timestamp         time.Time // time of the message, never in the future
 	SourceDescription string    // a small JSON object
 }
 
-// Episode is one message that the memory holds.
+// Episode is a stored message or turn.
 type Episode struct {
 	UUID              string
 	Name              string
@@ -79,8 +76,8 @@ type Episode struct {
 	ValidAt           time.Time
 }
 
-// MessageID returns a short id of the message with that name, for people to name it by.
-// Names may be long, and may have been written by others.
+// MessageID returns a short ID for a message name, for use in commands. Names may be long and
+// untrusted.
 func MessageID(name string) string { return shortHash("message", name) }
 
 const turnPrefix = "graphiti-proxy.turn."
@@ -90,8 +87,7 @@ func EpisodeName(turn string, role RoleType) string {
 	return turnPrefix + turn + "." + string(role)
 }
 
-// TurnOf returns the turn in the name of an episode. ok is false for an episode that
-// is not a side of a turn.
+// TurnOf returns the turn of an episode name. ok is false for other episodes.
 func TurnOf(name string) (turn string, ok bool) {
 	rest, ok := strings.CutPrefix(name, turnPrefix)
 	i := strings.LastIndexByte(rest, '.')

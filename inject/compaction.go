@@ -11,14 +11,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// summary plans for a request in which a client has its history summarised.
-// What is known goes before the client's instruction, which no later request
-// will hold: the blocks of the history itself stay as they are. The answer is
-// kept as a text of its own kind.
+// summary plans a request in which the client summarizes its history. Search results are
+// inserted before the client's instruction, which later requests omit, so blocks in the
+// history stay unchanged. The decision has a key of its own.
 func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
-	// The instruction may be no person's message, and then the conversation's
-	// fingerprint is that of the turn before.
+	// The instruction may not be a person's message. The fingerprint is then that of the
+	// previous turn.
 	t.own = turnKeyOf(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
 	p.Turn = t.own.String()
 	if t.mode.Ingest {
@@ -31,9 +30,9 @@ func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 		return p
 	}
 	d, o := m.recall(t, who, gist(t.c))
-	if o.Status == StatusRecalled || o.Status == StatusEmpty { // else another attempt may know more
+	if o.Status == StatusRecalled || o.Status == StatusEmpty { // after an error or timeout, a retry may find more
 		d.Block, d.Facts = m.unseen(t, who, d.Block)
-		d.Pieces = "" // they are of other lines, and nobody asks for them
+		d.Pieces = "" // they describe other lines, and no command reads them
 		o = outcomeOf(&d, o.Source)
 		d.Ingest = t.mode.Ingest
 		o = m.keep(t, d, o)
@@ -48,15 +47,15 @@ func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
 }
 
 const (
-	shownLines = 32 // that a session was shown and that are remembered, the newest
+	shownLines = 32 // newest lines remembered per session
 
-	// comparedMax bounds the text, in bytes, in which is looked for what is known.
+	// comparedMax limits the conversation text, in bytes, that is compared with results.
 	comparedMax = 1 << 20
 )
 
-// shown is what the blocks of a session have shown.
+// shown holds the lines of a session's blocks.
 type shown struct {
-	generation int64 // since then nothing was forgotten
+	generation int64 // generation of the lines
 	lines      []string
 }
 
@@ -67,8 +66,8 @@ func (s *shown) size() (n int) {
 	return n
 }
 
-// show notes what the blocks of a session show. A client that sums it up in
-// another request leaves them out, because it never knew of them.
+// show records the lines of a session's blocks. A client that summarizes the session in
+// another request omits the blocks, because it never saw them.
 func (m *Memory) show(t *turn, who graphiti.Who) {
 	id := t.sessionID(who)
 	s := m.session(id).shown
@@ -79,7 +78,7 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	case s.lines == nil || s.generation < t.mode.Generation:
 		s, blocks = shown{generation: t.mode.Generation}, append(t.blocks(), t.decision.Block)
 	}
-	lines := slices.Clip(s.lines) // others may read them
+	lines := slices.Clip(s.lines) // readers share the array
 	for _, b := range blocks {
 		for l := range linesOf(b) {
 			if !slices.Contains(lines, l) {
@@ -93,9 +92,9 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	}
 }
 
-// unseen returns the block for a summary request and its number of facts: first what
-// the session was shown and the request no longer holds, then what was found. It holds
-// nothing that stands in the text to be summed up.
+// unseen returns the block for a summary request and its number of facts: first the
+// session's recorded lines, then the search results. It omits lines in the text that the
+// client summarizes.
 func (m *Memory) unseen(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
 	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
@@ -117,7 +116,7 @@ func (m *Memory) unseen(t *turn, who graphiti.Who, found string) (block string, 
 	return formatBlock(kept)
 }
 
-// linesOf are the lines of a block.
+// linesOf yields the lines of a block without their bullets.
 func linesOf(block string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(block) {
@@ -128,7 +127,7 @@ func linesOf(block string) iter.Seq[string] {
 	}
 }
 
-// statement is what a line states, without what is said of it.
+// statement returns a line without its label and its age.
 func statement(line string) string {
 	if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
 		line = line[:i]
@@ -136,7 +135,7 @@ func statement(line string) string {
 	return line[len(labelOf(line)):]
 }
 
-// labelOf is how a line begins that says what it is.
+// labelOf returns the label at the start of a line, or "".
 func labelOf(line string) string {
 	for _, label := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet} {
 		if strings.HasPrefix(line, label) {
@@ -146,8 +145,7 @@ func labelOf(line string) string {
 	return ""
 }
 
-// allSaid is all that is said in a conversation, as normal has it, with a space
-// at both ends.
+// allSaid returns the normalized messages of a conversation, newest first, between spaces.
 func allSaid(c *dialect.Conversation) string {
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -162,9 +160,8 @@ func allSaid(c *dialect.Conversation) string {
 	return b.String()
 }
 
-// gist is what to ask the memory about a conversation as a whole: what the
-// person said last; or, where one message holds it all and nothing says who said
-// what, its end.
+// gist returns the query for a whole conversation: the person's latest words. If one
+// message contains an unlabeled transcript, it returns the end of that message.
 func gist(c *dialect.Conversation) string {
 	var parts [][]byte
 	room := maxQuery

@@ -1,10 +1,8 @@
-// Package inject owns what goes into a request: it decides which memory block stands
-// before which message, searches for the facts of a block, and writes its lines, which no
-// fact can leave. It keeps the promise that a block, once sent, is sent again. It owns
-// the ids of turns, and the notes on what was done in a session.
+// Package inject decides which memory block precedes which message of a request. It
+// searches for facts, renders them so that no fact can escape its line, and repeats each
+// sent block byte for byte. It also owns turn IDs and the notes about a session's work.
 //
-// It must not know of sockets, of the shape of a request body, of the answer to
-// the request, or of how memories are written. Of our packages it may import
-// dialect, memo, graphiti (types and ids) and graphiti/words; state reaches it
-// through the interfaces declared here.
+// It does not handle sockets, body formats, answers or writes to memory. It imports only
+// dialect, memo, graphiti (types and IDs) and graphiti/words of this module. State
+// reaches it through the interfaces declared here.
 package inject

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// DryRun returns a Memory that decides like one with these services and writes nothing:
-// it stores no decision, caches no search, and prefetches nothing.
+// DryRun returns a Memory that decides with these services but has no effects: it stores
+// no decisions, caches no searches, and prefetches nothing.
 func DryRun(s Services, g Groups, set Settings) *Memory {
 	all := *s.orNothing()
 	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)
@@ -18,7 +18,7 @@ func DryRun(s Services, g Groups, set Settings) *Memory {
 	return New(all, g, set)
 }
 
-// orNothing are the services, with what does nothing in place of those that are nil.
+// orNothing replaces nil services by ones without effect.
 func (s Services) orNothing() *Services {
 	if s.Search == nil {
 		s.Search = noSearch{}
@@ -50,35 +50,35 @@ func (s Services) orNothing() *Services {
 	return &s
 }
 
-// readDecisions looks decisions up and stores none.
+// readDecisions loads decisions but stores none.
 type readDecisions struct{ Decisions }
 
 func (readDecisions) Keep(_ context.Context, _ [16]byte, d Decision, _ ...string) (*Decision, error) {
 	return &d, nil
 }
 
-// noRecent has nothing that a memory does not have.
+// noRecent is an empty Recent.
 type noRecent struct{}
 
 func (noRecent) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
 
-// noDecisions knows of none.
+// noDecisions is an empty Decisions.
 type noDecisions struct{ readDecisions }
 
 func (noDecisions) Lookup(_ context.Context, _ int64, keys [][16]byte) ([]*Decision, error) {
 	return make([]*Decision, len(keys)), nil
 }
 
-// noFacts is a cache that holds nothing.
+// noFacts is an empty FactCache.
 type noFacts struct{}
 
 func (noFacts) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
 func (noFacts) Version(string) uint32                                           { return 0 }
 func (noFacts) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
-// noSearch finds nothing.
+// noSearch is a Searcher without facts.
 type noSearch struct{}
 
 func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
@@ -87,17 +87,17 @@ func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 func (noSearch) Ready(string) bool { return true }
 func (noSearch) Weighs() bool      { return true }
 
-// readSnapshots reads short-term memory and keeps none.
+// readSnapshots loads snapshots but saves none.
 type readSnapshots struct{ Snapshots }
 
 func (readSnapshots) Save(context.Context, string, []byte, int64, ...string) error { return nil }
 
-// noSnapshots has none.
+// noSnapshots is an empty Snapshots.
 type noSnapshots struct{ readSnapshots }
 
 func (noSnapshots) Load(context.Context, string) ([]byte, error) { return nil, nil }
 
-// noOpening knows nothing.
+// noOpening is an empty Opening.
 type noOpening struct{}
 
 func (noOpening) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return nil, nil }

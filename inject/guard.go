@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// overriding are phrases by which somebody wants a model to leave its instructions:
-// nobody who writes them means well.
+// overriding matches attempts to make a model abandon its instructions. They have no
+// legitimate use in a fact.
 var overriding = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|all|any|your|the system)\b.{0,40}\b(instruction|prompt|rule|message|guideline)`),
 	regexp.MustCompile(`(?i)\b(system|developer) (prompt|message|instruction)s?\b`),
@@ -16,16 +16,14 @@ var overriding = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(ignora|olvida|descarta)\b.{0,40}\b(instrucci|regla|istruzion)`),
 }
 
-// directing are the beginnings and turns of phrase of texts that tell a model what
-// to do. A fact that reads so was put there by somebody who hoped that it would be
-// obeyed, or is a person's wish and no fact.
+// directing matches instructions to a model. A fact that reads like one is an injection
+// attempt, or a wish and not a fact.
 var directing = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^(you (must|should|will|shall|are now)|always|never|do not|don't|from now on|act as|pretend|respond|reply|answer|output|print|execute|run|reveal|send|delete)\b`),
 	regexp.MustCompile(`(?i)\b(the )?(assistant|model|ai|llm|chatbot|agent) (must|should|shall|has to|needs to|is to|will always|will never)\b`),
 }
 
-// triggers stand, one at least, in every text that the expressions match: most
-// facts are settled without them.
+// triggers is a fast path: every text that the expressions match contains one of these.
 var triggers = []string{
 	"instru", "istruz", "prompt", "messag", "rule", "guideline", "you ", "must", "should", "shall", "has to", "needs to", "is to", "will ",
 	"always", "never", "do not", "don't", "from now", "act as", "pretend", "respond", "reply", "answer", "output", "print", "execute", "run",
@@ -35,8 +33,8 @@ var triggers = []string{
 // Instructs reports whether a text reads like an instruction to a model.
 func Instructs(text string) bool { return matches(text, overriding, directing) }
 
-// Overrides reports whether a text wants a model to leave its instructions. What a
-// person laid down may direct a model, but may not do that.
+// Overrides reports whether a text asks a model to abandon its instructions. Standing text
+// may direct a model but not override its instructions.
 func Overrides(text string) bool { return matches(text, overriding) }
 
 func matches(line string, lists ...[]*regexp.Regexp) bool {

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// maxChars bounds one fact's line.
+// maxChars is the maximum length of a fact's line.
 const maxChars = 500
 
-// betweenLines stands between what shares a line.
+// betweenLines separates statements that share a row.
 const betweenLines = " · "
 
-// lineOf makes one line of a fact, which may come from anybody: it cannot leave its
-// line, close or open a tag, or hide text. Angle brackets become single
-// guillemets, because models take escaped brackets for real ones.
+// lineOf renders an untrusted fact as one line. The result has no line breaks, tags or
+// invisible characters. Angle brackets become single guillemets, because models take
+// escaped brackets for real ones.
 func lineOf(text string) string {
-	if isLine(text) { // nearly all are
+	if isLine(text) {
 		return text
 	}
 	return madeLine(text)
 }
 
-// isLine reports whether a text is a line as it stands: of visible ASCII, with one
-// space between words.
+// isLine reports whether lineOf returns a text unchanged. It recognizes only visible ASCII
+// with single spaces.
 func isLine(text string) bool {
-	space := true // a line begins with none
+	space := true // reject a leading space
 	for i := range len(text) {
 		c := text[i]
 		if c < ' ' || c >= unicode.MaxASCII || c == '<' || c == '>' || c == ' ' && space {
@@ -66,28 +66,26 @@ func madeLine(text string) string {
 	return b.String()
 }
 
-// visible reports whether a character shows what it is: no controls, no
-// escape sequences, no changes of direction, no tag characters, no variants of
-// what stands before, nothing that fonts leave out, no filler for broken text.
-// The variant that makes an emoji of a heart goes too: behind most symbols it
-// is not seen, and so could tell a model something bit by bit.
+// visible reports whether a character is visible. Controls, escapes, direction marks, tag
+// characters, variation selectors, ignorable characters and noncharacters are not. Even
+// emoji variation selectors are excluded: after most symbols they are invisible, and could
+// smuggle text to a model bit by bit.
 func visible(r rune) bool {
-	if ' ' <= r && r < unicode.MaxASCII { // nearly all are
+	if ' ' <= r && r < unicode.MaxASCII {
 		return true
 	}
 	return r != utf8.RuneError && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// dated begins a line that says who said it and when.
+// dated matches the speaker and date at the start of a line.
 var dated = regexp.MustCompile(`^[^:]{1,120}, \d{4}-\d\d-\d\d: `)
 
-// lineLabel is how a line begins that says who said it and when; empty for others.
+// lineLabel returns the speaker and date at the start of a line, or "".
 func lineLabel(line string) string { return dated.FindString(line) }
 
-// lineHead is the beginning that a line may share with others: who said it, and when.
-// It is empty for a line that shares nothing, such as one that holds the separator
-// itself.
+// lineHead returns the speaker and date that a line can share with others. It returns ""
+// for a line without them, and for one that contains the separator.
 func lineHead(line, source string) string {
 	if source == "" || strings.Contains(line, betweenLines) {
 		return ""
@@ -98,8 +96,8 @@ func lineHead(line, source string) string {
 	return ""
 }
 
-// lineSize is how many characters a line takes in a block. shared says that one with
-// the same head is there already.
+// lineSize returns the number of characters that a line adds to a block. With shared, it
+// joins a row with the same head.
 func lineSize(line, head string, shared bool) int {
 	if !shared {
 		return utf8.RuneCountInString(line) + len("- \n")
@@ -107,8 +105,8 @@ func lineSize(line, head string, shared bool) int {
 	return utf8.RuneCountInString(line[len(head):]) + utf8.RuneCountInString(betweenLines)
 }
 
-// joinLines returns lines, in their order, those with the same head as one, and of each
-// in which of them it stands, from 1.
+// joinLines merges lines with the same head into rows. rows has the 1-based row of each
+// line.
 func joinLines(lines, heads []string) (out []string, rows []int) {
 	first := make(map[string]int)
 	rows = make([]int, len(lines))
@@ -126,9 +124,8 @@ func joinLines(lines, heads []string) (out []string, rows []int) {
 	return out, rows
 }
 
-// linesIn are the lines of blocks: as they stand there, each of those that share one
-// by itself, and without what is said at the end of how old they are, which
-// changes with time.
+// linesIn returns the set of lines in blocks. It splits shared rows, and adds each line
+// without its age too, because the age changes with time.
 func linesIn(blocks []string) map[string]struct{} {
 	lines := make(map[string]struct{})
 	for _, b := range blocks {

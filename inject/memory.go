@@ -13,72 +13,69 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// Redact takes credentials out of a text, before the text is kept or searched for. It
-// gives up at a time, unless that is zero. If it gives up, ok is false and there is no
-// text.
+// Redact removes credentials from a text before it is stored or searched for. It gives up
+// at the given time, unless that is zero, and then returns ok false and no text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
-// Services are what a Memory works with. They do not change. A service that is nil does
-// nothing.
+// Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
 	Search    Searcher
-	Recent    Recent // what a remote memory may not have worked off
+	Recent    Recent // messages that a remote backend may not have processed
 	Facts     FactCache
 	Decisions Decisions
 	Snapshots Snapshots // short-term memory
-	Opening   Opening   // what conversations begin with
+	Opening   Opening   // cards and summaries
 	Redact    Redact
-	Memo      *memo.Memo // what is known of the sessions of the moment
+	Memo      *memo.Memo // per-session state in RAM
 	Log       *slog.Logger
 }
 
-// Groups names the groups of a caller.
+// Groups maps callers to groups.
 type Groups interface {
-	Reads(w graphiti.Who, about bool) []graphiti.Target // to search, in order of preference
+	Reads(w graphiti.Who, about bool) []graphiti.Target // groups to search, in order of preference
 	Writes(w graphiti.Who) []graphiti.Target
 }
 
-// Settings say how a Memory decides.
+// Settings configures a Memory.
 type Settings struct {
-	Timeout    time.Duration // the most that a request may wait, storing included
-	Background time.Duration // the most that a search in the background may take
-	MaxFacts   int           // most facts of a block
-	Asked      int           // most facts that a search asks for, in each group
-	MaxChars   int           // most characters of a block
-	StaleAfter time.Duration // facts older than this are marked
+	Timeout    time.Duration // maximum delay of a request, including storage
+	Background time.Duration // limit of a background search
+	MaxFacts   int           // facts per block
+	Asked      int           // results requested per group
+	MaxChars   int           // characters per block
+	StaleAfter time.Duration // facts older than this carry their age
 	Guard      Guard         // of facts that read like instructions
-	MinScore   float64       // strength, from 0 to 1, that the strongest fact must have for any to be shown; 0: none
-	Drift      float64       // likeness of what is found to what is visible from which nothing new is shown; 0: never
-	Share      float64       // share of the model's context window, in characters, that a block may take; 0: only MaxChars bounds it
-	Window     int           // of models that are not known, in tokens
-	NoWait     bool          // a request does not wait for a search
-	CardChars  int           // most characters of the card; 0: no card is shown
-	Resume     time.Duration // a new conversation mentions the last one if that is not longer ago; 0: never
-	Prefetch   bool          // facts are searched after each turn, for the next one
-	Similar    float64       // how alike the terms of a question and of the last prefetch must be for the prefetch to answer it at once
-	Compaction bool          // a request to summarise gets what is known, too
-	Unseen     int           // how many turns back Plan.Unseen looks for turns without a decision
+	MinScore   float64       // strength required of the best result, 0 to 1; 0 disables the check
+	Drift      float64       // share of visible results that suppresses new ones; 0 disables the check
+	Share      float64       // maximum share of the model's context window, in characters; 0 leaves only MaxChars
+	Window     int           // context window of unlisted models, in tokens
+	NoWait     bool          // requests never wait for a search
+	CardChars  int           // characters of the card; 0 disables it
+	Resume     time.Duration // maximum age of the previous conversation that a new one mentions; 0 disables it
+	Prefetch   bool          // search after each turn, for the next one
+	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
+	Compaction bool          // insert memory into summary requests
+	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
 
-// options are what is in force.
+// options holds the active services and settings.
 type options struct {
 	*Services
 	Groups
 	Settings
 }
 
-// Memory decides what is inserted into requests. It is safe for concurrent
-// use.
+// Memory decides about blocks. It is safe for concurrent use.
 type Memory struct {
 	o      atomic.Pointer[options]
-	base   context.Context // of searches that outlive their request
+	base   context.Context // parent of background searches
 	cancel context.CancelFunc
 
-	flights singleflight.Group // searches under way
+	flights singleflight.Group // running searches
 	times   times              // of searches
-	warming chan struct{}      // holds a token for each prefetch under way
+	warming chan struct{}      // one token per running prefetch
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	closed  bool
 	running sync.WaitGroup
 }
@@ -91,13 +88,12 @@ func New(s Services, g Groups, set Settings) *Memory {
 	return m
 }
 
-// opts are the options in force.
 func (m *Memory) opts() *options { return m.o.Load() }
 
-// Set changes how the memory decides, from the next request on.
+// Set replaces the groups and settings, from the next request on.
 func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
-// Close ends the searches that go on in the background and waits for them.
+// Close cancels background searches and waits for them.
 func (m *Memory) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -106,8 +102,7 @@ func (m *Memory) Close() {
 	m.running.Wait()
 }
 
-// begin reports whether background work may begin. Close waits for the work, which ends
-// with running.Done.
+// begin reports whether background work may start. Close waits for it until running.Done.
 func (m *Memory) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,29 +8,27 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Note is what a turn did, read from its tools and from what was said.
+// Note lists a turn's work, read from its tool calls and messages.
 type Note struct {
-	Files  []string   // that were touched, the last at the end
-	Errors []string   // that were met
-	Tasks  []noteTask // the last list of tasks that was written
+	Files  []string   // touched files, the latest last
+	Errors []string   // reported errors
+	Tasks  []noteTask // the last task list
 }
 
-// noteTask is an item of such a list.
 type noteTask struct {
 	Text string
 	Done bool
 }
 
 const (
-	maxNoted     = 32 << 10 // bytes of a turn that are looked at, its end
-	maxNoteFiles = 10       // of a note, and of what is made of several
+	maxNoted     = 32 << 10 // bytes read from the end of a turn
+	maxNoteFiles = 10       // limit for a note and a snapshot
 	maxErrors    = 3
 	maxTasks     = 8
-	noteLength   = 160 // characters of one line
+	noteLength   = 160 // characters of a line
 )
 
-// What tools are given and give stands in a body as JSON, or as JSON in a
-// string; quotes may be escaped.
+// Tool arguments and results are JSON, or JSON in a string with escaped quotes.
 var (
 	noteFile  = regexp.MustCompile(`\\?"(?:file_path|filePath|path|filename|notebook_path|target_file)\\?"\s*:\s*\\?"([^"\\]{1,200})\\?"`)
 	noteError = regexp.MustCompile(`(?:\\n|")\s*((?:[Ee]rror|ERROR|FAIL|panic:|fatal:|[A-Za-z]+(?:Error|Exception):)[^"\\]{3,160})`)
@@ -38,9 +36,8 @@ var (
 	taskLast  = regexp.MustCompile(`\\?"status\\?"\s*:\s*\\?"(\w+)\\?"[^{}]{0,200}?\\?"(?:content|step|task)\\?"\s*:\s*\\?"([^"\\]{3,200})\\?"`)
 )
 
-// NoteOf returns the part of the body that says what was done since the newest message
-// of a person; nil if nothing was. NoteOf is cheap; ReadNote, which reads that part, is
-// not.
+// NoteOf returns the body after the person's newest message, or nil if that message has no
+// answer. NoteOf is cheap; parsing by ReadNote is not.
 func NoteOf(c *dialect.Conversation) []byte {
 	if c.Last < 0 || !c.Answered() {
 		return nil
@@ -49,7 +46,7 @@ func NoteOf(c *dialect.Conversation) []byte {
 	return tail[max(0, len(tail)-maxNoted):]
 }
 
-// ReadNote reads what a turn did.
+// ReadNote parses a turn's work.
 func ReadNote(tail []byte) (n Note) {
 	for _, m := range noteFile.FindAllSubmatch(tail, -1) {
 		n.Files = latestOf(n.Files, string(m[1]), maxNoteFiles)
@@ -76,13 +73,13 @@ func ReadNote(tail []byte) (n Note) {
 	return n
 }
 
-// latestOf adds to a list what is the newest in it, once, and drops the oldest.
+// latestOf moves or adds s to the end of a list and drops the oldest items.
 func latestOf(list []string, s string, most int) []string {
 	list = append(slices.DeleteFunc(list, func(o string) bool { return o == s }), s)
 	return list[max(0, len(list)-most):]
 }
 
-// noteLine is a text as one line that is not too long.
+// noteLine returns a text as one line of limited length.
 func noteLine(s string) string {
 	var line []byte
 	for word := range strings.FieldsSeq(s) {

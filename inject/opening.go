@@ -11,23 +11,23 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Opening finds what a conversation begins with, whatever its first question is. A
-// request waits for its calls.
+// Opening provides a conversation's opening, whatever its first question. Its calls delay
+// the request.
 type Opening interface {
-	// Standing returns what is on the caller's card, the more important first.
+	// Standing returns the caller's card, the most important entries first.
 	Standing(ctx context.Context, who graphiti.Who) ([]graphiti.Fact, error)
 
-	// Summary returns the last summary of a session of the caller, in the project that
-	// they are in. session is the hash of the session's id.
+	// Summary returns the last summary of the caller's session in the current project.
+	// session is the hash of the session's ID.
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
 // leftOffChars bounds the line about the last conversation, in characters.
 const leftOffChars = 300
 
-// opening are the lines with which a block begins, whatever is found: the card
-// and where the last conversation ended, in a new one; the card and what came
-// before, where the client has dropped it. Those that are no fact's have none.
+// opening returns the standing lines of a block: in a new conversation the card and the
+// previous conversation, after a compaction the card and the session's snapshot. Only
+// lines of the card have a Fact.
 func (m *Memory) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 	o := m.opts()
 	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
@@ -49,7 +49,7 @@ func (m *Memory) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 	return opening
 }
 
-// notes are lines of what is noted of sessions.
+// notes makes candidates of snapshot lines.
 func notes(lines []string) (list []Candidate) {
 	for _, l := range lines {
 		list = append(list, Candidate{Line: l, Verdict: Shown})
@@ -57,14 +57,14 @@ func notes(lines []string) (list []Candidate) {
 	return list
 }
 
-// A block behind the first one of a conversation stands beside those before it: it has
-// this part of the room, and no less than laterChars where there is as much.
+// Later blocks of a conversation add to the first. They get this share of MaxChars, or
+// laterChars if that is more.
 const (
 	laterPart  = 0.4
 	laterChars = 1000
 )
 
-// room is the most characters that the block of a turn may have.
+// room returns the maximum number of characters of a turn's block.
 func (o *options) room(t *turn) int {
 	most := o.MaxChars
 	if !t.begins() {
@@ -73,8 +73,8 @@ func (o *options) room(t *turn) int {
 	return min(most, roomIn(t.c.Model, o.Share, o.Window))
 }
 
-// begins reports whether the conversation begins with this turn, or anew after a
-// compaction: nothing is known of what it shows.
+// begins reports whether the conversation starts with this turn, or restarts after a
+// compaction without decisions.
 func (t *turn) begins() bool {
 	for _, d := range t.earlier[:max(0, len(t.earlier)-1)] {
 		if d != nil {
@@ -84,15 +84,15 @@ func (t *turn) begins() bool {
 	return !t.c.HeldElsewhere() && (len(t.at) <= 1 || t.c.Summarised())
 }
 
-// card are the lines of the card. Forgetting one of their groups empties the
-// block.
+// card returns the visible entries of the card. It adds their groups to the turn, because
+// forgetting one of them empties the block.
 func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []Candidate) {
 	if m.opts().CardChars <= 0 {
 		return nil
 	}
 	facts, err := m.opts().Opening.Standing(ctx, who)
 	if err != nil {
-		m.opts().Log.Warn("the card cannot be read", "error", err)
+		m.opts().Log.Warn("read card failed", "error", err)
 		return nil
 	}
 	ch := chooserOf(t)
@@ -106,10 +106,10 @@ func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []C
 	return shown
 }
 
-// last is the session that a person was in last in a project.
+// last identifies a person's latest session in a project.
 type last struct {
-	Session string `json:"session"` // its hash
-	Key     string `json:"key"`     // of its snapshot
+	Session string `json:"session"` // hash of the session ID
+	Key     string `json:"key"`     // snapshot key
 }
 
 func lastKey(who graphiti.Who) string {
@@ -117,8 +117,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast notes that a session with something to show is the last one in its
-// project. scopes are those of the session's snapshot.
+// rememberLast records the latest session of a project. scopes are those of the session's
+// snapshot.
 func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
@@ -131,18 +131,18 @@ func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation 
 	}
 	body, _ = json.Marshal(now) // strings only
 	if err := m.opts().Snapshots.Save(ctx, lastKey(who), body, generation, scopes...); err != nil {
-		m.opts().Log.Debug("a person's last session cannot be written", "error", err)
+		m.opts().Log.Debug("write last session failed", "error", err)
 	}
 }
 
-// inProject reports whether one of the groups is a project's. Where nothing is kept for
-// a project, a new conversation does not mention the last one.
+// inProject reports whether one of the groups is a project's. New conversations outside
+// projects do not mention the previous one.
 func inProject(groups []graphiti.Target) bool {
 	return slices.ContainsFunc(groups, func(t graphiti.Target) bool { return t.Scope == graphiti.ScopeWorkspace })
 }
 
-// leftOff says what the person's last conversation in the project decided and left open,
-// in the first turn of another one.
+// leftOff returns the line about the person's previous conversation in the project, for
+// the first turn of a new one.
 func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
 	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
@@ -169,7 +169,7 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	}
 	about, open, err := o.Opening.Summary(ctx, who, l.Session)
 	if err != nil {
-		o.Log.Debug("the summary of the last conversation cannot be read", "error", err)
+		o.Log.Debug("read summary of last conversation failed", "error", err)
 	}
 	if line := s.leftOff(at, about, open, o.Guard); line != "" {
 		return []string{line}
@@ -177,9 +177,8 @@ func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []strin
 	return nil
 }
 
-// leftOff says in one line what was decided last in a session, and as much of what was
-// left open as there is room for; empty where there is neither. about and open are of its
-// summary.
+// leftOff returns a line with the session's last decision and its open points, or "" if it
+// has neither. about and open come from its summary.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	var left, parts []string
 	for _, t := range s.Tasks {

@@ -7,7 +7,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Status says in one word what memory did for a request.
+// Status is the effect of memory on a request.
 type Status string
 
 // The statuses of the X-Graphiti-Memory response header.
@@ -20,8 +20,8 @@ const (
 	StatusSkipped  Status = "skipped"
 )
 
-// Reason says why a request was skipped, memory was off, or no block was inserted. The
-// list is closed. The empty reason means that there is nothing to say.
+// Reason explains a skipped request, disabled memory or a missing block. The list is
+// closed; the empty reason needs no explanation.
 type Reason string
 
 // The reasons of the X-Graphiti-Memory response header.
@@ -39,33 +39,33 @@ const (
 	ReasonConsent       Reason = "consent"
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
-	ReasonNobody        Reason = "nobody"    // no person and no actor is known
-	ReasonPlace         Reason = "place"     // it is not known where the request takes place
+	ReasonNobody        Reason = "nobody"    // neither person nor actor is identified
+	ReasonPlace         Reason = "place"     // the request states no known place
 	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
-	ReasonAPI           Reason = "api"       // a model API that has no memory
-	ReasonRefused       Reason = "refused"   // the provider refused the request with a block, and got it without
-	ReasonState         Reason = "state"     // a file of data_dir cannot be used
-	ReasonBusy          Reason = "busy"      // the budget for inspected bodies is used up
-	ReasonNothing       Reason = "nothing"   // nothing was found
-	ReasonWeak          Reason = "weak"      // nothing that was found is worth showing
-	ReasonVisible       Reason = "visible"   // what was found stands in the conversation
-	ReasonRoutine       Reason = "routine"   // nothing is asked that could be looked up
+	ReasonAPI           Reason = "api"       // a model API without memory
+	ReasonRefused       Reason = "refused"   // the provider rejected the block and got the request without it
+	ReasonState         Reason = "state"     // unusable file in data_dir
+	ReasonBusy          Reason = "busy"      // budget for inspected bodies exhausted
+	ReasonNothing       Reason = "nothing"   // no search results
+	ReasonWeak          Reason = "weak"      // no result worth showing
+	ReasonVisible       Reason = "visible"   // all results are already visible
+	ReasonRoutine       Reason = "routine"   // no question to search for
 )
 
-// kindReasons are what the response header says of requests that are no turn.
+// kindReasons maps requests other than turns to their reasons.
 var kindReasons = map[dialect.Kind]Reason{
 	dialect.KindTitle: ReasonTitle, dialect.KindSummary: ReasonSummary, dialect.KindProbe: ReasonProbe, dialect.KindMachine: ReasonMachine,
 }
 
-// Source says where the facts of a block came from.
+// Source is the origin of a block's facts.
 type Source string
 
 // The sources of the X-Graphiti-Memory response header.
 const (
 	SourceLive   Source = "live"   // searched for this request
 	SourceCache  Source = "cache"  // a fresh cache entry
-	SourceStale  Source = "stale"  // a stale cache entry, refreshed behind
-	SourceLocal  Source = "local"  // said recently; the memory knew nothing, or did not answer in time
+	SourceStale  Source = "stale"  // a stale cache entry, refreshed in the background
+	SourceLocal  Source = "local"  // recent messages, because the backend found nothing or was late
 	SourceSticky Source = "sticky" // decided by an earlier request of the turn
 )
 
@@ -79,20 +79,19 @@ var (
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )
 
-// Heard counts what a message asked of the memory, such as "remember that …".
+// Heard counts the memory commands in a message, such as "remember that …".
 type Heard struct {
-	Promoted int // texts that take effect in the place where they were said
-	Pending  int // texts that wait for the person's confirmation
-	Ended    int // statements that the message ended
-	Refused  int // texts that look like they hold a credential, or are too long
+	Promoted int // texts in effect
+	Pending  int // texts without the person's confirmation
+	Ended    int // statements ended by the message
+	Refused  int // overlong texts and texts that may contain a credential
 	Unscoped int // texts for a scope that the request does not have
 
-	// Forgets says that the message only asks to forget something, so that its turn is
-	// not stored.
+	// Forgets prevents storing the turn, because the message only asks to forget.
 	Forgets bool
 }
 
-// Append writes the counts as the X-Graphiti-Memory response header has them.
+// Append appends the counts in the format of the X-Graphiti-Memory response header.
 func (h *Heard) Append(b []byte) []byte {
 	for _, c := range []struct {
 		name  string
@@ -106,8 +105,8 @@ func (h *Heard) Append(b []byte) []byte {
 	return b
 }
 
-// Outcome is what happened to one request. It feeds the response header, the
-// log line, the span and the metrics alike.
+// Outcome is the effect of memory on one request, for the response header, log, trace and
+// metrics.
 type Outcome struct {
 	Heard
 
@@ -115,11 +114,11 @@ type Outcome struct {
 	Reason Reason
 	Facts  int           // facts in the newest turn's block
 	Chars  int           // characters of the newest turn's block
-	Took   time.Duration // by all decisions for the request; the caller of Plan measures it
+	Took   time.Duration // duration of all decisions; the caller of Plan measures it
 	Source Source
 }
 
-// Append writes the outcome as the X-Graphiti-Memory response header has it.
+// Append appends the outcome in the format of the X-Graphiti-Memory response header.
 func (o *Outcome) Append(b []byte) []byte {
 	b = append(b, o.Status...)
 	b = append(b, "; facts="...)

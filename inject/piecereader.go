@@ -11,7 +11,7 @@ import (
 
 var errPieces = errors.New("the ids of a stored decision are damaged")
 
-// Read takes pieces apart.
+// Read decodes pieces.
 func (p Pieces) Read() (c Considered, err error) {
 	if p == "" {
 		return c, nil
@@ -31,11 +31,11 @@ func (p Pieces) Read() (c Considered, err error) {
 	return c, nil
 }
 
-// pieceReader reads what a pieceWriter wrote.
+// pieceReader decodes the output of a pieceWriter.
 type pieceReader struct {
 	rest   string
 	groups []graphiti.Target
-	bad    bool // it was something else
+	bad    bool // the input is malformed
 }
 
 func (r *pieceReader) take(n int) string {

@@ -2,38 +2,35 @@ package inject
 
 import "github.com/graphiti-proxy/graphiti-proxy/graphiti"
 
-// Pieces say what a search found for a turn, and what the block began with: each piece that
-// the block shows, and the best of those that it does not. They name a piece by its id, and
-// hold nothing of its text. Every decision after a search has them, so they are bytes, some
-// 25 for a piece; Read takes them apart.
+// Pieces is the compact binary form of Considered, about 25 bytes for a piece. It contains
+// IDs but no text, because every decision after a search has one.
 type Pieces string
 
-// Considered is what was considered for a turn.
+// Considered lists a turn's shown results and the best rejected ones.
 type Considered struct {
-	Owner    [ownerID]byte // what OwnerID makes of whose turn it is
-	MinScore float64       // strength that one piece had to have for any to be shown; 0: none
-	Found    int           // pieces that were found, listed or not
-	Opening  int           // lines of the block that were no search's: of the card, and notes of the session
-	Pieces   []Piece       // those that were shown in the order of their lines, then the others, the best first
+	Owner    [ownerID]byte // from OwnerID
+	MinScore float64       // strength required of the best result; 0 disables the check
+	Found    int           // number of search results, listed or not
+	Opening  int           // number of lines from the card and from notes
+	Pieces   []Piece       // shown pieces by line, then rejected ones, best first
 }
 
-// Piece is one thing that was found, or that the card had.
+// Piece is one search result or card entry.
 type Piece struct {
 	Verdict  Verdict
 	Scope    graphiti.Scope
 	Group    string
-	Line     int // of the block, from 1; 0: it was not shown
+	Line     int // 1-based line of the block; 0 if rejected
 	Strength float64
-	Weighed  bool // whether Strength counts
+	Weighed  bool // whether Strength is measured
 
-	// One of these at most: the name of a message, the UUID of a fact, or what CardID
-	// makes of an entry of the card.
+	// At most one of these is set: a message name, a fact's UUID, or a card entry's CardID.
 	Episode string
 	UUID    string
 	Card    [cardID]byte
 }
 
-// The bounds of Pieces. More lines than that have no piece.
+// Limits of Pieces. Shown lines beyond maxShown have no piece.
 const (
 	maxShown    = 64
 	maxRejected = 6
@@ -41,15 +38,15 @@ const (
 	maxID       = 128 // bytes of a name or an id; a longer one is left out
 )
 
-// How the id of a piece is written, in the lower bits of its first byte.
+// Encodings of a piece's ID, in the lower bits of its first byte.
 const (
 	idNone = iota
 	idUser // of a turn: 16 bytes for the turn
 	idAssistant
 	idSystem
-	idName // as it stands
+	idName // raw name
 	idUUID // 16 bytes
-	idText // a UUID in another form, as it stands
+	idText // raw text of a UUID in another form
 	idCard // 16 bytes
 
 	idBits  = 0x0f
@@ -58,20 +55,20 @@ const (
 
 const (
 	piecesForm = 1    // the first byte
-	strongest  = 1e4  // what a strength of 1 is written as
+	strongest  = 1e4  // encoding of strength 1
 	noGroup    = 0xff // index of a piece's group
 	cardID     = 16   // bytes
 	ownerID    = 8    // bytes
 )
 
-// verdicts and scopes are written as their index. New ones come at the end.
+// verdicts and scopes are encoded by index. Append new ones at the end.
 var (
 	verdicts = []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak}
 	scopes   = []graphiti.Scope{"", graphiti.ScopeSession, graphiti.ScopeWorkspace, graphiti.ScopeUser, graphiti.ScopeAgent, graphiti.ScopeSystem}
 	turnRole = map[byte]graphiti.RoleType{idUser: graphiti.RoleUser, idAssistant: graphiti.RoleAssistant, idSystem: graphiti.RoleSystem}
 )
 
-// CardID names an entry of the card by what it says, whenever that was said last.
+// CardID returns the ID of a card entry. It ignores speaker and date.
 func CardID(text string) (id [cardID]byte) {
 	if label := lineLabel(text); label != "" {
 		text = text[len(label):]
@@ -81,16 +78,15 @@ func CardID(text string) (id [cardID]byte) {
 	return id
 }
 
-// OwnerID names the owner of a turn. A turn's id says nothing of whose it is, and an import
-// may bring any.
+// OwnerID returns the ID of a turn's owner. Turn IDs do not identify owners, and imports may
+// contain any turn ID.
 func OwnerID(owner string) (id [ownerID]byte) {
 	sum := graphiti.Digest("owner of a turn", owner)
 	copy(id[:], sum[:])
 	return id
 }
 
-// piecesOf are the pieces of what a block begins with and of what was found, for a turn of
-// an owner. minScore is the strength that was asked for.
+// piecesOf encodes a block's opening and search results. minScore is the required strength.
 func piecesOf(owner string, opening, found []Candidate, reads []graphiti.Target, minScore float64) Pieces {
 	var best [maxRejected]*Candidate
 	shown, rejected := 0, 0
@@ -132,8 +128,8 @@ func piecesOf(owner string, opening, found []Candidate, reads []graphiti.Target,
 	return Pieces(w.b)
 }
 
-// nearer reports whether one that is not shown was nearer to it than another: it says
-// something of its own, and more strongly.
+// nearer reports whether rejected result a ranks before b: distinct content first, then
+// greater strength.
 func nearer(a, b *Candidate) bool {
 	x, y := a.Verdict == Repeated || a.Verdict == Empty, b.Verdict == Repeated || b.Verdict == Empty
 	if x != y {

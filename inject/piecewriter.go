@@ -10,18 +10,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// pieceWriter writes pieces. A group is written where it is met first; behind that its
-// index stands for it.
+// pieceWriter encodes pieces. The first use of a group writes its name, later uses its
+// index.
 type pieceWriter struct {
 	b      []byte
 	reads  []graphiti.Target
 	groups [maxGroups]string
-	met    int // groups
-	lines  int // pieces that are shown
+	met    int // number of groups
+	lines  int // number of shown pieces
 }
 
-// group writes the group of a candidate: the one that the memory says, or the only one of
-// its scope.
+// group writes a candidate's group: its fact's, or else the first searched group of its
+// scope.
 func (w *pieceWriter) group(c *Candidate) {
 	name := c.Fact.Group
 	for i := 0; name == "" && i < len(w.reads); i++ {
@@ -53,8 +53,7 @@ func (w *pieceWriter) scopeOf(group string) graphiti.Scope {
 	return s
 }
 
-// shown writes those that are shown, in the order of their lines: facts that share a line
-// may stand apart.
+// shown writes the shown results by row. Facts of one row may not be adjacent.
 func (w *pieceWriter) shown(found []Candidate, opening int) {
 	for line, more := 1, true; more; line++ {
 		more = false
@@ -109,8 +108,7 @@ func (w *pieceWriter) strength(s float64) {
 	w.b = binary.BigEndian.AppendUint16(w.b, uint16(math.Round(strongest*min(max(s, 0), 1))))
 }
 
-// idOf is how a fact is named: by the message that it is, or that it was read from; else
-// by its own id.
+// idOf returns a fact's ID: the name of its message, or else its UUID.
 func idOf(f *graphiti.Fact) (kind byte, text string, raw [16]byte) {
 	if f.Episode != "" {
 		turn, _ := graphiti.TurnOf(f.Episode)
@@ -138,7 +136,7 @@ func idOf(f *graphiti.Fact) (kind byte, text string, raw [16]byte) {
 	return idNone, "", raw
 }
 
-// readHex reads so many bytes from lower-case hex digits, and nothing else.
+// readHex decodes exactly len(to) bytes of lower-case hex digits.
 func readHex(to []byte, digits string) bool {
 	if len(digits) != 2*len(to) {
 		return false
@@ -158,10 +156,10 @@ func readHex(to []byte, digits string) bool {
 	return true
 }
 
-// uuidParts are where the groups of digits of a UUID begin, in its text and in its bytes.
+// uuidParts holds the offsets of a UUID's digit groups, in its text and in its bytes.
 var uuidParts = [5][2]int{{0, 0}, {9, 4}, {14, 6}, {19, 8}, {24, 10}}
 
-// readUUID reads a UUID in the form that uuidOf writes.
+// readUUID parses a UUID in the format of uuidOf.
 func readUUID(to *[16]byte, s string) bool {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return false

@@ -14,70 +14,68 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Mode says what may be done for one request.
+// Mode limits the effects of memory on one request.
 type Mode struct {
 	Recall bool
 	Ingest bool
-	Replay bool   // decisions are repeated, and none is made
-	Nobody bool   // nobody's memory is searched: nothing is found
+	Replay bool   // repeat stored decisions and make no new ones
+	Nobody bool   // search no groups
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 
-	// Beside is the kind of a request that reads like a turn but, judging by its
-	// session, is not one.
+	// Beside is the actual kind of a request that looks like a turn but whose session
+	// contradicts that.
 	Beside dialect.Kind
 
-	// Generation is the number of forgets when the request arrived. What is written for
-	// the request carries it.
+	// Generation is the forget generation at the request's arrival. Writes for the request
+	// carry it.
 	Generation int64
 }
 
-// Plan is what is to be done with one request.
+// Plan holds the blocks, groups and outcome of one request.
 type Plan struct {
 	Inserts []dialect.Insert
 	Outcome Outcome
 
-	// Searched are the searches for the newest turn; empty if nothing new was decided.
+	// Searched lists the searches for the newest turn. It is empty without a new decision.
 	Searched []Searched
 
-	// Decided says that the newest turn was decided about for this request. Other requests
-	// of the turn repeat what was decided.
+	// Decided reports whether this request made the newest turn's decision. Other requests
+	// of the turn repeat it.
 	Decided bool
 
-	// Forgotten says that the conversation has lost a block, so that its beginning is
-	// not the one that the provider saw before.
+	// Forgotten reports whether a forget emptied one of the conversation's blocks, so that
+	// the provider's cached prefix no longer matches.
 	Forgotten bool
 
-	// Turn is the id of the turn that the request belongs to, stable over retries, tool
-	// rounds, restarts and replicas; empty if the request belongs to none.
+	// Turn is the ID of the request's turn, or "" if it has none. It is stable over retries,
+	// tool rounds, restarts and replicas.
 	Turn       string
-	Generation int64             // of its first request
-	Recall     bool              // the next turn may be prepared for
-	Write      []graphiti.Target // the groups that the turn is to be kept in
-	Block      string            // the block of the newest turn; empty: there is none
-	open       unanswered        // its decision, while the turn has no answer
+	Generation int64             // of the turn's first request
+	Recall     bool              // prefetch for the next turn
+	Write      []graphiti.Target // groups that store the turn
+	Block      string            // block of the newest turn, or ""
+	open       unanswered        // decision of a turn without an answer
 
-	// Unseen are the newest earlier turns that this process does not know, in their
-	// order. Either the conversation went on elsewhere, or a restart may have come
-	// between an answer and its recording.
+	// Unseen lists the newest earlier turns that may not be stored, in order. Another
+	// process may have handled them, or a restart may have prevented storing an answer.
 	Unseen []Unseen
 }
 
-// Unseen is an earlier turn that may not have been kept.
+// Unseen is an earlier turn that may not be stored.
 type Unseen struct {
 	Turn       TurnKey
-	Message    int   // index of what the person said
-	Generation int64 // of its first request, or of one behind it
+	Message    int   // index of the person's message
+	Generation int64 // of the turn's first request, or of a later one
 
-	back  int  // how many turns before the newest
-	doubt bool // whether it was to be kept was not to be known in time
+	back  int  // number of turns before the newest
+	doubt bool // the lookup failed, so its Ingest is unknown
 }
 
-// Plan decides about one request: which blocks are repeated, and what the newest turn
-// gets. chain holds the conversation's fingerprints. first says that the session was
-// unknown until now, so that no decision about it can exist. Plan returns a plan
-// whatever goes wrong, at the latest when ctx ends; a ctx without a deadline gets the
-// timeout of the settings.
+// Plan decides which blocks one request repeats and which block its newest turn gets. chain
+// holds the conversation's fingerprints. first skips the lookup of decisions, because the
+// session is new. Plan handles all failures and returns when ctx ends; without a deadline,
+// the timeout of the settings applies.
 func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -95,7 +93,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 		defer cancel()
 	}
 	until, _ := ctx.Deadline()
-	// Storing what is found is given the last moment.
+	// Reserve the end of the timeout for storage.
 	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
 	defer pooled.Put(t.lists)
 	m.lookUp(ctx, &t, chain, who)
@@ -140,8 +138,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	return p
 }
 
-// decide finds the newest turn's decision: the one that was made, or a new one
-// that is stored before it is used.
+// decide returns the outcome of the newest turn. A new decision is stored before use.
 func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	made := t.earlier[len(t.earlier)-1]
 	switch {
@@ -159,9 +156,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 		}
 		return o
 	case t.err != nil:
-		// What was decided is not known, so nothing new may be: it could not
-		// be stored either.
-		t.o.Log.Warn("decisions cannot be read", "error", t.err)
+		// An earlier decision may exist, and a new one could not be stored either.
+		t.o.Log.Warn("read decisions failed", "error", t.err)
 		t.decided = t.kind == dialect.KindTurn && !t.c.Answered()
 		return Outcome{Status: StatusError, Reason: ReasonNotPersisted}
 	case t.kind != dialect.KindTurn:
@@ -179,8 +175,8 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	case t.mode.Nobody:
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNobody}
 	case t.c.Answered():
-		// A tool round of a turn about which nothing is known: it began
-		// without a block, or the state was lost. It goes on without.
+		// A tool round without a decision: the turn began without a block, or the state was
+		// lost. It continues without a block.
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	default:
 		d, o = m.recall(t, who, query(t.c, m.opts().Search.Weighs()))
@@ -192,14 +188,14 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 	return m.keep(t, d, o)
 }
 
-// keep stores the decision; one that cannot be stored is not used.
+// keep stores a decision. A block that cannot be stored is not used.
 func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
 	d.Generation = t.mode.Generation
 	kept, err := t.o.Decisions.Keep(ctx, t.key(), d, t.groups...)
 	if err != nil {
-		t.o.Log.Warn("a block cannot be kept and is not inserted", "error", err)
+		t.o.Log.Warn("store block failed, not inserted", "error", err)
 		if d.Block == "" {
 			return o
 		}
@@ -209,10 +205,10 @@ func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
 	if kept.Block == d.Block {
 		return o
 	}
-	if kept.Generation == d.Generation && kept.Block == "" { // what was found was forgotten since
+	if kept.Generation == d.Generation && kept.Block == "" { // a forget removed the results
 		return Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	}
-	t.decided = false // a request for the same turn was faster
+	t.decided = false // another request of the turn decided first
 	return outcomeOf(kept, SourceSticky)
 }
 
@@ -223,7 +219,7 @@ func outcomeOf(d *Decision, s Source) Outcome {
 	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
 }
 
-// recall searches for the newest turn and makes a block of what was found.
+// recall searches for the newest turn and makes a block of the results.
 func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
 	query, ok := m.question(query, t.deadline)
 	if !ok {
@@ -234,7 +230,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
 	}
-	weighed := t.own == (TurnKey{}) && t.o.MinScore > 0 // what a whole conversation is about is no question
+	weighed := t.own == (TurnKey{}) && t.o.MinScore > 0 // a whole conversation is not a question
 	before := m.opening(t, who)
 	weighs := m.opts().Search.Weighs()
 	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
@@ -243,12 +239,12 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
 	deadline := t.deadline
 	if atOnce || t.o.NoWait {
-		deadline = time.Time{} // what is not cached is looked up behind
+		deadline = time.Time{} // search uncached groups in the background
 	}
 	recent := m.said(query, reads, t.deadline)
 	found, looks, source, err := m.search(query, t.mode.Generation, reads, deadline)
 	t.looks = looks
-	missed := StatusError // what it comes to where nothing else is known
+	missed := StatusError // status without other results
 	if errors.Is(err, context.DeadlineExceeded) {
 		missed = StatusTimeout
 	}
@@ -278,7 +274,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := anyShown(all)
 	switch {
-	case err != nil && (!atOnce || facts == nil) && !shown: // what was prepared does not answer
+	case err != nil && (!atOnce || facts == nil) && !shown: // the prefetch has no answer either
 		return t.withoutSearch(before, missed, ReasonNone)
 	case shown && !anyShown(all[count(recent):]):
 		source = SourceLocal
@@ -290,8 +286,7 @@ func anyShown(all []Candidate) bool {
 	return slices.ContainsFunc(all, func(c Candidate) bool { return c.Verdict == Shown })
 }
 
-// withoutSearch decides to show what is known without a search: no search was needed, or
-// it failed.
+// withoutSearch makes a decision of the opening alone: the search failed or was unnecessary.
 func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d Decision, o Outcome) {
 	d, o = t.show(opening, nil, 0, SourceLive, why)
 	if len(opening) == 0 {
@@ -303,8 +298,7 @@ func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d 
 	return d, o
 }
 
-// show decides to show what a block begins with, and behind it those of what was found
-// that are to be shown; why says why there is nothing.
+// show makes a decision of the opening and the shown results. why explains an empty block.
 func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
 	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...))
 	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
@@ -314,7 +308,7 @@ func (t *turn) show(opening, found []Candidate, minScore float64, source Source,
 	return d, o
 }
 
-// linesOfAll are the lines of what a block begins with.
+// linesOfAll returns the lines of the candidates.
 func linesOfAll(opening []Candidate) (lines []string) {
 	for i := range opening {
 		lines = append(lines, opening[i].Line)
@@ -322,7 +316,7 @@ func linesOfAll(opening []Candidate) (lines []string) {
 	return lines
 }
 
-// silence says why nothing of what was found is shown.
+// silence returns the reason for a block without results.
 func silence(all []Candidate) Reason {
 	why := ReasonNothing
 	for i := range all {
@@ -340,8 +334,8 @@ func silence(all []Candidate) Reason {
 	return why
 }
 
-// Choose decides about the facts that were found for a text, as in a conversation that
-// begins with the text. least is the strength that one of the facts must have.
+// Choose judges search results for a text at the start of a conversation. least is the
+// strength required of the best result.
 func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
 	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
 	all = ch.choose(found)

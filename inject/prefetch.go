@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	// prefetches is how many go on at the same time; more are left out.
+	// prefetches is the maximum number of concurrent prefetches. Excess ones are skipped.
 	prefetches = 8
 
-	// heaviest are the terms of what was looked up that a question is compared
-	// with: an answer has so many words that no question would be like it.
+	// heaviest is the number of prefetched terms compared with a question. An answer has too
+	// many terms to resemble any question.
 	heaviest = 8
 
-	// answerPart is how much of an answer, in bytes, is looked up with what it
-	// answers.
+	// answerPart is the number of bytes of an answer in a prefetch query.
 	answerPart = 1000
 
-	// saidCounts is how often a word of the person counts where terms are counted.
+	// saidCounts is the weight of a person's word in counting terms.
 	saidCounts = 3
 )
 
-// warm is what was found for a session after its last turn.
+// warm is a session's prefetch.
 type warm struct {
 	generation int64           // of the turn
-	terms      map[string]bool // of what was looked up
+	terms      map[string]bool // terms of the prefetch query
 	groups     []graphiti.Target
 	facts      [][]graphiti.Fact
 }
@@ -48,9 +47,9 @@ func (w *warm) size() (n int) {
 	return n
 }
 
-// Prefetch searches in the background for what a turn was about, for the next turn of
-// its session. A question about the same is answered at once from what it found; another
-// question is, if the memory does not answer in time. It does not wait.
+// Prefetch starts a background search about a finished turn, for the next turn of its
+// session. The results answer a similar question at once, and any other question if the
+// backend is late.
 func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered string) {
 	if !m.opts().Prefetch || who.Session == "" {
 		return
@@ -72,7 +71,7 @@ func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered str
 func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.opts().Log.Error("preparing a turn panicked", "error", fmt.Sprint(r))
+			m.opts().Log.Error("prefetch panicked", "error", fmt.Sprint(r))
 		}
 		<-m.warming
 		m.running.Done()
@@ -83,7 +82,7 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	}
 	w := warm{generation: generation, terms: terms(query, heaviest), groups: m.opts().Reads(who, false)}
 	for _, t := range w.groups {
-		if !m.opts().Prefetch { // not any more: consent was withdrawn, say
+		if !m.opts().Prefetch { // the setting may change at any time, for example without consent
 			return
 		}
 		f := (<-m.fly(flightKey{t.Group, query, generation})).Val.(*flight) //nolint:forcetypeassert // what run returns
@@ -95,9 +94,8 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 	m.change(snapshotID(who), func(s *session) { s.warm = w })
 }
 
-// prepared is what was found for the session before, if it is of this generation
-// and these groups. atOnce says that the question speaks of the same: its terms
-// are like the heaviest of what was looked up (Jaccard's measure).
+// prepared returns the session's prefetch, if its generation and groups match. atOnce
+// reports whether the question's terms resemble those of the prefetch.
 func (m *Memory) prepared(session TurnKey, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
 	w := &m.session(session).warm
 	if w.facts == nil || w.generation != generation || !slices.Equal(w.groups, reads) {
@@ -108,9 +106,8 @@ func (m *Memory) prepared(session TurnKey, query string, generation int64, reads
 	return w.facts, len(asked) > 0 && likeness(asked, w.terms) >= m.opts().Similar
 }
 
-// terms are the words of a text that say what it is about, at most as many: those
-// that are said most often, of others the first. What a person said, whose words
-// stand in the first line, counts as often as a long answer repeats its own.
+// terms returns at most most content words of a text, the most frequent first, then by
+// position. Words of the first line, which a person wrote, weigh more than an answer's.
 func terms(text string, most int) map[string]bool {
 	var all []string
 	count := make(map[string]int)

@@ -12,33 +12,28 @@ import (
 )
 
 const (
-	maxQuery = 2048 // characters, as Graphiti's own clients have it
+	maxQuery = 2048 // characters, the limit of Graphiti's own clients
 
-	// shortQuestion is the length below which what was asked before is needed
-	// to know what a question is about.
+	// shortQuestion is the length below which a question needs earlier ones for context.
 	shortQuestion = 80
 
-	// plainText is the length up to which a text is asked for as it is: nothing
-	// was pasted into it.
+	// plainText is the length up to which a text is searched in full, without reduction.
 	plainText = 300
 )
 
-// window is how much is asked of what the person said before, in bytes: less
-// the longer ago it was said.
+// window holds the number of bytes of each earlier message in a query, the latest first.
 var window = [...]int{maxQuery / 4, maxQuery / 12}
 
-// question is a query as it is asked: the memory, and who makes embeddings, are
-// no place for a credential that was pasted into it. ok is false where finding
-// that out would take too long.
+// question redacts and truncates a query, because backends and embedding services must
+// not receive pasted credentials. ok is false if redaction takes too long.
 func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
 	query, ok = m.opts().Redact(query, by)
 	return string(cut([]byte(query), maxQuery)), ok
 }
 
-// query is what to ask the memory for the newest turn, in one paragraph; in the
-// next one stands what was asked before, where that is needed. A memory that does not
-// weigh the two would look for what was spoken of before: it is asked only the
-// question, where that says what it is about.
+// query returns the search query for the newest turn: its text as one paragraph, and
+// earlier messages after it if the text is short. A backend without weights would search
+// for the earlier subject, so it gets earlier messages only for dependent questions.
 func query(c *dialect.Conversation, weighs bool) string {
 	q := paragraph(cutWord(reduced(c.Text(c.Last)), maxQuery))
 	if len(q) >= shortQuestion || !weighs && !leans(q) {
@@ -61,32 +56,31 @@ func query(c *dialect.Conversation, weighs bool) string {
 
 var emptyLines = regexp.MustCompile(`\n\s*\n`)
 
-// paragraph is a text without empty lines.
+// paragraph removes empty lines from a text.
 func paragraph(text []byte) []byte { return emptyLines.ReplaceAll(text, []byte("\n")) }
 
-// asks reports whether a text says what it is about: "continue" and "thanks"
-// do not, and what was spoken of before is in the conversation.
+// asks reports whether a text has a subject: "continue" and "thanks" have none.
 //
-// A question about the person has no such word: "who am I?".
+// A question about the person has no content word: "who am I?".
 func asks(text []byte) bool {
 	text = cutWord(text, maxQuery)
 	return words.Tells(string(text)) || words.AsksOfSelf(text)
 }
 
-// leans reports whether what was said before is needed to know what a question is
-// about: it has fewer than two words of content. "how old is she?" has one, "and his?"
-// none. With one it stands by itself where it is about the person: "where do I live?".
+// leans reports whether a question depends on earlier ones: it has less than two content
+// words. "how old is she?" has one, "and his?" none. With one, a question about the person
+// is independent: "where do I live?".
 //
-// A pronoun is a function word as any other. Beside two words of content it is not
-// looked at: "what does she like to eat?" finds what anybody likes to eat.
+// Pronouns count as function words. With two content words they are ignored: "what does
+// she like to eat?" finds anybody's favorite food.
 func leans(question []byte) bool {
 	n := words.Subjects(string(question))
 	return n == 0 || n == 1 && !words.AsksOfSelf(question)
 }
 
-// asksBriefly reports whether a text asks with function words only: "and his?". What was
-// asked before says what it means. A single word, "why?", does not count: it keeps a
-// conversation going.
+// asksBriefly reports whether a text asks with function words only: "and his?". Its meaning
+// comes from earlier messages. A single word, "why?", does not count, because it only
+// continues a conversation.
 func asksBriefly(text []byte) bool {
 	text = cutWord(text, shortQuestion)
 	n, content := 0, false
@@ -99,18 +93,18 @@ func asksBriefly(text []byte) bool {
 }
 
 const (
-	fewLines   = 5   // of a log that are left as they are
-	keptErrors = 3   // lines of a log that say what went wrong
-	lineLength = 160 // of a line that stands for what was pasted
+	fewLines   = 5   // lines of a log that remain unreduced
+	keptErrors = 3   // error lines per log
+	lineLength = 160 // length of a line of pasted text
 
-	// lookedAt is how much of each end of a text is looked at, in bytes. A
-	// person pastes whole files; what they say of them stands before or behind.
+	// lookedAt is the number of bytes read at each end of a text. People comment on pasted
+	// files before or after them.
 	lookedAt = 32 << 10
 )
 
 var logLine = regexp.MustCompile(`^\s*(\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\d{10,}\b|at [\w.$<>]+\(|File "|goroutine \d|#\d+ |\[?(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b|\{"(time|level|ts|msg)")`)
 
-// errorWords stand in the lines of a log that say what went wrong.
+// errorWords mark the error lines of a log.
 var errorWords = [...]string{"error", "exception", "fail", "panic", "fatal", "cannot", "denied", "refused", "timeout"}
 
 func tellsError(line []byte) bool {
@@ -123,9 +117,9 @@ func tellsError(line []byte) bool {
 	return false
 }
 
-// reduced is a text with what was pasted into it reduced to what tells it: of
-// code the first line, of a log what went wrong. It ends where nothing more
-// can be asked for, and of the middle of a long text it sees only the fences.
+// reduced shortens pasted text: code to its first line and its errors, logs to their
+// errors. It stops at the length of a query, and reads only the fences in the middle of a
+// long text.
 func reduced(text []byte) []byte {
 	if len(text) <= plainText {
 		return text
@@ -150,7 +144,7 @@ func reduced(text []byte) []byte {
 		log = log[:0]
 	}
 	var fence []byte
-	first, errors := false, 0 // of what the fence holds
+	first, errors := false, 0 // state of the current fence
 	at := 0
 	for line := range bytes.Lines(text) {
 		near := at < lookedAt || at+len(line) > len(text)-lookedAt
@@ -186,7 +180,7 @@ func reduced(text []byte) []byte {
 	return bytes.TrimSpace(out)
 }
 
-// telling are the lines of a log that say what went wrong, else its first one.
+// telling returns the error lines of a log, or else its first line.
 func telling(log [][]byte) (out [][]byte) {
 	for _, l := range log {
 		if len(out) == keptErrors {
@@ -202,11 +196,11 @@ func telling(log [][]byte) (out [][]byte) {
 	return out
 }
 
-// maxWord is the length, in bytes, of what is taken for one word.
+// maxWord is the maximum length of a word, in bytes.
 const maxWord = 200
 
-// cutWord shortens text to n bytes at most, before a word that would be cut: of
-// a credential a part is not known for one.
+// cutWord truncates text to at most n bytes before a word, because redaction does not
+// recognize part of a credential.
 func cutWord(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
@@ -220,7 +214,7 @@ func cutWord(text []byte, n int) []byte {
 	return text
 }
 
-// fromWord is the end of text, n bytes at most, likewise.
+// fromWord returns at most the last n bytes of text, likewise from a word boundary.
 func fromWord(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
@@ -236,7 +230,7 @@ func fromWord(text []byte, n int) []byte {
 
 func inWord(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// cut shortens text to n bytes at most, between two characters.
+// cut truncates text to at most n bytes, between two characters.
 func cut(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text

@@ -13,32 +13,32 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Searcher finds facts, as graphiti.Memory does.
+// Searcher searches a backend.
 type Searcher interface {
 	graphiti.Searcher
 
-	// Ready reports whether a group can be searched without reading all of it first.
+	// Ready reports whether a group is searchable without first reading all of it.
 	Ready(group string) bool
 
-	// Weighs reports whether the memory weighs its facts, and weighs earlier questions
-	// less than the question itself.
+	// Weighs reports whether the backend measures strength, and weighs earlier questions less
+	// than the current one.
 	Weighs() bool
 }
 
-// FactCache keeps what searches found, for requests of the same generation. Nobody may
-// change what it returns: it is shared.
+// FactCache caches search results for requests of the same generation. Callers must not
+// modify results, because they are shared.
 type FactCache interface {
 	Lookup(group, query string, generation int64) (facts []graphiti.Fact, found, fresh bool)
 
-	// Version returns the version of a group, for a search that begins now. If the
-	// version has changed when the search ends, Store keeps nothing.
+	// Version returns a group's version at the start of a search. Store drops the results if
+	// the version has changed since.
 	Version(group string) uint32
 
-	// Store keeps what a search found. cost is about its size in bytes.
+	// Store caches search results. cost is their approximate size in bytes.
 	Store(group, query string, generation int64, version uint32, facts []graphiti.Fact, cost int, empty bool)
 }
 
-// flight is one search, shared by all that ask the same.
+// flight is one search, shared by all requests with the same query.
 type flight struct {
 	facts []graphiti.Fact
 	err   error
@@ -46,8 +46,7 @@ type flight struct {
 	took  time.Duration
 }
 
-// flightKey says what is searched. A request that arrived after something was
-// forgotten does not join a search from before.
+// flightKey identifies a search. Requests after a forget never join a search from before.
 type flightKey struct {
 	group, query string
 	generation   int64
@@ -62,16 +61,15 @@ type Searched struct {
 	Scope  graphiti.Scope
 	Group  string
 	Source Source
-	Found  int // facts
+	Found  int // number of facts
 	Began  time.Time
-	Took   time.Duration // until the answer came, or the request stopped waiting
+	Took   time.Duration // until the answer, or until the request stopped waiting
 	Err    error         // context.DeadlineExceeded if the request stopped waiting
 }
 
-// search asks for the facts of each target, side by side. What is cached
-// answers at once, and is refreshed behind when it is stale. For the rest it
-// waits until the deadline; searches that take longer go on and fill the
-// cache. It fails where nothing was found, and somewhere might have been.
+// search searches all targets concurrently. Cached results return at once, and stale ones
+// are refreshed in the background. It waits for the others until the deadline; later
+// results only fill the cache. It fails if there are no results and a search failed.
 func (m *Memory) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
 	looks, now := make([]Searched, len(targets)), time.Now()
@@ -122,19 +120,19 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 	return out, looks, source, nil
 }
 
-// unready divides the timeout for a group that the memory has to read before it can
-// search it, as after a start: a request waits for 1/unready of the timeout. A small
-// group is read by then; what is found in a large one is for the next turn.
+// unready divides the timeout if the backend must read a group before searching it, for
+// example after a start. Small groups are read within 1/unready of the timeout; results of
+// large ones are ready for the next turn.
 const unready = 5
 
-// mustRead reports whether the memory has to read one of these groups first.
+// mustRead reports whether the backend must first read one of these groups.
 func (m *Memory) mustRead(targets []graphiti.Target) bool {
 	search := m.opts().Search
 	return slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !search.Ready(t.Group) })
 }
 
-// wait returns a search that has ended, or ends before it is late; nil when it
-// does not. Once it is late, what has not ended is not waited for.
+// wait returns the result of a search, or nil if the search misses the deadline. After the
+// deadline, it returns only finished searches.
 func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 	if *late != nil {
 		select {
@@ -152,7 +150,7 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 	}
 }
 
-// flyAll starts a search of each group whose facts are not cached, or are stale.
+// flyAll starts searches of all groups with missing or stale cache entries.
 func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
 	flights := make([]<-chan singleflight.Result, len(looks))
 	for i := range looks {
@@ -163,14 +161,12 @@ func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-ch
 	return flights
 }
 
-// fly joins a search under way, or starts it. It ends by itself, which
-// Background bounds and Close cancels.
+// fly joins or starts a search. Background limits its duration, and Close cancels it.
 func (m *Memory) fly(k flightKey) <-chan singleflight.Result {
 	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k), nil })
 }
 
-// run searches with a context of its own: the request that asked first may be
-// gone long before.
+// run searches with its own context, because the search may outlive the first request.
 func (m *Memory) run(k flightKey) *flight {
 	f := &flight{began: time.Now()}
 	if !m.begin() {
@@ -188,7 +184,7 @@ func (m *Memory) run(k flightKey) *flight {
 	return f
 }
 
-// find asks the memory, and keeps what it found. It contains panics.
+// find searches the backend and caches the results. It contains panics.
 func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -203,7 +199,7 @@ func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
 	}
 }
 
-// costOf is about how much RAM facts take.
+// costOf returns the approximate RAM size of facts.
 func costOf(facts []graphiti.Fact) int {
 	n := 128
 	for i := range facts {

@@ -9,15 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Recent finds what people said so recently that the memory may not have worked it off.
+// Recent finds messages that the backend may not have processed.
 type Recent interface {
-	// Recent returns up to max messages of a group that match the query, the best first.
+	// Recent returns up to max matching messages of a group, best first.
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 }
 
-// said returns the messages that were said recently in each of the targets and are
-// strong enough by themselves. A search of them takes almost no time; one that takes
-// longer is left out.
+// said returns recent messages of each target that meet MinScore. The search is almost
+// instant; one that takes longer is skipped.
 func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
 	if soon := time.Now().Add(m.opts().Timeout / unready); soon.Before(deadline) {
 		deadline = soon
@@ -28,7 +27,7 @@ func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Tim
 	for i, t := range targets {
 		facts, err := m.opts().Recent.Recent(ctx, t.Group, query, m.opts().Asked)
 		if err != nil {
-			m.opts().Log.Debug("what was said recently cannot be searched", "error", err)
+			m.opts().Log.Debug("search recent messages failed", "error", err)
 			continue
 		}
 		for j := range facts {
@@ -40,8 +39,8 @@ func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Tim
 	return out
 }
 
-// unlearnt returns the recent messages without those from which a found fact came. A
-// message that was written to several groups goes from all of them.
+// unlearnt returns the recent messages without the sources of found facts. A message in
+// several groups is removed from all of them.
 func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
 	known := make(map[string]bool)
 	for i := range said {
@@ -68,10 +67,9 @@ func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 	})
 }
 
-// cameFrom reports whether a fact came from a message, or says the same. A fact that
-// stopped being true before the message was said did not come from it. A fact that names
-// the message did. A fact that was known before the message, or was read from an earlier
-// one, must say all of it.
+// cameFrom reports whether a message is the source of a fact, or states the same. A fact
+// that ended before the message is not from it. A fact that references the message is. A
+// fact that is older than the message must contain all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
 	if over(f, said.CreatedAt) {
 		return false
@@ -86,7 +84,7 @@ func cameFrom(f, said *graphiti.Fact) bool {
 	return words.Holds(said.Text, f.Text)
 }
 
-// over reports whether a fact had stopped being true by a time.
+// over reports whether a fact had ended by a given time.
 func over(f *graphiti.Fact, at time.Time) bool {
 	return !f.InvalidAt.IsZero() && f.InvalidAt.Before(at) || !f.ExpiredAt.IsZero() && f.ExpiredAt.Before(at)
 }

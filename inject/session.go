@@ -5,8 +5,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// session is what is remembered of a person's session in a workspace, as long as
-// there is room. It never changes.
+// session is the cached state of a person's session in a workspace. It is immutable.
 type session struct {
 	keys  turnKeys
 	warm  warm
@@ -17,7 +16,7 @@ func (s *session) size() int { return s.keys.size() + s.warm.size() + s.shown.si
 
 func sessionKey(id TurnKey) memo.Key { return memo.Key{Kind: memo.Turns, Owner: memo.Owner(id)} }
 
-// session is what is remembered of the session with this snapshotID.
+// session returns the cached state of a session, which may be empty. id is a snapshotID.
 func (m *Memory) session(id TurnKey) *session {
 	if s, ok := m.opts().Memo.Get(sessionKey(id)).(*session); ok {
 		return s
@@ -25,7 +24,7 @@ func (m *Memory) session(id TurnKey) *session {
 	return &session{}
 }
 
-// change remembers something of a session.
+// change replaces the cached state of a session by a modified copy.
 func (m *Memory) change(id TurnKey, change func(*session)) {
 	m.opts().Memo.Update(sessionKey(id), func(was any) (any, int) {
 		var now session
@@ -37,7 +36,7 @@ func (m *Memory) change(id TurnKey, change func(*session)) {
 	})
 }
 
-// sessionID is the snapshotID of the turn's session.
+// sessionID returns the snapshotID of the turn's session.
 func (t *turn) sessionID(who graphiti.Who) TurnKey {
 	if t.session == (TurnKey{}) {
 		t.session = snapshotID(who)

@@ -11,37 +11,37 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Snapshots keeps a text by key, for the groups and the sessions whose forgetting
-// ends it. One is not kept where one of those has a newer generation. Load returns what
-// an earlier Save has stored. Implementations must not retain the slices.
+// Snapshots stores texts by key. Forgetting one of a text's groups or sessions deletes it.
+// Save drops a text if one of them has a newer generation. Load returns the latest text.
+// Implementations must not retain the slices.
 type Snapshots interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Save(ctx context.Context, key string, body []byte, generation int64, scopes ...string) error
 }
 
-// snapshot is the short-term memory of a session: what it was about, for when
-// its client has dropped the history that says so.
+// snapshot is the short-term memory of a session. It replaces history that the client has
+// dropped.
 type snapshot struct {
-	Session string `json:"session,omitempty"` // its hash
+	Session string `json:"session,omitempty"` // hash of the session ID
 
-	Tells   bool       `json:"tells,omitempty"`   // something was spoken of
-	At      int64      `json:"at,omitempty"`      // Unix seconds, of the last turn
+	Tells   bool       `json:"tells,omitempty"`   // some message had a subject
+	At      int64      `json:"at,omitempty"`      // Unix seconds of the last turn
 	Asked   string     `json:"asked,omitempty"`   // the last message
-	Decided string     `json:"decided,omitempty"` // the last statement that something changed
+	Decided string     `json:"decided,omitempty"` // the last message that states a change
 	Tasks   []noteTask `json:"tasks,omitempty"`
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
 }
 
 const (
-	snapshotChars = 700 // of a block that a snapshot may take
-	maxDecided    = 300 // bytes of a message that says what was decided: more was pasted
+	snapshotChars = 700 // limit in a block
+	maxDecided    = 300 // bytes; a longer message contains pasted text
 )
 
-// resumes begins the lines of a snapshot; a block that has it has one.
+// resumes begins the first line of a snapshot, and identifies blocks with a snapshot.
 const resumes = "earlier in this session, asked: "
 
-// add takes a turn in.
+// add records a turn.
 func (s *snapshot) add(n Note, said string) {
 	s.Asked, s.At = noteLine(said), time.Now().Unix()
 	s.Tells = s.Tells || words.Tells(s.Asked)
@@ -54,11 +54,11 @@ func (s *snapshot) add(n Note, said string) {
 	for _, f := range n.Files {
 		s.Files = latestOf(s.Files, f, maxNoteFiles)
 	}
-	s.Errors = n.Errors // those of earlier turns have been dealt with, or come again
+	s.Errors = n.Errors // earlier errors are fixed, or occur again
 }
 
-// decides reports whether a message states that something changed. Its first word does not
-// count: "now its tests" goes on.
+// decides reports whether a message states a change. It ignores the first word: "now its
+// tests" changes nothing.
 func decides(said string) bool {
 	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
 	if !spaced {
@@ -67,8 +67,7 @@ func decides(said string) bool {
 	return words.States(said) && words.Changes(rest)
 }
 
-// lines are what is shown of a snapshot: the more important first, as many as
-// there is room for.
+// lines returns the lines of a snapshot that fit, the most important first.
 func (s *snapshot) lines(g Guard) (out []string) {
 	room := snapshotChars
 	s.each(func(text string) {
@@ -104,14 +103,14 @@ func (s *snapshot) each(add func(line string)) {
 	}
 }
 
-// How the lines of a snapshot begin, beside resumes.
+// The other line labels of a snapshot.
 const (
 	openTask     = "open task: "
 	filesTouched = "files touched: "
 	errorMet     = "error met: "
 )
 
-// SnapshotLines returns all lines of a snapshot, and the hash of its session.
+// SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
 	var s snapshot
 	if json.Unmarshal(body, &s) == nil {
@@ -120,8 +119,8 @@ func SnapshotLines(body []byte) (lines []string, session string) {
 	return lines, s.Session
 }
 
-// SnapshotOf returns the snapshot of lines, for the session with that hash. It leaves
-// out lines that no snapshot has.
+// SnapshotOf returns the snapshot with the given lines and session hash. It ignores unknown
+// lines.
 func SnapshotOf(lines []string, session string) []byte {
 	s := snapshot{Session: session}
 	for _, line := range lines {
@@ -139,8 +138,8 @@ func SnapshotOf(lines []string, session string) []byte {
 	return body
 }
 
-// snapshotID names a person's session in a workspace: others may use the same
-// id, and the person may use it elsewhere.
+// snapshotID identifies a person's session in a workspace. Session IDs alone may repeat
+// across people and workspaces.
 func snapshotID(who graphiti.Who) TurnKey {
 	sum := graphiti.Digest("snapshot", who.Tenant, who.User, who.SystemActor, who.Workspace, who.Session)
 	return TurnKey(sum[:len(TurnKey{})])
@@ -148,9 +147,8 @@ func snapshotID(who graphiti.Who) TurnKey {
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
-// Remember adds a finished turn of a generation to the short-term memory of its session.
-// work is the part of the body that says what was done. It may wait for a file, so no
-// request may call it.
+// Remember adds a finished turn to the short-term memory of its session. work comes from
+// NoteOf. Remember may wait for a file, so requests must not call it.
 func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said string) {
 	if who.Session == "" {
 		return
@@ -160,11 +158,11 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	var s snapshot
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
-		m.opts().Log.Debug("a session's snapshot cannot be read", "error", err)
+		m.opts().Log.Debug("read session snapshot failed", "error", err)
 		return
 	}
-	_ = json.Unmarshal(body, &s) // one that cannot be read begins anew
-	// Before lines are joined and cut: then a credential is not known any more.
+	_ = json.Unmarshal(body, &s) // an unreadable snapshot starts anew
+	// Redact first: joined and truncated lines hide credentials from redaction.
 	done, _ := m.opts().Redact(string(work), time.Time{})
 	said, _ = m.opts().Redact(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
@@ -177,7 +175,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 		scopes = append(scopes, t.Group)
 	}
 	if err := m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, scopes...); err != nil {
-		m.opts().Log.Debug("a session's snapshot cannot be written", "error", err)
+		m.opts().Log.Debug("write session snapshot failed", "error", err)
 		return
 	}
 	if s.Tells {
@@ -185,8 +183,8 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 	}
 }
 
-// resumed are the lines of the session's snapshot, where the conversation does
-// not show what came before: its client has compacted it, or dropped it.
+// resumed returns the lines of the session's snapshot if the client has compacted or
+// dropped the history.
 func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
 	if t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
 		return nil

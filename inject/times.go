@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// timed is how many of the newest searches are looked at.
+// timed is the number of recent searches in the statistics.
 const timed = 64
 
-// times are how long the newest searches took that the memory answered. It is
-// safe for concurrent use.
+// times holds the durations of recent successful searches. It is safe for concurrent use.
 type times struct {
 	mu   sync.Mutex
 	ring [timed]time.Duration
-	n    int // in all
+	n    int // total number
 }
 
 func (t *times) add(d time.Duration) {
@@ -24,8 +23,8 @@ func (t *times) add(d time.Duration) {
 	t.n++
 }
 
-// SearchTimes returns how many of the newest searches were measured, and the times
-// within which half and nine tenths of them ended.
+// SearchTimes returns the number of recent measured searches, and the median and the 90th
+// percentile of their durations.
 func (m *Memory) SearchTimes() (n int, half, most time.Duration) {
 	m.times.mu.Lock()
 	n = min(m.times.n, timed)

@@ -2,9 +2,9 @@ package inject
 
 import "unicode"
 
-// Tokens returns about how many tokens a text has: a character of Chinese, Japanese or
-// Korean counts as one, and of any other script as a quarter. Tokenizers differ, and are
-// the models' own; the estimate is for figures that people compare.
+// Tokens estimates the number of tokens in a text. A Chinese, Japanese or Korean character
+// counts as one token, others as a quarter. Tokenizers differ by model; the estimate is for
+// comparisons.
 func Tokens(text string) int {
 	wide, others := 0, 0
 	for _, r := range text {

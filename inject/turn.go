@@ -10,39 +10,39 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// turn is one request's newest turn, while it is decided about.
+// turn is the state of one request's newest turn during its decision.
 type turn struct {
 	c        *dialect.Conversation
-	o        *options          // in force when the request came
-	mode     Mode              // what may be done for the request
-	kind     dialect.Kind      // KindTurn, or what else the request is for
-	deadline time.Time         // of looking things up
-	until    time.Time         // the request waits no longer
-	first    bool              // the session was unknown until now
-	owner    string            // whose turn it is
-	reads    []graphiti.Target // what is searched
+	o        *options          // active at the request's arrival
+	mode     Mode              // limits of the request
+	kind     dialect.Kind      // KindTurn, or the kind of a chore
+	deadline time.Time         // for searches
+	until    time.Time         // for the whole request
+	first    bool              // the session is new
+	owner    string            // owner of the turn
+	reads    []graphiti.Target // groups to search
 	groups   []string
 	*lists
-	earlier  []*Decision // for each of at, nil where nothing was decided; the last is the newest turn's
-	err      error       // of the look-up
-	decision *Decision   // about the newest turn; nil: there is none
-	decided  bool        // for this request
+	earlier  []*Decision // decisions for at, nil if missing; the last is the newest turn's
+	err      error       // error of the decision lookup
+	decision *Decision   // decision of the newest turn, or nil
+	decided  bool        // this request made the decision
 	looks    []Searched
-	own      TurnKey // of a request that is no turn; zero where it is one
+	own      TurnKey // key of a request other than a turn, or zero
 	session  TurnKey // see sessionID
 }
 
-// lists are what is noted of each message that a person wrote.
+// lists holds parallel lists of the person's messages.
 type lists struct {
-	at   []int // where it stands among all messages
+	at   []int // message index
 	from []dialect.Fingerprint
 	keys [][16]byte
 }
 
-// pooled lists are used again and again: a long conversation has a thousand turns.
+// pooled reuses lists, because long conversations have a thousand turns.
 var pooled = sync.Pool{New: func() any { return new(lists) }}
 
-// lookUp finds what was decided about every message that a person wrote.
+// lookUp loads the decisions of all turns.
 func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
@@ -60,7 +60,7 @@ func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprin
 	}
 }
 
-// nameTurns finds the keys of the turns.
+// nameTurns computes the keys of the turns.
 func (m *Memory) nameTurns(t *turn, who graphiti.Who) {
 	known := &turnKeys{}
 	if len(t.from) >= turnsMin {
@@ -79,13 +79,13 @@ func (t *turn) key() TurnKey {
 	return TurnKey(t.keys[len(t.keys)-1])
 }
 
-// lookBack is how many earlier turns with a decision are looked at. An earlier process
-// decided about them, and may have ended before all their answers were kept.
+// lookBack is the number of earlier turns with a decision to check. A previous process may
+// have ended before it stored all their answers.
 const lookBack = 50
 
-// unseen returns the newest earlier turns, without those that were not to be kept. Of
-// turns without a decision it returns only those that the setting Unseen reaches. A turn
-// whose decision could not be looked up is in doubt.
+// unseen returns the newest earlier turns, without those whose decision excludes storage.
+// Turns without a decision are limited by the setting Unseen. A turn is in doubt if its
+// lookup failed.
 func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
@@ -104,9 +104,8 @@ func (t *turn) unseen() (turns []Unseen) {
 	return kept
 }
 
-// date sets the generations of turns. Each is that of the turn's decision, or for a turn
-// without one that of the turn behind it; the last turn was said before a request of
-// generation.
+// date sets the generations of turns: the decision's, but at most that of the next turn.
+// The last turn precedes a request of the given generation.
 func date(turns []Unseen, decided []*Decision, generation int64) {
 	for i := len(turns) - 1; i >= 0; i-- {
 		generation = min(generation, decided[i].of(generation))
@@ -114,7 +113,7 @@ func date(turns []Unseen, decided []*Decision, generation int64) {
 	}
 }
 
-// of is the generation of a decision, or another one where there is none.
+// of returns the generation of a decision, or other without one.
 func (d *Decision) of(other int64) int64 {
 	if d == nil {
 		return other
@@ -122,8 +121,7 @@ func (d *Decision) of(other int64) int64 {
 	return d.Generation
 }
 
-// wanted reports whether an earlier turn is to be kept, by the decision about it; d is
-// nil if there is none.
+// wanted reports whether an earlier turn with decision d, or nil, should be stored.
 func (u *Unseen) wanted(d *Decision, most int) bool {
 	if d == nil {
 		return u.back <= most
@@ -131,8 +129,8 @@ func (u *Unseen) wanted(d *Decision, most int) bool {
 	return d.Ingest
 }
 
-// ToBackfill returns those of some unseen turns that are to be recorded. It looks up the
-// decisions that the request had no time for, and may wait for them.
+// ToBackfill returns the unseen turns to store. It repeats failed decision lookups and may
+// wait for them.
 func (m *Memory) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
 		return turns, nil
@@ -159,13 +157,12 @@ func (m *Memory) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, erro
 	return sure, nil
 }
 
-// forgotten reports whether the conversation has lost a block.
+// forgotten reports whether a forget emptied one of the conversation's blocks.
 func (t *turn) forgotten() bool {
 	return slices.ContainsFunc(t.earlier, (*Decision).forgotten)
 }
 
-// repeated returns the inserts of the earlier turns: the same bytes in the
-// same places as ever.
+// repeated returns the inserts that replay the blocks of earlier turns.
 func (t *turn) repeated() []dialect.Insert {
 	blocks := 1 // the newest turn's
 	for _, d := range t.earlier {
@@ -182,7 +179,7 @@ func (t *turn) repeated() []dialect.Insert {
 	return inserts
 }
 
-// episodes are the names under which the conversation's own turns are kept.
+// episodes returns the episode names of the conversation's turns.
 func (t *turn) episodes() map[string]struct{} {
 	names := make(map[string]struct{}, 2*len(t.keys))
 	for _, k := range t.keys {
@@ -193,7 +190,7 @@ func (t *turn) episodes() map[string]struct{} {
 	return names
 }
 
-// blocks are the texts of the blocks that the conversation shows.
+// blocks returns the blocks in the conversation.
 func (t *turn) blocks() []string {
 	var b []string
 	for _, d := range t.earlier {
@@ -204,5 +201,5 @@ func (t *turn) blocks() []string {
 	return b
 }
 
-// Writes returns the groups that a turn is to be kept in.
+// Writes returns the groups that store a turn.
 func (m *Memory) Writes(who graphiti.Who) []graphiti.Target { return m.opts().Writes(who) }

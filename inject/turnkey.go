@@ -8,30 +8,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// TurnKey names a turn, and with it the decision about its block.
+// TurnKey identifies a turn and its decision.
 type TurnKey [16]byte
 
-// turnKeyOf is the key of the turn that the message with this fingerprint opens in a
-// session.
+// turnKeyOf returns the key of a turn, from its session and its message's fingerprint.
 func turnKeyOf(session string, f dialect.Fingerprint) TurnKey {
-	var b [128]byte // so that usual ones allocate nothing
+	var b [128]byte // avoids an allocation
 	sum := sha256.Sum256(append(append(b[:0], f[:]...), session...))
 	return TurnKey(sum[:16])
 }
 
-// String returns the key as it stands in the names of episodes.
+// String returns the key in hex, the form in episode names.
 func (k TurnKey) String() string { return hex.EncodeToString(k[:]) }
 
 const (
-	turnsMin = 8       // of a session whose keys are remembered
-	turnsMax = 1 << 10 // of one that are remembered
-	someNew  = 8       // one part in so many has to be new for a session's to be remembered again
+	turnsMin = 8       // sessions with fewer turns are not cached
+	turnsMax = 1 << 10 // cached keys per session
+	someNew  = 8       // updates the cache if more than 1/someNew of the keys are new
 )
 
-// turnKeys are the keys of a session's first turns, and what they were made from.
-// Clients send all turns with each request, and hashing each again takes longer than
-// reading the new ones. A key counts for the fingerprint that it was made from, and
-// for no other. They never change.
+// turnKeys caches the keys of a session's first turns with their fingerprints. Clients send
+// all turns with each request, and hashing them takes longer than parsing the new ones. A
+// key is valid only for its fingerprint. turnKeys is immutable.
 type turnKeys struct {
 	from []dialect.Fingerprint
 	keys [][16]byte
@@ -39,8 +37,8 @@ type turnKeys struct {
 
 func (k *turnKeys) size() int { return 2 * len(TurnKey{}) * len(k.keys) }
 
-// append appends to dst the keys of the turns that messages with these fingerprints
-// open in their session. more is what is worth remembering instead of k; nil: k is.
+// append appends the keys of the turns with these fingerprints to dst. more replaces k in
+// the cache, unless it is nil.
 func (k *turnKeys) append(dst [][16]byte, session string, from []dialect.Fingerprint) (keys [][16]byte, more *turnKeys) {
 	begin, fresh := len(dst), 0
 	for i, f := range from {

@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// charsPerToken is about how many characters a token has.
+// charsPerToken is the approximate number of characters per token.
 const charsPerToken = 4
 
-// windows are the context windows of models, in tokens, by how their names
-// begin; the first that fits counts. Providers change them: they only bound
-// how much of a small one a block takes.
+// windows lists context windows in tokens by model name prefix; the first match counts. They
+// may be outdated, but only limit blocks in small windows.
 var windows = []struct {
 	prefix string
 	tokens int
@@ -21,9 +20,9 @@ var windows = []struct {
 	{"phi", 4_096}, {"gemma", 8_192}, {"tinyllama", 2_048}, {"mistral", 32_000}, {"mixtral", 32_000}, {"qwen", 32_000}, {"deepseek", 64_000},
 }
 
-// roomIn is how many characters of a model's context window a block may take;
-// no bound where no share is set. others is the window, in tokens, of models that
-// are not listed. The model's name may have its maker's before it.
+// roomIn returns the number of characters that a block may use in a model's context window,
+// without limit if share is 0. others is the window of unlisted models, in tokens. It
+// ignores a vendor prefix of the model name.
 func roomIn(model []byte, share float64, others int) int {
 	if share <= 0 {
 		return math.MaxInt

@@ -8,32 +8,31 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// unanswered is the block of a turn that has no answer in its conversation. No provider
-// has a prefix with it, so it may still be taken away.
+// unanswered is the block of a turn without an answer. No provider has cached a prefix with
+// it, so it can still be withdrawn.
 type unanswered struct {
 	key      TurnKey
-	decision *Decision // nil if the turn has no block, or an answer
+	decision *Decision // nil if the turn has no block, or has an answer
 	at       int       // offset of the block
 	timeout  time.Duration
 }
 
-// Withdrawable reports whether the request carries a block that Withdraw can take away.
+// Withdrawable reports whether Withdraw can remove a block from the request.
 func (p *Plan) Withdrawable() bool { return p.open.decision != nil }
 
-// Unanswered returns what Withdraw needs of a plan, without the request's bytes.
+// Unanswered returns the part of a plan that Withdraw needs, without the request's bytes.
 func (p *Plan) Unanswered() Plan { return Plan{open: p.open} }
 
-// Withdraw takes the newest turn's block out of a plan whose request the provider has
-// refused with it. The turn goes on without a block, also when it is sent again. It
-// reports false, and changes nothing, when that cannot be stored: a later request would
-// repeat the block.
+// Withdraw removes the newest turn's block after the provider rejected the request with it.
+// Retries of the turn have no block either. It reports false and changes nothing if it
+// cannot store that, because a later request would repeat the block.
 func (m *Memory) Withdraw(p *Plan) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), p.open.timeout)
 	defer cancel()
 	d := *p.open.decision
 	d.Block, d.Facts, d.Reason = "", 0, string(ReasonRefused)
 	if err := m.opts().Decisions.Drop(ctx, p.open.key, d); err != nil {
-		m.opts().Log.Warn("drop a refused block failed", "error", err)
+		m.opts().Log.Warn("drop refused block failed", "error", err)
 		return false
 	}
 	took := p.Outcome.Took
@@ -43,8 +42,7 @@ func (m *Memory) Withdraw(p *Plan) bool {
 	return true
 }
 
-// optOut drops what was decided for an unanswered turn whose person has switched memory
-// off since.
+// optOut replaces the decision of an unanswered turn after the person disables memory.
 func (m *Memory) optOut(t *turn, made *Decision) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
