@@ -32,7 +32,7 @@ type clientConn struct {
 	taken  func()       // called when the server has released the connection; nil if the server owns it
 	holds  atomic.Int32 // server goroutines that have not released the connection
 	ahead  []byte       // bytes of the next request that the server had read
-	unread bool         // the server reads nothing more
+	unread bool         // the server has stopped reading
 	rested bool         // waits for its next request like a keep-alive connection
 
 	all       *ClientConns // the count that includes this connection, or nil

@@ -99,8 +99,8 @@ func (cs *ClientConns) leave(c *clientConn) {
 	cs.count.remove()
 }
 
-// MakeRoom closes the connections that have been idle longest, but none that is younger
-// than timeToSpeak.
+// MakeRoom closes the connections that have been idle longest, except within
+// timeToSpeak of their last activity.
 func (cs *ClientConns) MakeRoom() {
 	cs.mu.Lock()
 	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
