@@ -103,7 +103,7 @@ func (m *Memo) find(r *Reading) *known {
 		if !ok {
 			continue
 		}
-		at := e.value.(*known) //nolint:forcetypeassert //nolint:forcetypeassert // stored by Keep
+		at := e.value.(*known) //nolint:forcetypeassert // stored by Keep
 		if at.at.End() > len(r.body) {
 			continue
 		}

@@ -45,7 +45,7 @@ func (s shortRequests) Handle(ctx context.Context, r slog.Record) error {
 		line += " " + shortMemory(memory)
 	}
 	_, err := io.WriteString(s.w, line+"\n")
-	return err //nolint:wrapcheck //nolint:wrapcheck // the caller ignores it
+	return err //nolint:wrapcheck // the caller ignores it
 }
 
 // shortMemory shortens a memory outcome to its status and the number of facts, or the reason for none.

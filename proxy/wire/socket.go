@@ -15,7 +15,7 @@ type socket int
 // noSocket stands for a connection without a descriptor, such as a pipe.
 const noSocket socket = -1
 
-// socketOf finds the socket under a connection.
+// socketOf returns the socket of a connection, or noSocket.
 func socketOf(c net.Conn) socket {
 	s := noSocket
 	if sc, ok := rawConn(c).(syscall.Conn); ok {
