@@ -1,5 +1,5 @@
 // Package budget owns the limit on the RAM of all requests together. It determines the
-// available RAM and returns unneeded RAM to the machine. It knows nothing about the
+// available RAM and returns unneeded RAM to the machine. It must not know the
 // contents of the RAM, and imports no other package of this module.
 package budget
 

@@ -1,7 +1,7 @@
 // Package datadir owns the data directory: its lock, owner, consent and secret files,
 // and error reports about them.
 //
-// It knows nothing about the contents of the databases. It imports only cache/sqlite,
+// It must not know the contents of the databases. It imports only cache/sqlite,
 // for the faults of a file.
 package datadir
 

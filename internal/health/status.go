@@ -2,7 +2,7 @@
 // remedy. It checks the memory in the background, so that status requests neither wait
 // for it nor add load.
 //
-// It knows nothing about configuration, HTTP or storage. It imports the packages with
+// It must not know about configuration, HTTP or storage. It imports the packages with
 // the faults that it describes, and internal/terminal.
 package health
 

@@ -2,8 +2,8 @@
 // history with each request.
 //
 // It owns the cache's keys, the bytes per owner and kind, the checkpoints for the
-// beginnings of bodies, and reusable buffers for long bodies. It knows neither callers
-// nor the meaning of the values. It may import dialect.
+// beginnings of bodies, and reusable buffers for long bodies. It must not know callers
+// or the meaning of the values. It may import dialect.
 package memo
 
 import (

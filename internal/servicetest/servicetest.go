@@ -1,7 +1,7 @@
 // Package servicetest owns a memory for tests of operations: files in a directory of the
 // test, and a service on them, without a proxy.
 //
-// It must not be linked into a program, and knows neither the proxy nor its configuration.
+// It must not be linked into a program, or know the proxy or its configuration.
 package servicetest
 
 import (

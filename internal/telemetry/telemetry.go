@@ -2,7 +2,7 @@
 // metrics and traces for an OpenTelemetry collector, and the rate limit of repeated
 // warnings.
 //
-// It knows neither callers nor content. It imports capture and capture/deliver for
+// It must not know callers or content. It imports capture and capture/deliver for
 // their counters, and internal/terminal.
 package telemetry
 

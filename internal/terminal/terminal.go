@@ -1,7 +1,7 @@
 // Package terminal owns the output of commands for people: printable text, tables, JSON
 // and progress.
 //
-// It knows nothing about the contents, and imports no other package of this module.
+// It must not know the contents, and it imports no other package of this module.
 package terminal
 
 import (

@@ -2,5 +2,5 @@
 // real APIs, records them, and answers from their contents. Tests and the benchmarks use
 // it.
 //
-// It imports neither testing nor another package of this module.
+// It must not import testing or another package of this module.
 package proxytest
