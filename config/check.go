@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// check finds mistakes that only several values together show.
+// check reports mistakes that involve several values.
 func (c *Config) check(fail func(error)) {
 	everybody := len(c.Allow) == 0
 	for _, n := range c.Networks(fail) {
@@ -67,8 +67,8 @@ var (
 	groupName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
-// checkGroups finds names in recall.also_groups that are none, and those that a client
-// could fill in with what is another person's.
+// checkGroups rejects invalid names in recall.also_groups, and names in which a client
+// could fill in another person's group.
 func (c *Config) checkGroups(fail func(error)) {
 	allowed := []string{"{directory}", "{login}", "{user}"}
 	why := "is not known; what is filled in is {directory}, {login} or {user}"
@@ -92,7 +92,7 @@ func (c *Config) checkGroups(fail func(error)) {
 	}
 }
 
-// checkKeys finds values that are no hash of a credential.
+// checkKeys rejects values that are not a hash of a credential.
 func checkKeys(setting string, keys []string, fail func(error)) {
 	for i, k := range keys {
 		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
@@ -103,12 +103,13 @@ func checkKeys(setting string, keys []string, fail func(error)) {
 	}
 }
 
-// Networks returns the networks of listen.allow, and calls fail for a value that is none.
+// Networks returns the networks of listen.allow, and calls fail for each invalid value.
 func (c *Config) Networks(fail func(error)) []netip.Prefix {
 	return networks("listen.allow", c.Allow, fail)
 }
 
-// TrustedProxies returns the networks of admin.trusted_proxies, likewise.
+// TrustedProxies returns the networks of admin.trusted_proxies, and calls fail for each
+// invalid value.
 func (c *Config) TrustedProxies(fail func(error)) []netip.Prefix {
 	return networks("admin.trusted_proxies", c.Admin.TrustedProxies, fail)
 }
@@ -128,7 +129,7 @@ func networks(setting string, values []string, fail func(error)) (all []netip.Pr
 	return all
 }
 
-// checkState finds settings that replicas with a shared state cannot have.
+// checkState rejects settings that do not work with replicas and a shared state.
 func (c *Config) checkState(fail func(error)) {
 	if c.State.Backend != "redis" {
 		if c.State.RedisURL != "" {
@@ -149,7 +150,7 @@ func (c *Config) checkState(fail func(error)) {
 	}
 }
 
-// Loopback reports whether only this machine can reach an address to listen on.
+// Loopback reports whether a listen address is reachable from this machine only.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

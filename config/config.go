@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Config holds every setting. The tags describe it completely: key is the name in files,
-// from which that in the environment is made, doc is the text for the reference, and
-// reload says that a change counts without a restart.
+// Config holds every setting. The tags describe it completely: key is the name in files
+// and determines the environment variable, doc is the text of the reference, and reload
+// marks settings that take effect without a restart.
 type Config struct {
 	Listen string   `key:"listen" default:"127.0.0.1:8787" kind:"address" doc:"where clients connect"`
 	Allow  []string `key:"listen.allow" doc:"networks and addresses whose clients are served, such as 172.16.0.0/12, beside those of this machine; empty: everybody's. With it, identity.mode single may listen beyond the loopback interface; in a file written as listen.allow: […], in one line"`
@@ -148,15 +148,15 @@ type Config struct {
 	origins    map[string]string
 }
 
-// ConsentFor returns the other endpoint for which consent was given, or "".
+// ConsentFor returns the other endpoint that consent was given for, or "".
 func (c *Config) ConsentFor() string { return c.consentFor }
 
-// RemoteMemory reports whether memories are kept by a service.
+// RemoteMemory reports whether a service stores the memories.
 func (c *Config) RemoteMemory() bool {
 	return c.Memory.Backend == "graphiti" || c.Memory.Backend == "graphiti-mcp"
 }
 
-// PerAddress returns how many clients may be connected from one address; 0: no bound.
+// PerAddress returns the maximum number of clients from one address; 0 means no limit.
 func (c *Config) PerAddress() int {
 	if c.Limits.PerAddress == 0 && c.Identity.Mode == "multi" {
 		return max(c.Limits.Connections/2, 1)
@@ -164,23 +164,23 @@ func (c *Config) PerAddress() int {
 	return c.Limits.PerAddress
 }
 
-// TLSFor reports whether a listener, client or admin, speaks TLS.
+// TLSFor reports whether a listener ("client" or "admin") uses TLS.
 func (c *Config) TLSFor(listener string) bool {
 	return c.TLS.Cert != "" && (slices.Contains(c.TLS.Listeners, listener) || slices.Contains(c.TLS.Listeners, "auto"))
 }
 
-// Notes returns which values are used differently from how they were written.
+// Notes returns notes about adjusted values.
 func (c *Config) Notes() []string { return c.notes }
 
 // File returns the name of the configuration file that was read, or "".
 func (c *Config) File() string { return c.file }
 
-// Origin says where a key's value came from.
+// Origin returns the place where a key's value was set.
 func (c *Config) Origin(key string) string { return c.origins[key] }
 
-// FactsAsked returns how many facts a search asks for: more than a block shows, because
-// some turn out to be invalid, or known already. It is fewer with Graphiti, which reads
-// the embedding of each fact that it considers.
+// FactsAsked returns the number of facts to request from a search: more than a block
+// shows, because some are invalid or already visible. It is smaller with Graphiti, which
+// reads the embedding of each candidate.
 func (c *Config) FactsAsked() int {
 	if c.RemoteMemory() {
 		return c.Recall.MaxFacts * 3 / 2

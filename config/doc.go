@@ -1,6 +1,6 @@
 // Package config owns the settings: their names, defaults and limits, the origin of each
 // value, and the messages about wrong values.
 //
-// It must not know what a setting does. It imports none of our packages, and only the
-// commands import it.
+// It must not know the effect of a setting. It imports no other package of this module,
+// and only the commands import it.
 package config

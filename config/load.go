@@ -16,23 +16,23 @@ import (
 const (
 	envPrefix = "GRAPHITI_PROXY_"
 
-	// graphitiURL is the variable that Graphiti's other clients know. It sets
+	// graphitiURL is the variable that other Graphiti clients use. It sets
 	// memory.endpoint and, alone, selects the backend.
 	graphitiURL = "GRAPHITI_URL"
 
 	maxFile = 1 << 20
 )
 
-// Sources are the places where settings come from, strongest first.
+// Sources are the sources of settings, strongest first.
 type Sources struct {
 	Flags map[string]string // by key
 	Env   []string          // as os.Environ
-	File  string            // a file that must exist; empty: UsualFile, if that exists
+	File  string            // must exist; "" means UsualFile, if that exists
 }
 
-// UsualFile returns the file that is read by default; "" when there is no home directory.
-// A file in the current directory is never read: it may be somebody else's, and decides
-// where requests and their keys go.
+// UsualFile returns the default configuration file, or "" without a home directory. A
+// file in the current directory is never read: another person may own it, and it decides
+// the destination of requests and their keys.
 func UsualFile(env []string) string {
 	l := &loader{env: make(map[string]string)}
 	l.environment(env)
@@ -42,16 +42,16 @@ func UsualFile(env []string) string {
 	return ""
 }
 
-// Errors are all mistakes of a configuration, one line each.
+// Errors lists all mistakes of a configuration, one line each.
 type Errors []error
 
 func (e Errors) Error() string { return errors.Join(e...).Error() }
 
-// remoteTimeout is the default of recall.timeout when the memory is a service: a search
-// over REST takes 150 to 500 ms, and the embedding of the question as long again.
+// remoteTimeout is the default of recall.timeout for a remote memory: a search over REST
+// takes 150 to 500 ms, and the embedding of the question as long again.
 const remoteTimeout = 800 * time.Millisecond
 
-// Load reads the settings. The error, of type Errors, names every mistake.
+// Load reads the settings. Its error is of type Errors and contains every mistake.
 func Load(s Sources) (*Config, error) {
 	c := &Config{origins: make(map[string]string)}
 	l := &loader{c: c, fields: make(map[string]*field), env: make(map[string]string), refused: make(map[string]bool)}
@@ -75,11 +75,11 @@ func Load(s Sources) (*Config, error) {
 		c.DataDir = l.dataDir()
 	}
 	l.placeFiles()
-	// Consent counts for the endpoint that it was given with.
+	// Consent applies to the endpoint in the same source.
 	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
 		c.Memory.Consent, c.consentFor = false, beside
 	}
-	// Likewise for embeddings: a key in the file is for the address in the file.
+	// A key for embeddings in the file applies to the address in the file.
 	fromFile := func(key string) bool {
 		return c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":")
 	}
@@ -110,12 +110,12 @@ type loader struct {
 	env    map[string]string
 	errs   Errors
 
-	refused map[string]bool // keys whose value was
+	refused map[string]bool // keys with a rejected value
 }
 
 func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
 
-// give sets a value, and notes where it came from.
+// give sets a value and records its origin.
 func (l *loader) give(value, origin, where string, f *field) {
 	if err := f.set(value); err != nil && origin != "default" {
 		l.fail(fmt.Errorf("%s%w", where, err))
@@ -132,8 +132,8 @@ func (l *loader) environment(env []string) {
 	}
 }
 
-// applyEnv sets the values from the environment. An unknown name that begins like ours is
-// a mistake.
+// applyEnv sets the values from the environment. An unknown name with the proxy's prefix
+// is a mistake.
 func (l *loader) applyEnv(env []string) {
 	byEnv := make(map[string]*field)
 	for _, f := range l.fields {
@@ -160,11 +160,11 @@ func (l *loader) applyEnv(env []string) {
 	}
 }
 
-// fileSuffix ends the name of a variable that holds a secret's file.
+// fileSuffix ends the name of a variable that contains the path of a secret.
 const fileSuffix = "_FILE"
 
-// secretFile sets a secret to the content of a file, as Docker and Kubernetes pass them.
-// Several secrets stand in a line each.
+// secretFile sets a secret to the content of a file, the form of Docker and Kubernetes
+// secrets. Several secrets take one line each.
 func (l *loader) secretFile(name, path string, f *field) {
 	where := "environment " + name + ": "
 	if _, twice := l.env[f.env()]; twice {
@@ -186,7 +186,7 @@ func (l *loader) secretFile(name, path string, f *field) {
 	}
 }
 
-// file reads the configuration file, if there is one.
+// file reads the configuration file, if it exists.
 func (l *loader) file(s Sources) {
 	path := s.File
 	if path == "" {
@@ -204,8 +204,8 @@ func (l *loader) file(s Sources) {
 	l.yaml(path, b)
 }
 
-// placeFiles makes relative paths in the configuration file relative to that file: the
-// current directory may be somebody else's.
+// placeFiles resolves relative paths in the configuration file against the file's
+// directory, because another person may own the current directory.
 func (l *loader) placeFiles() {
 	c := l.c
 	for key, path := range map[string]*string{"data_dir": &c.DataDir, "identity.users_file": &c.Identity.UsersFile, "tls.cert": &c.TLS.Cert, "tls.key": &c.TLS.Key} {
@@ -228,15 +228,15 @@ func readBounded(path string) ([]byte, error) {
 	return b, err
 }
 
-// under returns the directory that an environment variable names, or a folder of the home
-// directory, or "" when there is neither.
+// under returns the directory in an environment variable, or else a folder of the home
+// directory, or "" without either.
 func (l *loader) under(variable string, folder ...string) string {
 	if d := l.env[variable]; d != "" {
 		return d
 	}
 	home := l.env["HOME"]
 	if home == "" {
-		home, _ = os.UserHomeDir() // empty when it is not known
+		home, _ = os.UserHomeDir() // "" if unknown
 	}
 	if home == "" {
 		return ""
@@ -244,7 +244,7 @@ func (l *loader) under(variable string, folder ...string) string {
 	return filepath.Join(append([]string{home}, folder...)...)
 }
 
-// dataDir is the default of data_dir.
+// dataDir returns the default of data_dir.
 func (l *loader) dataDir() string {
 	d := l.under("XDG_DATA_HOME", ".local", "share")
 	if d == "" {

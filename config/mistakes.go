@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// placed adds to a mistake where its setting stands: the first setting that it names and
-// that is not a default. ok is false when that setting's value was refused already: then
-// the mistake only follows from that.
+// placed prefixes a mistake with the place of the first setting in its text that is not a
+// default. ok is false if that setting's value was rejected already, because the mistake
+// only follows from that.
 func (l *loader) placed(err error) (placed error, ok bool) {
 	text := err.Error()
 	where := ""
 	for _, key := range settingName.FindAllString(text, -1) {
 		if of, _, below := strings.Cut(key, "."); below && l.fields[key] == nil && l.fields[of] != nil {
-			key = of // a name in a setting of several
+			key = of // an entry of a setting with several
 		}
 		switch origin := l.c.origins[key]; {
 		case l.refused[key]:
@@ -33,7 +33,7 @@ func (l *loader) placed(err error) (placed error, ok bool) {
 
 var settingName = regexp.MustCompile(`[a-z_]+(\.[a-z_]+)*`)
 
-// yamlMistake says where YAML cannot be read, and the remedy.
+// yamlMistake returns the place of a YAML syntax error, and the remedy.
 func yamlMistake(name string, b []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	m := yamlLine.FindStringSubmatch(text)
@@ -52,17 +52,17 @@ func yamlMistake(name string, b []byte, err error) error {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// unknown says that a name is unknown, and which one was probably meant.
+// unknown returns a message about an unknown name, with the most similar known one.
 func unknown(name string, all iter.Seq[string]) string {
 	names := slices.Sorted(all)
-	if _, last, ok := strings.Cut(name, "."); ok { // it stands at the top
+	if _, last, ok := strings.Cut(name, "."); ok { // a name without its group
 		if slices.Contains(names, last) {
 			return fmt.Sprintf("%s is not a setting; did you mean %s?", name, last)
 		}
 	}
 	var near []string
 	for _, n := range names {
-		// A group of settings is a name, too.
+		// Names of groups are candidates too.
 		for at := 0; at >= 0; {
 			group := n
 			if i := strings.IndexByte(n[at:], '.'); i >= 0 {
@@ -84,7 +84,7 @@ func unknown(name string, all iter.Seq[string]) string {
 	return name + " is not a setting; graphiti-proxy config print lists them all"
 }
 
-// Nearest returns the name that was probably meant, or "".
+// Nearest returns the most similar name, or "" if none is close.
 func Nearest(name string, names []string) string {
 	best, distance := "", len(name)/2+1
 	for _, n := range names {

@@ -10,17 +10,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// masked stands for a secret.
+// masked replaces a secret.
 const masked = "***"
 
-// Setting is one setting as it is in force.
+// Setting is one setting with its current value.
 type Setting struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"` // of a JSON type
 	Origin string `json:"origin"`
 }
 
-// Settings lists all settings, with secrets masked.
+// Settings returns all settings, with masked secrets.
 func (c *Config) Settings() []Setting {
 	var out []Setting
 	for _, f := range c.fields() {
@@ -33,7 +33,7 @@ func (c *Config) Settings() []Setting {
 	return out
 }
 
-// NeedRestart lists the settings that differ from those of the running proxy and count
+// NeedRestart returns the settings that differ from the running proxy's and take effect
 // only after a restart.
 func NeedRestart(running, read *Config) (keys []string) {
 	before := running.fields()
@@ -45,8 +45,8 @@ func NeedRestart(running, read *Config) (keys []string) {
 	return keys
 }
 
-// Print writes the settings in the form of a file, if wanted each with its origin as a
-// comment. Secrets are comments too, so that the file can be used without them.
+// Print writes the settings in the format of a file, optionally with their origins as
+// comments. Secrets are comments too, so that the file is usable without them.
 func (c *Config) Print(w io.Writer, origins bool) {
 	group := ""
 	for _, s := range c.Settings() {
@@ -65,7 +65,7 @@ func (c *Config) Print(w io.Writer, origins bool) {
 	}
 }
 
-// below writes the head of a group where a key's begins.
+// below writes the head of a group if the key starts a new one.
 func below(w io.Writer, group, key string) (of, name, indent string) {
 	of, name, ok := strings.Cut(key, ".")
 	if !ok || of == "listen" { // listen is a setting itself
@@ -77,7 +77,7 @@ func below(w io.Writer, group, key string) (of, name, indent string) {
 	return of, name, "  "
 }
 
-// inYAML is a value in one line.
+// inYAML formats a value in one line of YAML.
 func inYAML(v any) string {
 	if list, ok := v.([]string); ok {
 		items := make([]string, len(list))
@@ -97,8 +97,8 @@ func inYAML(v any) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Template writes a file to fill in: every setting with its meaning, all as comments, so
-// that the defaults are in force.
+// Template writes a configuration file with every setting and its meaning as comments, so
+// that the defaults apply.
 func Template(w io.Writer) {
 	fmt.Fprint(w, "# Settings of graphiti-proxy. What is a comment has its default.\n"+
 		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows what is in force.\n")
@@ -124,7 +124,7 @@ func Template(w io.Writer) {
 	}
 }
 
-// about is what a setting means, and what it may be.
+// about returns a setting's meaning and allowed values.
 func (f *field) about() string {
 	if strings.HasPrefix(f.kind, "one of") || strings.HasPrefix(f.kind, "auto") {
 		return f.doc + " (" + f.kind + ")"
@@ -132,7 +132,7 @@ func (f *field) about() string {
 	return f.doc
 }
 
-// wrapped breaks a text into lines of at most most bytes, unless a word is longer.
+// wrapped breaks a text into lines of at most the given bytes, unless a word is longer.
 func wrapped(text string, most int) string {
 	var b strings.Builder
 	n := 0
@@ -162,13 +162,13 @@ func Reference(w io.Writer) {
 	}
 }
 
-// Key is the name of a setting, with its allowed values if those are a list.
+// Key is a setting's name, with its allowed values if the list is closed.
 type Key struct {
 	Name   string
 	Values []string
 }
 
-// Keys are all settings.
+// Keys returns all settings.
 func Keys() (list []Key) {
 	for _, f := range new(Config).fields() {
 		k := Key{Name: f.key}

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Upstreams returns the addresses of all upstreams, by the names that the dialects use and
-// those in the setting upstreams.
+// Upstreams returns the addresses of all upstreams, by dialect or by name in the setting
+// upstreams.
 func (c *Config) Upstreams() map[string]string {
 	all := map[string]string{"openai": c.Upstream.OpenAI, "anthropic": c.Upstream.Anthropic, "gemini": c.Upstream.Gemini}
 	maps.Copy(all, c.Named)
 	return all
 }
 
-// withoutVersions removes a version such as /v1 from the end of base URLs: the clients'
-// paths have it already.
+// withoutVersions removes a version such as /v1 from the end of base URLs, because the
+// clients' paths already contain it.
 func (c *Config) withoutVersions() {
 	c.Upstream.OpenAI = c.withoutVersion("upstream.openai", c.Upstream.OpenAI)
 	c.Upstream.Anthropic = c.withoutVersion("upstream.anthropic", c.Upstream.Anthropic)
@@ -42,7 +42,7 @@ func (c *Config) withoutVersion(key, base string) string {
 	return base
 }
 
-// checkUpstreams finds addresses that lead to this proxy itself: requests would come back,
+// checkUpstreams rejects addresses that lead to this proxy itself: requests would loop,
 // and conversations for the memory would reach the provider.
 func (c *Config) checkUpstreams(fail func(error)) {
 	type address struct{ key, base, instead string }
@@ -62,8 +62,8 @@ func (c *Config) checkUpstreams(fail func(error)) {
 	}
 }
 
-// leadsTo reports whether requests to a base address arrive at listen, as far as that is
-// known without a name server.
+// leadsTo reports whether requests to a base address arrive at listen, without asking a
+// name server.
 func leadsTo(base, listen string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -92,21 +92,21 @@ func leadsTo(base, listen string) bool {
 	})
 }
 
-// unspecified reports whether a host to listen on means every address.
+// unspecified reports whether a listen host stands for every address.
 func unspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()
 }
 
-// addressesOf are the addresses of a host that is this machine, or an address
-// itself; nil: nobody knows.
+// addressesOf returns the addresses of a host that is this machine or an IP address, or
+// nil if they are unknown.
 func addressesOf(host string) []netip.Addr {
 	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	ip, err := netip.ParseAddr(host)
 	ip = ip.Unmap()
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	switch {
-	case err == nil && ip.IsUnspecified(): // which a client connects to as the loopback
+	case err == nil && ip.IsUnspecified(): // clients connect to it as loopback
 		return loopback
 	case err == nil:
 		return []netip.Addr{ip}
@@ -119,7 +119,7 @@ func addressesOf(host string) []netip.Addr {
 	return nil
 }
 
-// interfaces are the machine's own addresses.
+// interfaces returns the machine's own addresses.
 func interfaces() (list []netip.Addr) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// field is one setting, found by reflection over Config.
+// field is one setting of Config, accessed by reflection.
 type field struct {
 	key, def, kind, doc string
 	min, max            string
@@ -45,7 +45,7 @@ func fieldsOf(v reflect.Value) []*field {
 	return out
 }
 
-// set reads a value. The error says what is allowed, and quotes no secret.
+// set parses a value. The error names the allowed values and contains no secret.
 func (f *field) set(s string) error {
 	s = strings.TrimSpace(s)
 	if f.secret && slices.Contains(strings.Split(s, ","), masked) {
@@ -98,13 +98,13 @@ func (f *field) set(s string) error {
 	return nil
 }
 
-// upstreamName matches the allowed names of upstreams, which stand in paths and metrics.
+// upstreamName matches the allowed names of upstreams, which occur in paths and metrics.
 var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// maxNames bounds the named upstreams.
+// maxNames limits the named upstreams.
 const maxNames = 64
 
-// setNames reads name=url, several with commas between them.
+// setNames parses name=url pairs, separated by commas.
 func (f *field) setNames(p *map[string]string, s string) error {
 	all := make(map[string]string)
 	for item := range strings.SplitSeq(s, ",") {
@@ -155,8 +155,8 @@ func (f *field) setInt(p *int, s string) error {
 	return nil
 }
 
-// withScheme adds the scheme to host:port where people leave it out. It does not for
-// providers: http there would send their keys in the clear.
+// withScheme adds the scheme to host:port for settings where users omit it. It excludes
+// providers, because http would send their keys in the clear.
 func (f *field) withScheme(s string) string {
 	if s == "" || strings.Contains(s, "://") {
 		return s
@@ -214,7 +214,7 @@ func orList(choices string) string {
 	return choices
 }
 
-// wrong returns the error about a value: what it is not, and what to write instead.
+// wrong returns an error about a value: the problem and the remedy.
 func (f *field) wrong(s, what, remedy string) error {
 	if f.secret {
 		s = masked
@@ -230,7 +230,7 @@ func (f *field) outside(s string) error {
 	return f.wrong(s, "is out of range", "write a value "+limits)
 }
 
-// redact hides the credentials of an address.
+// redact masks the credentials in an address.
 func redact(s string) string {
 	if u, err := url.Parse(s); err == nil {
 		return u.Redacted()
@@ -238,7 +238,7 @@ func redact(s string) string {
 	return s
 }
 
-// parseDuration reads what Go writes, and days.
+// parseDuration parses a Go duration, or days.
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -252,7 +252,7 @@ var units = []struct {
 	bytes int
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
-// parseSize reads a number of bytes with or without a unit.
+// parseSize parses a number of bytes with an optional unit.
 func parseSize(s string) (int, error) {
 	for _, u := range units {
 		if number, ok := strings.CutSuffix(s, u.name); ok {
@@ -263,7 +263,7 @@ func parseSize(s string) (int, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// text returns the value in a form that set can read.
+// text returns the value in a form that set accepts.
 func (f *field) text() string {
 	switch v := f.value.Interface().(type) {
 	case time.Duration:

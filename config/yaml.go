@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yaml sets what a file says. It walks over the nodes, because they know their
-// lines.
+// yaml applies a file's settings. It walks over the nodes, which have line
+// numbers.
 func (l *loader) yaml(path string, b []byte) {
 	name := filepath.Base(path)
 	var doc yaml.Node
@@ -63,7 +63,7 @@ func orTop(prefix string) string {
 	return prefix
 }
 
-// group reports whether settings begin with the key.
+// group reports whether the key is a prefix of settings.
 func (l *loader) group(key string) bool {
 	for k := range l.fields {
 		if strings.HasPrefix(k, key+".") {
@@ -73,8 +73,8 @@ func (l *loader) group(key string) bool {
 	return false
 }
 
-// scalar is a node's value; a list becomes one with commas, and so do names with
-// addresses.
+// scalar returns a node's value. Lists and maps become one string, separated by
+// commas.
 func (f *field) scalar(n *yaml.Node) (string, error) {
 	switch n.Kind {
 	case yaml.MappingNode:

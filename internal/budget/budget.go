@@ -1,26 +1,26 @@
-// Package budget owns the bound on the RAM that all requests together hold. It knows
-// how much RAM there is, and gives unneeded RAM back to the machine. It must not know
-// what the RAM holds. It imports none of our packages.
+// Package budget owns the limit on the RAM of all requests together. It determines the
+// available RAM and returns unneeded RAM to the machine. It must not know the
+// contents of the RAM, and imports no other package of this module.
 package budget
 
 import "sync/atomic"
 
-// small is how many bytes a request may hold and still take from the part of a budget
-// that is reserved for small ones: so a few large requests leave RAM for the others.
+// small is the largest share that may use the reserve for small requests, so that a few
+// large requests leave RAM for the others.
 const small = 256 << 10
 
-// Budget is a number of bytes that requests share. It is safe for concurrent use.
-// A nil Budget has no bound.
+// Budget is a number of bytes that requests share. It is safe for concurrent use. A nil
+// Budget has no limit.
 type Budget struct{ max, used atomic.Int64 }
 
-// New returns a budget of a number of bytes.
+// New returns a budget of the given bytes.
 func New(bytes int) *Budget {
 	b := &Budget{}
 	b.Set(bytes)
 	return b
 }
 
-// Set changes the number of bytes. What was taken stays taken.
+// Set changes the size of the budget. Existing shares keep their bytes.
 func (b *Budget) Set(bytes int) { b.max.Store(int64(bytes)) }
 
 // Used returns how many bytes are taken.
@@ -31,7 +31,7 @@ func (b *Budget) Used() int {
 	return int(b.used.Load())
 }
 
-// bound returns how many bytes may be taken in all once a share holds this many.
+// bound returns the limit on all shares together for a share of this size.
 func (b *Budget) bound(held int) int64 {
 	most := b.max.Load()
 	if held > small {
@@ -55,8 +55,8 @@ func (b *Budget) take(n, held int) bool {
 // Share returns an empty share.
 func (b *Budget) Share() Share { return Share{of: b} }
 
-// Share is the part of a budget that one request has taken. It belongs to one goroutine
-// at a time. The zero Share has no bound.
+// Share is one request's part of a budget. It has one owner goroutine at a time. The zero
+// Share has no limit.
 type Share struct {
 	of   *Budget
 	held int
@@ -65,8 +65,8 @@ type Share struct {
 // Held returns how many bytes the share holds.
 func (s *Share) Held() int { return s.held }
 
-// Grow takes n bytes more, before they are allocated. It returns false, and takes
-// nothing, when there are too few.
+// Grow takes n more bytes, before their allocation. It returns false, without taking any,
+// if the budget is exhausted.
 func (s *Share) Grow(n int) bool {
 	if s.of != nil && !s.of.take(n, s.held) {
 		return false
@@ -75,13 +75,13 @@ func (s *Share) Grow(n int) bool {
 	return true
 }
 
-// Fits reports whether n bytes more could be taken now.
+// Fits reports whether n more bytes are available now.
 func (s *Share) Fits(n int) bool {
 	return s.of == nil || s.of.used.Load()+int64(n) <= s.of.bound(s.held+n)
 }
 
-// Resize takes or gives back the difference when a buffer grows or shrinks from before
-// to now bytes. It returns false when there are too few.
+// Resize adjusts the share to a buffer that grows or shrinks from before to now bytes. It
+// returns false if the budget is exhausted.
 func (s *Share) Resize(before, now int) bool {
 	if now > before {
 		return s.Grow(now - before)
@@ -90,8 +90,8 @@ func (s *Share) Resize(before, now int) bool {
 	return true
 }
 
-// Regrow moves a buffer into one of size bytes, which is more than it has, and gives back
-// the old one. It returns false, and the buffer as it is, when there are too few.
+// Regrow copies a buffer into a larger one of size bytes, and releases the old one. It
+// returns the old buffer and false if the budget is exhausted.
 func (s *Share) Regrow(b []byte, size int) ([]byte, bool) {
 	if !s.Grow(size) {
 		return b, false

@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// part: requests may together hold one part-th of the limit of RAM.
+	// part is the divisor of the RAM limit for all requests together.
 	part = 4
 
-	// most bounds the default when only the machine, which serves other processes too,
-	// limits the RAM of this one.
+	// most limits the default if only the machine, which also serves other processes,
+	// limits the RAM.
 	most = 1 << 30
 
-	// unknown is the default when it is not known how much RAM there is.
+	// unknown is the default if the RAM is unknown.
 	unknown = 256 << 20
 )
 
-// Default returns how many bytes requests may hold together by default: a quarter of
-// the process's limit, by GOMEMLIMIT or a cgroup, or else a quarter of the machine's
-// RAM, but at most 1 GiB.
+// Default returns the default budget in bytes: a quarter of the process's limit, set by
+// GOMEMLIMIT or a cgroup, or else a quarter of the machine's RAM, but at most 1 GiB.
 func Default() int {
 	limit := min(debug.SetMemoryLimit(-1), cgroupLimit("/"))
 	if limit < math.MaxInt64 {
@@ -36,17 +35,16 @@ func Default() int {
 	return unknown
 }
 
-// LimitHeap makes the garbage collector keep the process below nine tenths of its
-// cgroup's limit; the rest is for RAM outside of Go's heap. It does nothing when
-// GOMEMLIMIT is set, or there is no limit.
+// LimitHeap limits the process to nine tenths of its cgroup's limit; the rest is for RAM
+// outside of Go's heap. It does nothing if GOMEMLIMIT is set or there is no limit.
 func LimitHeap() {
 	if limit := cgroupLimit("/"); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64 {
 		debug.SetMemoryLimit(limit - limit/10)
 	}
 }
 
-// cgroupLimit returns the lowest limit of RAM of the process's cgroup, version 2 or 1,
-// and those above it; math.MaxInt64 when there is none. root is the machine's.
+// cgroupLimit returns the lowest RAM limit of the process's cgroup, version 1 or 2, and
+// its ancestors, or math.MaxInt64. root is the machine's root directory.
 func cgroupLimit(root string) int64 {
 	limit := int64(math.MaxInt64)
 	own, err := os.ReadFile(path.Join(root, "proc/self/cgroup"))
@@ -67,8 +65,8 @@ func cgroupLimit(root string) int64 {
 		default:
 			continue
 		}
-		// In a container the path may be the one outside of it: then only the
-		// mount itself is there.
+		// In a container the path may be the host's: then only the mount itself
+		// exists.
 		for at := path.Join("/", field[2]); ; at = path.Dir(at) {
 			limit = min(limit, readLimit(path.Join(root, mount, at, file)))
 			if at == "/" {
@@ -79,8 +77,8 @@ func cgroupLimit(root string) int64 {
 	return limit
 }
 
-// readLimit reads a cgroup's limit. Without one, version 1 has a very large number, and
-// version 2 "max".
+// readLimit returns a cgroup's limit. Without a limit, version 1 contains a very large
+// number, and version 2 "max".
 func readLimit(file string) int64 {
 	b, err := os.ReadFile(file) // #nosec G304 -- the system's own files
 	if err != nil {
@@ -93,7 +91,7 @@ func readLimit(file string) int64 {
 	return n
 }
 
-// physical returns the RAM of the machine; 0 when it does not say.
+// physical returns the RAM of the machine, or 0 if unknown.
 func physical(file string) int64 {
 	b, err := os.ReadFile(file) // #nosec G304 -- the system's own file
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropProgram removes the pages of the program that were only read from the process. If
-// that fails, they stay.
+// dropProgram removes the clean pages of the program from the process. On failure they
+// stay.
 func dropProgram() {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -21,7 +21,7 @@ func dropProgram() {
 		return
 	}
 	defer maps.Close()
-	var from, to uint64 // of a part of the program that cannot be written
+	var from, to uint64 // a read-only mapping of the program
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		line := lines.Text()
 		switch fields := strings.Fields(line); {
@@ -30,7 +30,7 @@ func dropProgram() {
 			if strings.HasSuffix(line, " "+self) && !strings.Contains(fields[1], "w") {
 				from, to = addresses(fields[0])
 			}
-		// What the loader or a debugger has changed is nowhere else.
+		// Pages changed by the loader or a debugger have no copy on disk.
 		case to > from && len(fields) > 1 && fields[0] == "Anonymous:" && fields[1] == "0":
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_DONTNEED)
 		}

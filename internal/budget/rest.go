@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// lookEvery is how often Rest checks whether the process is at rest.
+	// lookEvery is the interval of Rest's checks.
 	lookEvery = time.Minute
 
-	// atRest is how many bytes the process allocates in that time, at most, while it
-	// serves nobody.
+	// atRest is the most bytes that an idle process allocates between two
+	// checks.
 	atRest = 128 << 10
 
-	// worthwhile is from how many free bytes on Rest gives RAM back although nothing
-	// has happened, such as after a cache's entries have expired.
+	// worthwhile is the number of free bytes from which Rest releases RAM even without
+	// activity, such as after cache entries have expired.
 	worthwhile = 4 << 20
 )
 
-// Rest calls GiveBack at once and whenever the process comes to rest, until ctx ends.
+// Rest calls GiveBack immediately and whenever the process becomes idle, until ctx ends.
 func Rest(ctx context.Context) {
 	GiveBack()
 	tick := time.NewTicker(lookEvery)
@@ -38,24 +38,24 @@ func Rest(ctx context.Context) {
 	}
 }
 
-// watch notices when the process comes to rest, by how much it allocates: nothing that
-// it does goes without.
+// watch detects when the process becomes idle, by its allocations: all activity
+// allocates.
 type watch struct {
 	allocated uint64 // at the last check
 	busy      bool   // at the last check
 }
 
-// rests reports whether to give RAM back. allocated is what was allocated since the
-// start, and free how much is free. While nothing happens and little is free it returns
-// false: giving back would cost more than everything else that happens then.
+// rests reports whether to release RAM. allocated is the total allocated since the start,
+// and free the free RAM. It returns false for an idle process with little free RAM:
+// releasing it would cost more than all other activity.
 func (w *watch) rests(allocated, free uint64) bool {
 	before := *w
 	w.busy, w.allocated = allocated-before.allocated > atRest, allocated
 	return !w.busy && (before.busy || free > worthwhile)
 }
 
-// GiveBack returns to the machine what only the start of the process needed: free RAM,
-// and pages of the program, which are read again when they are needed.
+// GiveBack returns RAM that only the start needed to the machine: free RAM, and pages of
+// the program, which are loaded again on demand.
 func GiveBack() {
 	debug.FreeOSMemory()
 	dropProgram()

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Consent says that a person agreed to send conversations to an endpoint.
+// Consent is a person's consent to send conversations to an endpoint.
 type Consent struct {
 	Endpoint string    `json:"endpoint"`
 	Since    time.Time `json:"since"`
 }
 
-// NoteConsent stores for which endpoint consent was given, and since when.
+// NoteConsent stores the endpoint and the time of a consent.
 func NoteConsent(dir, endpoint string) (*Consent, error) {
 	path := consentFile(dir)
 	var c Consent
@@ -35,7 +35,7 @@ func NoteConsent(dir, endpoint string) (*Consent, error) {
 
 func consentFile(dir string) string { return filepath.Join(dir, "consent.json") }
 
-// WithdrawConsent deletes the consent. Given again, it counts from then on.
+// WithdrawConsent deletes the consent. A new consent starts at its own time.
 func WithdrawConsent(dir string) error {
 	if err := os.Remove(consentFile(dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("data_dir: withdraw consent: %w", err)

@@ -20,8 +20,8 @@ func fault(dir string, err error) *sqlite.Fault {
 	}
 }
 
-// checkEvery is how often Files checks the databases. Whoever writes to one notices a
-// fault at once.
+// checkEvery is the interval of Files's checks. Writers to a database notice a fault
+// immediately.
 const checkEvery = time.Second
 
 // Database is an open database of the directory.
@@ -30,19 +30,19 @@ type Database interface {
 	Fault() *sqlite.Fault
 }
 
-// Files knows whether the databases of the directory can be used. The zero value knows
-// no database.
+// Files tracks whether the directory's databases are usable. The zero value has no
+// databases.
 type Files struct {
-	mu     sync.Mutex // guards open and broken
+	mu     sync.Mutex // protects open and broken
 	open   []Database
-	broken []*sqlite.Fault // could not be opened
+	broken []*sqlite.Fault // failed to open
 
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
 
-// Broken notes why databases could not be opened. An error that is no fault of a
-// database becomes one of the directory.
+// Broken records errors of opening databases. An error that is not a database fault
+// becomes a fault of the directory.
 func (f *Files) Broken(dir string, errs ...error) {
 	for _, err := range errs {
 		t := &sqlite.Fault{}
@@ -57,14 +57,14 @@ func (f *Files) Broken(dir string, errs ...error) {
 	}
 }
 
-// Opened notes that the databases could be opened, or were tried again.
+// Opened clears the recorded errors, after success or before another attempt.
 func (f *Files) Opened() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.broken = nil
 }
 
-// NotOpened returns the faults of databases that could not be opened.
+// NotOpened returns the faults of databases that failed to open.
 func (f *Files) NotOpened() []*sqlite.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Files) NotOpened() []*sqlite.Fault {
 }
 
 // Watch checks open databases until Close. It calls changed with the fault when one
-// can no longer be used, and with nil when all can be used again.
+// becomes unusable, and with nil when all are usable again.
 func (f *Files) Watch(open []Database, changed func(wrong *sqlite.Fault)) {
 	f.mu.Lock()
 	f.open, f.stop = open, make(chan struct{})
@@ -96,7 +96,7 @@ func (f *Files) watch(changed func(wrong *sqlite.Fault)) {
 	}
 }
 
-// check returns the first of what is wrong for good.
+// check returns the first permanent fault.
 func (f *Files) check() (wrong *sqlite.Fault) {
 	for _, db := range f.open {
 		if t := db.Check(); t.Lasting() && wrong == nil {
@@ -112,7 +112,7 @@ func (f *Files) Close() {
 	f.ended.Wait()
 }
 
-// Faults returns all faults of the databases. With a lasting one there is no memory.
+// Faults returns all faults of the databases. A permanent one disables the memory.
 func (f *Files) Faults() []*sqlite.Fault {
 	f.mu.Lock()
 	all, open := slices.Clone(f.broken), f.open

@@ -1,8 +1,8 @@
-// Package datadir owns the data directory: who may use it, its small files (the lock,
-// the owner, the consent, the secret), and error reports about them.
+// Package datadir owns the data directory: its lock, owner, consent and secret files,
+// and error reports about them.
 //
-// It must not know what the databases in it hold. Of our packages it imports only
-// cache/sqlite, for the faults of a file.
+// It must not know the contents of the databases. It imports only cache/sqlite,
+// for the faults of a file.
 package datadir
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrInUse says that another process uses the data directory.
+// ErrInUse reports that another process uses the data directory.
 var ErrInUse = errors.New("in use by another graphiti-proxy")
 
-// Lock keeps other processes out of the data directory: two that deliver from one spool
-// would deliver everything twice. The lock ends with the process, however that ends. It
-// is held on the directory itself, so that it outlasts the files in it, and on a file in
-// it, for systems that cannot lock directories.
+// Lock excludes other processes from the data directory: two processes delivering from
+// one spool would deliver every turn twice. The lock ends with the process, even after
+// a crash. It is on the directory itself, so that it survives the deletion of files,
+// and on a file, for systems that cannot lock directories.
 type Lock struct {
 	path string
 	dir  *os.File
 	file *flock.Flock
-	ID   string // of the directory
+	ID   string // identifies the directory
 }
 
-// What holds a lock.
+// The kinds of lock holders.
 const (
 	Proxy   = "proxy"
-	Command = "command" // it ends by itself
+	Command = "command" // ends by itself
 )
 
 // Acquire locks a data directory for a Proxy or a Command, and creates it if needed.
@@ -66,16 +66,16 @@ func Acquire(path, holder string) (*Lock, error) {
 	return l, nil
 }
 
-// Serving notes the address of the admin API of the proxy that holds the lock.
+// Serving records the address of the admin API of the proxy that holds the lock.
 func (l *Lock) Serving(admin string) { l.note(admin, Proxy) }
 
-// note writes into the file who holds the lock. It is a hint: readers check who answers
-// at the address.
+// note writes the holder into the file. Readers treat it as a hint and verify who
+// answers at the address.
 func (l *Lock) note(admin, what string) {
 	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), admin, what), 0o600)
 }
 
-// Unlock lets others in.
+// Unlock releases the lock.
 func (l *Lock) Unlock() error {
 	err := l.file.Unlock()
 	unlockDir(l.dir) // after the file: the next process locks it first
@@ -84,14 +84,14 @@ func (l *Lock) Unlock() error {
 
 func lockFile(path string) string { return filepath.Join(path, "lock") }
 
-// Holder is what the holder of a lock has noted.
+// Holder describes the holder of a lock.
 type Holder struct {
-	PID     int    // 0: not known
-	Admin   string // the address of its admin API; empty: none
+	PID     int    // 0 if unknown
+	Admin   string // address of its admin API, or ""
 	Command bool
 }
 
-// LockHolder reads what the holder of the lock has noted, or the last one.
+// LockHolder returns the recorded current or last holder of the lock.
 func LockHolder(path string) (h Holder) {
 	b, err := os.ReadFile(lockFile(path))
 	if err != nil {
@@ -114,7 +114,7 @@ func inUse(path string) error {
 	return fmt.Errorf("data_dir: %s is %w; stop that one, or choose another data_dir", path, ErrInUse)
 }
 
-// Instance returns a name of the data directory; empty when there is none.
+// Instance returns an identifier of the data directory, or "" if it does not exist.
 func Instance(path string) string {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// lockDir locks nothing here: only the file in the directory is locked.
+// lockDir does nothing on this system. The file in the directory is locked.
 func lockDir(*os.File) error { return nil }
 
 func unlockDir(*os.File) {}

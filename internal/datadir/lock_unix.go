@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a directory. On file systems that cannot lock one, such as NFS, only the
-// file in it is locked.
+// lockDir locks a directory. On file systems without directory locks, such as NFS, the
+// lock on the file must suffice.
 func lockDir(dir *os.File) error {
 	err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	switch {
@@ -26,8 +26,8 @@ func lockDir(dir *os.File) error {
 	return err
 }
 
-// instanceOf returns a name of a directory. A copy, or a new directory in its place, has
-// another name; while it is open no other directory gets the same. It is no secret.
+// instanceOf returns an identifier of a directory. A copy or replacement has another
+// identifier, which is unique while the directory is open. It is not a secret.
 func instanceOf(dir *os.File) string {
 	info, err := dir.Stat()
 	if err != nil {
@@ -41,6 +41,6 @@ func instanceOf(dir *os.File) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// unlockDir lets others in at once. Closing the directory is not enough: a child process
-// that is just being started has the descriptor too.
+// unlockDir unlocks a directory immediately. Closing the descriptor is not enough: a
+// child process that is just starting has inherited it.
 func unlockDir(dir *os.File) { _ = unix.Flock(int(dir.Fd()), unix.LOCK_UN) } // #nosec G115 -- a descriptor

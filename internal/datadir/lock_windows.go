@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// lockDir locks nothing: on Windows a locked file cannot be deleted, so it suffices.
+// lockDir does nothing: the locked file suffices, because Windows cannot delete it.
 func lockDir(*os.File) error { return nil }
 
 func unlockDir(*os.File) {}
 
-// instanceOf returns a name of a directory. A copy, or a new directory in its place, has
-// another name. It is no secret.
+// instanceOf returns an identifier of a directory. A copy or replacement has another
+// identifier. It is not a secret.
 func instanceOf(dir *os.File) string {
 	var info syscall.ByHandleFileInformation
 	if err := syscall.GetFileInformationByHandle(syscall.Handle(dir.Fd()), &info); err != nil {

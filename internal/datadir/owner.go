@@ -14,25 +14,25 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// ownerless is the kind of a fault in the file owner.
+// ownerless is the kind of a fault in the owner file.
 const ownerless sqlite.Kind = "does not say whose memory this is"
 
 var (
 	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)
-	madeHere  = regexp.MustCompile(`^user:[a-z2-7]{26}$`) // as newOwner makes it
+	madeHere  = regexp.MustCompile(`^user:[a-z2-7]{26}$`) // format of newOwner
 )
 
 func newOwner() string { return "user:" + strings.ToLower(rand.Text()) }
 
 func ownerFile(dir string) string { return filepath.Join(dir, "owner") }
 
-// KnownOwner returns the owner's key if there is one already, and otherwise "".
+// KnownOwner returns the stored owner's key, or "".
 func KnownOwner(dir string) string {
 	owner, _ := readOwner(dir)
 	return owner
 }
 
-// readOwner reads the owner's key; the error says why there is none.
+// readOwner returns the stored owner's key, or an error with the reason if it is missing.
 func readOwner(dir string) (string, error) {
 	b, err := os.ReadFile(ownerFile(dir)) // #nosec G304 -- our own file
 	switch owner := strings.TrimSpace(string(b)); {
@@ -49,11 +49,11 @@ func readOwner(dir string) (string, error) {
 	}
 }
 
-// Owner returns the key of this machine's person, made once and stored in a file. When
-// the file does not have it, held names the people whose memory the directory holds,
-// with "" for somebody unknown: if that is one person whose key this directory made,
-// they are the owner, and recovered is true; if it is nobody, Owner makes a new key.
-// Otherwise it fails: with a new key nobody would find that memory.
+// Owner returns the key of this machine's person, creating and storing it if necessary.
+// If the file is missing or damaged, held returns the people with memories in the
+// directory, with "" for an unknown person. A single person with a key made here becomes
+// the owner, and recovered is true. Without people, Owner makes a new key. Otherwise it
+// fails, because a new key would make the existing memories unreachable.
 func Owner(dir string, held func() ([]string, error)) (owner string, recovered bool, err error) {
 	owner, why := readOwner(dir)
 	if why == nil {
@@ -86,7 +86,7 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 	return owner, recovered, nil
 }
 
-// ownerRemedy returns the remedy, with the names of possible owners.
+// ownerRemedy returns the remedy for a missing owner, with the possible owners.
 func ownerRemedy(who []string) string {
 	const most = 3
 	named := slices.DeleteFunc(slices.Clone(who), func(key string) bool { return !ownerForm.MatchString(key) })

@@ -14,8 +14,8 @@ const secretSize = 32 // bytes
 
 func secretFile(dir string) string { return filepath.Join(dir, "secret") }
 
-// Secret returns the secret that only the proxy of a directory and the commands of its
-// user know; nil when the directory has none, or it cannot be read.
+// Secret returns the directory's secret, shared by its proxy and its user's commands, or
+// nil if it is missing or unreadable.
 func Secret(dir string) []byte {
 	b, err := os.ReadFile(secretFile(dir)) // #nosec G304 -- our own file
 	if err != nil {
@@ -28,8 +28,8 @@ func Secret(dir string) []byte {
 	return secret
 }
 
-// MakeSecret returns the secret, and makes one if needed. It replaces one that it cannot
-// read: secrets only serve proofs that are checked at once.
+// MakeSecret returns the secret, creating it if necessary. It replaces an unreadable one,
+// because secrets only serve proofs that are verified immediately.
 func MakeSecret(dir string) ([]byte, error) {
 	if secret := Secret(dir); secret != nil {
 		return secret, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Judge notes everything that does not work, since one fault does not explain another.
+// Judge adds every fault, because one does not explain another.
 func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
@@ -52,7 +52,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 	}
 }
 
-// worded returns a diagnosis as the end of a sentence.
+// worded returns a diagnosis as a clause.
 func worded(d graphiti.Diagnosis) string {
 	if d == graphiti.NoDiagnosis {
 		return ""
@@ -60,7 +60,7 @@ func worded(d graphiti.Diagnosis) string {
 	return ": " + d.Says() + " (" + string(d) + ")"
 }
 
-// WithoutFiles notes that there is no memory because files of data_dir cannot be used.
+// WithoutFiles turns the memory off because files of data_dir are unusable.
 func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
@@ -68,16 +68,14 @@ func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in RAM", m.NotKept, m.InMemory)
 }
 
-// Moved notes that there is no memory because the configuration now names another
-// endpoint.
+// Moved turns the memory off because the configuration now names another endpoint.
 func (m *Memory) Moved(endpoint string) {
 	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
 		"write memory.consent: true beside the new endpoint, and restart the proxy")
 }
 
-// WithoutConsent notes that there is no memory because there is no consent. open says
-// that consent alone suffices, without a restart; other is another endpoint for which
-// consent was given.
+// WithoutConsent turns the memory off for lack of consent. open reports that consent
+// takes effect without a restart; other is another endpoint with consent, or "".
 func (m *Memory) WithoutConsent(open bool, other string) {
 	remedy := "set memory.consent to true"
 	if !open {

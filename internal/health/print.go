@@ -21,7 +21,7 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, ", %s", m.Where)
 	}
 	fmt.Fprintln(w)
-	if m.State != StateOff { // which turns both off
+	if m.State != StateOff { // off implies both
 		fmt.Fprintf(w, "          recall %s, ingestion %s\n", onOff(m.Recall), onOff(m.Ingest))
 	}
 	if m.Searches != nil {
@@ -70,7 +70,7 @@ func (s *Status) Print(w io.Writer) {
 	}
 }
 
-// print writes what may be wrong with the rules for a client, and the remedy.
+// print writes a client's possible rule problems and the remedy.
 func (c *Client) print(w io.Writer) {
 	name := strings.TrimSpace(c.Name + " " + c.Version)
 	say := func(n int64, what, one, several, then string) {
@@ -96,7 +96,7 @@ func (c *Client) print(w io.Writer) {
 		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }
 
-// maxUnconfirmed bounds the people whom Print lists.
+// maxUnconfirmed limits the people that Print lists.
 const maxUnconfirmed = 10
 
 func (s *Status) printUnconfirmed(w io.Writer) {
@@ -173,7 +173,7 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 	}
 }
 
-// outcomes lists what memory did for requests, the most frequent first.
+// outcomes formats the counts of outcomes, the most frequent first.
 func outcomes(of map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))

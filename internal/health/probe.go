@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// probeEvery is how often the prober checks the memory. With Graphiti a search
-	// costs a call to the embedding model.
+	// probeEvery is the interval between checks of the memory. With Graphiti, a search
+	// costs one call to the embedding model.
 	probeEvery = 20 * time.Second
 
-	// healthTimeout bounds each call of a probe.
+	// healthTimeout limits each call of a probe.
 	healthTimeout = 2 * time.Second
 )
 
-// Probe is the result of one check of the memory. It does not change.
+// Probe is the result of one check of the memory. It is immutable.
 type Probe struct {
-	At      time.Time // zero: there was no check yet
+	At      time.Time // zero before the first check
 	Health  error
-	Search  error     // only where Health is nil
-	Since   time.Time // since when one of them fails; zero: none does
-	Emptied int       // blocks
+	Search  error     // set only if Health is nil
+	Since   time.Time // start of the failure; zero without one
+	Emptied int       // number of emptied blocks
 }
 
-// Prober checks the memory from time to time, so that whoever wants to know its state
-// neither waits for it nor causes it work.
+// Prober checks the memory in the background, so that status requests neither wait for it
+// nor add load.
 type Prober struct {
 	memory  *graphiti.Memory
-	allowed func() bool                        // whether the memory may be called
-	emptied func(context.Context) (int, error) // counts blocks
+	allowed func() bool                        // reports whether the memory may be called
+	emptied func(context.Context) (int, error) // returns the number of emptied blocks
 
 	last   atomic.Pointer[Probe]
-	asked  chan chan struct{} // by callers of Ask
+	asked  chan chan struct{} // requests of Ask
 	ctx    context.Context    // ends with Close
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -51,13 +51,13 @@ func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Con
 	return p
 }
 
-// Close ends the checks, and waits for the current one.
+// Close stops the checks after the current one.
 func (p *Prober) Close() {
 	p.cancel()
 	<-p.ended
 }
 
-// run checks at once, and then whenever a check is due or asked for.
+// run checks immediately, and then when a check is due or requested.
 func (p *Prober) run() {
 	defer close(p.ended)
 	tick := time.NewTicker(probeEvery)
@@ -76,7 +76,7 @@ func (p *Prober) run() {
 		case w := <-p.asked:
 			waiting = append(waiting, w)
 		}
-		for more := true; more; { // one answer for all
+		for more := true; more; { // one check answers all waiting requests
 			select {
 			case w := <-p.asked:
 				waiting = append(waiting, w)
@@ -90,7 +90,7 @@ func (p *Prober) run() {
 // Last returns the newest Probe.
 func (p *Prober) Last() *Probe { return p.last.Load() }
 
-// Ask asks for a check, and returns when it has ended, or ctx ends.
+// Ask requests a check, and returns after it or at the end of ctx.
 func (p *Prober) Ask(ctx context.Context) {
 	done := make(chan struct{})
 	select {
@@ -134,7 +134,7 @@ func (p *Prober) probe(before *Probe) *Probe {
 	return now
 }
 
-// bounded makes one call within healthTimeout. A panic in it does not end the process.
+// bounded calls f with healthTimeout and recovers from a panic.
 func (p *Prober) bounded(f func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

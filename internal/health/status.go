@@ -1,9 +1,9 @@
-// Package health owns how a proxy reports its state: what does not work, since when,
-// and the remedy. It checks the memory from time to time, so that whoever wants to
-// know neither waits for it nor causes it work.
+// Package health owns the proxy's report of its state: the faults, their start and the
+// remedy. It checks the memory in the background, so that status requests neither wait
+// for it nor add load.
 //
-// It must not know about configuration, HTTP, or how anything is stored. Of our
-// packages it imports those whose faults it describes, and internal/terminal.
+// It must not know about configuration, HTTP or storage. It imports the packages with
+// the faults that it describes, and internal/terminal.
 package health
 
 import (
@@ -21,7 +21,7 @@ type Status struct {
 	Started   time.Time `json:"started"`
 	Ready     bool      `json:"ready"`
 	Listen    string    `json:"listen"`
-	TLS       bool      `json:"tls"` // whether clients speak it
+	TLS       bool      `json:"tls"` // the client listener uses TLS
 	OpenAI    string    `json:"upstream_openai"`
 	Anthropic string    `json:"upstream_anthropic"`
 	Identity  string    `json:"identity_mode"`
@@ -35,44 +35,43 @@ type Status struct {
 	Memory Memory              `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
 
-	// Blocked are the groups that are neither recalled nor delivered to, because it is
-	// not proven yet that the memory has forgotten them.
+	// Blocked lists the groups without recall and delivery, because a forget is not
+	// yet verified.
 	Blocked []string `json:"blocked_groups,omitempty"`
 
-	// Unconfirmed are the registered people who get no memory, because it is not
-	// certain whose it is.
+	// Unconfirmed lists the registered people who get no memory, because their identity
+	// is in doubt.
 	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
 
-	// Clients are the clients for which a rule may no longer match.
+	// Clients lists the clients with a rule that may be outdated.
 	Clients []Client `json:"clients,omitempty"`
 
-	// Apart are the directories that have the remote of a project, but a memory of
-	// their own.
+	// Apart lists the directories with a project's remote but a separate memory.
 	Apart []Apart `json:"kept_apart,omitempty"`
 
 	// PendingLines counts the standing lines that wait for the owner's confirmation, in
 	// identity.mode single.
 	PendingLines int `json:"pending_lines,omitempty"`
 
-	// Waiting are the settings that have changed in the file, but count only after a
+	// Waiting lists the settings that have changed in the file but need a
 	// restart.
 	Waiting []string `json:"need_a_restart,omitempty"`
 }
 
-// Client counts, since the start, what was seen of a version of a client for which a
-// rule may no longer match.
+// Client counts, since the start, signs that a rule for a version of a client is
+// outdated.
 type Client struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
-	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns whose kept words begin with a tag that no rule knows
-	NoPlace     int64  `json:"no_place,omitempty"`     // requests whose place is stated in an unknown form
-	NoDirectory int64  `json:"no_directory,omitempty"` // requests with tools that work on files, and no directory
-	NotHere     int64  `json:"not_here,omitempty"`     // requests from a directory that is not on this machine
-	NoWords     int64  `json:"no_words,omitempty"`     // requests, if all of them had no words of a person
-	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that could not be read or stored, if more than a few
+	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns with stored words that begin with an unknown tag
+	NoPlace     int64  `json:"no_place,omitempty"`     // requests that state their place in an unknown form
+	NoDirectory int64  `json:"no_directory,omitempty"` // requests with file tools but without a directory
+	NotHere     int64  `json:"not_here,omitempty"`     // requests from a directory of another machine
+	NoWords     int64  `json:"no_words,omitempty"`     // requests, if none contained a person's words
+	LostAnswers int64  `json:"lost_answers,omitempty"` // answers that were unreadable or not stored, if more than a few
 }
 
-// Apart is a directory that has the remote of a project, but a memory of its own.
+// Apart is a directory with a project's remote but a separate memory.
 type Apart struct {
 	Directory string `json:"directory"`
 	Workspace string `json:"workspace"` // the project's key
@@ -91,40 +90,40 @@ type Memory struct {
 	Backend string `json:"backend"` // embedded, graphiti or off
 	Where   string `json:"where,omitempty"`
 	State   State  `json:"state"`
-	Why     string `json:"why,omitempty"`    // what does not work
-	Remedy  string `json:"remedy,omitempty"` // what to do about it
+	Why     string `json:"why,omitempty"`    // problem
+	Remedy  string `json:"remedy,omitempty"` // what the operator can do
 	Recall  bool   `json:"recall"`
 
-	// Faults are the same in words of a closed list, Since is when the first of them
-	// began, and Checked is when the memory was checked last.
+	// Faults are the problems as codes of a closed list, Since is the start of the
+	// first one, and Checked is the time of the last check.
 	Faults  []Fault    `json:"faults,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
 	Checked *time.Time `json:"checked,omitempty"`
 
-	// For which endpoint consent was given, and since when it counts.
+	// The endpoint with consent, and the time from which it applies.
 	ConsentFor   string     `json:"consent_for,omitempty"`
 	ConsentSince *time.Time `json:"consent_since,omitempty"`
 	Ingest       bool       `json:"ingest"`
 
-	// Emptied counts the messages whose block "memory forget" has emptied: their
+	// Emptied counts the messages with a block that "memory forget" has emptied. Their
 	// conversations get no more blocks.
 	Emptied int `json:"emptied_blocks,omitempty"`
 
-	// Searches says how long searches take, when the memory is a service and has
+	// Searches reports the durations of searches, if the memory is a service and has
 	// answered some.
 	Searches *graphiti.SearchTimes `json:"searches,omitempty"`
 
-	// Outcomes counts the requests since the start by what memory did: the status of the
+	// Outcomes counts the requests since the start by memory outcome: the status in the
 	// X-Graphiti-Memory header, with its reason.
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
 
-	// NotKept counts the turns since the start that are lost because data_dir cannot be
-	// used, and InMemory those that wait for it in RAM, and are lost with the process.
+	// NotKept counts the turns lost since the start because data_dir is unusable, and
+	// InMemory the turns that wait for it in RAM and are lost with the process.
 	NotKept  int `json:"turns_not_kept,omitempty"`
 	InMemory int `json:"turns_in_memory,omitempty"`
 }
 
-// State is the state of the memory, in one word.
+// State is the state of the memory as a code.
 type State string
 
 // The states of a memory.
@@ -132,10 +131,10 @@ const (
 	StateWorking State = "working"
 	StateTrouble State = "trouble"
 	StateOff     State = "off"
-	StateUnknown State = "unknown" // it has not been checked yet
+	StateUnknown State = "unknown" // before the first check
 )
 
-// Fault says in one word what does not work.
+// Fault is a problem as a code.
 type Fault string
 
 // The faults of a memory, and the reasons why it is off.
@@ -152,7 +151,7 @@ const (
 	FaultDisk        Fault = "disk"
 )
 
-// words are the faults in words without details: everybody may read them.
+// words describes the faults without details, because the texts are public.
 var words = map[Fault]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up, but a search fails",
@@ -166,13 +165,13 @@ var words = map[Fault]string{
 	FaultDisk:        "data_dir cannot be written: turns are not on disk",
 }
 
-// TurnOff notes that there is no memory, and why; since may be zero.
+// TurnOff marks the memory as off, with the reason. since may be zero.
 func (m *Memory) TurnOff(f Fault, since time.Time, why, remedy string) {
 	m.Fail(f, since, why, remedy)
 	m.State = StateOff
 }
 
-// Fail adds something that does not work; since may be zero.
+// Fail adds a fault. since may be zero.
 func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
 	m.State = StateTrouble
 	if !slices.Contains(m.Faults, f) {
@@ -194,8 +193,8 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// Public returns the part that may be shown without the token: no address, no path, and
-// no text of the memory.
+// Public returns the part to show without the token: no address, no path, and no text of
+// the memory.
 func (m Memory) Public() Memory {
 	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
 	for _, f := range m.Faults {
@@ -207,7 +206,7 @@ func (m Memory) Public() Memory {
 	return m
 }
 
-// Off returns why there is no memory, and the remedy.
+// Off returns the reason why the memory is off, and the remedy.
 func (m Memory) Off() string {
 	if m.Why == "" {
 		return "the memory is off"

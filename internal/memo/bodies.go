@@ -8,41 +8,40 @@ import (
 )
 
 const (
-	// usualPiece is what is hashed at once. A body is found by its whole pieces,
-	// and one that is not much longer is read faster than it is looked up.
+	// usualPiece is the size of a hashed piece. Only whole pieces are looked up:
+	// parsing a shorter rest is faster than a lookup.
 	usualPiece = 4 << 10
 )
 
-// known is how a body begins.
+// known is a checkpoint at the end of a body's known beginning.
 //
-// A hash collision cannot show one caller's conversation to another. It lies below
-// a key of 128 bits, which is made of the credentials that a request shows. Below it
-// the hash has 64 bits and a seed that is this process's and that nobody sees, so that
-// no body can be made up that is taken for another one; two of one credential are
-// confused by accident once in 2^64. And a checkpoint says nothing but what the bytes
-// say: who speaks, what they may see and what was decided is found out for each
-// request anew.
+// A hash collision cannot show one caller's conversation to another. Entries are kept
+// per owner, a 128-bit hash of the request's credentials. Below it, the 64-bit hash has
+// a random seed per process, which prevents forged collisions; an accidental collision
+// of two bodies of one credential has a chance of 2^-64. A checkpoint contains only
+// facts about the bytes: the caller, the permissions and the decisions are determined
+// anew for each request.
 type known struct {
-	key  Key    // of all whole pieces before the checkpoint
-	hash uint64 // of all bytes before it
+	key  Key    // hash of all whole pieces before the checkpoint
+	hash uint64 // hash of all bytes before the checkpoint
 	at   *dialect.Checkpoint
 }
 
-// Reading is one body that is read. It is used again for another. The zero
-// Reading is ready.
+// Reading is the state of reading one body. It is reusable, and the zero value is
+// ready.
 type Reading struct {
 	memo   *Memo
 	body   []byte
-	owner  Owner    // of who shows those credentials
-	hashes []uint64 // of the body up to the end of each whole piece
-	from   *known   // where the reading began; nil: at the beginning
+	owner  Owner    // derived from the request's credentials
+	hashes []uint64 // hash of the body up to the end of each whole piece
+	from   *known   // checkpoint where the reading began; nil for the body's start
 }
 
-// Worth reports whether bodies of this length are remembered.
+// Worth reports whether bodies of this length are stored.
 func (m *Memo) Worth(length int) bool { return m.max > 0 && length >= 2*m.piece }
 
-// Parse reads a body as d does, from where one that began like it ended. It is
-// one that is worth it; credentials are those that the request shows.
+// Parse parses a body with d, resuming after its longest known beginning. The body's
+// length is Worth it; credentials are the request's.
 func (m *Memo) Parse(d dialect.Dialect, credentials, body []byte, c *dialect.Conversation, r *Reading) bool {
 	m.hash(d, credentials, body, r)
 	if r.from = m.find(r); r.from == nil {
@@ -74,10 +73,10 @@ func (m *Memo) hash(d dialect.Dialect, credentials, body []byte, r *Reading) {
 	}
 }
 
-// first is the hash of no piece.
+// first returns the hash of zero pieces.
 func (r *Reading) first() uint64 { return binary.LittleEndian.Uint64(r.owner[:]) }
 
-// link is the hash of what has one, and of what follows.
+// link returns the hash of a beginning extended by the next bytes.
 func (m *Memo) link(hash uint64, next []byte) uint64 {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], hash)
@@ -85,7 +84,7 @@ func (m *Memo) link(hash uint64, next []byte) uint64 {
 	return maphash.Bytes(m.seeds[1], b[:])
 }
 
-// upTo is the hash of the first bytes of a body, and of its whole pieces in them.
+// upTo returns the hashes of the first end bytes of a body: of their whole pieces, and of all.
 func (m *Memo) upTo(r *Reading, end int) (pieces, all uint64) {
 	n := end / m.piece
 	pieces = r.first()
@@ -95,7 +94,7 @@ func (m *Memo) upTo(r *Reading, end int) (pieces, all uint64) {
 	return pieces, m.link(pieces, r.body[n*m.piece:end])
 }
 
-// find finds the longest beginning of a body that is known.
+// find returns the longest known beginning of a body.
 func (m *Memo) find(r *Reading) *known {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +103,7 @@ func (m *Memo) find(r *Reading) *known {
 		if !ok {
 			continue
 		}
-		at := e.value.(*known) //nolint:forcetypeassert // what Keep keeps
+		at := e.value.(*known) //nolint:forcetypeassert // stored by Keep
 		if at.at.End() > len(r.body) {
 			continue
 		}
@@ -115,12 +114,12 @@ func (m *Memo) find(r *Reading) *known {
 	return nil
 }
 
-// worth is which part, one of so many, of what is known of a conversation has to
-// be new for it to be kept: copying takes about as long as reading.
+// worth is the divisor of the share of a conversation that must be new before Keep
+// stores it, because copying takes about as long as parsing.
 const worth = 8
 
-// Keep remembers what was read, with its fingerprints from a root. The body is
-// the one that Parse has understood.
+// Keep stores the parsed conversation with its fingerprints from a root. Parse has
+// parsed its body.
 func (m *Memo) Keep(c *dialect.Conversation, root dialect.Fingerprint, chain []dialect.Fingerprint, r *Reading) {
 	if len(r.hashes) == 0 {
 		return
@@ -137,23 +136,23 @@ func (m *Memo) Keep(c *dialect.Conversation, root dialect.Fingerprint, chain []d
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.from != nil {
-		m.entries[bodies].Remove(r.from.key) // the conversation is known to be longer
+		m.entries[bodies].Remove(r.from.key) // the longer conversation replaces it
 	}
 	m.put(e.key, e, at.Size())
 }
 
-// Prompt is what a prompt with this hash states, among those of who sent the body.
+// Prompt returns the stored statements of a prompt with this hash, for the body's owner.
 func (r *Reading) Prompt(hash uint64) (s dialect.Statements, ok bool) {
 	s, ok = r.memo.Get(Key{prompts, r.owner, hash}).(dialect.Statements)
 	return s, ok
 }
 
-// KeepPrompt remembers what a prompt states.
+// KeepPrompt stores the statements of a prompt.
 func (r *Reading) KeepPrompt(hash uint64, s dialect.Statements) {
 	r.memo.Update(Key{prompts, r.owner, hash}, func(any) (any, int) { return s, s.Size() })
 }
 
-// Reset takes a body out of r.
+// Reset removes the body from r.
 func (r *Reading) Reset() {
 	hashes := r.hashes[:0]
 	if cap(hashes) > 1<<10 {

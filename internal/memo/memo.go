@@ -1,10 +1,9 @@
-// Package memo remembers what is known of the conversations of the moment, so that
-// it need not be found out again with each request: clients send the whole history
-// each time.
+// Package memo caches results for active conversations, because clients send the entire
+// history with each request.
 //
-// It owns what belongs to whom, how many bytes all of it takes, which checkpoint
-// belongs to which beginning of a body, and the room for reading long bodies. It must
-// not know who speaks, nor what the values mean. It may import dialect.
+// It owns the cache's keys, the bytes per owner and kind, the checkpoints for the
+// beginnings of bodies, and reusable buffers for long bodies. It must not know callers
+// or the meaning of the values. It may import dialect.
 package memo
 
 import (
@@ -19,35 +18,35 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Kind is what is remembered.
+// Kind is the kind of a cached value.
 type Kind uint8
 
-// What is remembered.
+// The kinds of cached values.
 const (
-	bodies   Kind = iota // how long bodies began
-	prompts              // what system prompts state of a place
-	Sessions             // where a session takes place, what its requests have in common, and how many began with the same words
-	Turns                // what deciding about a session's turns needs
+	bodies   Kind = iota // checkpoints in long bodies
+	prompts              // places stated by system prompts
+	Sessions             // a session's place, common properties of its requests, and the number of sessions with the same first words
+	Turns                // state for deciding about a session's turns
 	kinds
 )
 
-// Size bounds what is remembered, in bytes.
+// Size is the default limit of the cache, in bytes.
 const Size = allShares << 20
 
-// shares are what each kind may take, in MiB, whoever wants more for another. What a
-// kind leaves others use meanwhile.
+// shares are the guaranteed sizes per kind, in MiB. Other kinds may use the unused part
+// of a share.
 var shares = [kinds]int{bodies: 32, prompts: 2, Sessions: 16, Turns: 22}
 
 const allShares = 32 + 2 + 16 + 22
 
-// overhead is about what an entry takes beside its value, in bytes.
+// overhead is the approximate size of an entry without its value, in bytes.
 const overhead = 200
 
-// Owner is whose a memory is. It is a hash that nobody can make up: nobody reads
-// what is another's.
+// Owner separates the entries of different callers. It is an unforgeable hash, so that
+// no caller reads the entries of another.
 type Owner [16]byte
 
-// Key is what something is remembered by.
+// Key identifies an entry.
 type Key struct {
 	Kind  Kind
 	Owner Owner
@@ -59,10 +58,9 @@ type entry struct {
 	bytes int
 }
 
-// Memo remembers for as long as there is room: of the kind that takes most beyond its
-// share what was not asked for the longest goes first. So who has much remembered of
-// one kind takes nothing from another that is within its share. It is safe for
-// concurrent use.
+// Memo is an LRU cache with shares. When it is full, it evicts the oldest entry of the
+// kind that exceeds its share most, so that a busy kind never evicts from a kind within
+// its share. It is safe for concurrent use.
 type Memo struct {
 	seeds [2]maphash.Seed
 	max   int // bytes
@@ -70,13 +68,13 @@ type Memo struct {
 
 	hits, misses atomic.Int64
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	entries [kinds]*simplelru.LRU[Key, entry]
 	bytes   [kinds]int
 	total   int
 }
 
-// New returns a Memo of at most so many bytes. It remembers nothing with none.
+// New returns a Memo limited to a number of bytes. 0 disables it.
 func New(bytes int) *Memo {
 	m := &Memo{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, max: bytes, piece: usualPiece}
 	for k := range m.entries {
@@ -92,7 +90,7 @@ func New(bytes int) *Memo {
 	return m
 }
 
-// Observe makes metrics of hits, misses and bytes.
+// Observe registers metrics of hits, misses and bytes.
 func (m *Memo) Observe(meter metric.Meter) error {
 	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))
 	misses, err2 := meter.Int64ObservableCounter("graphiti_proxy_memo_misses", metric.WithDescription("Requests of 8 KiB or more that were read from their beginning."))
@@ -112,10 +110,10 @@ func (m *Memo) Observe(meter metric.Meter) error {
 	return nil
 }
 
-// Name is the name of a session below its owner.
+// Name returns a session's name for keys of its owner.
 func (m *Memo) Name(session string) uint64 { return maphash.String(m.seeds[0], session) }
 
-// Get returns what is remembered; nil: nothing is. Nobody changes it.
+// Get returns a cached value, which callers must not change, or nil.
 func (m *Memo) Get(k Key) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,9 +121,9 @@ func (m *Memo) Get(k Key) any {
 	return e.value
 }
 
-// Update remembers what change makes of what was remembered, which is nil where
-// nothing was, and how many bytes that takes. It is not remembered where it takes so
-// much that it would leave little room for others.
+// Update replaces a cached value by the result of change, which receives the current
+// value or nil and returns the new one with its size. Update does not cache values that
+// are too large for their kind.
 func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +132,7 @@ func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 	m.put(k, is, bytes)
 }
 
-// put requires that mu is held.
+// put stores a value. The caller holds mu.
 func (m *Memo) put(k Key, value any, bytes int) {
 	all := m.entries[k.Kind]
 	all.Remove(k)
@@ -148,10 +146,10 @@ func (m *Memo) put(k Key, value any, bytes int) {
 	}
 }
 
-// share is what a kind may take, in bytes.
+// share returns a kind's share, in bytes.
 func (m *Memo) share(k Kind) int { return m.max * shares[k] / allShares }
 
-// largest is the kind that takes most beyond its share.
+// largest returns the kind that exceeds its share most.
 func (m *Memo) largest() (of Kind) {
 	for k := range kinds {
 		if m.bytes[k]-m.share(k) > m.bytes[of]-m.share(of) {
@@ -161,7 +159,7 @@ func (m *Memo) largest() (of Kind) {
 	return of
 }
 
-// Bytes is how much RAM is taken.
+// Bytes returns the size of all entries.
 func (m *Memo) Bytes() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Small bounds what a request keeps of a conversation, in bytes, for as long
-	// as its stream may take.
+	// Small limits the buffers of a conversation that a request retains during its
+	// stream, in bytes.
 	Small = 64 << 10
 
 	// kept bounds what is kept for long bodies, of longBody or more: agents send
@@ -17,11 +17,11 @@ const (
 	longBody = 128 << 10
 )
 
-// spare are conversations that nobody reads, with room for long bodies.
+// spare pools unused conversations with buffers for long bodies.
 var spare sync.Pool
 
-// Lend gives c, which is empty, room for a long body where some is kept. It does
-// nothing for a short one.
+// Lend gives an empty conversation pooled buffers if its body is long and the pool has
+// some.
 func Lend(c *dialect.Conversation, length int) {
 	if length < longBody {
 		return
@@ -31,7 +31,7 @@ func Lend(c *dialect.Conversation, length int) {
 	}
 }
 
-// TakeBack takes what c, which was reset, has room for, unless that is small.
+// TakeBack returns the buffers of a reset conversation to the pool, unless they are small.
 func TakeBack(c *dialect.Conversation) {
 	size := c.Size()
 	if size <= Small {

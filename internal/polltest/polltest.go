@@ -1,8 +1,7 @@
-// Package polltest owns how a test waits for what others bring about: processes,
-// sockets, files, goroutines of a whole proxy. Where a channel can be waited for, that
-// is better.
+// Package polltest owns polling in tests for conditions that processes, sockets, files or
+// goroutines of a complete proxy cause. Prefer a channel where one exists.
 //
-// It must not be linked into a program, nor know what is waited for.
+// It must not be linked into a program.
 package polltest
 
 import (
@@ -11,14 +10,14 @@ import (
 )
 
 const (
-	// patience is long, since machines are slow. In a bubble of synctest it costs
-	// nothing.
+	// patience is long, because machines are slow. In a synctest bubble it costs
+	// no time.
 	patience = time.Minute
 
 	pause = 5 * time.Millisecond
 )
 
-// Until returns when ok holds. The test ends when it does not within a minute.
+// Until waits for ok to return true, and fails the test after a minute.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(pause) {

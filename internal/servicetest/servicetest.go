@@ -1,7 +1,7 @@
-// Package servicetest owns a memory for tests of what runs operations: files in a
-// directory of the test, and a service over them, without a proxy.
+// Package servicetest owns a memory for tests of operations: files in a directory of the
+// test, and a service on them, without a proxy.
 //
-// It must not be linked into a program, nor know the proxy or the configuration.
+// It must not be linked into a program, or know the proxy or its configuration.
 package servicetest
 
 import (
@@ -30,13 +30,13 @@ const (
 	OwnersGroup = "user_josh"
 )
 
-// Options say what differs from the embedded memory of one person.
+// Options lists differences from the embedded memory of one person.
 type Options struct {
-	Remote *graphiti.Memory // in place of the embedded one
+	Remote *graphiti.Memory // replaces the embedded memory
 	Multi  bool             // every credential is its own tenant
 }
 
-// Memory is what operations run on.
+// Memory is the memory that operations use.
 type Memory struct {
 	*service.Host
 	Pipeline *capture.Pipeline
@@ -44,10 +44,10 @@ type Memory struct {
 	close    func()
 }
 
-// Close closes the files. The end of the test does, too.
+// Close closes the files. The end of the test also calls it.
 func (m *Memory) Close() { m.close() }
 
-// Open opens the memory in a directory; group ids are readable.
+// Open opens the memory in a directory, with readable group IDs.
 func Open(t testing.TB, dir string, o Options) *Memory {
 	t.Helper()
 	must := func(err error) {
@@ -105,8 +105,8 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 	return m
 }
 
-// Say has the memory hold what a person said in a conversation, and an answer. An
-// empty workspace is none.
+// Say stores a person's message of a conversation and an answer. An empty workspace means
+// none.
 func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	t.Helper()
 	scope := "user"
@@ -129,13 +129,13 @@ func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard 
 	})
 }
 
-// Settle waits until the memory holds all that was kept.
+// Settle waits until the memory has processed all stored turns.
 func (m *Memory) Settle(t testing.TB) {
 	t.Helper()
 	polltest.Until(t, "the memory to hold what was kept", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
-// people are those who are registered: the owner, with their own memory.
+// people contains only the owner, with their own memory.
 type people struct{}
 
 func (people) All() []service.Person {

@@ -23,14 +23,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/deliver"
 )
 
-// CollectorGrace is how long the end of the process waits for a collector.
+// CollectorGrace limits the wait for a collector during shutdown.
 const CollectorGrace = 2 * time.Second
 
-// collector holds what sends metrics and spans to an OpenTelemetry collector.
+// collector holds the exporters for an OpenTelemetry collector.
 type collector struct {
 	resource *resource.Resource
-	metrics  sdkmetric.Reader         // nil: none
-	spans    *sdktrace.TracerProvider // nil: none
+	metrics  sdkmetric.Reader         // nil disables metrics
+	spans    *sdktrace.TracerProvider // nil disables spans
 }
 
 // standard returns the value of one of OpenTelemetry's own settings, which the
@@ -40,8 +40,8 @@ func standard(name string) string {
 	return strings.ToLower(strings.TrimSpace(os.Getenv("OTEL_" + name)))
 }
 
-// newCollector reads configuration and environment. Nothing is sent without an
-// endpoint.
+// newCollector returns the exporters for the configuration and environment. Without an
+// endpoint there are none.
 func newCollector(o Options) (c collector, err error) {
 	everything := o.Endpoint != "" || standard("EXPORTER_OTLP_ENDPOINT") != ""
 	traces := o.Traces && standard("TRACES_EXPORTER") != "none" && (everything || standard("EXPORTER_OTLP_TRACES_ENDPOINT") != "")
@@ -62,7 +62,7 @@ func newCollector(o Options) (c collector, err error) {
 	if err != nil {
 		return c, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// The library would print faults of a collector; we log them.
+	// The library would print export errors; log them instead.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("export telemetry failed", "error", err) }))
 	base := strings.TrimSuffix(o.Endpoint, "/")
 	if traces {
@@ -94,8 +94,8 @@ func newCollector(o Options) (c collector, err error) {
 	return c, nil
 }
 
-// Deliveries returns a function that makes a span of a delivery, in the trace of the
-// request that the turn came from. That may be long ago, and in another process.
+// Deliveries returns a function that records a delivery as a span, in the trace of the
+// turn's request, which another process may have served long ago.
 func Deliveries(tracer trace.Tracer) func(deliver.Delivery) {
 	if tracer == nil {
 		return nil

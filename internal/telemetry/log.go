@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// NewLogger logs text or JSON to a file; auto is text on a terminal.
+// NewLogger returns a logger of text or JSON to a file; "auto" selects text on a terminal.
 func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if format == "text" || format == "auto" && terminal.Is(f) {
@@ -23,24 +23,24 @@ func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(f, o))
 }
 
-// quietFor is the least time between two logs of the same warning.
+// quietFor is the minimum interval between logs of the same warning.
 const quietFor = time.Minute
 
-// quiet is a log handler that passes the same warning on once a minute, with how often
-// it was left out, so that an outage does not fill the log.
+// quiet is a log handler that passes each warning at most once per quietFor, with the
+// number of suppressed ones, so that an outage does not fill the log.
 type quiet struct {
 	slog.Handler
 	seen *seenWarnings
 }
 
 type seenWarnings struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // protects all
 	all map[string]*seenWarning
 }
 
 type seenWarning struct {
 	last  time.Time
-	quiet int // not logged since last
+	quiet int // suppressed since last
 }
 
 // Quiet returns a logger that logs the same warning at most once a minute.
@@ -48,7 +48,7 @@ func Quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(quiet{log.Handler(), &seenWarnings{all: make(map[string]*seenWarning)}})
 }
 
-// Handle implements slog.Handler. Messages are constants, so that there are few.
+// Handle implements slog.Handler. Messages are constants, so the map stays small.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level != slog.LevelWarn {
 		return q.Handler.Handle(ctx, r)
@@ -82,7 +82,7 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.seen} }
 
-// Always returns a logger that logs everything, whatever the level.
+// Always returns a logger that ignores the level.
 func Always(log *slog.Logger) *slog.Logger { return slog.New(always{log.Handler()}) }
 
 type always struct{ slog.Handler }

@@ -11,15 +11,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// shortRequests writes a request's line for a person at a terminal: short, and with
-// the status in a colour.
+// shortRequests formats request logs for a terminal: one short line with a colored
+// status.
 type shortRequests struct {
 	slog.Handler
 	w      io.Writer // each line is one write
 	colour bool
 }
 
-// requestLine is the message of such a line.
+// requestLine is the message of a request log.
 const requestLine = "request"
 
 // Handle implements slog.Handler.
@@ -45,10 +45,10 @@ func (s shortRequests) Handle(ctx context.Context, r slog.Record) error {
 		line += " " + shortMemory(memory)
 	}
 	_, err := io.WriteString(s.w, line+"\n")
-	return err //nolint:wrapcheck // nobody reads it
+	return err //nolint:wrapcheck // the caller ignores it
 }
 
-// shortMemory returns what memory did: its status, and how many facts, or why none.
+// shortMemory shortens a memory outcome to its status and the number of facts, or the reason for none.
 func shortMemory(outcome string) string {
 	said, rest, _ := strings.Cut(outcome, "; ")
 	for part := range strings.SplitSeq(rest, "; ") {

@@ -1,9 +1,9 @@
-// Package telemetry owns what operators see of the proxy from outside: metrics
-// for Prometheus, metrics and traces for an OpenTelemetry collector, and how
-// often the same warning is logged.
+// Package telemetry owns the proxy's signals for operators: metrics for Prometheus,
+// metrics and traces for an OpenTelemetry collector, and the rate limit of repeated
+// warnings.
 //
-// It must not know who speaks or what was said. Of our packages it imports capture and
-// capture/deliver, for what they count, and internal/terminal.
+// It must not know callers or content. It imports capture and capture/deliver for
+// their counters, and internal/terminal.
 package telemetry
 
 import (
@@ -25,28 +25,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
-// Options configures telemetry. The standard OTEL_* environment variables count too.
+// Options configures telemetry, together with the standard OTEL_* variables.
 type Options struct {
-	Endpoint string // of an OpenTelemetry collector; empty: none
+	Endpoint string // of an OpenTelemetry collector, or ""
 	Traces   bool
 	Metrics  bool
-	Sample   float64 // of traces
+	Sample   float64 // share of requests with traces
 
 	Version  string
-	Instance string // of this process, for people
+	Instance string // readable name of this process
 	Log      *slog.Logger
 }
 
-// Telemetry collects metrics, shows them to Prometheus, and sends them and spans to a
-// collector if there is one.
+// Telemetry collects metrics, serves them to Prometheus, and sends them and spans to a
+// collector if one is configured.
 type Telemetry struct {
 	provider *sdkmetric.MeterProvider
 	registry *prometheus.Registry
-	spans    *sdktrace.TracerProvider // nil: nobody looks
+	spans    *sdktrace.TracerProvider // nil disables tracing
 	version  string
 }
 
-// New prepares metrics, and what is sent to a collector.
+// New prepares the metrics and the exporters.
 func New(o Options) (*Telemetry, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -65,7 +65,7 @@ func New(o Options) (*Telemetry, error) {
 	return &Telemetry{sdkmetric.NewMeterProvider(options...), registry, out.spans, o.Version}, nil
 }
 
-// Tracer makes spans; nil: nobody looks.
+// Tracer returns the tracer, or nil if tracing is off.
 func (t *Telemetry) Tracer() trace.Tracer {
 	if t.spans == nil {
 		return nil
@@ -73,37 +73,37 @@ func (t *Telemetry) Tracer() trace.Tracer {
 	return t.spans.Tracer("github.com/graphiti-proxy/graphiti-proxy", trace.WithInstrumentationVersion(t.version))
 }
 
-// Meter makes metrics.
+// Meter returns the meter for the proxy's metrics.
 func (t *Telemetry) Meter() metric.Meter {
 	return t.provider.Meter("github.com/graphiti-proxy/graphiti-proxy")
 }
 
-// Handler shows the metrics to Prometheus.
+// Handler serves the metrics to Prometheus.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// Shutdown sends what is left, within CollectorGrace.
+// Shutdown flushes pending telemetry within CollectorGrace.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, CollectorGrace)
 	defer cancel()
 	if t.spans != nil {
-		_ = t.spans.Shutdown(ctx) // a collector that is gone is no reason to fail
+		_ = t.spans.Shutdown(ctx) // an unreachable collector is not an error
 	}
 	_ = t.provider.Shutdown(ctx)
 	return nil
 }
 
-// ofAll describes metrics that every replica reports alike.
+// ofAll ends the help of metrics with the same value on every replica.
 const ofAll = " The same on all replicas that share a queue."
 
-// queueMetric is a number of the queue; one series each.
+// queueMetric is one metric of the queue, with one series.
 type queueMetric struct {
 	name, unit, about string
 	of                func(*capture.QueueStatus) float64
 }
 
-// queueTotals only grow, while queueGauges go up and down.
+// queueTotals are counters, and queueGauges are gauges.
 var (
 	queueTotals = []queueMetric{
 		{"turns_delivered", "", "Turns delivered since the queue was created." + ofAll, func(s *capture.QueueStatus) float64 { return float64(s.Delivered) }},
@@ -140,7 +140,7 @@ var (
 	}
 )
 
-// ObserveQueue adds the queue's metrics; status is called when they are read.
+// ObserveQueue registers the queue's metrics, which call status at each scrape.
 func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 	m := t.Meter()
 	type shown struct {
@@ -181,7 +181,7 @@ func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 	return nil
 }
 
-// since returns how many seconds ago a moment was; 0 when there is none.
+// since returns the seconds since a time, or 0 for nil.
 func since(t *time.Time) float64 {
 	if t == nil {
 		return 0

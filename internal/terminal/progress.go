@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Progress shows the progress of a task on a terminal: a bar, what is done, how fast,
-// and how long the rest may take. Without a terminal it shows nothing.
+// Progress shows a progress bar of a task on a terminal, with the speed and the estimated
+// remaining time. Without a terminal it shows nothing.
 type Progress struct {
-	w     io.Writer // nil: nothing is shown
-	total int64     // bytes to be read; 0: not known
+	w     io.Writer // nil hides the progress
+	total int64     // total bytes, or 0 if unknown
 	read  int64
 	began time.Time
 	shown bool
 }
 
-// NewProgress returns a Progress that shows on w how much of total bytes was read.
+// NewProgress returns a Progress on w for a task of total bytes.
 func NewProgress(w io.Writer, total int64) *Progress {
 	p := &Progress{total: total, began: time.Now()}
 	if Is(w) {
@@ -26,13 +26,13 @@ func NewProgress(w io.Writer, total int64) *Progress {
 	return p
 }
 
-// Write counts bytes that were read.
+// Write counts bytes read.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.read += int64(len(b))
 	return len(b), nil
 }
 
-// Show shows how many lines are done; note says what the task waits for.
+// Show updates the number of finished lines; note is the reason for waiting, or "".
 func (p *Progress) Show(lines int, note string) {
 	if p.w == nil {
 		return

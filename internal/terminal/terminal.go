@@ -1,7 +1,7 @@
-// Package terminal owns how commands print for people: which text a terminal may show,
-// tables, JSON, and progress.
+// Package terminal owns the output of commands for people: printable text, tables, JSON
+// and progress.
 //
-// It must not know what it prints. It imports none of our packages.
+// It must not know the contents, and it imports no other package of this module.
 package terminal
 
 import (
@@ -23,7 +23,7 @@ func Is(file any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// JSON prints v for programs.
+// JSON prints v as JSON.
 func JSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -33,7 +33,7 @@ func JSON(w io.Writer, v any) error {
 // Table aligns cells with tabs between them, until it is flushed.
 func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// Count returns a number of things in words, such as "3 turns".
+// Count returns a number with its noun, such as "3 turns".
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -41,8 +41,8 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Row returns a text for a row of a table: one line, which a terminal gets cut to n
-// characters.
+// Row returns a text as one line for a table, cut to n characters on a
+// terminal.
 func Row(w io.Writer, s string, n int) string {
 	s = strings.Join(strings.Fields(Printable(s)), " ")
 	if Is(w) && utf8.RuneCountInString(s) > n {
@@ -51,8 +51,8 @@ func Row(w io.Writer, s string, n int) string {
 	return s
 }
 
-// Printable returns a text without characters that do not print, except white space:
-// anybody may have written it, and a terminal would obey them.
+// Printable returns a text without control characters, except white space: the text may
+// be hostile, and a terminal would obey them.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPrint(r) {

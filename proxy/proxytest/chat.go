@@ -27,18 +27,18 @@ type wireCall struct {
 	} `json:"function"`
 }
 
-// fields are the members that a request may have.
+// fields lists the allowed members of a request.
 var fields = strings.Fields(`model messages stream stream_options temperature top_p n max_tokens max_completion_tokens
 	stop tools tool_choice parallel_tool_calls user metadata store seed logprobs top_logprobs response_format
 	presence_penalty frequency_penalty logit_bias reasoning_effort safety_identifier prompt_cache_key service_tier modalities audio`)
 
-// parts are the types of parts that each role may send.
+// parts lists the types of parts that each role may send.
 var parts = map[string]string{
 	"system": "text", "developer": "text", "tool": "text",
 	"user": "text image_url input_audio file", "assistant": "text refusal",
 }
 
-// readChat validates a request as the API does, and says what is wrong.
+// readChat validates a request as the API does. wrong is the violation, or "".
 func readChat(body []byte) (c Conversation, stream, usage bool, n int, wrong string) {
 	if wrong = unknown(body, "", fields); wrong != "" {
 		return c, false, false, 0, wrong

@@ -1,6 +1,6 @@
-// Package proxytest owns a stand-in for a provider of models: it validates requests as
-// strictly as the real API, records them, and answers from what they contain. Tests and
-// the benchmarks use it.
+// Package proxytest owns a fake model provider: it validates requests as strictly as the
+// real APIs, records them, and answers from their contents. Tests and the benchmarks use
+// it.
 //
-// It must not import testing, nor any of our packages.
+// It must not import testing or another package of this module.
 package proxytest

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The members that the objects of a request to Gemini's API may have. The API takes each
-// name in camel case and in snake case.
+// The allowed members of the objects of a Gemini request. The API accepts each name in
+// camel case and in snake case.
 var (
 	geminiFields  = strings.Fields(`model contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent serviceTier store labels`)
 	contentFields = strings.Fields(`parts role`)
@@ -20,11 +20,11 @@ var (
 		thinkingConfig imageConfig mediaResolution`)
 )
 
-// partData are the members of which a part has exactly one.
+// partData lists the members of which a part has exactly one.
 var partData = strings.Fields(`text inlineData fileData functionCall functionResponse executableCode codeExecutionResult toolCall toolResponse`)
 
-// unsignedThought is what clients such as Gemini CLI send when they have no signature; the
-// API takes it.
+// unsignedThought replaces a missing signature in clients such as Gemini CLI. The API
+// accepts it.
 const unsignedThought = "skip_thought_signature_validator"
 
 // members are the members of an object, by their names in camel case.
@@ -41,7 +41,7 @@ func camelCase(name string) string {
 	return strings.Join(words, "")
 }
 
-// geminiObject reads an object that may have no members but those allowed.
+// geminiObject parses an object and rejects members that are not allowed.
 func geminiObject(raw json.RawMessage, where string, allowed []string) (m members, wrong string) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
@@ -61,7 +61,7 @@ func geminiObject(raw json.RawMessage, where string, allowed []string) (m member
 	return m, ""
 }
 
-// repeated reads a repeated field; one value may stand for a list.
+// repeated parses a repeated field, which may be a single value.
 func repeated(raw json.RawMessage) (items []json.RawMessage) {
 	if json.Unmarshal(raw, &items) == nil {
 		return items
@@ -69,9 +69,9 @@ func repeated(raw json.RawMessage) (items []json.RawMessage) {
 	return []json.RawMessage{raw}
 }
 
-// geminiRequest is what an answer depends on.
+// geminiRequest holds the request properties that affect the answer.
 type geminiRequest struct {
-	schema json.RawMessage // of the answer; nil: it is text
+	schema json.RawMessage // of the answer; nil means text
 }
 
 // geminiReader follows the turns of a request.
@@ -81,8 +81,8 @@ type geminiReader struct {
 	began int      // messages before the model's current run of contents
 }
 
-// readGemini validates a request as the API does, and says what is wrong. A
-// thought is bound to what stood before it.
+// readGemini validates a request as the API does. wrong is the violation, or "". A thought
+// is bound to the conversation before it.
 func readGemini(body []byte) (c Conversation, r geminiRequest, wrong string) {
 	top, wrong := geminiObject(body, "", geminiFields)
 	if wrong != "" {
@@ -161,7 +161,7 @@ func (g *geminiReader) content(raw json.RawMessage, where string) (wrong string)
 		}
 		name := func() string {
 			var f struct{ Name string }
-			_ = json.Unmarshal(p[kind], &f) // no name then, which fits no call
+			_ = json.Unmarshal(p[kind], &f) // an unreadable name matches no call
 			return f.Name
 		}
 		switch {
@@ -216,7 +216,7 @@ func (g *geminiReader) add(role string, texts, calls, responses []string) (wrong
 	return ""
 }
 
-// geminiPart reads a part, and says which data it has.
+// geminiPart parses a part and returns the kind of its data.
 func geminiPart(raw json.RawMessage, where string) (p members, kind, wrong string) {
 	if p, wrong = geminiObject(raw, where, partFields); wrong != "" {
 		return nil, "", wrong
@@ -258,7 +258,7 @@ func example(schema json.RawMessage) any {
 		Enum       []any
 		Properties map[string]json.RawMessage
 	}
-	_ = json.Unmarshal(schema, &s) // what cannot be read is fitted by any text
+	_ = json.Unmarshal(schema, &s) // an unreadable schema accepts any text
 	switch strings.ToLower(s.Type) {
 	case "object":
 		o := make(map[string]any)

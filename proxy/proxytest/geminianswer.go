@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// geminiMethod returns the method in a path, such as generateContent; "" when the path does
-// not belong to Gemini's API.
+// geminiMethod returns the method in a path, such as generateContent, or "" for a path of
+// another API.
 func geminiMethod(path string) string {
 	for _, prefix := range []string{"/v1beta/models/", "/v1/models/"} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// messagesFields are the members that a request of the Messages API may have.
+// messagesFields lists the allowed members of a Messages API request.
 var messagesFields = strings.Fields(`model messages system max_tokens stream temperature top_p top_k stop_sequences tools
 	tool_choice metadata thinking service_tier container mcp_servers context_management output_config betas cache_control speed diagnostics`)
 
@@ -52,8 +52,8 @@ type messagesRequest struct {
 // maxBreakpoints is how many cache_control members the API allows.
 const maxBreakpoints = 4
 
-// readMessages validates a request as the API does, and says what is wrong.
-// A thought is bound to what stood before it.
+// readMessages validates a request as the API does. wrong is the violation, or "". A
+// thought is bound to the conversation before it.
 func readMessages(body []byte, count bool) (c Conversation, r messagesRequest, wrong string) {
 	if wrong = unknown(body, "", messagesFields); wrong != "" {
 		return c, r, wrong
@@ -91,7 +91,7 @@ func readMessages(body []byte, count bool) (c Conversation, r messagesRequest, w
 			return c, r, where + "unexpected role " + m.Role
 		}
 		list, err := blocksOf(m.Content)
-		if err != "" && (m.Role != "system" || string(m.Content) != "[]") { // Claude Code sends an empty one behind a summary
+		if err != "" && (m.Role != "system" || string(m.Content) != "[]") { // Claude Code sends an empty one after a summary
 			return c, r, where + err
 		}
 		var results []string

@@ -14,11 +14,11 @@ type Conversation struct {
 // Message is one message, its text parts joined.
 type Message struct{ Role, Text string }
 
-// Reply is what a model says, or the tool that it calls.
+// Reply is a model's text or tool call.
 type Reply struct {
 	Text            string
 	Tool, Arguments string
-	Thinks          bool // with a signed thought before, if the API has them
+	Thinks          bool // precede it by a signed thought, if the API has them
 	Cached          int  // tokens that OpenAI's APIs report as read from the prompt cache
 }
 
@@ -28,9 +28,9 @@ var (
 	word     = regexp.MustCompile(`[\pL\pN]+`)
 )
 
-// Recollect is the built-in model. It knows nothing: to a question it repeats the sentence
-// in its input that shares most words with it, and anything else it acknowledges. When a
-// user's text holds [[tool NAME {json}]] it calls that tool first.
+// Recollect is the built-in model. It repeats the input sentence that shares the most words
+// with a question, and acknowledges anything else. If a user's text contains
+// [[tool NAME {json}]], it calls that tool first.
 func Recollect(c Conversation) Reply {
 	last := -1
 	for i, m := range c.Messages {
@@ -76,7 +76,7 @@ func Recollect(c Conversation) Reply {
 	if most < 2 {
 		return Reply{Text: "I do not know."}
 	}
-	if i := strings.LastIndex(best, ": "); i >= 0 { // who said it, and when
+	if i := strings.LastIndex(best, ": "); i >= 0 { // speaker and date
 		best = best[i+2:]
 	}
 	return Reply{Text: "You told me: " + best}

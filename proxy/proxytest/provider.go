@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxBody bounds a request's body.
+// maxBody limits a request's body.
 const maxBody = 64 << 20
 
 // Request is one request as it was received.
@@ -22,11 +22,11 @@ type Request struct {
 	Query   string
 	Headers http.Header
 	Body    []byte
-	Refused string        // why it was refused; empty when it was accepted
-	Left    chan struct{} // closed when the client went away before the answer's end
+	Refused string        // reason for the rejection, or ""
+	Left    chan struct{} // closed when the client disconnects before the answer's end
 }
 
-// Faults say what goes wrong with answers. The zero value is no fault.
+// Faults describes faults in answers. The zero value has none.
 type Faults struct {
 	Status     int           // answer with this error
 	Delay      time.Duration // before the head
@@ -44,7 +44,7 @@ type Provider struct {
 	ln     net.Listener
 	server *http.Server
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // protects the fields below
 	requests []*Request
 	faults   Faults
 	answer   func(Conversation) Reply
@@ -71,7 +71,7 @@ func (p *Provider) URL() string { return "http://" + p.ln.Addr().String() }
 // Close ends the provider and its connections.
 func (p *Provider) Close() error { return p.server.Close() }
 
-// SetFaults sets what goes wrong from now on.
+// SetFaults sets the faults of later answers.
 func (p *Provider) SetFaults(f Faults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *Provider) Requests() []*Request {
 	return append([]*Request(nil), p.requests...)
 }
 
-// Forget forgets the requests so far.
+// Forget discards the recorded requests.
 func (p *Provider) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,12 +109,12 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	p.requests = append(p.requests, rec)
 	faults, answer := p.faults, p.answer
 	p.mu.Unlock()
-	// The server ends the context also when the answer is complete, but only after this
-	// function: by then the watch for a client that leaves is stopped.
+	// The server also cancels the context after a complete answer, but only after this
+	// function: by then the disconnect detection is stopped.
 	left := func() { close(rec.Left) }
 	stop := context.AfterFunc(r.Context(), left)
 	defer func() {
-		if stop() && r.Context().Err() != nil { // the context has ended, but has not called left
+		if stop() && r.Context().Err() != nil { // the context has ended without calling left
 			left()
 		}
 	}()
@@ -161,7 +161,7 @@ var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Reque
 	"POST /v1/messages/count_tokens":  (*Provider).messages,
 }
 
-// unknown checks that a JSON object has no members but those allowed.
+// unknown rejects members of a JSON object that are not allowed.
 func unknown(object []byte, where string, allowed []string) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil {
@@ -190,5 +190,5 @@ func refuse(w http.ResponseWriter, rec *Request, status int, message string) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client left: nobody to tell
+	_ = json.NewEncoder(w).Encode(v) // the client disconnected
 }

@@ -57,8 +57,8 @@ type responseRequest struct {
 	Lane         *string `json:"stream_id"`
 }
 
-// readResponses validates a request as the API does, and says what is wrong.
-// before is the conversation that previous_response_id stands for.
+// readResponses validates a request as the API does. wrong is the violation, or "". before
+// returns the conversation of previous_response_id.
 func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Conversation, r responseRequest, wrong string) {
 	if wrong = unknown(body, "", responseFields); wrong != "" {
 		return c, r, wrong
@@ -191,7 +191,7 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Reques
 // response is an answer of the API.
 type response map[string]any
 
-// respond makes an answer; later requests may refer to it when keep is set.
+// respond makes an answer; keep allows later requests to refer to it.
 func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
 	id := p.store(c, reply, keep)
 	var output []any

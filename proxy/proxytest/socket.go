@@ -8,9 +8,9 @@ import (
 	"github.com/gobwas/ws/wsutil"
 )
 
-// socket answers the Responses API over a WebSocket. Each message of the
-// client is noted as a request, with the method WS. Answers can be referred to
-// whether or not they are stored.
+// socket answers the Responses API over a WebSocket. It records each client message as a
+// request with the method WS. Later messages may refer to answers, stored or
+// not.
 func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Request, answer func(Conversation) Reply) {
 	conn, _, _, err := ws.UpgradeHTTP(r, w)
 	if err != nil {

@@ -43,7 +43,7 @@ func newStreamer(w http.ResponseWriter, r *http.Request, f Faults) *streamer {
 	return &streamer{w: w, r: r, f: f, failure: openAIFailure}
 }
 
-// openAIFailure is an error within a stream, as OpenAI and Anthropic send it.
+// openAIFailure is an error within a stream in the format of OpenAI and Anthropic.
 const openAIFailure = `data: {"type":"error","error":{"message":"a fault was asked for","type":"server_error","param":null,"code":null}}`
 
 type streamer struct {
@@ -53,8 +53,8 @@ type streamer struct {
 	usage bool
 	sent  int
 
-	failure string // what Faults.FailAfter sends
-	plain   bool   // pieces are no events
+	failure string // sent for Faults.FailAfter
+	plain   bool   // send raw pieces instead of events
 }
 
 func (s *streamer) delta(i int, delta map[string]any, finish any) {
@@ -70,14 +70,14 @@ func (s *streamer) chunk(c map[string]any) {
 	s.step("data: " + string(b))
 }
 
-// event sends an event that says its type twice, as the newer APIs do.
+// event sends an event with its type in two places, as the newer APIs do.
 func (s *streamer) event(kind string, fields map[string]any) {
 	fields["type"] = kind
 	b, _ := json.Marshal(fields) // plain values: cannot fail
 	s.step("event: " + kind + "\ndata: " + string(b))
 }
 
-// step sends an event, or makes the fault that is due at it.
+// step sends an event, or triggers a fault that is due.
 func (s *streamer) step(event string) {
 	if s.f.CutAfter > 0 && s.sent == s.f.CutAfter {
 		panic(http.ErrAbortHandler) // breaks the connection in mid-stream

@@ -9,36 +9,35 @@ import (
 )
 
 const (
-	// firstBody is the most bytes that are allocated for a body before any of it has
-	// come, whatever length it announces.
+	// firstBody limits the first allocation for a body, regardless of its announced
+	// length.
 	firstBody = 16 << 10
 
-	// smallBody bounds the buffer that an exchange keeps, and keptBody those
-	// that are kept for reuse beside it.
+	// smallBody limits the buffer that an exchange retains, and keptBody the buffers
+	// in the pool.
 	smallBody = 64 << 10
 	keptBody  = 1 << 20
 )
 
-// bodies holds buffers of sizes between smallBody and keptBody.
+// bodies pools buffers between smallBody and keptBody.
 var bodies sync.Pool
 
-// Body holds what was read of a request's body. Its bytes belong to the exchange, and
+// Body is the part of a request's body that was read. The exchange owns its bytes, which
 // are valid until FreeBody.
 type Body struct {
 	Bytes []byte
-	Whole bool // all of it was read; otherwise Forward streams the rest
-	Busy  bool // it had to be read whole, but there is not enough RAM
+	Whole bool // the entire body was read; otherwise Forward streams the rest
+	Busy  bool // the body could not be read completely for lack of RAM
 }
 
-// Reading says how much of a body is read before it is sent on.
+// Reading limits how much of a body is read before it is forwarded.
 type Reading struct {
-	Limit   int           // the most bytes; a body that announces more is not read at all
-	Inspect bool          // the body is wanted whole
-	Share   *budget.Share // pays for what is read
+	Limit   int           // maximum bytes; a body that announces more is not read at all
+	Inspect bool          // the caller needs the entire body
+	Share   *budget.Share // pays for the buffer
 }
 
-// ReadBody reads the request's body up to a limit; the rest is streamed by
-// Forward.
+// ReadBody reads the request's body up to a limit. Forward streams the rest.
 func (x *Exchange) ReadBody(r Reading) (Body, error) {
 	busy, err := x.readBody(r)
 	if x.rest == nil {
@@ -101,9 +100,9 @@ func (x *Exchange) readBody(r Reading) (busy bool, err error) {
 	}
 }
 
-// growBody makes room for more of the body, up to the limit, or to its length when
-// that is known. It returns false when the budget does not allow it. It allocates in
-// step with what has come, never by the announced length alone.
+// growBody enlarges the buffer, up to the limit or the announced length. It returns
+// false if the budget is exhausted. It allocates in proportion to the bytes received,
+// never by the announced length alone.
 func (x *Exchange) growBody(length int, r Reading) (ok bool) {
 	before := cap(x.body)
 	if len(x.body) == 0 && length > smallBody {
@@ -120,8 +119,8 @@ func (x *Exchange) growBody(length int, r Reading) (ok bool) {
 	return ok
 }
 
-// FreeBody returns the body's buffer to the pool, unless it is small, and returns how
-// many bytes the exchange keeps. The body has been sent.
+// FreeBody releases the body after it was sent. It returns a large buffer to the pool,
+// and reports the size of the buffer that the exchange retains.
 func (x *Exchange) FreeBody() (held int) {
 	if n := cap(x.body); n > smallBody {
 		if n <= keptBody {

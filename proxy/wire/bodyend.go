@@ -2,22 +2,21 @@ package wire
 
 import "errors"
 
-// bodyEnd follows a body to its end.
+// bodyEnd tracks a body up to its end.
 type bodyEnd struct {
-	left    int64 // bytes left of a body of known length
+	left    int64 // remaining bytes of a body with a Content-Length
 	chunked bool
-	unwrap  bool // the client does not know chunks: it gets only the payload
+	unwrap  bool // removes the chunk framing, for an HTTP/1.0 client
 	open    bool // the body ends with the connection
 	chunks  chunkTracker
-	extra   int    // bytes behind the end: the connection cannot be used again
-	plain   []byte // the payload for such a client
+	extra   int    // bytes after the end, which make the connection unusable
+	plain   []byte // unwrapped payload
 }
 
-// looksWhole reports whether a client that got only a part of the body cannot see
-// that it is a part.
+// looksWhole reports whether a truncated body looks complete to the client.
 func (b *bodyEnd) looksWhole() bool { return b.open || b.unwrap }
 
-// done reports whether the body has come to its end.
+// done reports whether the body has ended.
 func (b *bodyEnd) done() bool {
 	if b.chunked {
 		return b.chunks.done()
@@ -25,7 +24,7 @@ func (b *bodyEnd) done() bool {
 	return !b.open && b.left == 0
 }
 
-// take consumes p, copies the payload in it to tee, and returns the bytes for the
+// take consumes p, copies its payload to tee, and returns the bytes to send to the
 // client.
 func (b *bodyEnd) take(p []byte, tee Tee) ([]byte, error) {
 	switch {
@@ -65,35 +64,34 @@ func (b *bodyEnd) takeChunks(p []byte, tee Tee) ([]byte, error) {
 
 var errBadChunk = errors.New("answer has a malformed chunk")
 
-// maxChunkLine bounds a chunk's size line and a trailer line.
+// maxChunkLine limits a chunk's size line and a trailer line, in bytes.
 const maxChunkLine = 16 << 10
 
-// chunkTracker follows the chunked transfer coding (RFC 9112 section 7.1) in a
-// stream of bytes that is relayed as it is: it finds the payload, for those
-// who want a copy, and the end, which must be the sender's own.
+// chunkTracker parses the chunked transfer coding (RFC 9112 section 7.1) of a stream
+// that is relayed unchanged. It finds the payload, for copies, and the end of the
+// body.
 type chunkTracker struct {
 	state chunkState
-	left  int64 // bytes of payload left in this chunk; in a size, what was read of it
-	line  int   // bytes of the current size or trailer line
-	digit int   // digits of a size that were read
-	cr    bool  // the byte before was a carriage return
+	left  int64 // payload bytes left in this chunk; while in a size, the value so far
+	line  int   // length of the current size or trailer line
+	digit int   // digits of the current size
+	cr    bool  // the previous byte was a carriage return
 }
 
 type chunkState uint8
 
 const (
 	chunkSize      chunkState = iota // in the digits of a size
-	chunkExt                         // behind the size, before the line's end
+	chunkExt                         // after the size, before the end of its line
 	chunkData                        // in the payload
-	chunkDataEnd                     // in the line end behind the payload
+	chunkDataEnd                     // in the line end after the payload
 	chunkTrailer                     // at the start of a trailer line
 	chunkTrailerIn                   // in a trailer line
 	chunkDone
 )
 
-// feed reads p and hands the payload in it to sink, which may be nil. It
-// returns how many bytes of p belong to the message, which is less than len(p)
-// only at its end.
+// feed parses p and passes its payload to sink, which may be nil. It returns how many
+// bytes of p are part of the body: fewer than len(p) only at the body's end.
 func (t *chunkTracker) feed(p []byte, sink func([]byte)) (int, error) {
 	i := 0
 	for i < len(p) && t.state != chunkDone {
@@ -118,11 +116,11 @@ func (t *chunkTracker) feed(p []byte, sink func([]byte)) (int, error) {
 
 func (t *chunkTracker) done() bool { return t.state == chunkDone }
 
-// step takes one byte that is not payload.
+// step consumes one byte of framing.
 func (t *chunkTracker) step(c byte) error {
-	// Both signs of a line's end, or neither: whoever takes one alone for an end
-	// reads other chunks (RFC 9112 section 2.2). A NUL is refused as in a head (RFC 9110
-	// section 5.5).
+	// Require CR and LF together: a parser that accepts one alone as a line end sees
+	// other chunks (RFC 9112 section 2.2). Reject NUL, as in a head (RFC 9110 section
+	// 5.5).
 	if t.line++; t.line > maxChunkLine || t.cr != (c == '\n') || c == 0 {
 		return errBadChunk
 	}

@@ -14,59 +14,59 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// clientConn is a client's connection under fasthttp's server. Answers are
-// written past the server, straight to the connection, because fasthttp can
-// neither relay bytes unchanged nor end a stream that was cut off. Once that has
-// happened, what the server itself writes is dropped.
+// clientConn is a client's connection under fasthttp's server. Answers bypass the
+// server and are written directly to the connection, because fasthttp can neither relay
+// bytes unchanged nor abort a truncated stream. Afterwards the server's own writes are
+// discarded.
 type clientConn struct {
 	net.Conn
 	sock  socket
-	muted bool // an answer, or a part of one, was sent past the server; owned by the goroutine that serves the connection
-	tls   bool // the client has to speak TLS
+	muted bool // an answer, or part of one, bypassed the server; owned by the serving goroutine
+	tls   bool // the client must use TLS
 
 	timeouts ClientTimeouts
-	writeBy  time.Time   // the deadline in force, see renew
-	stage    stage       // of the request that the server reads
-	stopped  atomic.Bool // the rest of the body is no longer wanted
+	writeBy  time.Time   // current write deadline, see renew
+	stage    stage       // how far the server has read the request
+	stopped  atomic.Bool // the rest of the body is not wanted
 
-	taken  func()       // called when the server has released it; nil: the server owns it
-	holds  atomic.Int32 // how many of the server's goroutines have not released it
-	ahead  []byte       // what the server had read of the next request
-	unread bool         // the server reads nothing more from it
-	rested bool         // it waits for its next request like a kept connection
+	taken  func()       // called when the server has released the connection; nil if the server owns it
+	holds  atomic.Int32 // server goroutines that have not released the connection
+	ahead  []byte       // bytes of the next request that the server had read
+	unread bool         // the server has stopped reading
+	rested bool         // waits for its next request like a keep-alive connection
 
-	all       *ClientConns // where it counts; nil: nowhere
+	all       *ClientConns // the count that includes this connection, or nil
 	from      netip.Prefix // the client's network
-	idleSince atomic.Int64 // in Unix nanoseconds; 0: a request is under way
+	idleSince atomic.Int64 // in Unix nanoseconds; 0 during a request
 }
 
-// ClientTimeouts bound the silence of a client.
+// ClientTimeouts limits how long a client may stay silent.
 type ClientTimeouts struct {
-	Write time.Duration // longest wait for one write
-	Body  time.Duration // longest wait for one read of a body
-	Next  time.Duration // longest wait for the next request
+	Write time.Duration // for one write
+	Body  time.Duration // for one read of a body
+	Next  time.Duration // for the next request
 }
 
-// newClientConn wraps a client's connection, which no ClientConns counts yet.
+// newClientConn wraps a client's connection. ClientConns.admit counts it.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
 	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
 
-// stage says how far the server has read a request.
+// stage is how far the server has read a request.
 type stage uint8
 
 const (
-	stageIdle  stage = iota // nothing has come, or all was read
-	stageBegan              // the first byte has come
+	stageIdle  stage = iota // nothing received, or everything read
+	stageBegan              // first byte received
 	stageHead               // in the head
 	stageBody               // in the body
 )
 
-// SetReadDeadline is called by the server: it sets one deadline for a head when the
-// request's first byte has come, and one for the whole body. Read replaces the latter
-// by one for each read of the body: a client may be slow, but not silent.
+// SetReadDeadline is called by the server, which sets one deadline for a head after the
+// request's first byte, and one for the entire body. Read replaces the latter by a
+// deadline per read: a client may be slow, but not silent.
 func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
@@ -77,7 +77,7 @@ func (c *clientConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Close closes the connection and takes it out of the count. When the connection was
+// Close closes the connection and removes it from the count. If the connection was
 // taken from the server, the server's call only releases it.
 func (c *clientConn) Close() error {
 	if c.taken != nil {
@@ -91,20 +91,20 @@ func (c *clientConn) Close() error {
 	return err
 }
 
-// cut closes the connection without a word to the peer, which could make the
-// caller wait.
+// cut closes the connection immediately, without TLS's closing alert, which could
+// block.
 func (c *clientConn) cut() {
 	_ = rawConn(c.Conn).Close()
 	c.all.leave(c)
 }
 
-// stopBody ends a read that another goroutine waits in, and all later ones.
+// stopBody interrupts a read in another goroutine, and all later ones.
 func (c *clientConn) stopBody() {
 	c.stopped.Store(true)
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
-// Read reads for the server.
+// Read is called by the server.
 func (c *clientConn) Read(p []byte) (int, error) {
 	if c.unread {
 		return 0, io.EOF
@@ -118,8 +118,8 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
 			return 0, err
 		}
-		// After the deadline was set: stopBody sets its own after the flag, so
-		// one of the two is seen.
+		// Check after setting the deadline: stopBody sets the flag before its own
+		// deadline, so one of the two takes effect.
 		if c.stopped.Load() {
 			return 0, os.ErrDeadlineExceeded
 		}
@@ -131,9 +131,9 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerPlainHTTP answers a client that speaks HTTP without TLS, when err shows that.
+// answerPlainHTTP answers a client that sent HTTP without TLS, according to err.
 func (c *clientConn) answerPlainHTTP(err error) {
-	var record tls.RecordHeaderError // holds a Conn where nothing was written yet
+	var record tls.RecordHeaderError // has a Conn only if nothing was written yet
 	if !errors.As(err, &record) || record.Conn == nil || !slices.Contains(beginnings, string(record.RecordHeader[:])) {
 		return
 	}
@@ -141,14 +141,14 @@ func (c *clientConn) answerPlainHTTP(err error) {
 	answerLast(record.Conn, []byte(plainAnswer))
 }
 
-// beginnings are the first five bytes of requests without TLS.
+// beginnings lists the first five bytes of requests without TLS.
 var beginnings = []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO", "CONNE"}
 
-// plainAnswer is what such a client gets.
+// plainAnswer is the answer to HTTP without TLS.
 const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 	"graphiti-proxy: this address speaks TLS; begin the base URL with https://\n"
 
-// Write writes for the server.
+// Write is called by the server.
 func (c *clientConn) Write(p []byte) (int, error) {
 	if c.muted {
 		return len(p), nil
@@ -159,7 +159,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send writes a piece of an answer past the server.
+// send writes part of an answer, bypassing the server.
 func (c *clientConn) send(p []byte) error {
 	if err := renew(&c.writeBy, c.timeouts.Write, c.SetWriteDeadline); err != nil {
 		return err
@@ -168,9 +168,9 @@ func (c *clientConn) send(p []byte) error {
 	return err
 }
 
-// renew sets a deadline for a wait that begins now and may take as long as patience,
-// unless the one in force is right for it. A new one lies somewhat later than it has to,
-// so that few reads and writes have to set one.
+// renew sets a deadline for a wait of at most patience from now, unless the current
+// deadline fits. A new deadline has some slack, so that few reads and writes need to set
+// one.
 func renew(by *time.Time, patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
 	slack := min(patience/4, time.Second)
@@ -181,8 +181,8 @@ func renew(by *time.Time, patience time.Duration, set func(time.Time) error) err
 	return set(*by)
 }
 
-// Follow notes the server's states of a connection: active with the first byte of
-// a request, and idle when the server has written its answer.
+// Follow handles the server's state changes of a connection: active at the first byte
+// of a request, idle after the server has written its answer.
 func Follow(c net.Conn, s fasthttp.ConnState) {
 	cc, ok := c.(*clientConn)
 	if !ok {
@@ -194,7 +194,7 @@ func Follow(c net.Conn, s fasthttp.ConnState) {
 		cc.stage = stageBegan
 	case fasthttp.StateIdle:
 		cc.idle()
-	case fasthttp.StateHijacked, fasthttp.StateClosed: // closed: it broke in between
+	case fasthttp.StateHijacked, fasthttp.StateClosed: // closed: the connection broke in between
 		if cc.taken != nil {
 			cc.letGo()
 		}
@@ -206,25 +206,25 @@ func (c *clientConn) idle() {
 	c.muted, c.stage = false, stageIdle
 }
 
-// reset makes the connection end in a reset instead of an orderly end, for clients
-// that could not otherwise tell a cut answer from a whole one.
+// reset makes Close send a TCP reset, for clients that could not otherwise distinguish a
+// truncated answer from a complete one.
 func (c *clientConn) reset() {
 	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}
 }
 
-// take takes the connection from the server once the calling handler returns: the
-// server writes nothing more, and frees what it holds of the request. then is called
-// when the server has released the connection.
+// take takes the connection from the server when the calling handler returns: the
+// server writes nothing more and frees the request. The server calls then after
+// releasing the connection.
 func (c *clientConn) take(ctx *fasthttp.RequestCtx, then func()) {
 	c.taken = then
-	c.holds.Store(2) // the goroutine that serves, which Follow reports, and the one that it starts, which calls Close
+	c.holds.Store(2) // the serving goroutine, reported by Follow, and the one it starts, which calls Close
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(c.keepAhead)
 }
 
-// keepAhead keeps what the server has read of the next request.
+// keepAhead saves the bytes of the next request that the server has read.
 func (c *clientConn) keepAhead(server net.Conn) {
 	c.unread = true
 	var b [256]byte
@@ -236,10 +236,10 @@ func (c *clientConn) keepAhead(server net.Conn) {
 		}
 	}
 	c.unread = false
-	c.writeBy = time.Time{} // the server has taken the deadline away
+	c.writeBy = time.Time{} // the server has removed the deadline
 }
 
-// letGo notes that one of the server's goroutines has released the connection.
+// letGo records that one of the server's goroutines released the connection.
 func (c *clientConn) letGo() {
 	then := c.taken
 	if c.holds.Add(-1) > 0 {
@@ -249,8 +249,8 @@ func (c *clientConn) letGo() {
 	then()
 }
 
-// rest notes that the answer has ended for which the connection was taken: a server may
-// serve it again.
+// rest marks a taken connection as idle after its answer, so that a server may serve it
+// again.
 func (c *clientConn) rest() {
 	c.idle()
 	c.rested = true

@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// timeToSpeak is how long a connection may be silent before it may be closed when file
-// descriptors have run out.
+// timeToSpeak protects a new connection from being closed as idle when file descriptors
+// have run out.
 const timeToSpeak = time.Second
 
-// ClientConns counts and bounds the open connections of clients, of any protocol. A
-// connection counts from when it is accepted until it is closed.
+// ClientConns counts and limits open client connections of all protocols, from accept to
+// close.
 type ClientConns struct {
-	limit int // the most at the same time
-	part  int // the most of one address; 0: no bound
-	room  int // how many there are file descriptors for
+	limit int // maximum open connections
+	part  int // maximum per client network; 0 means no limit
+	room  int // connections that the file descriptors allow
 	count counter
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // protects the fields below
 	open map[*clientConn]struct{}
 	from map[netip.Prefix]int
 }
 
-// NewClientConns bounds the connections that are open at the same time, and those of
-// one address (0: no bound). room is how many there are file descriptors for; beyond
-// that, new ones take the place of idle ones.
+// NewClientConns limits the connections open at the same time, in total and per client
+// network (0 means no limit). room is how many the file descriptors allow; beyond it,
+// new connections replace idle ones.
 func NewClientConns(limit, ofOneAddress, room int) *ClientConns {
 	return &ClientConns{limit: limit, part: ofOneAddress, room: room}
 }
 
-// Count returns how many are open.
+// Count returns the number of open connections.
 func (cs *ClientConns) Count() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return len(cs.open)
 }
 
-// Why a connection is not served; empty when it is served.
+// Reasons for refusing a connection.
 const (
 	admitted   = ""
 	tooMany    = "graphiti-proxy: too many clients are connected; try again, or raise limits.connections"
@@ -49,8 +49,8 @@ const (
 	outOfFiles = "graphiti-proxy: there are no file descriptors left for more clients; try again, or raise the limit of open files"
 )
 
-// admit counts a connection, or says why it is not served. When descriptors run short,
-// it closes idle connections.
+// admit counts a connection, or returns the reason to refuse it. When descriptors run
+// short, it closes idle connections.
 func (cs *ClientConns) admit(c *clientConn) (why string) {
 	var idle []*clientConn
 	defer func() {
@@ -83,7 +83,7 @@ func (cs *ClientConns) admit(c *clientConn) (why string) {
 	return admitted
 }
 
-// leave takes a closed connection out of the count, once.
+// leave removes a closed connection from the count. It is idempotent.
 func (cs *ClientConns) leave(c *clientConn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -99,8 +99,8 @@ func (cs *ClientConns) leave(c *clientConn) {
 	cs.count.remove()
 }
 
-// MakeRoom closes idle connections, those that have been silent for longest. A new
-// connection gets timeToSpeak for its first request.
+// MakeRoom closes the connections that have been idle longest, except within
+// timeToSpeak of their last activity.
 func (cs *ClientConns) MakeRoom() {
 	cs.mu.Lock()
 	idle := cs.oldestIdleLocked(time.Now().Add(-timeToSpeak))
@@ -110,8 +110,8 @@ func (cs *ClientConns) MakeRoom() {
 	}
 }
 
-// oldestIdleLocked returns the oldest eighth of the connections that have been idle
-// since then or longer: as many as keep new connections from searching them all each time.
+// oldestIdleLocked returns the oldest eighth of the connections idle since then or
+// longer. Freeing many at once spares later connections the search.
 func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 	type silent struct {
 		c     *clientConn
@@ -131,16 +131,16 @@ func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 	return out
 }
 
-// Wait waits until no connection is open, at most for as long as patience. It reports
-// whether that is so.
+// Wait waits up to patience for all connections to close, and reports whether they
+// did.
 func (cs *ClientConns) Wait(patience time.Duration) bool {
 	ctx, end := context.WithTimeout(context.Background(), patience)
 	defer end()
 	return cs.count.wait(ctx) == nil
 }
 
-// BreakAll breaks every connection. The goroutine that serves one notices, and closes
-// it.
+// BreakAll closes every raw connection. The serving goroutines notice and clean
+// up.
 func (cs *ClientConns) BreakAll() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -149,8 +149,8 @@ func (cs *ClientConns) BreakAll() {
 	}
 }
 
-// prefixOf returns the network that belongs to one client: an IPv4 address, or the
-// first 64 bits of an IPv6 address. It is invalid when a is no IP address.
+// prefixOf returns the network of one client: an IPv4 address, or the first 64 bits of
+// an IPv6 address. It is invalid if a is not a TCP address.
 func prefixOf(a net.Addr) netip.Prefix {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -17,21 +17,21 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// maxAnswer bounds, in bytes, what a forward proxy may send before the tunnel begins.
+// maxAnswer limits a forward proxy's answer before the tunnel begins, in bytes.
 const maxAnswer = 64 << 10
 
 // dialer opens connections to one server. It is safe for concurrent use.
 type dialer struct {
 	target string      // host:port of the server
-	proxy  string      // host:port of the forward proxy; empty: there is none
-	tls    *tls.Config // with the forward proxy; nil: without TLS
-	auth   string      // the value of Proxy-Authorization; may be empty
+	proxy  string      // host:port of the forward proxy, or ""
+	tls    *tls.Config // for the forward proxy; nil means plain TCP
+	auth   string      // value of Proxy-Authorization, or ""
 }
 
-// newDialer reads from the environment how to reach the server of a base address:
-// http:// through HTTP_PROXY, https:// through HTTPS_PROXY, but directly when NO_PROXY
-// names it or it is on this machine. roots verify a forward proxy that is itself
-// reached over TLS. The error quotes no password.
+// newDialer returns a dialer for the server of a base address. The environment chooses
+// the forward proxy: HTTP_PROXY for http:// and HTTPS_PROXY for https://, but none for
+// hosts in NO_PROXY and on this machine. roots verify a forward proxy that uses TLS.
+// The error contains no password.
 func newDialer(base *url.URL, roots *tls.Config) (*dialer, error) {
 	d := &dialer{target: net.JoinHostPort(base.Hostname(), portOf(base))}
 	env := httpproxy.FromEnvironment()
@@ -43,7 +43,7 @@ func newDialer(base *url.URL, roots *tls.Config) (*dialer, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", variable, err)
-	case proxy == nil && !readable(value), proxy != nil && strings.Trim(proxy.Path, "/") != "": // it was read in some other way
+	case proxy == nil && !readable(value), proxy != nil && strings.Trim(proxy.Path, "/") != "": // the library parsed the value differently
 		return nil, fmt.Errorf("%s: not the address of a proxy; write http://host:port", variable)
 	case proxy == nil:
 		return d, nil
@@ -64,8 +64,8 @@ func newDialer(base *url.URL, roots *tls.Config) (*dialer, error) {
 	return d, nil
 }
 
-// readable reports whether a variable's value can be an address; http:// may be left
-// out.
+// readable reports whether a variable's value parses as an address, with or without
+// http://.
 func readable(value string) bool {
 	_, err := url.Parse(value)
 	if err != nil {
@@ -84,7 +84,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// dial opens a connection.
+// dial opens a connection, through the forward proxy if there is one.
 func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 	address := d.target
 	if d.proxy != "" {
@@ -95,11 +95,11 @@ func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil || d.proxy == "" {
 		return c, d.explain(err)
 	}
-	// ctx ends every wait below.
+	// ctx interrupts all reads and writes below.
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	tunnel, err := d.tunnel(ctx, c)
 	if !stop() && err == nil {
-		err = ctx.Err() // the connection has a deadline that passed
+		err = ctx.Err() // the deadline has passed
 	}
 	if err != nil {
 		c.Close()
@@ -118,10 +118,10 @@ func (d *dialer) explain(err error) error {
 	return fmt.Errorf("connect to %s through the proxy %s, which the environment names: %w", d.target, d.proxy, err)
 }
 
-// errEarly says that the server spoke first; its bytes would be lost.
+// errEarly reports that the server spoke first: the reader has buffered its bytes.
 var errEarly = errors.New("something came through the tunnel before anything was sent")
 
-// tunnel asks the forward proxy for a connection to the server.
+// tunnel requests a connection to the server from the forward proxy.
 func (d *dialer) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
 	if d.tls != nil {
 		tc := tls.Client(c, d.tls)

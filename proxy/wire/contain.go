@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// Contain runs a part of the work that a request can do without, and stops a panic in
-// it: in fasthttp, as in a goroutine of ours, a panic would end the process.
+// Contain runs f, which a request can do without, and recovers from a panic. Without it,
+// a panic would end the process, in fasthttp's goroutines as in the proxy's.
 func Contain(log *slog.Logger, part string, f func()) {
 	defer CatchPanic(log, part, func() {})
 	f()
 }
 
-// CatchPanic is deferred by work that cannot go on after a panic: end ends it.
+// CatchPanic recovers from a panic and calls end. Defer it in work that cannot continue
+// after a panic.
 func CatchPanic(log *slog.Logger, part string, end func()) {
 	if r := recover(); r != nil {
 		LogPanic(log, part, r)
@@ -23,8 +24,8 @@ func CatchPanic(log *slog.Logger, part string, end func()) {
 	}
 }
 
-// LogPanic logs what panicked, and where. It leaves out the panic's text, unless it is
-// the runtime's.
+// LogPanic logs a panic's type and place. It omits the panic's text, which could quote a
+// conversation, unless the text is the runtime's.
 func LogPanic(log *slog.Logger, part string, r any) {
 	what := fmt.Sprintf("%T", r)
 	if e, ok := r.(runtime.Error); ok {
@@ -33,7 +34,7 @@ func LogPanic(log *slog.Logger, part string, r any) {
 	log.Error("a bug was contained; please report it", "part", part, "panic", what, "at", site())
 }
 
-// site returns the top of the stack that has panicked.
+// site returns the top frames of the panicking stack.
 func site() string {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// counter counts what is open, for those who wait until nothing is.
+// counter counts open things, and waits for zero.
 type counter struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // protects the fields below
 	n    int
-	none chan struct{} // closed when there is none; nil: nobody waits
+	none chan struct{} // closed at zero; nil if wait is not running
 }
 
 func (c *counter) add() {
@@ -27,7 +27,7 @@ func (c *counter) remove() {
 	}
 }
 
-// wait waits until there is none, or ctx ends.
+// wait waits for a count of zero, or for the end of ctx.
 func (c *counter) wait(ctx context.Context) error {
 	c.mu.Lock()
 	if c.n == 0 {

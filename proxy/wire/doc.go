@@ -1,14 +1,14 @@
-// Package wire moves the bytes of requests and answers: it accepts connections,
-// reads bodies within bounds, forwards a request over a pooled upstream connection,
-// relays the answer as it comes, and tunnels WebSockets.
+// Package wire moves the bytes of requests and answers: it accepts connections, reads
+// bodies within limits, forwards each request over a pooled upstream connection, relays
+// the answer unchanged as it arrives, and tunnels WebSockets.
 //
-// It owns the listener, the bounds of connections, heads and trailers, the
-// connections to upstreams (also through a forward proxy) and their pool, the ends of
-// bodies, the event loops that relay streams without a goroutine for each, the watch
-// for clients that leave, and the questions to the operating system about sockets. A
-// bug ends only the request that met it. It must not know about dialects, callers or
-// memory: an insert is just bytes, and a Tee gets a copy of the answer. Of our
-// packages it imports only budget.
+// It owns the listener, the limits of connections, heads and trailers, the upstream
+// connections and their pool (also through a forward proxy), the framing of bodies, the
+// event loops that relay streams without a goroutine each, the detection of client
+// disconnects, and the system calls for sockets. A bug ends only the request that
+// triggered it. It must not know about dialects, callers or memory: an insert
+// is just bytes, and a Tee receives a copy of the answer. Its only internal import is
+// budget.
 //
 // Read exchange.go first, then stream.go.
 package wire

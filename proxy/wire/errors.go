@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ClientError is a request that cannot be forwarded, and why.
+// ClientError is the reason why a request cannot be forwarded.
 type ClientError struct {
 	Status  int
 	Message string
@@ -14,7 +14,7 @@ type ClientError struct {
 
 func (e *ClientError) Error() string { return e.Message }
 
-// Code returns the error's code for programs.
+// Code returns the machine-readable error code.
 func (e *ClientError) Code() string {
 	switch e.Status {
 	case fasthttp.StatusNotImplemented:
@@ -25,14 +25,14 @@ func (e *ClientError) Code() string {
 	return "invalid_request_error"
 }
 
-// ErrBodyLate says that the client fell silent in the middle of a body.
+// ErrBodyLate reports that the client fell silent within a body.
 var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
 
-// ErrClientKey says that the request shows no key of client.keys.
+// ErrClientKey reports a request without a valid key of client.keys.
 var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: the request shows no key of the setting client.keys; send one as the API key, or add yours there"}
 
-// errUnknownUpstream answers a request for an upstream that is not configured: its
-// credential and its conversation must not go to another.
+// errUnknownUpstream answers a request for an unconfigured upstream: sending it to
+// another would leak its credential and conversation.
 var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path is not /u/NAME/… with a name that the setting upstreams has; add the name there, or correct the base URL"}
 
 var (
@@ -45,6 +45,6 @@ var (
 	errBody    = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
 )
 
-// errBodyCut says that an upstream wants to speak another protocol and has not
-// taken the request.
+// errBodyCut reports that an upstream switched protocols before it had received the
+// entire request.
 var errBodyCut = errors.New("the request's body did not reach its end")

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Exchange is one request and its answer, as bytes:
+// Exchange is the byte stream of one request and its answer:
 //
 //	Begin → Check → ReadBody → Watch → Forward → Relay, Stream or Tunnel → End
 //
@@ -20,29 +20,29 @@ type Exchange struct {
 	timeouts Timeouts
 
 	head   headFacts
-	marked bool // a proxy in front has marked the request, see hops.go
+	marked bool // carries a marker of a proxy in front, see hops.go
 
-	body     []byte    // what was read of the request's body
-	rest     io.Reader // the body's rest, to be streamed; nil when body holds all
-	fields   int       // how many fields the head has, when the body comes in chunks
-	trailers []byte    // lines behind a body in chunks that was read whole
-	pump     *pump     // streams the rest
+	body     []byte    // the part of the request's body that was read
+	rest     io.Reader // the unread rest of the body, or nil
+	fields   int       // number of head fields, if the body is chunked
+	trailers []byte    // trailer lines of a chunked body that was read completely
+	pump     *pump     // streams rest
 
-	out []byte // heads under construction
-	in  []byte // what was read from the upstream
+	out []byte // buffer for heads
+	in  []byte // bytes read from the upstream
 
-	list [][]byte    // what is written at once
-	bufs net.Buffers // of it, what is still to be written
+	list [][]byte    // buffers for one vectored write
+	bufs net.Buffers // the unwritten part of list
 
-	*link // a stream takes it along
+	*link // survives the exchange if a stream takes it
 }
 
-// keptList bounds the list of a body's pieces that an exchange keeps for reuse.
+// keptList limits the length of list that an exchange retains for reuse.
 const keptList = 128
 
 var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead)} }}
 
-// Begin starts the exchange of a request whose head has been read.
+// Begin starts the exchange of a request after its head was read.
 func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	x := exchanges.Get().(*Exchange) //nolint:forcetypeassert // the pool's only type
 	x.w, x.ctx, x.timeouts = w, ctx, t
@@ -54,7 +54,7 @@ func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	return x
 }
 
-// End gives the exchange's buffers back. Nothing may refer to them any more.
+// End releases the exchange's buffers, which the caller must not use any more.
 func (x *Exchange) End() {
 	if x.link != nil {
 		x.w.hangups.forget(x.link)
@@ -78,8 +78,9 @@ func (x *Exchange) End() {
 	exchanges.Put(x)
 }
 
-// Break ends the exchange after a bug. It resets the client, because nobody knows what
-// was answered. The exchange is not used again: the code that broke may still hold it.
+// Break ends the exchange after a panic. It resets the client's connection, because the
+// answer may be incomplete. The exchange is not reused: the code that panicked may still
+// refer to it.
 func (x *Exchange) Break() {
 	x.w.hangups.forget(x.link)
 	x.abandon()
@@ -89,15 +90,15 @@ func (x *Exchange) Break() {
 	x.ctx.SetConnectionClose()
 }
 
-// Watch makes the exchange end when the client leaves: from now on when the body was
-// read, and otherwise from when the body has been sent.
+// Watch ends the exchange when the client disconnects. If the body was not read
+// completely, watching begins when the pump has sent it.
 func (x *Exchange) Watch() {
 	if x.rest == nil {
 		x.w.hangups.watch(x.link, x.client.sock)
 	}
 }
 
-// Unanswered notes that the client gets no answer, because it has left.
+// Unanswered ends the exchange without an answer after the client has disconnected.
 func (x *Exchange) Unanswered() {
 	x.ctx.SetConnectionClose()
 	x.client.muted = true

@@ -8,18 +8,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Answer is an answer whose head has been read. The exchange is attached to
+// Answer is an upstream's answer after its head was read. The exchange is attached to
 // its connection until Relay or Tunnel ends it.
 type Answer struct {
 	AnswerHead
 	up *upstreamConn
-	n  int // bytes of the exchange's buffer that were read, head included
+	n  int // bytes in the exchange's buffer, including the head
 }
 
-// Forward sends the request, and reads the head of the answer. It makes one attempt:
-// once a byte was sent, it does not send a request again, except a GET that met a
-// connection just being closed. The error is ErrGone when the client left, and a
-// ClientError when it is the client's fault.
+// Forward sends the request and reads the head of the answer. It makes one attempt: it
+// never sends a request twice, except a GET or HEAD without a body on a reused connection
+// that the upstream closed. It returns ErrGone if the client disconnected, and a
+// ClientError if the request is at fault.
 func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	up.waiting.Add(1)
 	defer up.waiting.Add(-1)
@@ -59,8 +59,8 @@ func (x *Exchange) Forward(up *Upstream, o Outgoing) (Answer, error) {
 	}
 }
 
-// Discard drops an answer of which only the head was read. Another request may be forwarded
-// then. The error is ErrGone when the client left.
+// Discard drops an answer after its head, so that another request can be forwarded. It
+// returns ErrGone if the client disconnected.
 func (x *Exchange) Discard(a Answer) error {
 	a.up.Close()
 	if !x.detach() {
@@ -69,15 +69,15 @@ func (x *Exchange) Discard(a Answer) error {
 	return nil
 }
 
-// repeatable reports whether the request may be sent again after a connection
-// broke before a byte of the answer came.
+// repeatable reports whether the request may be sent again after the connection broke
+// without an answer.
 func (x *Exchange) repeatable() bool {
 	h := &x.ctx.Request.Header
 	return (h.IsGet() || h.IsHead()) && len(x.body) == 0 && x.rest == nil
 }
 
-// fault ends the pump, and returns the error to show when the upstream did not answer:
-// err, or what the client itself did wrong.
+// fault ends the pump, and returns the error to report after a failed attempt: err, or
+// the client's own fault.
 func (x *Exchange) fault(err error) error {
 	if x.pump == nil {
 		return err
@@ -88,8 +88,8 @@ func (x *Exchange) fault(err error) error {
 	return err
 }
 
-// readHead reads an answer's head into x.in, and returns how many bytes came.
-// Interim answers are passed on to the client.
+// readHead reads an answer's head into x.in, and returns the number of bytes read. It
+// relays interim answers to the client.
 func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) {
 	if err := renew(&up.readBy, x.timeouts.Response, up.SetReadDeadline); err != nil {
 		return 0, fmt.Errorf("await answer: %w", err)
@@ -125,12 +125,12 @@ func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) 
 	}
 }
 
-// sendInterim passes a 1xx answer on. HTTP/1.0 has none, and fasthttp has already sent
-// the 100.
+// sendInterim relays a 1xx answer, but not to HTTP/1.0, which has none, and not 100,
+// which fasthttp has already sent.
 func (x *Exchange) sendInterim(h *AnswerHead) error {
 	if h.Status == fasthttp.StatusContinue || !x.ctx.Request.Header.IsHTTP11() {
 		return nil
 	}
-	// Not muted: a tunnel may follow, or an error of the proxy's own.
+	// Do not mute the server: a tunnel may follow, or the proxy's own error.
 	return x.client.send(x.answerHead(nil, h, Rewrite{}, false))
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
-// frames gathers a message of a WebSocket. It allocates in step with what has come,
-// never by the length that a frame announces, and a share pays for it.
+// frames collects a WebSocket message. It allocates in proportion to the bytes received,
+// never by a frame's announced length, and a share pays for it.
 type frames struct {
 	in    *bufio.Reader
 	share budget.Share
 
-	raw     []byte // the frames of a message that is not whole yet, as they came
-	message []byte // the text in them
+	raw     []byte // unchanged frames of the incomplete message
+	message []byte // their payload
 }
 
 func newFrames(in io.Reader, share budget.Share) *frames {
 	return &frames{in: bufio.NewReader(in), share: share}
 }
 
-// take reads a frame's payload. left is how many bytes it could not take for lack of
-// RAM; what came before them stands in raw.
+// take reads a frame's payload. left is the number of bytes not read for lack of RAM;
+// raw contains the bytes before them.
 func (f *frames) take(h ws.Header) (left int64, err error) {
-	paid := f.grow(&f.raw, ws.MaxHeaderSize) // a frame may be empty, and there may be any number of them
+	paid := f.grow(&f.raw, ws.MaxHeaderSize) // pays for the header too: any number of frames may be empty
 	f.raw = appendHeader(f.raw, h)
 	if !paid {
 		f.message = nil
@@ -43,7 +43,7 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 		if !f.grow(&f.raw, n) {
 			return left, nil
 		}
-		b, _ := f.in.Peek(n) // they are there
+		b, _ := f.in.Peek(n) // cannot fail: n bytes are buffered
 		f.raw = append(f.raw, b...)
 		_, _ = f.in.Discard(n)
 		left -= int64(n)
@@ -60,10 +60,10 @@ func (f *frames) take(h ws.Header) (left int64, err error) {
 	return 0, nil
 }
 
-// whole reports whether the message holds all that was taken.
+// whole reports whether message contains everything up to the last frame taken.
 func (f *frames) whole(left int64) bool { return left == 0 && f.message != nil }
 
-// grow makes room in a buffer for n bytes more, if there is enough RAM.
+// grow makes room for n more bytes in a buffer, if the budget allows it.
 func (f *frames) grow(b *[]byte, n int) (ok bool) {
 	if *b == nil {
 		*b = []byte{}
@@ -75,19 +75,19 @@ func (f *frames) grow(b *[]byte, n int) (ok bool) {
 	return ok
 }
 
-// drop gives back what was gathered.
+// drop discards the message and releases its share.
 func (f *frames) drop() {
 	f.raw, f.message = nil, nil
 	f.share.Release()
 }
 
-// pass copies n bytes as they come.
+// pass copies n bytes as they arrive.
 func (f *frames) pass(to io.Writer, n int64) error {
 	for n > 0 {
 		if _, err := f.in.Peek(1); err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
-		b, _ := f.in.Peek(int(min(int64(f.in.Buffered()), n))) // they are there
+		b, _ := f.in.Peek(int(min(int64(f.in.Buffered()), n))) // cannot fail: the bytes are buffered
 		if _, err := to.Write(b); err != nil {
 			return fmt.Errorf("pass frame on: %w", err)
 		}
@@ -97,7 +97,7 @@ func (f *frames) pass(to io.Writer, n int64) error {
 	return nil
 }
 
-// passFrame copies a frame whose header was read.
+// passFrame copies a frame after its header was read.
 func (f *frames) passFrame(to io.Writer, h ws.Header) error {
 	if _, err := to.Write(appendHeader(nil, h)); err != nil {
 		return fmt.Errorf("pass frame on: %w", err)

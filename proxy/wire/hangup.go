@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// hangupInterval is how often hangups checks the clients of requests in flight. A
-// client that leaves ends its upstream request within this time.
+// hangupInterval is the time between checks for disconnected clients. The upstream
+// request of a disconnected client ends within this time.
 const hangupInterval = 250 * time.Millisecond
 
-// hangups notices clients that leave while their request is in flight, also
-// while the upstream is silent, when neither a read nor a write would tell.
-// One question to the kernel serves all requests: no goroutine, no timer and
-// no read per request.
+// hangups detects clients that disconnect during their request, even while the
+// upstream is silent and no read or write would notice. One system call checks
+// all requests, without a goroutine, timer or read per request.
 //
-// A client that shuts only its sending side counts as gone, as it does for
-// nginx: requests are registered when they have been read to their end.
+// A client that shuts down only its sending side counts as disconnected, as with
+// nginx: requests are registered after they were read completely.
 type hangups struct {
-	wake chan struct{} // a request came while there were none; a second wake would say nothing new
+	wake chan struct{} // signals the first request after an idle time; a second signal would be redundant
 
-	mu    sync.Mutex // guards what follows; held while the sockets are checked
-	idle  bool       // run waits for wake: there is no request
+	mu    sync.Mutex // protects the fields below; held while the sockets are checked
+	idle  bool       // run waits for wake, because there are no requests
 	links []*link
 }
 
-// watch registers a link until forget. Its client's connection must stay open
-// in between, or the descriptor could belong to another.
+// watch registers a link until forget. The caller keeps the client's connection open
+// until then, because a descriptor could be reused.
 func (h *hangups) watch(l *link, client socket) {
 	if client == noSocket {
 		return
@@ -58,8 +57,8 @@ func (h *hangups) forget(l *link) {
 	h.links, l.watched = h.links[:last], 0
 }
 
-// look checks all clients once, and ends the exchanges of those that have left. It
-// reports whether there are any.
+// look checks all clients once and ends the exchanges of disconnected ones. It reports
+// whether there are any clients.
 func (h *hangups) look() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,8 +84,8 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run checks the clients until open ends, and calls each behind it. While there are no
-// requests it only waits.
+// run checks the clients every hangupInterval until open ends, and calls each after every
+// check. It pauses while there are no requests.
 func (h *hangups) run(open context.Context, each func()) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
@@ -105,26 +104,26 @@ func (h *hangups) run(open context.Context, each func()) {
 	}
 }
 
-// link ends the upstream's part of an exchange when its client leaves. It is safe for
+// link ends the upstream side of an exchange when its client disconnects. It is safe for
 // concurrent use.
 type link struct {
 	watched int    // index in hangups, plus one; guarded by hangups.mu
-	sock    socket // whose end is watched for; guarded by hangups.mu
+	sock    socket // the client's socket; guarded by hangups.mu
 
-	mu        sync.Mutex    // guards what follows
-	gone      bool          // the client left, or the server stops
+	mu        sync.Mutex    // protects the fields below
+	gone      bool          // the client disconnected, or the server is stopping
 	up        *upstreamConn // closed when the client leaves
-	streaming *stream       // cut instead, when it goes on without its exchange
+	streaming *stream       // cut instead of up, if a stream replaced the exchange
 }
 
-// Gone reports whether the client has left, or the server stops.
+// Gone reports whether the client has disconnected or the server is stopping.
 func (l *link) Gone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.gone
 }
 
-// abandon ends the upstream's part of the exchange.
+// abandon ends the upstream side of the exchange.
 func (l *link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,12 +132,12 @@ func (l *link) abandon() {
 	case l.streaming != nil:
 		l.streaming.cut()
 	case l.up != nil:
-		_ = rawConn(l.up.Conn).Close() // without a word, which could take time
+		_ = rawConn(l.up.Conn).Close() // without TLS's closing alert, which could block
 	}
 }
 
-// attach sets the connection that abandon closes. It reports whether the client is
-// still there.
+// attach sets the connection that abandon closes. It reports whether the client is still
+// connected.
 func (l *link) attach(up *upstreamConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +145,8 @@ func (l *link) attach(up *upstreamConn) bool {
 	return !l.gone
 }
 
-// detach takes the connection away from abandon, and reports whether abandon has not
-// closed it yet.
+// detach makes abandon forget the connection, and reports whether abandon has not closed
+// it yet.
 func (l *link) detach() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

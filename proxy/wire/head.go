@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// maxAnswerHead bounds the head of an upstream's answer.
+// maxAnswerHead limits the head of an upstream's answer, in bytes.
 const maxAnswerHead = 256 << 10
 
 var (
@@ -25,16 +25,16 @@ type AnswerHead struct {
 	Event    bool   // text/event-stream
 	Encoding []byte // Content-Encoding
 	Fields   []byte // field lines, each ended by CRLF or LF
-	reason   []byte // with the space before it, as sent
-	size     int    // bytes of the head, the empty line included
+	reason   []byte // includes the space before it
+	size     int    // length of the head, including the empty line
 	length   int64  // Content-Length, or -1
 	chunked  bool
-	keep     bool   // the connection may be used again
-	conn     []byte // value of Connection, of all its lines
+	keep     bool   // the connection is reusable
+	conn     []byte // joined values of all Connection lines
 }
 
-// headEnd returns the length of the head at the start of b, the empty line
-// included, or 0 when b does not hold all of it.
+// headEnd returns the length of the head at the start of b, including the empty line,
+// or 0 if the head is incomplete.
 func headEnd(b []byte) int {
 	for i := 0; ; {
 		j := bytes.IndexByte(b[i:], '\n')
@@ -51,7 +51,7 @@ func headEnd(b []byte) int {
 	}
 }
 
-// parseHead reads the head of n bytes at the start of b.
+// parseHead parses the head in the first n bytes of b.
 func parseHead(b []byte, n int, h *AnswerHead) error {
 	*h = AnswerHead{size: n, length: -1}
 	if stray(b[:n]) {
@@ -78,9 +78,9 @@ func parseHead(b []byte, n int, h *AnswerHead) error {
 	return h.parseFields()
 }
 
-// stray reports whether a head holds a byte that some readers take for the end of a
-// line and others do not: the next server could see other fields than we do (RFC 9112
-// section 2.2).
+// stray reports whether a head contains a byte that some parsers accept as the end of a
+// line and others do not: the next server could see other fields than the proxy (RFC
+// 9112 section 2.2).
 func stray(head []byte) bool {
 	for rest := head; ; {
 		i := bytes.IndexByte(rest, '\r')
@@ -122,8 +122,8 @@ func (h *AnswerHead) parseFields() error {
 		h.keep = !tokenIn(h.conn, "close") && (h.keep || tokenIn(h.conn, "keep-alive"))
 	}
 	if coded {
-		// RFC 9112 section 6.3: the transfer coding overrides the length, and
-		// a message that has both is suspect: its connection is not reused.
+		// RFC 9112 section 6.3: the transfer coding overrides the length. A message
+		// with both is suspect, so its connection is not reused.
 		if h.length >= 0 || !h.chunked {
 			h.keep = false
 		}
@@ -132,14 +132,14 @@ func (h *AnswerHead) parseFields() error {
 	return nil
 }
 
-// bodiless reports whether an answer with this head has no body, whatever its
-// fields say.
+// bodiless reports whether an answer with this head has no body, regardless of its
+// fields.
 func (h *AnswerHead) bodiless(headRequest bool) bool {
 	return headRequest || h.Status < 200 || h.Status == 204 || h.Status == 304
 }
 
-// fieldLines yields the name and the trimmed value of each field line. A line
-// that is no field yields an empty name.
+// fieldLines yields the name and the trimmed value of each field line. A malformed line
+// yields an empty name.
 func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		for line := range lines(b) {
@@ -154,7 +154,7 @@ func fieldLines(b []byte) func(yield func(name, value []byte) bool) {
 	}
 }
 
-// Line returns the first field with a name, as it stands; nil when there is none.
+// Line returns the first field with a name, in its original case, or nil.
 func Line(b []byte, lower string) (name, value []byte) {
 	for name, value := range fieldLines(b) {
 		if FieldIs(name, lower) {
@@ -173,7 +173,7 @@ func joinLists(list, value []byte) []byte {
 	return append(append(slices.Clip(list), ','), value...)
 }
 
-// lines yields the lines of a head up to an empty one, without their ends.
+// lines yields the lines of a head before the first empty one, without line ends.
 func lines(b []byte) func(yield func(line []byte) bool) {
 	return func(yield func(line []byte) bool) {
 		for len(b) > 0 {
@@ -256,7 +256,7 @@ func parseLength(b []byte) (int64, bool) {
 	return int64(n), err == nil // #nosec G115 -- 63 bits fit
 }
 
-// hopByHop reports whether a field belongs to one connection only, and is not
+// hopByHop reports whether a field applies to one connection only and must not be
 // forwarded (RFC 9110 section 7.6.1). Tunnel handles Upgrade.
 func hopByHop(name []byte) bool {
 	switch len(name) {
@@ -276,8 +276,7 @@ func hopByHop(name []byte) bool {
 	return false
 }
 
-// namedBy reports whether the Connection field names another one as belonging
-// to the connection.
+// namedBy reports whether the Connection field lists a field as hop-by-hop.
 func namedBy(connection, name []byte) bool {
 	if len(connection) == 0 {
 		return false

@@ -8,43 +8,41 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// hopField tells a proxy that a request went through it before (RFC 8586). Servers in
-// between leave it unchanged and, unlike with Via, none behaves differently because of
-// it.
+// hopField marks a request as forwarded by a proxy (RFC 8586). Intermediate servers
+// leave it unchanged, and unlike Via, it does not affect their behavior.
 const (
 	hopField      = "CDN-Loop"
 	hopFieldLower = "cdn-loop"
 	hopName       = "graphiti-proxy-"
 )
 
-// maxHops is how many proxies like this one may have marked a request. It ends a ring
-// of replicas behind one address, in which none may ever see its own mark again.
+// maxHops limits the marks of proxies like this one in a request. It ends a loop of
+// replicas behind one address, where a replica may never see its own mark again.
 const maxHops = 8
 
-// markAfter is how many requests may wait for an upstream's answer before the next ones
-// are marked. A request in a ring reaches that number at once; usual requests stay as
-// the client sent them.
+// markAfter is the number of requests waiting for an upstream from which further ones
+// are marked. A forwarding loop reaches it at once; other requests stay unmarked.
 const markAfter = 16
 
-// providers are hosts with no proxy of ours behind them. Requests to them are never
+// providers lists hosts that never lead back to this proxy. Requests to them are never
 // marked.
 var providers = []string{"api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com"}
 
-// newHop returns a new server's own mark in hopField.
+// newHop returns a new server's unique mark for hopField.
 func newHop() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hopName + hex.EncodeToString(b[:])
 }
 
-// marks reports whether to mark a request: it may be in a ring, or another proxy has
-// marked it.
+// marks reports whether to mark a request: it may be in a forwarding loop, or another
+// proxy has marked it.
 func (x *Exchange) marks(up *Upstream) bool {
 	return !up.provider && (x.marked || up.waiting.Load() > markAfter)
 }
 
-// checkHops refuses a request that this server itself has sent, or that too many
-// proxies like it have passed on.
+// checkHops rejects a request that this server has sent itself, or that too many
+// proxies like it have forwarded.
 func (x *Exchange) checkHops(up *Upstream, hops [][]byte) error {
 	n := 0
 	for _, list := range hops {

@@ -12,37 +12,37 @@ import (
 	"time"
 )
 
-// longestPause bounds how long the listener pauses after an error.
+// longestPause limits the listener's pause after an error.
 const longestPause = time.Second
 
 // ListenerOptions configures a Listener. All fields but TLS and Allow are required.
 type ListenerOptions struct {
 	Conns    *ClientConns
-	TLS      *tls.Config    // nil: none
-	Allow    []netip.Prefix // networks whose clients are served, beside this machine; none: all
+	TLS      *tls.Config    // nil disables TLS
+	Allow    []netip.Prefix // client networks to serve, besides this machine; empty allows all
 	Timeouts func() ClientTimeouts
 
-	// Refusal is the whole answer to a connection that is not served.
+	// Refusal returns the complete answer to a refused connection.
 	Refusal func(why string) []byte
 
-	// MakeRoom is called when file descriptors have run out: it closes idle
-	// connections.
+	// MakeRoom closes idle connections. The listener calls it when file descriptors
+	// have run out.
 	MakeRoom func()
 
 	Log *slog.Logger
 }
 
-// Listener accepts clients' connections. fasthttp stops serving at any error, so
-// Accept returns only errors that last.
+// Listener accepts client connections. fasthttp stops serving at any error, so Accept
+// returns only permanent errors.
 type Listener struct {
 	net.Listener
 	o       ListenerOptions
-	open    context.Context // until Close
+	open    context.Context // canceled by Close
 	close   context.CancelFunc
-	refusal chan struct{} // a place for each client that is read from before it is refused
+	refusal chan struct{} // limits concurrent readAndRefuse calls
 }
 
-// NewListener accepts from a bound listener.
+// NewListener returns a Listener that accepts from a bound listener.
 func NewListener(l net.Listener, o ListenerOptions) *Listener {
 	open, end := context.WithCancel(context.Background())
 	return &Listener{Listener: l, o: o, open: open, close: end, refusal: make(chan struct{}, maxRefusing)}
@@ -71,8 +71,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit wraps and counts a client's connection. When there are too many, it answers
-// and closes it, and returns nil.
+// admit wraps and counts a client's connection. It returns nil after refusing one.
 func (l *Listener) admit(raw net.Conn) *clientConn {
 	if from, ok := l.allowed(raw.RemoteAddr()); !ok {
 		l.o.Log.Warn("a client is turned away: its address is in no network of listen.allow", "address", from.String())
@@ -83,7 +82,7 @@ func (l *Listener) admit(raw net.Conn) *clientConn {
 	why := l.o.Conns.admit(c)
 	if why == admitted {
 		if l.o.TLS != nil {
-			c.Conn, c.tls = tls.Server(raw, l.o.TLS), true // shakes hands with the first read, under its deadline
+			c.Conn, c.tls = tls.Server(raw, l.o.TLS), true // handshakes at the first read, under its deadline
 		}
 		return c
 	}
@@ -92,11 +91,11 @@ func (l *Listener) admit(raw net.Conn) *clientConn {
 	return nil
 }
 
-// notAllowed is the whole answer to a client of another network.
+// notAllowed is the complete answer to a client from another network.
 const notAllowed = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" +
 	"graphiti-proxy: your address is in no network of the setting listen.allow\n"
 
-// allowed reports whether clients of an address are served.
+// allowed reports whether clients from an address are served.
 func (l *Listener) allowed(a net.Addr) (from netip.Addr, ok bool) {
 	if t, isTCP := a.(*net.TCPAddr); isTCP {
 		from = t.AddrPort().Addr().Unmap().WithZone("")
@@ -123,7 +122,7 @@ func (l *Listener) wait(pause time.Duration) bool {
 	}
 }
 
-// acceptFails logs why the listener accepts nobody, and makes room when that helps.
+// acceptFails logs an accept error, and frees file descriptors if they have run out.
 func (l *Listener) acceptFails(err error, pause time.Duration) {
 	if !NoDescriptors(err) {
 		l.o.Log.Warn("clients cannot be accepted for the moment", "error", err, "pause", pause.String())
@@ -134,8 +133,8 @@ func (l *Listener) acceptFails(err error, pause time.Duration) {
 	l.o.MakeRoom()
 }
 
-// transient are errors after which accept(2) may be called again: they are the
-// network's, or those of the connection that was to be accepted.
+// transient lists errors after which accept(2) may be retried: errors of the network,
+// of resources, or of the connection being accepted.
 var transient = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPERM, syscall.ECONNABORTED, syscall.ECONNRESET,
 	syscall.EINTR, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// loopRead is how many bytes a loop reads of a stream at once at most, and so the
-	// most that wait for a slow client.
+	// loopRead limits one read from a stream, and so the bytes pending for a slow
+	// client.
 	loopRead = 16 << 10
 
-	// maxReads is how often a loop reads one stream before it serves the others.
+	// maxReads limits consecutive reads of one stream before the others get their turn.
 	maxReads = 16
 )
 
-// loops are event loops for half of the processors: the other half serves the requests
-// and the copies of answers.
+// loops are event loops on half of the processors. The other half serves requests and
+// processes the copies of answers.
 type loops struct {
 	all  []*loop
 	next atomic.Uint32
@@ -46,7 +46,7 @@ func startLoops(log *slog.Logger) *loops {
 	return l
 }
 
-// close ends the loops. No stream is left. It may be called again.
+// close ends the loops. The caller has ended all streams. close may be called twice.
 func (l *loops) close() {
 	for _, one := range l.all {
 		one.tell(func() { one.ended = true })
@@ -55,14 +55,14 @@ func (l *loops) close() {
 	}
 }
 
-// sweep makes the loops look for streams that have been silent for too long.
+// sweep makes the loops end streams that exceeded their deadlines.
 func (l *loops) sweep() {
 	for _, one := range l.all {
 		one.tell(func() { one.due = true })
 	}
 }
 
-// take gives the stream to a loop; false when none can relay it.
+// take passes the stream to a loop, and reports whether a loop can relay it.
 func (l *loops) take(s *stream, end func(bool, error)) bool {
 	up, ok := s.up.Conn.(*net.TCPConn)
 	if !ok || len(l.all) == 0 {
@@ -85,8 +85,8 @@ func (l *loops) take(s *stream, end func(bool, error)) bool {
 	return true
 }
 
-// takeOver returns a copy of a connection's socket, and closes the connection: the
-// runtime's poller would otherwise wake for it each time the loop does.
+// takeOver returns a duplicate of a connection's socket and closes the connection.
+// Otherwise the runtime's poller would also wake for each event.
 func takeOver(c *net.TCPConn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -100,30 +100,30 @@ func takeOver(c *net.TCPConn) (fd int, err error) {
 	return fd, nil
 }
 
-// giveBack makes a connection from a socket again.
+// giveBack returns a connection for a socket, which it closes.
 func giveBack(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "") // #nosec G115 -- a descriptor
 	defer f.Close()
 	return net.FileConn(f)
 }
 
-// onLoop is what a loop knows about a stream. It belongs to the loop.
+// onLoop is a loop's state of a stream. The loop owns it.
 type onLoop struct {
 	loop   *loop
 	end    func(whole bool, err error)
-	up     int // the upstream's socket, which only the loop has
+	up     int // the upstream's socket, owned by the loop
 	client syscall.RawConn
 
-	by      time.Time // the deadline of the side that the loop waits for
-	pending []byte    // what the client's socket has not taken yet; meanwhile the upstream is not read
-	failed  error     // of the body, behind pending
+	by      time.Time // deadline of the side that the loop waits for
+	pending []byte    // bytes that the client's socket has not accepted; the upstream is not read meanwhile
+	failed  error     // error in the body after pending
 	closed  bool      // the upstream sends no more
-	asked   bool      // the kernel reports on the client's socket
+	asked   bool      // the client's socket is in the epoll set
 	over    bool
-	gone    atomic.Bool // it was cut
+	gone    atomic.Bool // cut was called
 }
 
-// key is what the kernel names the stream by.
+// key identifies the stream in kernel events.
 func (on *onLoop) key() int32 { return int32(on.up) } // #nosec G115 -- a descriptor
 
 // cut makes the loop end the stream.
@@ -132,9 +132,9 @@ func (on *onLoop) cut(s *stream) {
 	on.loop.changes(s)
 }
 
-// loop relays any number of streams, with one buffer. The kernel tells it once of
-// each change of a socket. It waits in the runtime's poller for its own epoll
-// set: a thread that waited there itself would take a processor from the others.
+// loop relays any number of streams with one buffer, using edge-triggered epoll. It
+// waits for its own epoll set in the runtime's poller: a thread blocked in epoll_wait
+// would take a processor from the others.
 type loop struct {
 	log  *slog.Logger
 	epfd int
@@ -142,24 +142,24 @@ type loop struct {
 	raw  syscall.RawConn
 	done chan struct{}
 
-	mu      sync.Mutex // guards what follows
-	changed []*stream  // new, or cut
-	due     bool       // a sweep
+	mu      sync.Mutex // protects the fields below
+	changed []*stream  // new or cut streams
+	due     bool       // a sweep is due
 	ended   bool
 
-	// What follows belongs to the loop's goroutine.
-	streams map[int32]*stream // by the upstream's socket, which the events name
-	more    []*stream         // read maxReads times, and have more
+	// The fields below are owned by the loop's goroutine.
+	streams map[int32]*stream // by the upstream's socket, see key
+	more    []*stream         // streams with unread data after maxReads
 	now     time.Time
 
 	events [128]unix.EpollEvent
-	ready  int    // how many events there are
-	buf    []byte // for reading
-	out    []byte // what write writes
-	n      int    // how much of out was written
+	ready  int    // number of events
+	buf    []byte // read buffer
+	out    []byte // argument of write
+	n      int    // result of write
 	err    error
 
-	wait, write func(fd uintptr) bool // closures that are made once
+	wait, write func(fd uintptr) bool // closures, allocated once
 }
 
 func newLoop(log *slog.Logger) (*loop, error) {
@@ -187,12 +187,12 @@ func newLoop(log *slog.Logger) (*loop, error) {
 	return l, nil
 }
 
-// changes tells the loop that a stream is new, or cut.
+// changes queues a new or cut stream for the loop.
 func (l *loop) changes(s *stream) {
 	l.tell(func() { l.changed = append(l.changed, s) })
 }
 
-// tell makes the loop see what note notes. It ends the loop's wait, now or the next.
+// tell runs note under the lock and wakes the loop from its current or next wait.
 func (l *loop) tell(note func()) {
 	l.mu.Lock()
 	note()
@@ -203,7 +203,7 @@ func (l *loop) tell(note func()) {
 func (l *loop) run() {
 	defer close(l.done)
 	for slept := true; ; {
-		if slept { // before what was noted is read: what comes behind it ends the wait again
+		if slept { // before takeChanges: a later tell sets the deadline again
 			_ = l.file.SetReadDeadline(time.Time{})
 		}
 		if !l.takeChanges() {
@@ -227,8 +227,8 @@ func (l *loop) run() {
 	}
 }
 
-// takeChanges adds new streams, and ends cut and silent ones. It returns false at the
-// loop's end.
+// takeChanges adds new streams and ends cut and silent ones. It returns false after
+// close.
 func (l *loop) takeChanges() bool {
 	l.mu.Lock()
 	changed, due, ended := l.changed, l.due, l.ended
@@ -260,7 +260,7 @@ func (l *loop) add(s *stream) {
 	}
 }
 
-// watch makes the kernel report changes of a socket, and its current state.
+// watch adds a socket to the epoll set. The kernel also reports its current state.
 func (l *loop) watch(fd int, e *unix.EpollEvent) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, e))
 }
@@ -270,7 +270,7 @@ func (l *loop) forget(fd int) { _ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, fd
 // allow sets the deadline of the side that the loop waits for.
 func (l *loop) allow(on *onLoop, patience time.Duration) { on.by = l.now.Add(patience) }
 
-// end ends the loop's part in a stream.
+// end removes a stream from the loop and calls its end function in a goroutine.
 func (l *loop) end(s *stream, whole bool, err error) {
 	on := s.on
 	if on.over {
@@ -301,7 +301,7 @@ const ofClient = 1
 func (l *loop) event(e *unix.EpollEvent) {
 	s := l.streams[e.Fd]
 	if s == nil {
-		return // it has just ended
+		return // just ended
 	}
 	if e.Pad == ofClient {
 		l.step(s, (*loop).flush)
@@ -313,7 +313,7 @@ func (l *loop) event(e *unix.EpollEvent) {
 	l.step(s, (*loop).pump)
 }
 
-// step calls f for a stream; a panic ends only this stream.
+// step calls f for a stream. A panic ends only this stream.
 func (l *loop) step(s *stream, f func(*loop, *stream)) {
 	defer CatchPanic(l.log, "relay of a stream", func() { l.end(s, false, errBug) })
 	if !s.on.over {
@@ -321,7 +321,7 @@ func (l *loop) step(s *stream, f func(*loop, *stream)) {
 	}
 }
 
-// pump relays what the upstream has sent.
+// pump relays the bytes that the upstream has sent.
 func (l *loop) pump(s *stream) {
 	on := s.on
 	for range maxReads {
@@ -348,13 +348,13 @@ func (l *loop) pump(s *stream) {
 		on.failed = failed
 		l.allow(on, s.idle)
 		if l.send(s, out); on.over || n < len(l.buf) && !on.closed {
-			return // the kernel reports when there is more
+			return // the kernel reports further data
 		}
 	}
 	l.more = append(l.more, s)
 }
 
-// send writes to the client. What its socket does not take becomes pending.
+// send writes to the client. Bytes that its socket does not accept become pending.
 func (l *loop) send(s *stream, out []byte) {
 	on := s.on
 	for len(out) > 0 {
@@ -382,10 +382,10 @@ func (l *loop) send(s *stream, out []byte) {
 	}
 }
 
-// keep makes out pending until the kernel reports that the client's socket takes more.
+// keep makes out pending until the kernel reports that the client's socket is writable.
 func (l *loop) keep(s *stream, out []byte) {
 	on := s.on
-	if len(on.pending) == 0 { // otherwise its deadline is set already
+	if len(on.pending) == 0 { // otherwise the deadline is set already
 		l.allow(on, s.client.timeouts.Write)
 	}
 	on.pending = append(on.pending[:0], out...)
@@ -402,7 +402,7 @@ func (l *loop) keep(s *stream, out []byte) {
 	}
 }
 
-// flush writes what is pending, and then continues with the upstream.
+// flush writes the pending bytes, and then resumes reading the upstream.
 func (l *loop) flush(s *stream) {
 	if len(s.on.pending) == 0 {
 		return
@@ -413,7 +413,7 @@ func (l *loop) flush(s *stream) {
 	}
 }
 
-// sweep ends the streams with a side that has been silent for too long.
+// sweep ends the streams that exceeded their deadlines.
 func (l *loop) sweep() {
 	for _, s := range l.streams {
 		switch {

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 )
 
-// PlainPath returns the one spelling of a target's path by which a request is
-// recognised: decoded, with single slashes, without "." and "..", without a query.
-// Servers and proxies differ in which spellings they take for the same path; here all
-// of them are the same. The target itself is forwarded as it came.
+// PlainPath returns the canonical form of a target's path, to recognize requests by:
+// decoded, with single slashes, without "." and "..", without a query. Servers and
+// proxies disagree on which spellings are the same path; PlainPath treats them as equal.
+// The target itself is forwarded unchanged.
 //
-// The result points into target when that is already spelt so, as nearly always.
+// The result points into target if target is canonical already, the usual case.
 func PlainPath(target []byte) []byte {
 	path, _, _ := bytes.Cut(OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
@@ -35,7 +35,7 @@ func isPlain(path []byte) bool {
 	return true
 }
 
-// unescape decodes a path until nothing is left to decode: %2575 becomes u.
+// unescape decodes a path repeatedly until no escape is left: %2575 becomes u.
 func unescape(path []byte) []byte {
 	plain, c := make([]byte, 0, len(path)), make([]byte, 1)
 	for i := range path {
@@ -50,8 +50,8 @@ func unescape(path []byte) []byte {
 	return plain
 }
 
-// withoutDots joins the segments of a path with single slashes, less those that
-// are empty or dots.
+// withoutDots joins the segments of a path with single slashes and resolves "." and
+// "..".
 func withoutDots(path []byte) []byte {
 	joined, last := make([]byte, 0, len(path)+1), []byte(nil)
 	for segment := range bytes.FieldsFuncSeq(path, isSlash) {

@@ -14,9 +14,9 @@ type pump struct {
 	up      *upstreamConn
 	done    chan struct{}
 	chunked bool
-	read    atomic.Bool // the body was read from the client to its end
-	whole   bool        // the body was sent to its end; valid after done
-	late    bool        // the client fell silent in it; valid after done
+	read    atomic.Bool // the entire body was read from the client
+	whole   bool        // the entire body was sent; valid after done
+	late    bool        // the client fell silent within the body; valid after done
 }
 
 func startPump(x *Exchange, up *upstreamConn) *pump {
@@ -28,7 +28,7 @@ func startPump(x *Exchange, up *upstreamConn) *pump {
 }
 
 func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
-	var framed []byte // a piece of a body in chunks
+	var framed []byte // chunk under construction
 	defer close(p.done)
 	defer CatchPanic(x.w.o.Log, "body of a request", func() {
 		p.whole = false
@@ -39,14 +39,14 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 	defer wideBuffers.Put(pooled)
 	for {
 		if len(pending) > 0 {
-			// stopped is checked after the deadline is set; join sets it before its own.
+			// Check stopped after setting the deadline: join sets the flag before its own.
 			if renew(&up.writeBy, x.timeouts.Idle, up.SetWriteDeadline) != nil || x.client.stopped.Load() {
 				p.whole = false
 				return
 			}
 			if _, err := up.Write(pending); err != nil {
 				p.whole = false
-				return // the answer, if there is one, says why
+				return // the upstream's answer, if any, has the reason
 			}
 		}
 		if p.whole {
@@ -54,7 +54,7 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 			return
 		}
 		n, err := rest.Read(*pooled)
-		if left -= n; left == 0 { // the upstream may answer to these bytes, before EOF is read
+		if left -= n; left == 0 { // before EOF: the upstream may answer these bytes
 			p.read.Store(true)
 		}
 		if pending = (*pooled)[:n]; p.chunked {
@@ -70,14 +70,14 @@ func (p *pump) run(x *Exchange, up *upstreamConn, pending []byte) {
 		case err != nil:
 			if !x.client.stopped.Load() {
 				p.late = IsTimeout(err)
-				x.abandon() // the client left or fell silent in the middle
+				x.abandon() // the client disconnected or fell silent
 			}
 			return
 		}
 	}
 }
 
-// finished reports, without waiting, whether the whole body was sent.
+// finished reports, without waiting, whether the entire body was sent.
 func (p *pump) finished() bool {
 	select {
 	case <-p.done:
@@ -87,13 +87,13 @@ func (p *pump) finished() bool {
 	}
 }
 
-// wasRead reports, without waiting, whether the body was read from the client to its
-// end.
+// wasRead reports, without waiting, whether the entire body was read from the
+// client.
 func (p *pump) wasRead() bool { return p.read.Load() || p.finished() }
 
-// join ends the pump, which may be waiting for either side, and reports whether it has
-// sent the whole body. If not, neither connection can be used again. A nil pump stands
-// for a body that was sent at once.
+// join ends the pump, which may be blocked on either side, and reports whether it sent
+// the entire body. If not, neither connection is reusable. A nil pump means that the
+// body was sent with the head.
 func (p *pump) join(x *Exchange) bool {
 	if p == nil {
 		return true
@@ -102,7 +102,7 @@ func (p *pump) join(x *Exchange) bool {
 		if !p.read.Load() {
 			x.client.stopBody()
 		}
-		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // what was written stays written
+		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // bytes written so far stay written
 		<-p.done
 		p.up.writeBy = time.Unix(1, 0)
 	}
@@ -110,7 +110,7 @@ func (p *pump) join(x *Exchange) bool {
 	return p.whole
 }
 
-// frame appends a piece of the body as it goes over the wire.
+// frame appends a piece of the body, as a chunk if the body is chunked.
 func (p *pump) frame(dst, piece []byte) []byte {
 	if len(piece) == 0 || !p.chunked {
 		return append(dst, piece...)

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxRefusing bounds the clients that are read from at a time before they are
-	// refused. Others get their answer at once.
+	// maxRefusing limits the clients whose requests are read before the refusal. Further
+	// clients get the refusal immediately.
 	maxRefusing = 16
 
-	// refusingTime bounds each of the reading and the answer.
+	// refusingTime limits the reading and the answer, each.
 	refusingTime = time.Second
 
-	// maxIgnored bounds the bytes of a request that are read after its answer.
+	// maxIgnored limits the bytes of a request that are read after its answer.
 	maxIgnored = 1 << 20
 
-	// refusalTime bounds the writing of an answer that is sent at once: it is the first
-	// on its connection, so it need not wait.
+	// refusalTime limits the write of an immediate refusal. The first write on a
+	// connection does not block.
 	refusalTime = 100 * time.Millisecond
 )
 
-// refuse ends a connection that is not served. Over TLS it says nothing: that would
-// take a handshake, and so the client's time.
+// refuse ends a refused connection. Over TLS it sends no answer, because that would need
+// a handshake.
 func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	if l.o.TLS != nil {
 		_ = raw.Close()
@@ -43,17 +43,17 @@ func (l *Listener) refuse(raw net.Conn, answer []byte) {
 	}
 }
 
-// readAndRefuse answers when the client has sent something: clients such as Go's take
-// an answer before their request for a broken connection.
+// readAndRefuse answers after the client has sent something: clients such as Go's treat
+// an answer before their request as a broken connection.
 func readAndRefuse(open context.Context, raw net.Conn, answer []byte) {
 	defer raw.Close()
 	_ = raw.SetDeadline(time.Now().Add(refusingTime))
 	defer context.AfterFunc(open, func() { _ = raw.Close() })()
-	_, _ = raw.Read(make([]byte, 512)) // a silent client gets the answer, too
+	_, _ = raw.Read(make([]byte, 512)) // a silent client also gets the answer
 	answerLast(raw, answer)
 }
 
-// answerLast writes the last answer on a connection. It then reads on: closing a
+// answerLast writes the last answer on a connection and then drains it: closing a
 // connection with unread bytes resets it, and the client may lose the answer.
 func answerLast(c net.Conn, answer []byte) {
 	_ = c.SetDeadline(time.Now().Add(refusingTime))

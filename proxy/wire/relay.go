@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// Relay sends the answer to the client as it comes. An answer that the upstream cuts
-// off reaches the client cut off: only the upstream's own end is passed on. tee may be
-// nil.
+// Relay sends the answer to the client as it arrives. A truncated answer stays
+// truncated for the client: the proxy never completes one. tee may be nil.
 func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 	if tee != nil {
-		defer tee.Close(false) // in case a bug ends it
+		defer tee.Close(false) // in case of a panic
 	}
 	var s stream
 	whole, err := x.begin(&s, &a, head, tee)
@@ -21,14 +20,14 @@ func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 	return x.end(&s, whole, err)
 }
 
-// begin sends the head of the answer, and the part of the body that came with it.
-// whole says that this was all of it.
+// begin sends the head of the answer and the bytes of the body that arrived with it.
+// whole reports whether they are the entire body.
 func (x *Exchange) begin(s *stream, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
 	s.link, s.w, s.up, s.client = x.link, x.w, a.up, x.client
 	s.body, s.tee, s.idle, s.keep = x.bodyOf(&a.AnswerHead), tee, x.timeouts.Idle, a.keep
 	s.closing = x.w.draining.Load() || s.body.open || x.lastOfClient()
 	if x.pump != nil && !x.pump.wasRead() {
-		s.closing = true // it is not known whether the body will be read to its end
+		s.closing = true // the rest of the request may never be read
 	}
 	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, s.closing)
 	x.client.muted = true
@@ -45,7 +44,7 @@ func (x *Exchange) end(s *stream, whole bool, err error) Relayed {
 	return relayed
 }
 
-// bodyOf returns how the body of an answer ends.
+// bodyOf returns the framing of an answer's body.
 func (x *Exchange) bodyOf(h *AnswerHead) bodyEnd {
 	switch {
 	case h.bodiless(x.ctx.IsHead()):
@@ -64,8 +63,8 @@ func (x *Exchange) lastOfClient() bool {
 	return !x.ctx.Request.Header.IsHTTP11() || x.head.suspect() || tokenIn(x.head.connection, "close")
 }
 
-// answerHead writes an answer's head for the client: the upstream's lines without those
-// of its connection, and the added ones.
+// answerHead appends an answer's head for the client: the upstream's fields without the
+// hop-by-hop ones, and the added ones.
 func (x *Exchange) answerHead(dst []byte, h *AnswerHead, r Rewrite, closing bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(h.Status), 10)
@@ -76,7 +75,7 @@ func (x *Exchange) answerHead(dst []byte, h *AnswerHead, r Rewrite, closing bool
 	dst = append(dst, "\r\n"...)
 	http11 := x.ctx.Request.Header.IsHTTP11()
 	for line := range lines(h.Fields) {
-		name := line[:max(bytes.IndexByte(line, ':'), 0)] // parseHead refuses lines without one
+		name := line[:max(bytes.IndexByte(line, ':'), 0)] // parseHead rejects lines without a colon
 		switch {
 		case hopByHop(name), namedBy(h.conn, name), x.w.o.OwnAnswer(name), r.drops(name):
 		case FieldIs(name, "transfer-encoding") && (!http11 || !h.chunked):

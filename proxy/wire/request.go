@@ -2,7 +2,7 @@ package wire
 
 import "bytes"
 
-// Check returns why a request cannot be forwarded, judged by its head; nil when it can.
+// Check returns the reason why a request cannot be forwarded, according to its head, or nil.
 func (x *Exchange) Check(up *Upstream) error {
 	if up == nil {
 		return errUnknownUpstream
@@ -11,13 +11,13 @@ func (x *Exchange) Check(up *Upstream) error {
 	switch {
 	case !bytes.HasPrefix(h.Protocol(), []byte("HTTP/1.")): // "PRI * HTTP/2.0"
 		return errHTTP2
-	case x.head.coding && h.ContentLength() != -1: // which is chunked
+	case x.head.coding && h.ContentLength() != -1: // Transfer-Encoding other than chunked
 		return errCoding
-	case !isPath(OriginForm(h.RequestURI())): // OPTIONS * asks us, and no upstream
+	case !isPath(OriginForm(h.RequestURI())): // OPTIONS * addresses the proxy itself
 		return errTarget
 	case x.IsUpgrade() && !x.head.webSocket:
-		// Over HTTP/2 requests would pass that nobody reads, with fields addressed to
-		// us.
+		// HTTP/2 would carry requests past the proxy, with fields addressed to the
+		// proxy.
 		return errUpgrade
 	}
 	return x.checkHops(up, x.head.hops)
@@ -25,31 +25,31 @@ func (x *Exchange) Check(up *Upstream) error {
 
 func isPath(target []byte) bool { return len(target) == 0 || target[0] == '/' || target[0] == '?' }
 
-// IsUpgrade reports whether the client asks for another protocol, such as
+// IsUpgrade reports whether the client requests another protocol, such as
 // WebSocket.
 func (x *Exchange) IsUpgrade() bool {
 	return x.head.upgrade && tokenIn(x.head.connection, "upgrade")
 }
 
-// headFacts are the fields of a head that decide how it may be forwarded.
+// headFacts holds the fields of a head that decide how to forward it.
 type headFacts struct {
 	connection []byte   // the list in Connection
-	length     bool     // there is a Content-Length
-	coding     bool     // there is a Transfer-Encoding
-	upgrade    bool     // there is an Upgrade
-	webSocket  bool     // which asks for that, and for nothing else
+	length     bool     // has Content-Length
+	coding     bool     // has Transfer-Encoding
+	upgrade    bool     // has Upgrade
+	webSocket  bool     // Upgrade lists only websocket
 	hops       [][]byte // the values of hopField
 }
 
-// suspect reports whether the head says two things about the body's length: a server in
-// front of us may see the next request begin elsewhere (RFC 9112 section 6.1).
+// suspect reports whether the head has two lengths of the body: a server in front of the
+// proxy may disagree on the start of the next request (RFC 9112 section 6.1).
 func (f *headFacts) suspect() bool { return f.length && f.coding }
 
 func readFields(raw []byte) (f headFacts) {
 	other := false
 	for line := range lines(raw) {
 		switch line[0] | 0x20 {
-		case 'c', 't', 'u': // the rest need not be looked at
+		case 'c', 't', 'u': // first letters of the fields below
 		default:
 			continue
 		}

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Rewrite says which fields of a head are changed when it is passed on, beside those
-// that belong to a connection.
+// Rewrite lists the changes to a head when it is forwarded, in addition to the removal
+// of hop-by-hop fields.
 type Rewrite struct {
-	Without []string // fields that are left out, in small letters
-	Add     []byte   // whole lines
-	Extend  Field    // its value is appended to the field's list, or becomes the field
+	Without []string // fields to omit, in lower case
+	Add     []byte   // complete lines
+	Extend  Field    // its value is appended to the existing field, or becomes a new one
 }
 
-// Field is a field of a head. An empty name means none.
+// Field is a field of a head. An empty name means no field.
 type Field struct{ Name, Value string }
 
-// Outgoing is what is sent upstream for a request.
+// Outgoing holds the changes to a request before it is sent upstream.
 type Outgoing struct {
 	Head Rewrite
 
-	// Pieces make up the body that is sent, when it was read whole; nil: as it was read.
+	// Pieces replace a body that was read completely; nil keeps it unchanged.
 	Pieces [][]byte
 }
 
-// length returns the length of a body that was read whole.
+// length returns the length of the pieces.
 func (o *Outgoing) length() (n int) {
 	for _, p := range o.Pieces {
 		n += len(p)
@@ -35,8 +35,8 @@ func (o *Outgoing) length() (n int) {
 	return n
 }
 
-// buildHead writes the request's head into x.out: the client's lines without those that
-// belong to its connection or to us.
+// buildHead writes the request's head into x.out: the client's fields without those
+// that are hop-by-hop or addressed to the proxy.
 func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	h := &x.ctx.Request.Header
 	out := append(append(x.out[:0], h.Method()...), ' ')
@@ -65,11 +65,11 @@ func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	return nil
 }
 
-// appendFields writes the client's fields that are passed on.
+// appendFields appends the client's fields to forward.
 func (x *Exchange) appendFields(out []byte, r *Rewrite) (_ []byte, extended bool, err error) {
 	for line := range lines(x.ctx.Request.Header.RawHeaders()) {
 		name, _, ok := bytes.Cut(line, []byte{':'})
-		if !ok || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 { // such a line ends the head for some servers
+		if !ok || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 { // some servers take such a line as the end of the head
 			return out, false, errField
 		}
 		switch {
@@ -103,8 +103,8 @@ func OriginForm(target []byte) []byte {
 	return target[i:]
 }
 
-// appendLength adds the field that says how long the body is. A body that came in
-// chunks and was read whole gets a length, unless it has a trailer.
+// appendLength appends the framing field. A chunked body that was read completely gets a
+// length, unless it has a trailer.
 func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	length := x.ctx.Request.Header.ContentLength()
 	switch {
@@ -123,8 +123,8 @@ func (x *Exchange) appendLength(out []byte, o *Outgoing) []byte {
 	return append(out, "\r\n"...)
 }
 
-// inlineBody is the size up to which a body is copied behind its head, to be sent in
-// one write; larger ones are sent from where they are.
+// inlineBody is the largest body that is copied after its head and sent in one write.
+// Larger ones are sent without a copy.
 const inlineBody = 16 << 10
 
 // send writes head and body.
@@ -137,7 +137,7 @@ func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
 		return fmt.Errorf("send request: %w", err)
 	}
 	head := len(x.out)
-	var end []byte // what follows the body, when that is one chunk
+	var end []byte // bytes after the body, if it is one chunk
 	if len(x.trailers) > 0 {
 		if n := o.length(); n > 0 {
 			x.out = append(strconv.AppendInt(x.out, int64(n), 16), "\r\n"...)
@@ -153,7 +153,7 @@ func (x *Exchange) send(up *upstreamConn, o *Outgoing) error {
 	return nil
 }
 
-// write writes x.out, which holds the head, the body, and what stands behind.
+// write writes the head in x.out, the body and end.
 func (x *Exchange) write(up *upstreamConn, o *Outgoing, end []byte) error {
 	if o.length() <= inlineBody {
 		for _, p := range o.Pieces {

@@ -8,15 +8,14 @@ import (
 	"syscall"
 )
 
-// socket is the file descriptor under a connection, for questions that
-// net.Conn cannot answer. It is valid only as long as the connection is open,
-// which its owner must see to.
+// socket is the file descriptor of a connection, for system calls that net.Conn does not
+// offer. It is valid only while its owner keeps the connection open.
 type socket int
 
 // noSocket stands for a connection without a descriptor, such as a pipe.
 const noSocket socket = -1
 
-// socketOf finds the socket under a connection.
+// socketOf returns the socket of a connection, or noSocket.
 func socketOf(c net.Conn) socket {
 	s := noSocket
 	if sc, ok := rawConn(c).(syscall.Conn); ok {
@@ -27,7 +26,7 @@ func socketOf(c net.Conn) socket {
 	return s
 }
 
-// rawConn returns the connection under all TLS, also under that to a forward proxy.
+// rawConn returns the connection below all TLS layers, including TLS to a forward proxy.
 func rawConn(c net.Conn) net.Conn {
 	for {
 		t, ok := c.(interface{ NetConn() net.Conn })
@@ -41,17 +40,17 @@ func rawConn(c net.Conn) net.Conn {
 // MoreFiles is the remedy for too few file descriptors.
 const MoreFiles = "raise the limit of open files (ulimit -n, LimitNOFILE of systemd), or lower limits.connections"
 
-// TooFew reports whether there are descriptors for less than half of the connections
-// that the limit allows: few operators ever reach the limit.
+// TooFew reports whether the descriptors allow fewer than half of the configured
+// connections. Half is enough, because few operators ever reach the limit.
 func TooFew(room, connections int) bool { return room < connections/2 }
 
-// NoDescriptors reports whether an error says that the process, or the machine,
-// has no descriptors left.
+// NoDescriptors reports whether an error means that the process or the machine has no
+// descriptors left.
 func NoDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// IsTimeout reports whether an error says that something took too long.
+// IsTimeout reports whether an error is a timeout.
 func IsTimeout(err error) bool {
 	var ne net.Error
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||

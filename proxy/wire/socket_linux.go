@@ -2,8 +2,8 @@ package wire
 
 import "golang.org/x/sys/unix"
 
-// haveLeft calls left for the links whose clients have shut their connections.
-// POLLRDHUP tells of a FIN even when unread data stands before it.
+// haveLeft calls left for the links of disconnected clients. POLLRDHUP reports a FIN even
+// after unread data.
 func haveLeft(links []*link, left func(*link)) {
 	polls := make([]unix.PollFd, len(links))
 	for i, l := range links {

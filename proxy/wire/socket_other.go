@@ -4,12 +4,12 @@ package wire
 
 import "math"
 
-// quiet cannot be asked here: a connection that its peer closed while it was
-// idle is found by failing.
+// quiet always returns true on this system. Using a connection that its peer has closed
+// fails instead.
 func (s socket) quiet() bool { return true }
 
-// haveLeft cannot be asked here: a client that left is noticed by the next write.
+// haveLeft does nothing on this system. The next write detects a disconnected client.
 func haveLeft([]*link, func(*link)) {}
 
-// RoomForClients cannot be asked here.
+// RoomForClients returns no limit on this system.
 func RoomForClients() int { return math.MaxInt32 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quiet reports whether nothing has arrived on an idle connection, neither
-// data nor an end.
+// quiet reports whether an idle connection has received neither data nor a
+// FIN.
 func (s socket) quiet() bool {
 	if s == noSocket {
 		return true
@@ -18,13 +18,13 @@ func (s socket) quiet() bool {
 	return err == unix.EAGAIN //nolint:errorlint // a bare errno
 }
 
-// keptFiles is how many descriptors are kept for files, listeners, and the connections
-// of the admin API and of the memory.
+// keptFiles is the number of descriptors reserved for files, listeners, and the
+// connections of the admin API and the memory.
 const keptFiles = 192
 
-// RoomForClients returns how many clients the process has file descriptors for: two for
-// each, one of them for the upstream, beside keptFiles. The Go runtime has raised the
-// limit as far as it may.
+// RoomForClients returns how many clients the file descriptors allow, after reserving
+// keptFiles: each client needs two, one of them for the upstream. The Go runtime has
+// already raised the soft limit.
 func RoomForClients() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > math.MaxInt32 {

@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// firstRead is the size of the first buffer, in bytes: it grows for answers that
-	// fill it, and stays small for streams of small chunks.
+	// firstRead is the size of the first buffer, in bytes. Answers that fill it get a
+	// buffer of maxRead; streams of small chunks stay with a small one.
 	firstRead = 4 << 10
 	maxRead   = 64 << 10
 )
 
-// wideBuffers holds buffers of maxRead bytes, for answers that fill the first one.
+// wideBuffers pools buffers of maxRead bytes.
 var wideBuffers = sync.Pool{New: func() any { b := make([]byte, maxRead); return &b }}
 
-// ErrGone says that the client left: there is nobody to answer.
+// ErrGone reports that the client disconnected.
 var ErrGone = errors.New("client left")
 
-// errBug says that a bug ended the stream: nobody knows what was answered.
+// errBug reports that a panic ended the stream. The answer may be incomplete.
 var errBug = errors.New("a bug ended the stream")
 
-// Tee gets a copy of an answer's body. It must not block, nor keep the bytes.
+// Tee receives a copy of an answer's body. It must not block or retain the bytes.
 type Tee interface {
 	Write(p []byte)
 	Close(whole bool) // called at least once; only the first call counts
@@ -31,29 +31,28 @@ type Tee interface {
 
 // Relayed is the result of relaying an answer.
 type Relayed struct {
-	First time.Time // when the client had the first of the body; zero: never
-	Err   error     // ErrGone when the client did not take it
+	First time.Time // when the first body byte was sent to the client, or zero
+	Err   error     // ErrGone if the client did not accept the answer
 }
 
 // stream is an answer on its way from an upstream to a client. It has one owner at a
-// time: the exchange, and when that has ended an event loop or a goroutine. Others may
-// only call cut.
+// time: the exchange, then an event loop or a goroutine. Others may only call cut.
 type stream struct {
 	*link
 	w       *Wire
-	up      *upstreamConn // after a loop, with a new connection of the same socket
+	up      *upstreamConn // a new connection on the same socket after a loop
 	client  *clientConn
 	body    bodyEnd
-	tee     Tee           // nil: nobody wants a copy
+	tee     Tee           // nil if no copy is needed
 	idle    time.Duration // longest silence of the upstream
-	first   time.Time     // when the client had the first of the body; zero: never
-	keep    bool          // the upstream's connection can be used again after the body
+	first   time.Time     // when the first body byte was sent to the client, or zero
+	keep    bool          // the upstream's connection is reusable after the body
 	closing bool          // the client's connection ends with the answer
 
-	on *onLoop // nil: no loop relays it
+	on *onLoop // nil if no loop relays the stream
 }
 
-// begin sends a head, and the bytes of the body that came with it.
+// begin sends a head and the bytes of the body that arrived with it.
 func (s *stream) begin(head, came []byte) error {
 	out, err := s.body.take(came, s.tee)
 	if s.client.send(append(head, out...)) != nil {
@@ -69,9 +68,9 @@ func (s *stream) sent(n int) {
 	}
 }
 
-// relay relays the rest of the body in its caller's goroutine, and reports whether the
-// whole body went through. ErrGone says that the client did not take it. It reads into
-// in, and may replace it by a wider buffer.
+// relay relays the rest of the body in the calling goroutine, and reports whether it
+// relayed the entire body. It returns ErrGone if the client did not accept it. It reads
+// into in, and may replace it by a wider buffer.
 func (s *stream) relay(in *[]byte) (whole bool, err error) {
 	for err == nil && !s.body.done() {
 		if err := renew(&s.up.readBy, s.idle, s.up.SetReadDeadline); err != nil {
@@ -99,23 +98,23 @@ func (s *stream) relay(in *[]byte) (whole bool, err error) {
 	return err == nil, err
 }
 
-// cut ends the stream from outside; the goroutine or loop that relays it notices.
+// cut interrupts the stream; its owner notices and ends it.
 func (s *stream) cut() {
 	if s.on != nil {
 		s.on.cut(s)
 		return
 	}
-	_ = rawConn(s.up.Conn).Close() // without a word, which could take time
+	_ = rawConn(s.up.Conn).Close() // without TLS's closing alert, which could block
 }
 
-// end ends the upstream's part, and reports whether the client's connection may
-// have another request.
+// end releases the upstream's connection, and reports whether the client's connection
+// is reusable.
 func (s *stream) end(whole bool, err error) (_ Relayed, open bool) {
 	if s.tee != nil {
 		s.tee.Close(whole)
 	}
 	there := s.detach()
-	if err != nil && !there { // we closed it, because the client left
+	if err != nil && !there { // abandon closed it, because the client disconnected
 		err = ErrGone
 	}
 	if whole && there && s.keep && !s.body.open && s.body.extra == 0 {
@@ -124,18 +123,17 @@ func (s *stream) end(whole bool, err error) (_ Relayed, open bool) {
 		s.up.Close()
 	}
 	if !whole && s.body.looksWhole() || errors.Is(err, errBug) {
-		// Only a reset tells such a client that the answer is cut.
+		// Only a reset reveals the truncation to such a client.
 		s.client.reset()
 	}
 	return Relayed{First: s.first, Err: err}, !s.closing && err == nil
 }
 
-// Stream is Relay for a stream of events: the stream goes on after the request's
-// handler has returned, and then holds nothing of the exchange. ended is called once,
-// when it has ended, in any goroutine.
+// Stream is Relay for a stream of events, which outlives the request's handler and its
+// exchange. It calls ended once, in any goroutine.
 func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) {
 	if x.pump != nil {
-		ended(x.Relay(a, head, tee)) // the request is still being sent
+		ended(x.Relay(a, head, tee)) // the pump still needs the exchange
 		return
 	}
 	s, began := new(stream), false
@@ -155,10 +153,10 @@ func (x *Exchange) Stream(a Answer, head Rewrite, tee Tee, ended func(Relayed)) 
 	}
 	x.w.streams.add()
 	x.client.take(x.ctx, func() { s.goOn(ended) })
-	x.link = nil // the stream has it now
+	x.link = nil // owned by the stream now
 }
 
-// goOn relays the rest, once the server has released the client's connection.
+// goOn relays the rest after the server has released the client's connection.
 func (s *stream) goOn(ended func(Relayed)) {
 	end := func(whole bool, err error) {
 		if s.giveBack(whole, err, ended) {
@@ -168,7 +166,7 @@ func (s *stream) goOn(ended func(Relayed)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
-		// Ends when ended, and the next requests of the client, have ended.
+		// Ends with ended and the client's next requests.
 		go end(false, ErrGone)
 		return
 	}
@@ -176,21 +174,20 @@ func (s *stream) goOn(ended func(Relayed)) {
 	s.start(end)
 }
 
-// start relays the rest over TCP in an event loop, when the system has them, and
-// otherwise in a goroutine. Then it calls end, in a goroutine of its own, with the
-// results of relay.
+// start relays the rest in an event loop if possible, and otherwise in a goroutine. It
+// then calls end in a separate goroutine with the results of relay.
 func (s *stream) start(end func(whole bool, err error)) {
 	if s.w.loops.take(s, end) {
 		return
 	}
-	// Ends with the stream, which its deadlines and cut bound.
+	// Ends with the stream, which its deadlines and cut limit.
 	go func() { end(s.relayApart()) }()
 }
 
-// narrow holds buffers of firstRead.
+// narrow pools buffers of firstRead bytes.
 var narrow = sync.Pool{New: func() any { b := make([]byte, firstRead); return &b }}
 
-// relayApart is relay without an exchange.
+// relayApart calls relay with a pooled buffer and recovers from panics.
 func (s *stream) relayApart() (whole bool, err error) {
 	defer CatchPanic(s.w.o.Log, "relay of a stream", func() { whole, err = false, errBug })
 	in := narrow.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
@@ -203,8 +200,8 @@ func (s *stream) relayApart() (whole bool, err error) {
 	return whole, err
 }
 
-// giveBack ends the stream, and reports whether the client's connection may have
-// another request; otherwise it is closed.
+// giveBack ends the stream, and reports whether the client's connection is reusable. If
+// not, it closes the connection.
 func (s *stream) giveBack(whole bool, err error, ended func(Relayed)) (open bool) {
 	defer s.w.streams.remove()
 	defer func() {

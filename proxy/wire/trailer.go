@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headFields counts the fields of a request's head before its body is read: fasthttp
-// appends those of a trailer, announced or not.
+// headFields counts the fields of a request's head before its body is read: afterwards
+// fasthttp appends the trailer's fields, announced or not.
 func headFields(h *fasthttp.RequestHeader) int {
 	n := h.Len()
 	if h.ConnectionClose() {
@@ -17,7 +17,7 @@ func headFields(h *fasthttp.RequestHeader) int {
 	return n
 }
 
-// trailer yields the fields that came behind the body.
+// trailer yields the fields of the trailer.
 func (x *Exchange) trailer() func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		h := &x.ctx.Request.Header
@@ -30,8 +30,8 @@ func (x *Exchange) trailer() func(yield func(name, value []byte) bool) {
 	}
 }
 
-// appendTrailers writes the fields that came behind the body, without those that would
-// be dropped from a head.
+// appendTrailers appends the trailer's fields, except those that would be removed from a
+// head.
 func (x *Exchange) appendTrailers(dst []byte) []byte {
 	for name, value := range x.trailer() {
 		if !hopByHop(name) && !namedBy(x.head.connection, name) && !x.w.o.Own(name) {
@@ -41,8 +41,8 @@ func (x *Exchange) appendTrailers(dst []byte) []byte {
 	return dst
 }
 
-// dropTrailers takes the trailer out of the head again. Gateways say in fields who sent
-// a request, and remove such fields of clients from heads, not from trailers.
+// dropTrailers removes the trailer's fields from the head. Gateways identify the sender
+// in fields, and remove a client's forgeries from heads but not from trailers.
 func (x *Exchange) dropTrailers() {
 	h := &x.ctx.Request.Header
 	var names [][]byte

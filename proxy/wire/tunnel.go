@@ -11,17 +11,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Linger is how long one direction of a tunnel may go on after the other has
+// Linger limits how long one direction of a tunnel continues after the other has
 // ended.
 const Linger = time.Second
 
-// SwitchesProtocols reports whether the upstream speaks another protocol from now on.
+// SwitchesProtocols reports whether the upstream switches to another protocol.
 func (a *Answer) SwitchesProtocols() bool { return a.Status == fasthttp.StatusSwitchingProtocols }
 
-// Tunnel passes on the upstream's 101 and then bytes both ways, until one side ends. It
-// takes the connection from the server. messages, if any, reads the messages and may
-// replace them. When there can be no tunnel it returns why; then the client has no
-// answer yet.
+// Tunnel relays the upstream's 101 and then bytes both ways, until one side ends. It takes
+// the connection from the server. messages, if not nil, reads the messages and may
+// replace them. An error means that the client has no answer yet.
 func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	err := errBadHead
 	if x.IsUpgrade() {
@@ -38,7 +37,7 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	if !x.detach() || x.client.send(out) != nil {
 		a.up.Close()
 		x.Unanswered()
-		return nil //nolint:nilerr // the client is gone, and needs no answer
+		return nil //nolint:nilerr // the client disconnected
 	}
 	_ = a.up.SetDeadline(time.Time{})
 	w, up, client := x.w, a.up, x.client
@@ -60,10 +59,10 @@ func (x *Exchange) Tunnel(a Answer, messages *WebSocket) error {
 	return nil
 }
 
-// appendUpgrade writes the lines that ask for another protocol, or agree to it, with
-// their names as they came. Of Connection only the word "upgrade" stays.
+// appendUpgrade appends the fields that request or accept another protocol, with their
+// original names. It reduces Connection to "Upgrade".
 func appendUpgrade(out, fields []byte) []byte {
-	connection, _ := Line(fields, "connection") // an upstream may forget it
+	connection, _ := Line(fields, "connection") // some upstreams omit it
 	out = append(append(out, cmp.Or(string(connection), "Connection")...), ": Upgrade\r\n"...)
 	for name, value := range fieldLines(fields) {
 		if FieldIs(name, "upgrade") {
@@ -73,9 +72,9 @@ func appendUpgrade(out, fields []byte) []byte {
 	return out
 }
 
-// endRequest waits until the upstream has the request's body. An upstream may agree to
-// another protocol earlier, but both sides speak it only after the body, and until then
-// the pump owns the connections.
+// endRequest waits until the upstream has received the request's body. An upstream may
+// accept another protocol earlier, but both sides use it only after the body, and until
+// then the pump owns the connections.
 func (x *Exchange) endRequest() error {
 	if x.pump == nil {
 		return nil
@@ -86,8 +85,8 @@ func (x *Exchange) endRequest() error {
 	return nil
 }
 
-// pipe copies both ways until both have ended, the second one within Linger. A
-// bug in one ends both.
+// pipe copies both ways until both have ended, the second one within Linger. A panic in
+// one ends both.
 func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) {
 	end := func() {
 		up.Close()
@@ -95,7 +94,7 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 	}
 	var wg sync.WaitGroup
 	wg.Add(1)
-	// Ends with the upstream's side, which the client's end bounds below.
+	// Ends with the upstream's side, which the code below limits.
 	go func() {
 		defer wg.Done()
 		defer CatchPanic(w.o.Log, "tunnel to a client", end)
@@ -113,7 +112,7 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 	up.Close()
 }
 
-// closeWrite tells the peer that nothing more will come, and reports whether it could.
+// closeWrite shuts down the sending side, and reports whether that was possible.
 func closeWrite(c net.Conn) bool {
 	h, ok := c.(interface{ CloseWrite() error })
 	return ok && h.CloseWrite() == nil

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// IdleUpstream is how long an unused upstream connection is kept. Many
-	// servers close theirs after 60 seconds or more; being the first to do so
-	// avoids meeting a closing one.
+	// IdleUpstream is the maximum idle time of an upstream connection. Many servers
+	// close theirs after 60 seconds or more; closing first avoids sending a request
+	// on a closing connection.
 	IdleUpstream = 30 * time.Second
 
-	// maxIdle bounds the unused connections to one upstream.
+	// maxIdle limits the idle connections to one upstream.
 	maxIdle = 512
 )
 
-// Upstream is one server that requests are forwarded to, with its unused
-// connections, newest last: the newest is taken first, so that the others can
-// age and go.
+// Upstream is a server that requests are forwarded to, with a pool of idle connections.
+// The newest is last and is used first, so that surplus ones expire.
 type Upstream struct {
-	Name    string // what metrics and settings call it
-	Host    string // the Host field
-	Setting string // where its address is set
+	Name    string // in metrics and settings
+	Host    string // value of the Host field
+	Setting string // setting of its address
 	base    *url.URL
 	dialer  *dialer
 	prefix  string // path before every request path, without a final slash
@@ -39,9 +38,9 @@ type Upstream struct {
 	provider bool         // one of providers
 	waiting  atomic.Int64 // requests without an answer yet
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	idle    []*upstreamConn
-	retired bool // connections are no longer kept
+	retired bool // the pool accepts no more connections
 }
 
 // upstreamConn is one connection to an upstream. It has one owner at a time.
@@ -49,13 +48,13 @@ type upstreamConn struct {
 	net.Conn
 	of    *Upstream
 	sock  socket
-	since time.Time // when it became idle
+	since time.Time // start of the idle time
 
-	readBy, writeBy time.Time // the deadlines in force, see renew
+	readBy, writeBy time.Time // current deadlines, see renew
 }
 
-// NewUpstream returns the upstream with the address base. roots verify it over TLS, and
-// timeout bounds connecting.
+// NewUpstream returns the upstream at the address base. roots verify its TLS
+// certificate, and timeout limits connecting.
 func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*Upstream, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -85,8 +84,8 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	return up, nil
 }
 
-// take returns a connection: the newest idle one whose peer has neither closed it nor
-// sent anything, or a new one. reused tells which.
+// take returns the newest idle connection that its peer has neither closed nor written
+// to, or a new connection. reused reports which.
 func (u *Upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err error) {
 	for {
 		u.mu.Lock()
@@ -127,7 +126,7 @@ func (u *Upstream) dial(ctx context.Context) (*upstreamConn, error) {
 	return c, nil
 }
 
-// give returns a connection to the pool; its last answer was read to its end.
+// give returns a connection to the pool after its last answer was read completely.
 func (u *Upstream) give(c *upstreamConn) {
 	c.since = time.Now()
 	u.mu.Lock()
@@ -141,8 +140,8 @@ func (u *Upstream) give(c *upstreamConn) {
 	}
 }
 
-// Idle returns how many unused connections are kept, and how many of them the upstream
-// has not closed.
+// Idle returns the number of idle connections, and how many of them the upstream has not
+// closed.
 func (u *Upstream) Idle() (kept, usable int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -154,7 +153,7 @@ func (u *Upstream) Idle() (kept, usable int) {
 	return len(u.idle), usable
 }
 
-// CloseIdle closes the connections that have been idle since before t.
+// CloseIdle closes the connections idle since before t.
 func (u *Upstream) CloseIdle(t time.Time) {
 	u.mu.Lock()
 	n := 0
@@ -169,12 +168,12 @@ func (u *Upstream) CloseIdle(t time.Time) {
 	}
 }
 
-// Same reports whether another upstream is the same server, reached in the same way.
+// Same reports whether another upstream has the same address and timeout.
 func (u *Upstream) Same(other *Upstream) bool {
 	return u.base.String() == other.base.String() && u.timeout == other.timeout
 }
 
-// Retire closes the unused connections, now and as they are given back.
+// Retire closes the idle connections, and others when they are returned.
 func (u *Upstream) Retire() {
 	u.mu.Lock()
 	u.retired = true

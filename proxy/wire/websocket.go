@@ -11,49 +11,49 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 )
 
-// maxEvent bounds, in bytes, the messages of an upstream that are read; longer ones are
-// passed on unread.
+// maxEvent limits the upstream messages that are read, in bytes. Longer ones are relayed
+// unread.
 const maxEvent = 8 << 20
 
 // Messages reads the messages of both sides of a WebSocket. An implementation must not
-// keep the bytes. Request and Event may be called at the same time.
+// retain the bytes. Request and Event may be called concurrently.
 type Messages interface {
-	// Request returns what replaces a client's message; nil: the message itself. An
-	// error ends the connection, and the client gets it.
+	// Request returns a replacement for a client's message, or nil. An error ends the
+	// connection and is sent to the client.
 	Request(message []byte) (instead []byte, err error)
 
-	// Event is called with an upstream's message before the client gets it: the
-	// client's next message may refer to it.
+	// Event is called with an upstream's message before the client receives it,
+	// because the client's next message may refer to it.
 	Event(message []byte)
 
 	// End is called after the last Event.
 	End()
 }
 
-// WebSocket passes frames on as they come, and hands their messages to Messages: texts
-// that are not compressed, as far as there is RAM for them.
+// WebSocket relays frames unchanged and passes their messages to Messages, if they are
+// uncompressed texts and the budget allows it.
 type WebSocket struct {
 	Messages
-	Limit func() int          // the longest request that is read
-	Share func() budget.Share // pays for the gathered message
+	Limit func() int          // returns the longest request to read
+	Share func() budget.Share // returns a share that pays for the collected message
 
-	warn   func()     // says, once, that frames cannot be read
+	warn   func()     // logs once that frames are unreadable
 	mu     sync.Mutex // guards refuse
-	refuse error      // why the proxy ends the connection; nil: it does not
+	refuse error      // the proxy's reason for ending the connection, or nil
 }
 
-// fromClient passes the client's frames on, with what replaces their messages.
+// fromClient relays the client's frames, with replaced messages.
 func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 	f := newFrames(client, s.Share())
 	defer f.drop()
-	through := false // the message is not read
+	through := false // the current message is not read
 	for {
 		h, err := ws.ReadHeader(f.in)
 		if err != nil {
 			return fmt.Errorf("read frame: %w", err)
 		}
 		limit := int64(s.Limit())
-		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // frames may be empty
+		tooLong := h.Length > limit-int64(len(f.message)) || int64(len(f.raw)) > 2*limit // raw is limited too, because frames may be empty
 		if h.OpCode.IsControl() || through || h.OpCode == ws.OpBinary || h.Rsv != 0 || tooLong {
 			if !h.OpCode.IsControl() {
 				through = !h.Fin
@@ -81,7 +81,7 @@ func (s *WebSocket) fromClient(up net.Conn, client io.Reader) error {
 	}
 }
 
-// passUnread passes on a frame that is not read, behind what was gathered of its message.
+// passUnread relays an unread frame, after the frames collected of its message.
 func (s *WebSocket) passUnread(to io.Writer, f *frames, h ws.Header) error {
 	if h.Rsv != 0 {
 		s.warn()
@@ -97,8 +97,8 @@ func (s *WebSocket) passUnread(to io.Writer, f *frames, h ws.Header) error {
 	return f.passFrame(to, h)
 }
 
-// passMessage passes on what was gathered of a client's message or, when that is all of
-// it, what replaces it.
+// passMessage relays the collected frames of a client's message, or its replacement if
+// the message is complete.
 func (s *WebSocket) passMessage(up net.Conn, f *frames, left int64) error {
 	out := net.Buffers{f.raw}
 	if f.whole(left) {
@@ -118,8 +118,8 @@ func (s *WebSocket) passMessage(up net.Conn, f *frames, left int64) error {
 	return nil
 }
 
-// FromUpstream passes the upstream's frames on as they are, and reads the
-// messages in them.
+// FromUpstream relays the upstream's frames unchanged and reads their
+// messages.
 func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 	defer s.End()
 	f := newFrames(up, s.Share())
@@ -154,7 +154,7 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 			return fmt.Errorf("pass frame on: %w", err)
 		}
 		f.share.Shrink(f.share.Held() - cap(f.raw))
-		f.raw = nil // the frame is with the client
+		f.raw = nil // already sent to the client
 		if !whole || h.Fin {
 			f.drop()
 		}
@@ -167,8 +167,8 @@ func (s *WebSocket) FromUpstream(client io.Writer, up io.Reader) error {
 	}
 }
 
-// end ends the connection because of a message of the client. fromUpstream tells the
-// client, which gets time to read it.
+// end ends the connection because of a client's message. FromUpstream sends the reason,
+// and the client gets time to read it.
 func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
 	s.mu.Lock()
 	s.refuse = err
@@ -178,8 +178,8 @@ func (s *WebSocket) end(err error, up net.Conn, client io.Reader) error {
 	return err
 }
 
-// sayWhy tells the client why the proxy ends the connection, if it does. It is called
-// between two frames.
+// sayWhy sends the client the proxy's reason for ending the connection, if any. It is
+// called between two frames.
 func (s *WebSocket) sayWhy(client io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

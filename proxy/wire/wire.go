@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Timeouts bound the silence of upstreams.
+// Timeouts limits how long upstreams may stay silent.
 type Timeouts struct {
 	Response time.Duration // for the head of an answer
-	Idle     time.Duration // longest silence within a body, either side
+	Idle     time.Duration // between bytes of a body, on either side
 }
 
 // Options configures a Wire. All fields are required.
 type Options struct {
 	// Own reports whether a request's field is addressed to the proxy, and OwnAnswer
-	// whether only the proxy writes an answer's field. Such fields are not passed on.
+	// whether only the proxy writes an answer's field. Such fields are not forwarded.
 	Own, OwnAnswer func(name []byte) bool
 
 	// MakeRoom closes idle connections when file descriptors have run out.
 	MakeRoom func()
 
-	// Serve serves the next requests of a client whose stream has ended. When there
-	// are none it closes the connection and returns.
+	// Serve serves the next requests of a client after its stream. Without a next
+	// request it closes the connection and returns.
 	Serve func(client net.Conn)
 
 	Log *slog.Logger
@@ -36,11 +36,11 @@ type Wire struct {
 	o       Options
 	hop     string // see hopField
 	hangups hangups
-	tunnels atomic.Int64 // that are open
-	streams counter      // those that go on without a handler
+	tunnels atomic.Int64 // open tunnels
+	streams counter      // streams that outlive their handlers
 	loops   *loops
 
-	base     context.Context // of what belongs to no request; ends with Cut
+	base     context.Context // for tunnels and dialing; canceled by Cut
 	cut      context.CancelFunc
 	draining atomic.Bool
 	stop     context.CancelFunc // ends watcher
@@ -59,26 +59,26 @@ func New(o Options) *Wire {
 	return w
 }
 
-// Drain ends the connection of each client with its request.
+// Drain makes each client's connection end with its current request.
 func (w *Wire) Drain() { w.draining.Store(true) }
 
-// Wait waits until the streams without a handler have ended, or ctx ends.
+// Wait waits until all streams without a handler have ended, or until ctx ends.
 func (w *Wire) Wait(ctx context.Context) error { return w.streams.wait(ctx) }
 
 // Abandon ends every exchange in flight.
 func (w *Wire) Abandon() { w.hangups.abandonAll() }
 
-// Cut ends what belongs to no request: tunnels, and attempts to connect. The clients'
-// sides of tunnels end within Linger.
+// Cut ends tunnels and connection attempts, which are not tied to a request. The
+// clients' sides of tunnels end within Linger.
 func (w *Wire) Cut() { w.cut() }
 
-// InFlight is how many exchanges are watched for clients that leave, and how
-// many tunnels are open.
+// InFlight returns the number of exchanges watched for disconnects, and of open
+// tunnels.
 func (w *Wire) InFlight() (exchanges, tunnels int) {
 	return w.hangups.count(), int(w.tunnels.Load())
 }
 
-// Close ends the watch for clients that leave, and the loops. Nothing may be in flight.
+// Close ends the disconnect detection and the loops. The caller has ended all exchanges.
 func (w *Wire) Close() {
 	w.stop()
 	w.watcher.Wait()
