@@ -115,11 +115,11 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 				until(t, "the answer", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return !asked.IsZero() })
 				add(t, p, spoken("2", "b"))
 				if tc.call != "health" {
-					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "left alone for") })
+					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "asked for a pause of") })
 				}
 				until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 				if after < tc.want || after > tc.want+time.Minute {
-					t.Errorf("left alone for %v, want %v", after, tc.want)
+					t.Errorf("asked for a pause for %v, want %v", after, tc.want)
 				}
 				if st := p.Status(); st.Stalled != nil || g.times("a", "1") != 1 || g.times("b", "2") != 1 {
 					t.Errorf("got %+v, want no stall, and each turn sent once", st)
