@@ -1,4 +1,4 @@
-// Package deliver moves turns from pending to delivered: it decides what to send, how many
+// Package deliver owns the way of turns from pending to delivered: it decides what to send, how many
 // turns may be in flight, what proves an arrival or a loss, and what to send again.
 // design.md explains it.
 //

@@ -1,4 +1,4 @@
-// Package justsaid searches messages so recent that a remote memory may not have processed
+// Package justsaid owns the search for messages so recent that a remote memory may not have processed
 // them: the turns queued in the outbox, and those that left it a short while ago. It reads
 // the outbox, so it finds the turns of all replicas, and reads all of it again after a
 // start. It stores the messages in a scratch file of the embedded memory, which searches

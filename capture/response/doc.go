@@ -1,4 +1,4 @@
-// Package response parses answers while they are relayed: a tee takes a bounded copy,
+// Package response owns the parsing of answers during their relay: a tee takes a bounded copy,
 // workers decode it and pass it to the reader of its dialect, and a queue reports answers
 // in order.
 //
