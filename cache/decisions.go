@@ -12,45 +12,43 @@ import (
 )
 
 const (
-	// decisionsInRAM bounds the decisions in RAM, in bytes.
+	// decisionsInRAM is the most bytes of decisions in RAM.
 	decisionsInRAM = 32 << 20
 
-	// maxLookup bounds the keys of one query.
+	// maxLookup is the most keys in one query.
 	maxLookup = 500
 )
 
-// Decisions keeps what was decided about each turn: the newest in RAM, all in a
-// store. It implements inject.Decisions and is safe for concurrent use.
+// Decisions stores the decision of each turn: the newest in RAM, all in a store. It
+// implements inject.Decisions and is safe for concurrent use.
 type Decisions struct {
 	store  store
-	shared bool // replicas write to it: a key without a decision may get one at any moment
+	shared bool // replicas write to the store, so a key may get a decision at any time
 	recent *byteLRU[[16]byte, recentDecision]
 }
 
-// recentDecision is a decision as the store had it at a number of forgets: a
-// forget may have emptied its block since.
+// recentDecision is a decision as stored at a number of forgets. A later forget may have
+// removed its block.
 type recentDecision struct {
-	*inject.Decision       // nil: there is none
-	forgets          int64 // the number then
+	*inject.Decision       // nil if the key has no decision
+	forgets          int64 // number of forgets at the read
 }
 
-// withoutBlock returns the decision as if it had never had a block, and nothing had been
-// found.
+// withoutBlock returns the decision without its block and results.
 func withoutBlock(d inject.Decision) inject.Decision {
 	d.Block, d.Facts, d.Pieces = "", 0, ""
 	return d
 }
 
-// Lookup returns the decision about each key, nil for a key without one. now is
-// the number of forgets that the request carries; a decision that was cached at
-// another number is read again. What is not in RAM comes from the store, up to
-// maxLookup keys in one query, and never only a part of it: a block that is left
-// out changes the beginning of the conversation. With an error Lookup returns what
-// it has found so far.
+// Lookup returns the decision of each key, or nil for a key without one. now is the
+// request's number of forgets; decisions cached at another number are read again. Lookup
+// reads missing keys from the store, up to maxLookup per query, and never skips any: a
+// missing block would change the beginning of the conversation. With an error it returns
+// the decisions found so far.
 func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*inject.Decision, error) {
 	list := make([]*inject.Decision, len(keys))
 	var missing [][16]byte
-	var at []int // the index in keys of each that is missing
+	var at []int // indexes of the missing keys
 	for i, k := range keys {
 		if e, ok := d.recent.Get(k); ok && e.forgets == now {
 			list[i] = e.Decision
@@ -69,7 +67,7 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 		}
 		for i, k := range missing[:n] {
 			if found := list[at[i]]; found != nil || !d.shared {
-				// A decision that Keep has stored meanwhile stays.
+				// keeps a decision that Keep has stored meanwhile
 				e := recentDecision{found, now}
 				d.recent.AddOver(k, e, e.bytes(), func(o recentDecision) bool { return o.forgets < now })
 			}
@@ -79,8 +77,8 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	return list, nil
 }
 
-// WithPieces returns the decision about each key with what was found for it, nil for a key
-// without one. It asks the store, because pieces are not held in RAM.
+// WithPieces returns the decision of each key with its search results, or nil for a key
+// without one. It reads the store, because RAM does not hold the results.
 func (d *Decisions) WithPieces(ctx context.Context, keys [][16]byte) ([]*inject.Decision, error) {
 	list := make([]*inject.Decision, 0, len(keys))
 	for some := range slices.Chunk(keys, maxLookup) {
@@ -97,7 +95,7 @@ func (d *Decisions) WithPieces(ctx context.Context, keys [][16]byte) ([]*inject.
 	return list, nil
 }
 
-// bytes is about what the entry takes in RAM.
+// bytes returns the approximate size of the entry in RAM.
 func (e recentDecision) bytes() int {
 	if e.Decision == nil {
 		return 150
@@ -105,10 +103,9 @@ func (e recentDecision) bytes() int {
 	return 200 + len(e.Block)
 }
 
-// Keep stores a decision for a key that has none, and returns the decision that
-// the key has then, which is on disk or in Redis when Keep returns. groups are
-// where its facts came from. If one of them has forgotten something since the
-// request arrived, the decision is stored without its block and its pieces.
+// Keep stores a decision for a key without one, and returns the key's decision, which is
+// then durable. groups are the sources of its facts. If one of them has forgotten anything
+// since the request arrived, Keep stores the decision without its block and pieces.
 func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision, groups ...string) (*inject.Decision, error) {
 	without := withoutBlock(made)
 	refused := appendDecision(make([]byte, 0, 2*(decisionHead+len(made.Reason))+len(made.Pieces)+len(made.Block)), &without)
@@ -116,12 +113,12 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision
 		refused: refused, first: true}
 	value, err := d.store.keep(ctx, r)
 	kept := &made
-	kept.Pieces = "" // they are not held in RAM
+	kept.Pieces = "" // not held in RAM
 	if err == nil && !bytes.Equal(value, r.value) {
 		kept, err = parseDecision(value, false)
 	}
 	if err != nil {
-		// It may have been stored all the same: perhaps only the time ran out.
+		// it may be stored despite the error, such as a timeout
 		d.recent.Remove(key)
 		return nil, fmt.Errorf("keep decision: %w", err)
 	}
@@ -129,7 +126,7 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision
 	return kept, nil
 }
 
-// Drop stores a decision without a block in place of the one that a key has.
+// Drop replaces a key's decision by one without a block.
 func (d *Decisions) Drop(ctx context.Context, key [16]byte, made inject.Decision) error {
 	made = withoutBlock(made)
 	err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: appendDecision(nil, &made), generation: made.Generation})
@@ -146,8 +143,8 @@ func (d *Decisions) remember(key [16]byte, kept *inject.Decision, forgets int64)
 	d.recent.Add(key, e, e.bytes())
 }
 
-// Forget removes the blocks that hold facts of a group, and returns how many. What was
-// found there and not shown is removed, too. The decisions stay: their conversations go on
+// Forget removes the blocks with facts of a group and returns their number. It also removes
+// search results that were not shown. The decisions stay: their conversations continue
 // without those blocks.
 func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	n, err := d.store.forget(ctx, decisionKind, factsOf(group))
@@ -157,7 +154,7 @@ func (d *Decisions) Forget(ctx context.Context, group string) (int, error) {
 	return n, nil
 }
 
-// Emptied counts the decisions whose block was removed by Forget.
+// Emptied returns the number of decisions that lost their block to Forget.
 func (d *Decisions) Emptied(ctx context.Context) (int, error) {
 	n := 0
 	err := d.store.scoped(ctx, decisionKind, []string{emptiedScope}, func(_, _ []byte) error { n++; return nil })
@@ -167,7 +164,7 @@ func (d *Decisions) Emptied(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// decisionHead is how long the numbers of a decision are at most.
+// decisionHead is the most bytes of a decision's numbers.
 const decisionHead = 5 * binary.MaxVarintLen64
 
 // The bits of a decision's first number.
@@ -176,8 +173,8 @@ const (
 	hasPieces
 )
 
-// appendDecision appends a decision as it is stored: what stays of it for good, the pieces
-// behind their length, if there are any, and the block at the end.
+// appendDecision appends the stored form of a decision: the permanent part, the pieces with
+// their length if there are any, and the block at the end.
 func appendDecision(b []byte, d *inject.Decision) []byte {
 	flags := uint64(0)
 	if d.Ingest {
@@ -198,10 +195,10 @@ func appendDecision(b []byte, d *inject.Decision) []byte {
 
 var errDecision = errors.New("a stored decision is damaged")
 
-// stored is a decision as it is stored, taken apart.
+// stored is a parsed stored decision.
 type stored struct {
 	numbers               [4]uint64
-	stays                 int // how many bytes stay when its block is removed
+	stays                 int // size of the part that remains without the block
 	reason, pieces, block []byte
 }
 
@@ -242,8 +239,8 @@ func parseDecision(value []byte, withPieces bool) (*inject.Decision, error) {
 	return d, nil
 }
 
-// emptied returns a stored decision without its block and its pieces, and whether it had
-// a block.
+// emptied returns a stored decision without its block and pieces, and whether it had a
+// block.
 func emptied(value []byte) (rest []byte, block bool) {
 	s, err := splitDecision(value)
 	if err != nil {

@@ -1,35 +1,33 @@
-// Package cache owns the state that outlives a request, beside the memory itself:
-// decisions, sessions, snapshots of sessions and lists of card entries, accepted
-// tenants, the proofs of registered people, the figures of days, and generations. It
-// also owns Recall, the cache of searches, which ends with the process.
+// Package cache owns the state that outlives a request, apart from the memory itself:
+// decisions, sessions, snapshots of sessions, card entries, accepted tenants, the proofs of
+// registered people, daily statistics, and generations. It also owns Recall, the cache of
+// searches, which ends with the process.
 //
-// State is typed views of one small store. A view (Decisions, Sessions, Snapshots,
-// Tenants, Proofs, Figures, Generations) knows how its values are written, and what it
-// keeps in RAM. The store knows records: a kind, a key, a value, a list for the kinds that
-// have lists, and scopes. What the records of a kind have in common stands in one
-// table (kinds): how long they live, how many a list keeps, whether replicas hear of
-// a write. There are two stores, which keep the same promises:
+// State consists of typed views of one small store. A view (Decisions, Sessions, Snapshots,
+// Tenants, Proofs, Figures, Generations) encodes its values and decides what to hold in
+// RAM. The store handles records: a kind, a key, a value, a list for the kinds that have
+// lists, and scopes. One table (the kinds in store.go) defines the lifetime of each kind,
+// the length of its lists, and whether writes are published to replicas. Two stores give
+// the same guarantees:
 //
-//   - file: a table for each kind, in SQLite. A write is a transaction, forgetting too. Expired
-//     records are swept.
-//   - replicas: a key in Redis for each record, sorted sets as indexes of scopes and
-//     lists. A write is one script. Records expire by themselves.
+//   - file: an SQLite table for each kind. A write is a transaction, and so is a forget.
+//     Expired records are swept.
+//   - replicas: a Redis key for each record, and sorted sets as indexes of scopes and lists. A
+//     write is one script. Records expire by themselves.
 //
-// First write wins: a record that is marked first is stored only for a key that has
-// none. keep returns the value that the key has then, and stores nothing when its
-// caller has given up.
+// First write wins: a record marked first is stored only if its key has none. keep returns
+// the key's value, and stores nothing after its caller has given up.
 //
-// Forgetting: a scope is a group, a session, or what was found in a group. Its
-// generation, a record too, is the number of forgets when it was forgotten last. A
-// write carries the generation of its request, and the store compares it with those
-// of the record's scopes in the same transaction or script: when one is newer,
-// nothing is stored, or what the view gave in its place. forget ends the records of a
-// scope that are there: they are removed, or their rest stays (a decision without
-// its block). So a scope is raised first and forgotten then, and no late write can
-// bring anything back.
+// Forgetting: a scope is a group, a session, or the facts of a group. Its generation, a
+// record too, is the number of forgets at its last forget. A write carries the generation
+// of its request. In the same transaction or script, the store compares it with the
+// generations of the record's scopes. If one is newer, it stores the view's replacement, or
+// nothing. forget removes the existing records of a scope, or leaves their rest (a decision
+// without its block). A scope is raised before it is forgotten, so no late write can
+// restore anything.
 //
-// The package must not know what a block says or how a conversation is written: keys
-// are hashes, and texts are opaque. A store must not know what a view's values mean.
-// Of our packages it may import cache/sqlite and cache/redis, inject for what a
-// decision is, and graphiti for who somebody is.
+// The package must not know the content of a block or the format of a conversation: keys
+// are hashes, and texts are opaque. A store must not interpret a view's values. Of the
+// module's packages it may import cache/sqlite and cache/redis, inject for decisions, and
+// graphiti for identities.
 package cache

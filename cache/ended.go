@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ended holds the names of messages that a person has ended, such as by "forget that …". They
-// stay in the memory and are not recalled. It is safe for concurrent use.
+// Ended stores the names of messages that a person has ended, for example with "forget that
+// …". They stay in the memory but are not recalled. It is safe for concurrent use.
 type Ended struct{ store store }
 
 // Add ends messages of a group, unless one of the scopes has a newer generation. Forgetting
@@ -26,7 +26,7 @@ func (e *Ended) Add(ctx context.Context, group string, names []string, at time.T
 	return nil
 }
 
-// In returns the ended messages of groups and since when each is.
+// In returns the ended messages of groups with the time of their end.
 func (e *Ended) In(ctx context.Context, groups ...string) (since map[string]string, err error) {
 	err = e.store.list(ctx, endedKind, groups, func(_ string, name, at []byte) error {
 		if since == nil {

@@ -5,22 +5,22 @@ import (
 	"encoding/hex"
 )
 
-// Replicas publish what they store and drop as events: each can go on repeating
-// blocks while Redis is down. An event begins with its kind.
+// Replicas publish stored and dropped data as events, so that each can repeat blocks while
+// Redis is down. An event begins with its kind.
 const (
-	eventDecision = "block " // its key in hex, and the decision as it is kept
-	eventLink     = "link "  // its fingerprint in hex, and the session
-	eventDrop     = "drop "  // a group whose cached searches are to be dropped
+	eventDecision = "block " // key in hex, and the stored decision
+	eventLink     = "link "  // fingerprint in hex, and the session
+	eventDrop     = "drop "  // group with outdated cached searches
 
-	// EventGeneration says that a forget has begun or ended.
+	// EventGeneration announces the start or the end of a forget.
 	EventGeneration = "generation"
 
-	// EventProofs says that an operator has confirmed a registered person, with
-	// the keys and identities that they have now.
+	// EventProofs announces that an operator has confirmed a registered person with the
+	// current keys and identities.
 	EventProofs = "proofs"
 )
 
-// Apply applies an event of another replica to what this one has in RAM.
+// Apply applies another replica's event to the data in RAM.
 func (s *State) Apply(ctx context.Context, event string) error {
 	if event == EventGeneration {
 		return s.Generations.Refresh(ctx)
@@ -48,7 +48,7 @@ func keyed(event, kind string) (key [16]byte, rest string, ok bool) {
 	return key, event[n:], err == nil
 }
 
-// Apply drops what this replica has found in a group that another one has dropped.
+// Apply drops the cached searches of a group that another replica has dropped.
 func (r *Recall[V]) Apply(event string) {
 	if len(event) > len(eventDrop) && event[:len(eventDrop)] == eventDrop {
 		r.counter(event[len(eventDrop):]).Add(1)

@@ -11,55 +11,53 @@ import (
 	"time"
 )
 
-// Forget is a forget under way: from Raise until End, when the memory is proven to
-// hold nothing of it.
+// Forget is a forget in progress: from Raise until End, when the deletion in the memory is
+// verified.
 type Forget struct {
 	Group   string
-	Session string // only what was said in it; empty: all of the group
-	Owner   string // whose session; empty: everybody's with that id
-	Message string // only that message, by its id
-	Scope   string // whose generation it raises: the group, the session or the message
+	Session string // only this session's messages, or "" for the whole group
+	Owner   string // owner of the session, or "" for all owners with that session ID
+	Message string // only this message, by ID
+	Scope   string // scope to raise: the group, the session or the message
 
-	Generation int64 // what was written for an older generation is meant
-	Emptied    bool  // decisions and snapshots are empty; the queue and the memory may not be
+	Generation int64 // applies to records of older generations
+	Emptied    bool  // decisions and snapshots are deleted; the queue and the memory may not be
 }
 
-// Generations counts forgets. A request reads the number once, when it
-// arrives, and whatever is written for it carries that number. Forgetting a
-// scope raises the number and makes it the scope's generation; a write is
-// refused when one of its scopes has a newer generation than it carries.
+// Generations counts forgets. A request reads the number once, on arrival, and all its
+// writes carry it. Forgetting a scope raises the number and makes it the scope's
+// generation. The store rejects a write if one of its scopes has a newer generation.
 //
-// It also knows the forgets under way: no block shows anything of their groups.
-// All of it outlives the process. It is safe for concurrent use.
+// It also holds the forgets in progress: no block shows facts of their groups. All of it
+// survives the process. It is safe for concurrent use.
 type Generations struct {
 	store   store
 	counter counter
 	shared  bool // each write reads the generations of its scopes where replicas share them
 	number  atomic.Int64
-	under   atomic.Pointer[[]Forget] // under way, as last read; nil: not known
+	under   atomic.Pointer[[]Forget] // forgets in progress at the last read, or nil before it
 	reading chan struct{}            // holds a token while the store is read
-	read    int64                    // the number as last read; whoever holds the token uses it
+	read    int64                    // number at the last read; owned by the token's holder
 	changed func(blocked []string, missed bool)
 }
 
 // generationKey is the key of the number's record.
 const generationKey = "number"
 
-// readTime bounds how long a request waits for the store when the forgets under
-// way are not known.
+// readTime is how long a request waits for the store if the forgets in progress are
+// unknown.
 const readTime = 100 * time.Millisecond
 
 func newGenerations(s store, c counter, shared bool) *Generations {
 	return &Generations{store: s, counter: c, shared: shared, reading: make(chan struct{}, 1), changed: func([]string, bool) {}}
 }
 
-// Now returns the number for a request that arrives now. It may be older than the
-// store's, never newer. A request with an older number writes nothing to a scope
-// that was forgotten since.
+// Now returns the number for an arriving request. It may be older than the store's number,
+// but never newer. A request with an older number cannot write to scopes forgotten since.
 func (g *Generations) Now() int64 { return g.number.Load() }
 
-// Blocks reports whether a forget of the group, or of a session in it, is under
-// way. It returns true when the store cannot be read.
+// Blocks reports whether a forget of the group, or of a session in it, is in progress. It
+// returns true if the store cannot be read.
 func (g *Generations) Blocks(group string) bool {
 	if g.under.Load() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), readTime)
@@ -71,11 +69,11 @@ func (g *Generations) Blocks(group string) bool {
 	return slices.ContainsFunc(g.UnderWay(), func(f Forget) bool { return f.Group == group })
 }
 
-// Blocked returns the groups with a forget under way, as last read.
+// Blocked returns the groups with a forget in progress at the last read.
 func (g *Generations) Blocked() []string { return groupsOf(g.UnderWay()) }
 
-// UnderWay returns the forgets under way, as last read. The caller must not change
-// the slice.
+// UnderWay returns the forgets in progress at the last read. The caller must not change the
+// slice.
 func (g *Generations) UnderWay() []Forget {
 	if under := g.under.Load(); under != nil {
 		return *under
@@ -83,10 +81,9 @@ func (g *Generations) UnderWay() []Forget {
 	return nil
 }
 
-// OnBlocked calls changed with the groups that have a forget under way, now and
-// after each read. missed says that another one has begun and ended since the read
-// before: its group is not known. OnBlocked must be called before others use the
-// generations.
+// OnBlocked calls changed with the groups of the forgets in progress, now and after each
+// read. missed reports whether another forget has begun and ended since the previous read,
+// so that its group is unknown. OnBlocked must be called before concurrent use.
 func (g *Generations) OnBlocked(changed func(groups []string, missed bool)) {
 	g.changed = changed
 	changed(g.Blocked(), false)
@@ -101,8 +98,8 @@ func groupsOf(under []Forget) (groups []string) {
 	return groups
 }
 
-// Refresh reads the store. Reads do not overlap, so that the result of an earlier
-// one never replaces that of a later one.
+// Refresh reads the store. Reads never overlap, so an older result cannot replace a newer
+// one.
 func (g *Generations) Refresh(ctx context.Context) error {
 	select {
 	case g.reading <- struct{}{}:
@@ -122,8 +119,8 @@ func (g *Generations) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// missed reports whether the number was raised between two reads for a forget that is
-// not under way.
+// missed reports whether the number was raised between two reads by a forget that has
+// already ended.
 func missed(before, number int64, under []Forget) bool {
 	for i := range under {
 		if n := under[i].Generation; before < n && n <= number {
@@ -133,8 +130,8 @@ func missed(before, number int64, under []Forget) bool {
 	return number > before
 }
 
-// stored returns the number and the forgets under way. A forget that begins between
-// both is under way before the number counts it.
+// stored returns the number and the forgets in progress. It reads the number first, so a
+// concurrent forget is listed before the number includes it.
 func (g *Generations) stored(ctx context.Context) (number int64, under []Forget, err error) {
 	number = 1
 	err = g.store.get(ctx, generationKind, [][]byte{[]byte(generationKey)}, func(_ int, value []byte) (err error) {
@@ -153,15 +150,15 @@ func (g *Generations) stored(ctx context.Context) (number int64, under []Forget,
 	return number, under, err
 }
 
-// AtLeast raises the number to one that was seen elsewhere, unless it is higher.
+// AtLeast raises the number to a value seen elsewhere, unless it is higher.
 func (g *Generations) AtLeast(number int64) {
 	for now := g.Now(); number > now && !g.number.CompareAndSwap(now, number); now = g.Now() {
 	}
 }
 
-// Raise begins a forget: it raises the number and returns f with it as its
-// generation. The forget is under way until End. If the generation is not zero,
-// the forget is stored, whatever the error.
+// Raise begins a forget: it raises the number and returns f with it as its generation. The
+// forget is in progress until End. A generation other than zero means that the forget is
+// stored, even with an error.
 func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 	r := &record{kind: forgetKind, key: []byte(f.key()), value: []byte(f.behindNumber())}
 	number, err := g.counter.raise(ctx, r, g.Now(), []string{f.Scope, factsOf(f.Group)})
@@ -173,8 +170,8 @@ func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 	return f, err
 }
 
-// End ends a forget, unless it was raised again: the memory is proven to hold
-// nothing of it. The end of a whole group ends the forgets of its sessions too.
+// End ends a forget after its deletion is verified, unless it was raised again. The end of
+// a whole group's forget also ends those of its sessions.
 func (g *Generations) End(ctx context.Context, f Forget) error {
 	if err := g.end(ctx, f); err != nil {
 		return fmt.Errorf("store that it is forgotten: %w", err)
@@ -197,15 +194,15 @@ func (g *Generations) end(ctx context.Context, f Forget) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	// A replica that does not know of the forget may still show what it is about.
+	// A replica without knowledge of the forget may still show its facts.
 	if err := g.counter.announce(ctx, EventGeneration); err != nil {
 		return err
 	}
 	return g.store.write(ctx, gone...)
 }
 
-// Floors returns the generation of each scope that was forgotten. It returns none
-// when replicas share the state: each write reads those that it needs.
+// Floors returns the generation of each forgotten scope. It returns none if replicas share
+// the state: then each write reads the generations it needs.
 func (g *Generations) Floors(ctx context.Context) (map[string]int64, error) {
 	if g.shared {
 		return nil, nil
@@ -221,11 +218,11 @@ func (g *Generations) Floors(ctx context.Context) (map[string]int64, error) {
 	return floors, nil
 }
 
-// key returns the key of a forget's record. Tabs and line breaks separate names in
-// it and in its value; no name has one.
+// key returns the key of a forget's record. Names contain no tabs or line breaks, so these
+// separate them in the key and the value.
 func (f *Forget) key() string { return f.Group + "\t" + f.Scope }
 
-// behindNumber returns what stands in a forget's record behind its generation.
+// behindNumber returns the part of a forget's record after its generation.
 func (f *Forget) behindNumber() string {
 	return "\n" + f.Session + "\n" + f.Owner + "\n" + strconv.FormatBool(f.Emptied) + "\n" + f.Message
 }
@@ -243,8 +240,8 @@ func parseForget(key, value string) (f Forget, err error) {
 	return f, nil
 }
 
-// factsOf is the scope of the facts of a group. Forgetting a session of the group
-// raises it too, because a fact does not say which session it came from.
+// factsOf returns the scope of a group's facts. Forgetting a session of the group also
+// raises it, because a fact does not name its session.
 func factsOf(group string) string { return "facts:" + group }
 
 func factsOfAll(groups []string) []string {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Proofs remembers to which memory each key and identity of a registered person
-// belongs. It holds digests of them and never expires: an operator may give an id
-// to somebody else after years. It is safe for concurrent use.
+// Proofs stores the memory that each key and identity of a registered person belongs to. It
+// holds only digests, and never expires: an operator may reassign an ID after years. It is
+// safe for concurrent use.
 type Proofs struct {
 	store   store
 	counter counter
@@ -31,7 +31,7 @@ func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
 	return all, nil
 }
 
-// Claim stores the memory of each proof that has none. It changes no other.
+// Claim stores the memory of each proof without one. It changes no other.
 func (p *Proofs) Claim(ctx context.Context, memories map[[32]byte]string) error {
 	if len(memories) == 0 {
 		return nil
@@ -46,8 +46,8 @@ func (p *Proofs) Claim(ctx context.Context, memories map[[32]byte]string) error 
 	return nil
 }
 
-// Assign makes the proofs the only ones of a memory, and returns when every replica
-// knows it.
+// Assign replaces all proofs of a memory, and returns when every replica has applied the
+// change.
 func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) error {
 	all, err := p.All(ctx)
 	if err != nil {

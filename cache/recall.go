@@ -14,10 +14,10 @@ import (
 
 // RecallOptions configures a Recall.
 type RecallOptions struct {
-	Fresh    time.Duration // an entry is fresh up to this age
-	Stale    time.Duration // and used up to this age
+	Fresh    time.Duration // age limit of a fresh entry
+	Stale    time.Duration // age limit of a usable entry
 	MaxBytes int64
-	Shared   *redis.DB // publishes which groups to drop; nil: there are no other replicas
+	Shared   *redis.DB // publishes dropped groups; nil without replicas
 }
 
 // Recall caches the results of searches in RAM, by group, query and the number of
@@ -28,8 +28,8 @@ type Recall[V any] struct {
 	store *ristretto.Cache[uint64, entry[V]]
 	seed  maphash.Seed
 
-	// versions count how often each group was dropped. Groups share the
-	// counters: dropping one also drops the few that share its counter.
+	// versions counts the drops of each group. Groups share the counters: a drop also
+	// affects the few groups with the same counter.
 	versions [1024]atomic.Uint32
 }
 
@@ -38,7 +38,7 @@ type entry[V any] struct {
 	check   uint64 // a second hash of the key: the store's alone may collide
 	born    time.Time
 	empty   bool
-	version uint32 // of the group when its search began
+	version uint32 // version of the group at the start of its search
 }
 
 // NewRecall returns an empty cache.
@@ -57,9 +57,9 @@ func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
 	return &Recall[V]{o: o, store: store, seed: maphash.MakeSeed()}, nil
 }
 
-// Lookup returns what Store has kept for a query in a group, whether there is such
-// an entry, and whether it is fresh. A result without facts is kept for a tenth of
-// Fresh only: the group may learn something at any moment.
+// Lookup returns the stored result for a query in a group, whether there is one, and
+// whether it is fresh. An empty result lives for a tenth of Fresh only, because the group
+// may receive facts at any moment.
 func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, fresh bool) {
 	key, check := r.key(group, query, generation)
 	e, ok := r.store.Get(key)
@@ -76,13 +76,12 @@ func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, f
 	return e.value, true, age <= limit
 }
 
-// Version returns the version of a group, to give to Store when a search that
-// begins now has ended.
+// Version returns the version of a group, to pass to Store after a search that begins now.
 func (r *Recall[V]) Version(group string) uint32 { return r.counter(group).Load() }
 
-// Store keeps the result of a search that began at a version of its group, unless
-// the group was dropped since. cost is about the size of v in bytes; empty says
-// that nothing was found.
+// Store stores the result of a search that began at a version of its group, unless the
+// group was dropped since. cost is the approximate size of v in bytes; empty reports
+// whether the search found nothing.
 func (r *Recall[V]) Store(group, query string, generation int64, version uint32, v V, cost int, empty bool) {
 	if version != r.Version(group) {
 		return
@@ -92,14 +91,13 @@ func (r *Recall[V]) Store(group, query string, generation int64, version uint32,
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
-// DropGroup drops the results of a group that has learnt or forgotten something,
-// here and in other replicas.
+// DropGroup drops the results of a group whose facts have changed, on all replicas.
 func (r *Recall[V]) DropGroup(group string) {
 	r.counter(group).Add(1)
 	if r.o.Shared == nil {
 		return
 	}
-	// Should that fail, the entries of the others expire soon.
+	// On error, the entries of other replicas expire soon.
 	_ = r.o.Shared.Do(context.Background(), func(ctx context.Context, c redis.Cmdable) error {
 		return redis.Publish(ctx, c, eventDrop+group).Err()
 	})
@@ -112,7 +110,7 @@ func (r *Recall[V]) DropAll() {
 	}
 }
 
-// Wait returns when Lookup finds everything that was stored so far.
+// Wait returns when Lookup finds everything stored so far.
 func (r *Recall[V]) Wait() { r.store.Wait() }
 
 // Close ends the cache's goroutine.

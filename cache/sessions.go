@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// sessionsInRAM bounds the fingerprints in RAM, at some 200 bytes each.
+	// sessionsInRAM is the most fingerprints in RAM, at some 200 bytes each.
 	sessionsInRAM = 200_000
 
-	// pendingFor is how long a conversation that has no answer yet is
-	// remembered, so that retries and tool rounds find it.
+	// pendingFor is the retention of a conversation without an answer, for its retries and
+	// tool rounds.
 	pendingFor = 10 * time.Minute
 
-	// maxPrefixes bounds the fingerprints of one conversation that are looked up
-	// in the store.
+	// maxPrefixes is the most fingerprints of one conversation to look up in the store.
 	maxPrefixes = 64
 
-	// pendingWait bounds how long a request waits until other replicas can find
-	// its conversation.
+	// pendingWait is how long a request waits until other replicas can find its
+	// conversation.
 	pendingWait = 100 * time.Millisecond
 
 	// untilLen is the length of the time, in Unix seconds, that stands before the
@@ -30,26 +29,25 @@ const (
 	untilLen = 8
 )
 
-// Sessions knows which session a conversation belongs to, by the fingerprint of
-// its beginning. It is safe for concurrent use.
+// Sessions maps the fingerprint of a conversation's beginning to its session. It is safe
+// for concurrent use.
 type Sessions struct {
 	store  store
-	shared bool // replicas write to it: a fingerprint without a session may get one at any moment
+	shared bool // replicas write to the store, so a fingerprint may get a session at any time
 	recent *lru.Cache[[16]byte, link]
 }
 
 func newSessions(s store, shared bool) *Sessions {
-	recent, _ := lru.New[[16]byte, link](sessionsInRAM) // fails for no size only
+	recent, _ := lru.New[[16]byte, link](sessionsInRAM) // fails only for a size of 0
 	return &Sessions{store: s, shared: shared, recent: recent}
 }
 
 type link struct {
-	session string    // empty: the store has none
-	until   time.Time // zero: for good
+	session string    // "" if the store has none
+	until   time.Time // zero means forever
 }
 
-// Pending returns the session of the first of the fingerprints whose conversation
-// has no answer yet.
+// Pending returns the session of the first fingerprint with an unanswered conversation.
 func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
 	if s.shared && len(fingerprints) > 0 {
 		// Another replica may have seen the answer.
@@ -74,9 +72,9 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 	return "", false
 }
 
-// SetPending remembers a conversation that has no answer yet, for pendingFor. With
-// a file it does not wait; with Redis it waits up to pendingWait, because the next
-// request may come to another replica.
+// SetPending stores a conversation without an answer for pendingFor. With a file it does
+// not block; with Redis it waits up to pendingWait, because the next request may reach
+// another replica.
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
 	s.remember(fingerprint, session, until)
@@ -88,7 +86,7 @@ func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session
 	}
 	ctx, cancel := context.WithTimeout(ctx, pendingWait)
 	defer cancel()
-	_ = s.store.write(ctx, r) // should that fail, other replicas take the conversation for a new one
+	_ = s.store.write(ctx, r) // on error, other replicas treat the conversation as new
 }
 
 // loadPending reads the conversations that an earlier process left without an
@@ -111,8 +109,8 @@ func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Tim
 	s.recent.Add(fingerprint, link{session: session, until: until})
 }
 
-// EndPending removes a conversation that has its answer: another conversation with
-// the same beginning is a new one from now on.
+// EndPending removes an answered conversation: another one with the same beginning is then
+// new.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
 	l, ok := s.recent.Peek(fingerprint)
 	s.recent.Remove(fingerprint)
@@ -121,10 +119,10 @@ func (s *Sessions) EndPending(fingerprint [16]byte) {
 	}
 }
 
-// Find returns the session of the first of the fingerprints that is known.
+// Find returns the session of the first known fingerprint.
 func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, bool, error) {
 	missing := make([][16]byte, 0, min(len(fingerprints), maxPrefixes))
-	older := "" // the first session that is in RAM, behind a fingerprint that is not
+	older := "" // first cached session after a cache miss
 	for i := range fingerprints {
 		l, ok := s.recent.Get(fingerprints[i])
 		if ok && l.session != "" && l.until.IsZero() && len(missing) == 0 {
@@ -160,7 +158,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	return "", false, nil
 }
 
-// Put stores the session of the conversations that begin with one of the fingerprints.
+// Put stores the session of conversations that begin with one of the fingerprints.
 func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]byte) error {
 	records := make([]*record, len(fingerprints))
 	for i, f := range fingerprints {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Snapshots keeps texts for the beginnings of conversations: one snapshot of each
-// session, for when its client drops the history, and lists of the entries of
-// cards. It does not read the texts. It is safe for concurrent use.
+// Snapshots stores texts for the beginnings of conversations: one snapshot of each session,
+// for clients that drop the history, and lists of card entries. It does not interpret the
+// texts. It is safe for concurrent use.
 type Snapshots struct{ store store }
 
-// standingFor is how long an entry of a list is kept.
+// standingFor is the retention of a list entry.
 const standingFor = 365 * 24 * time.Hour
 
-// Load returns the snapshot of a session; nil when it has none.
+// Load returns the snapshot of a session, or nil.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 	var body []byte
 	err := s.store.get(ctx, snapshotKind, [][]byte{[]byte(session)}, func(_ int, value []byte) error {
@@ -41,8 +41,8 @@ func (s *Snapshots) Save(ctx context.Context, session string, body []byte, gener
 	return nil
 }
 
-// Each calls f for each snapshot that has all of the scopes, in the order of the
-// sessions' keys.
+// Each calls f for each snapshot with all of the scopes, in the order of the sessions'
+// keys.
 func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte) error, scopes ...string) error {
 	err := s.store.scoped(ctx, snapshotKind, scopes, func(session, body []byte) error {
 		return f(string(session), bytes.Clone(body))
@@ -53,10 +53,10 @@ func (s *Snapshots) Each(ctx context.Context, f func(session string, body []byte
 	return nil
 }
 
-// Add adds an entry to a list, unless one of its scopes has a newer generation. A
-// list holds its newest 64 entries, for a year.
+// Add adds an entry to a list, unless one of its scopes has a newer generation. A list
+// holds its newest 64 entries, for a year.
 func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generation int64, scopes ...string) error {
-	// The key only has to be a new one.
+	// The key only needs to be unique.
 	r := &record{kind: standingKind, list: list, key: fmt.Appendf(nil, "%016x", time.Now().UnixNano()), value: entry, generation: generation, scopes: scopes}
 	if err := s.store.write(ctx, r); err != nil {
 		return fmt.Errorf("keep what stands on a card: %w", err)
@@ -64,7 +64,7 @@ func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generati
 	return nil
 }
 
-// Entries calls f for the entries of lists, the newest of each first.
+// Entries calls f for the entries of lists, newest first in each.
 func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byte), lists ...string) error {
 	type one struct {
 		list  string
@@ -102,7 +102,7 @@ func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, l
 	return nil
 }
 
-// Drop removes the snapshots that have a scope. The entries of lists stay.
+// Drop removes the snapshots with a scope. List entries stay.
 func (s *Snapshots) Drop(ctx context.Context, scope string) error {
 	if _, err := s.store.forget(ctx, snapshotKind, scope); err != nil {
 		return fmt.Errorf("forget snapshots: %w", err)
@@ -110,7 +110,7 @@ func (s *Snapshots) Drop(ctx context.Context, scope string) error {
 	return nil
 }
 
-// Forget removes the snapshots and the list entries that have a scope.
+// Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
 	for _, k := range []*kind{snapshotKind, standingKind, endedKind} {
 		if _, err := s.store.forget(ctx, k, scope); err != nil {

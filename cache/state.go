@@ -9,8 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// State is what outlives the process: a file of one proxy, or Redis that replicas
-// share.
+// State is the durable state: a file of one proxy, or Redis shared by replicas.
 type State struct {
 	Decisions   *Decisions
 	Sessions    *Sessions
@@ -21,11 +20,11 @@ type State struct {
 	Proofs      *Proofs
 	Figures     *Figures
 
-	file *file // nil: replicas share it
+	file *file // nil if replicas share the state
 }
 
-// OpenState opens the file at path. It removes decisions, sessions and snapshots
-// ttl after they were written.
+// OpenState opens the file at path. Decisions, sessions and snapshots expire ttl after they
+// were written.
 func OpenState(path string, ttl time.Duration) (*State, error) {
 	f, err := openFile(path, ttl)
 	if err != nil {
@@ -43,8 +42,8 @@ func OpenState(path string, ttl time.Duration) (*State, error) {
 	return s, nil
 }
 
-// Share returns the state that replicas share in Redis. Decisions, sessions and
-// snapshots expire ttl after they were written. Close does not close db.
+// Share returns the state that replicas share in Redis. Decisions, sessions and snapshots
+// expire ttl after they were written. Close does not close db.
 func Share(db *redis.DB, ttl time.Duration) *State {
 	r := replicas{db, ttl}
 	return newState(r, r, true)
@@ -58,8 +57,8 @@ func newState(s store, c counter, shared bool) *State {
 	}
 }
 
-// Fault returns what is known to be wrong with the file; nil: nothing, or there is
-// no file. It does not look: Check does.
+// Fault returns the known problem of the file, or nil. It does not test the file, as Check
+// does.
 func (s *State) Fault() *sqlite.Fault {
 	if s.file == nil {
 		return nil
@@ -67,8 +66,7 @@ func (s *State) Fault() *sqlite.Fault {
 	return s.file.db.Fault()
 }
 
-// Check looks whether the file can be used, and returns what is wrong; nil:
-// nothing, or there is no file.
+// Check tests the file and returns its problem, or nil.
 func (s *State) Check() *sqlite.Fault {
 	if s.file == nil {
 		return nil

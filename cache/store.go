@@ -7,67 +7,66 @@ import (
 	"time"
 )
 
-// kind is what the records of one view have in common.
+// kind describes the records of one view.
 type kind struct {
 	name     string
-	life     time.Duration // a record expires so long after it was written; 0: after the time that the state was opened with
-	most     int           // a list keeps so many records, the newest; 0: all
+	life     time.Duration // lifetime after the last write, or 0 for the ttl of the state
+	most     int           // most records in a list, which holds the newest, or 0 for no limit
 	long     bool          // values may be as long as a message; others are a line
-	hashed   bool          // keys are hashes; Redis has them in hex
-	filtered bool          // keys have 16 bytes, and most that are asked for have no record: a file filters them
-	listed   bool          // list finds the records; Redis keeps an index for it
-	event    string        // begins the event with which a write is published to other replicas; empty: none
+	hashed   bool          // keys are hashes, in hex in Redis
+	filtered bool          // keys have 16 bytes and lookups mostly miss, so the file store has a filter
+	listed   bool          // list returns the records; Redis needs an index for it
+	event    string        // prefix of the event that publishes a write to other replicas, or ""
 
-	// rest returns what stays of a value when one of its record's scopes is
-	// forgotten, and whether that is counted; nil: nothing stays, and all are.
+	// rest returns the remainder of a value after one of its scopes is forgotten, and
+	// whether to count the record. A nil rest removes and counts all records.
 	rest func(value []byte) (rest []byte, counted bool)
 }
 
-// forGood is the life of what never expires.
+// forGood is the lifetime of records that never expire.
 const forGood = math.MaxInt64
 
-// floorsFor is how long the generation of a scope is kept at least: nothing that is
-// older is still to be written.
+// floorsFor is the minimum retention of a scope's generation: no pending write is older.
 const floorsFor = 90 * 24 * time.Hour
 
 // The kinds of records. A key in Redis begins with the name of its kind.
 var (
 	decisionKind   = &kind{name: "block", long: true, hashed: true, filtered: true, event: eventDecision, rest: emptied}
-	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // the session of a conversation's beginning
-	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // the session of a conversation without an answer
+	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
+	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
-	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // an entry of a card
-	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // a message that its person has ended; a list for each group
-	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // a tenant whose credentials were accepted
-	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // whose memory a key or identity belongs to
-	generationKind = &kind{name: "generation", life: forGood}                                   // how many forgets there were: one record
-	floorKind      = &kind{name: "floor"}                                                       // the generation of a scope that was forgotten
-	figuresKind    = &kind{name: "figures", life: figuresFor, hashed: true, listed: true}       // what one process counted on a day, of one owner; a list for each day
-	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // a forget under way
+	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // card entry
+	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // message ended by its person; one list per group
+	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // tenant with accepted credentials
+	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // memory that a key or identity belongs to
+	generationKind = &kind{name: "generation", life: forGood}                                   // number of forgets, in one record
+	floorKind      = &kind{name: "floor"}                                                       // generation of a forgotten scope
+	figuresKind    = &kind{name: "figures", life: figuresFor, hashed: true, listed: true}       // one process's statistics of an owner and day; one list per day
+	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // forget in progress
 )
 
 var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
-// record is what a store is to write.
+// record is a write to a store.
 type record struct {
 	kind  *kind
-	list  string // that it is in, for kinds that have several lists
+	list  string // name of its list, for kinds with several lists
 	key   []byte
-	value []byte // nil: the record is removed
+	value []byte // nil removes the record
 
-	// scopes are those whose forgetting ends the record, beside those of the one
-	// that it replaces. If one of them has a newer generation than the record,
-	// refused is stored in its place, without scopes; nil: nothing is stored.
+	// scopes are the scopes of which a forget ends the record, in addition to those of the
+	// record it replaces. If one of them has a newer generation than the record, the store
+	// writes refused without scopes instead, or nothing if refused is nil.
 	scopes     []string
 	generation int64
 	refused    []byte
 
-	first bool   // it is stored only for a key that has none
-	was   []byte // it is removed only while the value is this one
+	first bool   // store only if the key has no record
+	was   []byte // remove only if the stored value equals was
 }
 
-// lives returns how long a record of the kind lives, in a state that was opened with
-// ttl. The generation of a scope outlives every record that it refuses.
+// lives returns the lifetime of the kind's records in a state with that ttl. The generation
+// of a scope outlives every record that it rejects.
 func (k *kind) lives(ttl time.Duration) time.Duration {
 	switch {
 	case k == floorKind:
@@ -78,51 +77,47 @@ func (k *kind) lives(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// emptiedScope is the scope of records that a forget has left in part, and has counted. No
-// group has this name.
+// emptiedScope is the scope of records partly removed and counted by a forget. No group has
+// this name.
 const emptiedScope = "*emptied*"
 
-// store is where records outlive the process. The values that it passes to a
-// function must not be kept.
+// store persists records. Functions must not retain the values passed to them.
 type store interface {
-	// get calls found for each key that has a record, with its index. It does
-	// not look into lists that have a name.
+	// get calls found for each key with a record. It does not search named lists.
 	get(ctx context.Context, k *kind, keys [][]byte, found func(i int, value []byte) error) error
 
-	// list calls f for the records of lists, the oldest of each first.
+	// list calls f for the records of lists, oldest first in each.
 	list(ctx context.Context, k *kind, lists []string, f func(list string, key, value []byte) error) error
 
-	// scoped calls f for the records that have all of the scopes, in the order
-	// of their keys.
+	// scoped calls f for the records with all of the scopes, in key order.
 	scoped(ctx context.Context, k *kind, scopes []string, f func(key, value []byte) error) error
 
-	// keep stores a record for a key that has none, and returns the value that
-	// the key has then. Nothing is stored after ctx has ended.
+	// keep stores a record if its key has none, and returns the key's value. It stores
+	// nothing after ctx is done.
 	keep(ctx context.Context, r *record) ([]byte, error)
 
-	// write stores records, all or none.
+	// write stores all records or none.
 	write(ctx context.Context, records ...*record) error
 
-	// writeAsync does not wait. Its writes keep their order, and may be lost.
+	// writeAsync does not block. Its writes are ordered but may be lost.
 	writeAsync(r *record)
 
-	// forget ends the records that have a scope, and counts them.
+	// forget ends the records with a scope and returns their number.
 	forget(ctx context.Context, k *kind, scope string) (int, error)
 }
 
 // counter is the part of a store that counts forgets.
 type counter interface {
-	// raise adds one to the number of forgets, or to seen where that is higher,
-	// and makes it the generation of the scopes. It stores f with the number
-	// before its value. If the number that it returns is not zero, that is
-	// stored, whatever the error.
+	// raise increments the number of forgets, or seen if that is higher, and makes the
+	// result the generation of the scopes. It stores f with the number before its value. If
+	// the returned number is not zero, all of that is stored, even with an error.
 	raise(ctx context.Context, f *record, seen int64, scopes []string) (number int64, err error)
 
-	// announce publishes an event, and returns when every replica has applied it.
+	// announce publishes an event and returns when every replica has applied it.
 	announce(ctx context.Context, event string) error
 }
 
-// keysOf returns keys as a store takes them.
+// keysOf converts keys to slices.
 func keysOf(keys [][16]byte) [][]byte {
 	list := make([][]byte, len(keys))
 	for i := range keys {
@@ -131,7 +126,7 @@ func keysOf(keys [][16]byte) [][]byte {
 	return list
 }
 
-// listed writes scopes between commas, so that one of them is found.
+// listed joins scopes with commas at both ends, so that a search matches whole scopes.
 func listed(scopes ...string) string {
 	if len(scopes) == 0 {
 		return ""

@@ -6,8 +6,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// over is how much has to go of what is held; nothing while it is within the
-// bounds.
+// over returns the excess of held over the bounds plus a reserve, or zero.
 func (o *Bounds) over(held ledger.Sizes) ledger.Size {
 	n := held.Pending.Plus(held.Dead).Minus(ledger.Size{Turns: o.MaxTurns, Bytes: o.MaxBytes})
 	if n.Turns <= 0 && n.Bytes <= 0 {
@@ -16,7 +15,7 @@ func (o *Bounds) over(held ledger.Sizes) ledger.Size {
 	return n.Plus(ledger.Size{Turns: o.MaxTurns / ledger.Spare, Bytes: o.MaxBytes / ledger.Spare})
 }
 
-// makeRoom drops what is over the bounds: dead turns, then the oldest.
+// makeRoom drops the turns over the bounds: dead ones, then the oldest.
 func (b *outbox) makeRoom() {
 	b.cutting.Lock()
 	defer b.cutting.Unlock()
@@ -26,7 +25,7 @@ func (b *outbox) makeRoom() {
 	for over.Turns > 0 || over.Bytes > 0 {
 		gone, err := b.spool.Cut(over)
 		if err != nil {
-			b.log.Warn("the spool is over its bounds and cannot be cut", "error", err)
+			b.log.Warn("cut spool failed", "error", err)
 			return
 		}
 		n := b.noteDropped(gone, "the spool is full; these were the oldest")
@@ -38,14 +37,14 @@ func (b *outbox) makeRoom() {
 	}
 }
 
-// drops are those for one reason.
+// drops counts dropped turns of one reason.
 type drops struct {
 	logged time.Time
-	since  int // which were not logged
+	since  int // not logged yet
 }
 
-// noteDropped takes dropped turns off the counts, and logs them, for each
-// reason once a minute.
+// noteDropped subtracts dropped turns from the counts and logs them, each reason at most
+// once a minute.
 func (b *outbox) noteDropped(d ledger.Dropped, why string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,21 +67,21 @@ func (b *outbox) countDropsLocked(n int, why string) {
 	b.drops[why].since += n
 }
 
-// logDropsLocked logs dropped turns, each reason at most once in quiet.
+// logDropsLocked logs dropped turns, each reason at most once per quiet interval.
 func (b *outbox) logDropsLocked(quiet time.Duration) {
 	now := time.Now()
 	for why, d := range b.drops {
 		if d.since > 0 && now.Sub(d.logged) >= quiet {
-			b.log.Warn("turns are dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", b.totals.Dropped)
+			b.log.Warn("turns dropped from the queue", "why", why, "turns", d.since, "dropped_in_all", b.totals.Dropped)
 			d.logged, d.since = now, 0
 		}
 	}
 }
 
-// upkeepEvery is how often old entries are looked for.
+// upkeepEvery is the interval of everyMinute.
 const upkeepEvery = time.Minute
 
-// everyMinute calls f each minute, until stop is closed.
+// everyMinute calls f each minute until stop is closed.
 func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
 	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
@@ -96,8 +95,7 @@ func everyMinute(stop <-chan struct{}, f func(now time.Time)) {
 	}
 }
 
-// upkeepNow removes what has waited too long, and what need not be remembered
-// any more.
+// upkeepNow drops turns older than MaxAge and prunes settled ones.
 func (b *outbox) upkeepNow(now time.Time) {
 	b.mu.Lock()
 	b.logDropsLocked(time.Minute)
@@ -109,7 +107,7 @@ func (b *outbox) upkeepNow(now time.Time) {
 	for {
 		gone, err := b.spool.DropBefore(now.Add(-b.opts().MaxAge))
 		if err != nil {
-			b.log.Warn("the spool cannot be cleaned", "error", err)
+			b.log.Warn("prune spool failed", "error", err)
 			return
 		}
 		n := b.noteDropped(gone, "they waited longer than ingest.max_age")
@@ -119,6 +117,6 @@ func (b *outbox) upkeepNow(now time.Time) {
 		}
 	}
 	if err := b.spool.Prune(now, ledger.SeenMax); err != nil {
-		b.log.Warn("the spool cannot be cleaned", "error", err)
+		b.log.Warn("prune spool failed", "error", err)
 	}
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Directive is a line in which a person says that something is worth keeping
-// as it stands.
+// Directive is a line in which a person asks to store a text verbatim.
 type Directive struct {
 	Kind  string // one of graphiti.Kinds
-	Scope string // as written: session, workspace, user or agent; may be empty
+	Scope string // as written: session, workspace, user or agent; or ""
 	Text  string
 }
 
@@ -21,7 +20,7 @@ const (
 	maxDirectiveHead  = 64 // bytes before the colon
 )
 
-// How people write kinds and scopes, in lower case.
+// The spellings of kinds and scopes, in lower case.
 var (
 	directiveKinds = map[string]string{
 		"decision": "decision", "lesson": "lesson_learned", "lesson learned": "lesson_learned", "preference": "preference", "procedure": "procedure",
@@ -32,8 +31,8 @@ var (
 	}
 )
 
-// Directives returns the directives in what a person wrote, and counts those that are
-// too long. Lines within a code block are not directives.
+// Directives returns the directives in a person's message, and the number of those that are
+// too long. Lines within a code block do not count.
 func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
 		return nil, 0
@@ -54,15 +53,15 @@ func Directives(text string) (list []Directive, tooLong int) {
 	return list, tooLong
 }
 
-// directive reads a line such as "- preference (project): tabs, not spaces".
-// Most lines of a large text are none, which must cost next to nothing.
+// directive parses a line such as "- preference (project): tabs, not spaces". Most lines of
+// a large text are not directives, so rejecting a line must be cheap.
 func directive(line string) (d Directive, ok bool) {
 	head, text, ok := strings.Cut(line, ":")
 	if !ok || len(head) > maxDirectiveHead || head != strings.TrimRight(head, " \t") || text == strings.TrimLeft(text, " \t") {
 		return d, false
 	}
 	if start := strings.TrimLeft(head, "-* \t"); start == "" || strings.IndexByte("dlptrDLPTR", start[0]) < 0 {
-		return d, false // no kind begins so
+		return d, false // not the first letter of any kind
 	}
 	words := strings.Fields(strings.ToLower(head))
 	if words[0] == "-" || words[0] == "*" {

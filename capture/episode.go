@@ -13,17 +13,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// truncated is in the middle of a text that was cut.
+// truncated replaces the middle of a shortened text.
 const truncated = "\n…[truncated]\n"
 
-// redactSlack is how many bytes of a text, beyond what can be delivered of it, are
-// searched for credentials: our own blocks in it are taken out afterwards. Half of it is
-// on either side of where the text is joined, so that no half of a credential stays.
+// redactSlack is how many bytes beyond the deliverable size are searched for credentials,
+// because memory blocks are removed only afterwards. Half of it is on either side of the
+// joint, so that no half of a credential remains.
 const redactSlack = 64 << 10
 
-// clean removes from a turn what is not recorded: credentials, whoever wrote them, and
-// the text beyond what is written to the memory. It cuts texts that are far too long before
-// it searches for credentials.
+// clean removes credentials of either side from a turn, and the text beyond the delivery
+// limit. It truncates very long texts before the search for credentials.
 func (p *Pipeline) clean(t *ledger.Turn) {
 	maxChars := p.opts().MaxChars
 	most := utf8.UTFMax*maxChars + redactSlack
@@ -42,7 +41,7 @@ func (p *Pipeline) clean(t *ledger.Turn) {
 		*text = clean
 		p.redacted.Add(int64(n))
 	}
-	said := texts[:2] // what the person and the model said
+	said := texts[:2] // the texts of the person and the model
 	long := func(text *string) bool { return utf8.RuneCountInString(*text) > maxChars }
 	if !slices.ContainsFunc(said, long) {
 		return
@@ -62,21 +61,20 @@ func (p *Pipeline) Redacted(text string) string {
 	return text
 }
 
-// RedactedBy is Redacted with a deadline. If the time is too short, ok is false and
-// there is no text.
+// RedactedBy is Redacted with a deadline. At the deadline it returns ok false and no text.
 func (p *Pipeline) RedactedBy(text string, by time.Time) (redacted string, ok bool) {
 	redacted, _, ok = p.secrets.RedactBy(text, by)
 	return redacted, ok
 }
 
-// HoldsSecret reports whether something in a text looks like a credential.
+// HoldsSecret reports whether a text contains a likely credential.
 func (p *Pipeline) HoldsSecret(text string) bool {
 	_, n := p.secrets.Redact(text)
 	return n > 0
 }
 
-// messagesOf is a turn as it is written to one group, less what the group has
-// already: what the person said, and what was answered.
+// messagesOf returns the messages of a turn for one group, except for the sides that the
+// group has already.
 func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
 	if len(t.Restored) > 0 {
 		return restored(t, have, maxChars, now)
@@ -100,7 +98,7 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 		if text == "" || have&m.side != 0 {
 			continue
 		}
-		if m.at.After(now) { // Graphiti hides what lies in the future
+		if m.at.After(now) { // Graphiti hides messages from the future
 			m.at = now
 		}
 		out = append(out, graphiti.Message{
@@ -115,19 +113,18 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 	return out
 }
 
-// Episodes says how many messages a turn becomes in a memory whose model reads each
-// message.
+// Episodes is the number of messages per turn for a memory that reads each message with a
+// model.
 type Episodes string
 
 // The values of Episodes.
 const (
-	PerTurn    Episodes = "turn"    // both sides in one message: the model is asked once
-	PerMessage Episodes = "message" // a message for each side
+	PerTurn    Episodes = "turn"    // both sides in one message: one call of the model
+	PerMessage Episodes = "message" // one message for each side
 )
 
-// episodesOf is messagesOf for a memory that reads each message by a model: of a turn in
-// which nobody says anything, and of one that only repeats what the memory knows, there is
-// none.
+// episodesOf is messagesOf for a memory that reads each message with a model. It returns
+// none for a turn without content, or one that only repeats known facts.
 func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Episodes, maxChars int, now time.Time) []graphiti.Message {
 	turn := t.Kind == "" && len(t.Restored) == 0
 	if turn && (t.Known || idle(t)) {
@@ -143,15 +140,14 @@ func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Epi
 	return list[:1]
 }
 
-// idle reports whether nobody says anything in a turn: "ok thanks", and a nod. It is
-// false for the rest of a turn, in which the person says nothing, because the turn as a
-// whole says something; and for the answer to a question of the model's, which may say
-// something with any word.
+// idle reports whether a turn has no content, such as "ok thanks" and a nod. It is false
+// for the rest of a turn, which has no message of the person, because the whole turn may
+// have content. It is also false for the reply to a question, where any word may matter.
 func idle(t *ledger.Turn) bool {
 	return t.User != "" && !t.Asked && !words.Tells(t.User) && (words.Nods(t.Assistant) || !words.Tells(t.Assistant))
 }
 
-// restored is a turn of an export as it was kept before.
+// restored returns the messages of an exported turn in their stored form.
 func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (out []graphiti.Message) {
 	for _, r := range t.Restored {
 		side, text, at := ledger.SideUser, t.User, t.Said
@@ -171,7 +167,7 @@ func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (o
 	return out
 }
 
-// curated is a curated text as it is written to one group.
+// curated returns the message of a curated text for one group.
 func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
 	at := t.Said
 	if at.After(now) {
@@ -190,9 +186,9 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	}}
 }
 
-// sourceOf says where a turn comes from, as a small JSON object. answer is where the answer
-// begins in a message that holds both sides; 0: it holds one. Strings of ours and of
-// clients are all it holds, so that it cannot fail.
+// sourceOf returns the source description of a turn, a small JSON object. answer is the
+// offset of the answer in a message with both sides, or 0 for a single side. All values are
+// plain strings, so encoding cannot fail.
 func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 	b, _ := json.Marshal(struct {
 		Source  string         `json:"source"`
@@ -205,8 +201,8 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 	return string(b)
 }
 
-// dropBlocks takes out our own blocks, also when the model quotes one: a
-// memory must not feed on itself. One that is not closed goes on to the end.
+// dropBlocks removes memory blocks, even if the model quotes one, so that a memory never
+// feeds on itself. An unclosed block extends to the end.
 func dropBlocks(s string) string {
 	s, _ = dialect.CutElements(s, "<graphiti_memory>", "</graphiti_memory>")
 	return s

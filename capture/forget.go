@@ -13,11 +13,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Forget deletes the turns of a part that are older than a generation: those that wait
-// or are dead, those that the memory holds, and those that it has accepted and not
-// worked off yet. It keeps turns of the generation and newer ones, except those that the
-// memory was given meanwhile. It may take as long as the memory needs to work off what
-// it has accepted. If ctx ends before, or anything fails, it must be called again.
+// Forget deletes the turns of a part that are older than a generation, whether queued,
+// dead, stored by the memory, or accepted and unprocessed. Turns of the generation and
+// newer ones stay, except those that the memory receives during the call. Forget may take
+// until the memory has processed everything it has accepted. After an error it must be
+// called again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()
 	return p.record.Forget(ctx, part, generation)
@@ -58,24 +58,24 @@ func (b *outbox) Recent(ctx context.Context, group, query string, max int) ([]gr
 	return b.recent.Search(ctx, group, query, max)
 }
 
-// answerTime bounds the wait for the first answer of a memory that is to forget.
+// answerTime is the timeout for a memory's first answer before a forget.
 const answerTime = 10 * time.Second
 
-// emptyMemory deletes a part in the memory: what it holds at once, and what it has
-// accepted and not yet processed when that is done.
+// emptyMemory deletes a part in the memory: first the stored messages, then those that the
+// memory had accepted but not processed.
 func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 	if err := b.answers(ctx); err != nil {
-		return fmt.Errorf("the memory does not answer and must be started first; what it holds waits to be deleted: %w", err)
+		return fmt.Errorf("the memory does not answer, start it first; its part waits to be deleted: %w", err)
 	}
 	err := b.forgetHeld(ctx, part)
 	var left *graphiti.RemainsError
 	if remains := errors.As(err, &left); err != nil && (!remains || left.Unreachable) {
 		return err
 	}
-	// What comes while it is being emptied may remain.
+	// Messages that arrive during the first deletion may remain.
 	waited, failed := b.waitForAccepted(ctx, part.Group)
 	if failed != nil {
-		return errors.Join(err, fmt.Errorf("what it has accepted and not come to waits to be deleted: %w", failed))
+		return errors.Join(err, fmt.Errorf("the part that it has not processed yet waits to be deleted: %w", failed))
 	}
 	if !waited {
 		return err
@@ -83,15 +83,14 @@ func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 	return b.forgetHeld(ctx, part)
 }
 
-// answers asks the memory whether it is there.
+// answers checks whether the memory is reachable.
 func (b *outbox) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(answerTime, b.opts().Timeout))
 	defer cancel()
 	return b.memory.Health(ctx)
 }
 
-// forgetHeld deletes what the memory holds of a part, and a message of our own where
-// one was put there.
+// forgetHeld deletes the memory's messages of a part, together with barriers in the group.
 func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	if part.Session+part.Message == "" {
 		if err := b.memory.Forget(ctx, part.Group); err != nil {
@@ -114,10 +113,10 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 	return nil
 }
 
-// empty takes a part's turns out of the spool that are older than a generation.
-// Its group is paused.
+// empty removes the turns of a part that are older than a generation from the spool. The
+// group must be paused.
 func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
-	if part.Message != "" { // which has arrived, so that no turn that waits is of it
+	if part.Message != "" { // already delivered, so no queued turn contains it
 		return nil
 	}
 	gone, err := b.spool.Forget(part, generation, last)
@@ -134,10 +133,10 @@ func (b *outbox) empty(part ledger.Part, generation int64, last bool) error {
 	return nil
 }
 
-// waitForAccepted returns when the memory has come to everything that it
-// accepted for a group until now, and whether it may have kept something
-// meanwhile. Acceptance may have been taken for proof, or be of another process
-// of ours, so that only what was never written to need not be waited for.
+// waitForAccepted returns when the memory has processed everything it has accepted for a
+// group, and whether it may have stored something meanwhile. Acceptance may have counted as
+// delivery, or another replica may have sent the turns. So it skips only groups that were
+// never written to.
 func (b *outbox) waitForAccepted(ctx context.Context, group string) (waited bool, err error) {
 	owned, err := b.spool.Owned(ctx, "")
 	if err != nil || !slices.ContainsFunc(owned, func(o ledger.Owned) bool { return o.Group == group }) {

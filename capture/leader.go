@@ -17,56 +17,56 @@ import (
 )
 
 const (
-	// leadEvery is how often the leader renews its lease, and the others try to
-	// take it.
+	// leadEvery is the interval at which the leader renews its lease and other replicas try
+	// to take it.
 	leadEvery = time.Second
 
-	// leadMargin is how long before its lease ends a leader stops delivering.
+	// leadMargin is how long before the end of its lease a leader stops delivering.
 	leadMargin = time.Second
 
-	// chunk is how many turns one step moves from the local queue to Redis.
+	// chunk is the most turns moved from the local queue to Redis in one step.
 	chunk = 200
 )
 
 // Shared is the state that replicas share.
 type Shared struct {
 	DB   *redis.DB
-	Name string // of this replica, for people
+	Name string // of this replica, for display
 }
 
-// replicas is what a pipeline holds where several replicas share a queue: all
-// of them add turns, and the leader delivers them.
+// replicas is the state of an outbox that shares its queue with other replicas: all
+// replicas add turns, and the leader delivers them.
 //
 //	following ──lease taken──► taking over ──read──► leading
 //	    ▲                                               │
 //	    └──calls ended◄── stepping down ◄──lease lost, wanted, or Redis gone
 type replicas struct {
 	*Shared
-	local *ledger.Ledger // holds turns while Redis is down
+	local *ledger.Ledger // stores turns while Redis is down
 	spool *replica.Queue
 
 	ended  chan struct{}
 	asked  chan struct{}  // wakes the election
-	busy   sync.WaitGroup // work that only a leader may do
+	busy   sync.WaitGroup // work that requires leadership
 	wanted atomic.Int32   // callers of asLeader
 
-	// Guarded by Pipeline.mu.
+	// Protected by outbox.mu.
 	leading bool
-	led     context.Context    // ends with the leadership
+	led     context.Context    // done when the leadership ends
 	leave   context.CancelFunc // ends led
 	until   *time.Timer        // calls leave before the lease ends
-	report  report             // the leader's, as it was read last
-	waits   int                // turns in local
-	dropped int                // from local
+	report  report             // last known report of the leader
+	waits   int                // number of turns in local
+	dropped int                // turns dropped from local
 }
 
-// report is what a leader tells the others.
+// report is the leader's state, published to the other replicas.
 type report struct {
 	Name string
 	deliver.Status
 }
 
-// join makes a pipeline share the queue in Redis; local is its own ledger.
+// join makes an outbox share the queue in Redis; local is its own ledger.
 func (b *outbox) join(shared *Shared, local *ledger.Ledger) {
 	all := replica.New(shared.DB, b.opts().MaxTurns, b.opts().MaxBytes)
 	b.spool = all.Store()
@@ -76,7 +76,7 @@ func (b *outbox) join(shared *Shared, local *ledger.Ledger) {
 	}
 }
 
-// replicaStatusLocked adds the replicas' state.
+// replicaStatusLocked sets the replica fields of a status.
 func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	t := b.replicas
 	if t == nil {
@@ -87,7 +87,7 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	switch {
 	case t.leading:
 		s.Deliverer = t.Name
-	case t.report.Name == t.Name: // from before
+	case t.report.Name == t.Name: // a report from an earlier leadership
 		s.Deliverer = ""
 	case t.report.Name != "":
 		s.delivery(&t.report.Status)
@@ -100,8 +100,8 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	}
 }
 
-// runElection takes the lease or renews it, and flushes the local queue to
-// Redis, until the pipeline ends.
+// runElection takes or renews the lease and flushes the local queue to Redis until the
+// outbox closes.
 func (b *outbox) runElection() {
 	t := b.replicas
 	defer close(t.ended)
@@ -110,7 +110,7 @@ func (b *outbox) runElection() {
 	for {
 		err := contained(func() error { return errors.Join(b.electOnce(), b.boundLocal(context.Background())) })
 		if err != nil && !errors.Is(err, redis.ErrDown) {
-			b.log.Warn("cannot work on the shared queue", "error", err)
+			b.log.Warn("access to the shared queue failed", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -119,7 +119,7 @@ func (b *outbox) runElection() {
 			b.stepDown()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_ = t.spool.LeaveLease(ctx) // it ends by itself
+			_ = t.spool.LeaveLease(ctx) // on error it expires
 			return
 		}
 	}
@@ -139,16 +139,16 @@ func (b *outbox) electOnce() error {
 		held, isWanted, err := t.spool.KeepLease(ctx)
 		switch {
 		case err != nil:
-			return err // the timer decides
-		case held && (!isWanted || t.wanted.Load() > 0): // the other has to wait
+			return err // the timer in takeOver handles the loss
+		case held && (!isWanted || t.wanted.Load() > 0): // the other replica has to wait
 			b.mu.Lock()
 			t.until.Reset(time.Until(began.Add(replica.LeaseFor - leadMargin)))
 			b.mu.Unlock()
 		default:
 			b.stepDown()
-			_ = t.spool.LeaveLease(ctx) // it ends by itself
+			_ = t.spool.LeaveLease(ctx) // on error it expires
 		}
-	case b.stopped(): // a process that ends takes no lease
+	case b.stopped(): // a closing process takes no lease
 	default:
 		take := t.spool.TakeLease
 		if t.wanted.Load() > 0 {
@@ -169,7 +169,7 @@ func (b *outbox) electOnce() error {
 	return errors.Join(b.refresh(ctx), b.flushLocalQueue(ctx))
 }
 
-// takeOver starts delivery with the lease that was taken at began.
+// takeOver starts delivery under the lease taken at began.
 func (b *outbox) takeOver(began time.Time) error {
 	t := b.replicas
 	ctx, cancel := context.WithCancel(b.base)
@@ -195,7 +195,7 @@ func (b *outbox) takeOver(began time.Time) error {
 	return nil
 }
 
-// followStream wakes delivery when any replica has added turns.
+// followStream wakes delivery when any replica adds turns.
 func (b *outbox) followStream(ctx context.Context) {
 	defer b.replicas.busy.Done()
 	for ctx.Err() == nil {
@@ -209,7 +209,7 @@ func (b *outbox) followStream(ctx context.Context) {
 	}
 }
 
-// stepDown ends delivery here. It returns when nothing is in flight.
+// stepDown stops delivery on this replica. It returns when no call is in progress.
 func (b *outbox) stepDown() {
 	t := b.replicas
 	b.mu.Lock()
@@ -235,8 +235,8 @@ func (b *outbox) stepDown() {
 // leadsLocked reports whether this process delivers.
 func (b *outbox) leadsLocked() bool { return b.replicas == nil || b.replicas.leading }
 
-// asLeader waits until this process is the leader, and keeps it the leader until
-// release is called. The context that it returns ends with the leadership.
+// asLeader waits until this process is the leader, and keeps it the leader until release is
+// called. The returned context ends with the leadership.
 func (b *outbox) asLeader(ctx context.Context) (_ context.Context, release func(), err error) {
 	t := b.replicas
 	if t == nil {
@@ -275,7 +275,7 @@ func (b *outbox) asLeader(ctx context.Context) (_ context.Context, release func(
 	}
 }
 
-// refresh reads what other replicas have changed. A leader reports its state.
+// refresh reads the state shared by the replicas. The leader also publishes its report.
 func (b *outbox) refresh(ctx context.Context) error {
 	t := b.replicas
 	sizes, totals, err := t.spool.Counts(ctx)
@@ -314,8 +314,8 @@ func (b *outbox) refresh(ctx context.Context) error {
 	return err
 }
 
-// flushLocalQueue moves the turns of the local queue to Redis. The stream leaves
-// out a turn that another replica has added already.
+// flushLocalQueue moves the turns of the local queue to Redis. The stream skips turns that
+// another replica has already added.
 func (b *outbox) flushLocalQueue(ctx context.Context) error {
 	t := b.replicas
 	if err := b.flushCutTurns(ctx); err != nil {
@@ -342,7 +342,7 @@ func (b *outbox) flushLocalQueue(ctx context.Context) error {
 	}
 }
 
-// flushCutTurns moves what the local ledger knows of cut turns to Redis.
+// flushCutTurns moves the local records of interrupted answers to Redis.
 func (b *outbox) flushCutTurns(ctx context.Context) error {
 	for {
 		list, err := b.replicas.local.Cuts(ctx, chunk)
@@ -358,15 +358,15 @@ func (b *outbox) flushCutTurns(ctx context.Context) error {
 	}
 }
 
-// warnOfLocal warns at the end of turns that only this replica holds.
+// warnOfLocal logs turns that only this replica has.
 func (b *outbox) warnOfLocal() {
 	n, err := b.replicas.local.Sizes(context.Background())
 	if err == nil && n.Pending.Turns > 0 {
-		b.log.Warn("turns are left in this replica's data_dir and nowhere else: keep it, and start a replica there again", "turns", n.Pending.Turns)
+		b.log.Warn("turns remain only in this replica's data_dir: preserve it and start a replica there again", "turns", n.Pending.Turns)
 	}
 }
 
-// boundLocal keeps the local queue within its limits.
+// boundLocal enforces the limits of the local queue.
 func (b *outbox) boundLocal(ctx context.Context) error {
 	n, err := b.replicas.local.Sizes(ctx)
 	if err != nil {
@@ -392,7 +392,7 @@ func (b *outbox) boundLocal(ctx context.Context) error {
 	return err
 }
 
-// stopped reports whether no more turns are taken.
+// stopped reports whether Shutdown has begun.
 func (b *outbox) stopped() bool {
 	select {
 	case <-b.stop:
@@ -402,7 +402,7 @@ func (b *outbox) stopped() bool {
 	}
 }
 
-// contained turns a panic into an error: the loop goes on.
+// contained converts a panic into an error.
 func contained(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

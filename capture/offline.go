@@ -8,17 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
-// Offline looks into the spool of a proxy that does not run. Nothing is
-// delivered, and nobody else may use the file meanwhile.
+// Offline provides access to the spool of a stopped proxy. It delivers nothing and needs
+// exclusive access to the file.
 type Offline struct{ spool ledger.Store }
 
-// NewOffline takes an open ledger, and closes it.
+// NewOffline returns an Offline that owns an open ledger.
 func NewOffline(l *ledger.Ledger) *Offline { return &Offline{l.Store()} }
 
-// OpenShared looks into the spool that replicas share.
+// OpenShared returns an Offline for the spool that replicas share.
 func OpenShared(db *redis.DB) *Offline { return &Offline{replica.New(db, 0, 0).Store()} }
 
-// Status counts what the spool holds.
+// Status returns the counts of the spool.
 func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 	held, err := f.spool.Sizes(ctx)
 	if err != nil {
@@ -37,18 +37,18 @@ func (f *Offline) Status(ctx context.Context) (QueueStatus, error) {
 	return s, err
 }
 
-// Turns is Pipeline.Turns.
+// Turns implements Queue.
 func (f *Offline) Turns(ctx context.Context, o ledger.ListOptions) ([]ledger.Item, int, error) {
 	return f.spool.Items(ctx, o)
 }
 
-// Retry is Pipeline.Retry; the turns are delivered when a proxy runs.
+// Retry implements Queue; the next running proxy delivers the turns.
 func (f *Offline) Retry(numbers []int64) (int, error) {
 	_, back, err := f.spool.Retry(numbers)
 	return back.Turns, err
 }
 
-// Drop is Pipeline.Drop.
+// Drop implements Queue.
 func (f *Offline) Drop(numbers []int64) (int, error) {
 	gone, err := f.spool.DropDead(numbers)
 	return gone.Dead.Turns, err

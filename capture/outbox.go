@@ -16,30 +16,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// outbox keeps turns until a memory that is elsewhere is known to hold them, and
-// delivers them.
+// outbox stores turns for a remote memory and delivers them, until their delivery is
+// verified.
 type outbox struct {
 	*settings
 	promoted
 	memory   deliver.Memory
 	log      *slog.Logger
 	spool    ledger.Store
-	disk     *ledger.Ledger // where this process keeps turns: the same, unless it is shared
+	disk     *ledger.Ledger // this process's own file; the same as spool unless replicas share it
 	loop     *deliver.Loop
-	evicted  atomic.Int64  // dropped by what bounds the spool
-	stop     chan struct{} // closed when no more turns are taken
-	ended    chan struct{} // nothing is delivered any more
+	evicted  atomic.Int64  // turns dropped because of the spool's limits
+	stop     chan struct{} // closed by Shutdown
+	ended    chan struct{} // closed when delivery has stopped
 	worker   sync.WaitGroup
-	base     context.Context // of all that is done
+	base     context.Context // of all background work
 	abort    context.CancelFunc
-	replicas *replicas // nil: no other process shares the spool
+	replicas *replicas // nil unless other processes share the spool
 	recent   newest
-	cutting  sync.Mutex // one cut at a time: two would take the same excess twice
+	cutting  sync.Mutex // serializes cuts: two would remove the same excess twice
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // protects the fields below
 	held   ledger.Sizes
 	totals ledger.Totals
-	drops  map[string]*drops // that were logged, by their reason
+	drops  map[string]*drops // logged drops, by reason
 }
 
 func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(string) string, t deliver.Timing, openFor time.Duration) (*outbox, error) {
@@ -73,10 +73,10 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 	return b, nil
 }
 
-// others is how often the outbox is looked at for turns of other replicas.
+// others is the interval at which the index checks the outbox for turns of other replicas.
 const others = 500 * time.Millisecond
 
-// newest are the turns that the memory may not have worked off.
+// newest is the index of the turns that the memory may not have processed.
 type newest interface {
 	Wake()
 	Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
@@ -85,7 +85,7 @@ type newest interface {
 	Close() error
 }
 
-// noneNewest finds nothing.
+// noneNewest is an empty index.
 type noneNewest struct{}
 
 func (noneNewest) Wake()                          {}
@@ -96,7 +96,7 @@ func (noneNewest) Search(context.Context, string, string, int) ([]graphiti.Fact,
 	return nil, nil
 }
 
-// openRecent begins to follow what comes into the outbox. Its file is beside the spool's.
+// openRecent opens an index that follows the outbox. Its file is next to the spool's file.
 func (b *outbox) openRecent(spool string) newest {
 	o := justsaid.Options{
 		Path: filepath.Join(filepath.Dir(spool), "recent.db"), Outbox: b.spool, Log: b.log,
@@ -110,7 +110,7 @@ func (b *outbox) openRecent(spool string) newest {
 	}
 	x, err := justsaid.Open(o)
 	if err != nil {
-		o.Log.Warn("what was said recently is not found until Graphiti has worked it off", "error", err)
+		o.Log.Warn("open index of recent messages failed, they are not found until Graphiti has processed them", "error", err)
 		return noneNewest{}
 	}
 	return x
@@ -118,8 +118,8 @@ func (b *outbox) openRecent(spool string) newest {
 
 func (o *Bounds) timing() deliver.Timing { return deliver.DefaultTiming(o.MaxBatch, o.StallAfter) }
 
-// deliver finds out what the spool holds, and begins to deliver it. It goes on
-// until stop is closed, or ctx ends.
+// deliver loads the spool's counts and starts delivery, which ends when stop is closed or
+// ctx is done.
 func (b *outbox) deliver(ctx context.Context) error {
 	held, err := b.spool.Sizes(context.Background())
 	if err != nil {
@@ -144,8 +144,8 @@ func (b *outbox) deliver(ctx context.Context) error {
 	return b.loop.Start(ctx, b.stop, deliver.Known{Instance: instance, Listed: totals.Verified > 0})
 }
 
-// Add stores turns and has them delivered: where replicas share a spool it stores
-// them there, or here until it can be reached.
+// Add stores turns and wakes delivery. If replicas share a spool, Add stores the turns
+// there, or locally while Redis is unreachable.
 func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error) {
 	all, err := b.spool.Add(ctx, turns, time.Now())
 	if err != nil && b.replicas != nil && ctx.Err() == nil {
@@ -159,7 +159,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 	b.mu.Lock()
 	for i := range turns {
 		for _, g := range all[i].Groups {
-			if b.replicas == nil { // else who delivers finds them in the stream
+			if b.replicas == nil { // else the leader finds them in the stream
 				b.loop.Wake(g, !turns[i].Backfill)
 			}
 		}
@@ -176,7 +176,7 @@ func (b *outbox) Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, 
 	return all, nil
 }
 
-// CutOff notes it here until what replicas share can be reached.
+// CutOff stores the record locally while Redis is unreachable.
 func (b *outbox) CutOff(ctx context.Context, t *ledger.Turn) error {
 	err := b.spool.CutOff(ctx, t, time.Now())
 	if err != nil && b.replicas != nil && ctx.Err() == nil {
@@ -189,7 +189,6 @@ func (b *outbox) Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error)
 	return b.spool.Whole(ctx, turns)
 }
 
-// apply applies new settings.
 func (b *outbox) apply(paused bool) {
 	o := b.opts()
 	b.loop.Set(o.timing(), o.Timeout, paused)
@@ -199,7 +198,7 @@ func (b *outbox) apply(paused bool) {
 	b.makeRoom()
 }
 
-// close ends delivery and closes the file. Stop is closed.
+// close stops delivery and closes the file. b.stop must be closed.
 func (b *outbox) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.abort)()
 	b.worker.Wait()
@@ -220,9 +219,8 @@ func (b *outbox) close(ctx context.Context) error {
 	return errors.Join(ended, b.spool.Close())
 }
 
-// Fault is what is known to be wrong with the file of this process; nil:
-// nothing. Check looks.
+// Fault implements Groups.
 func (b *outbox) Fault() *sqlite.Fault { return b.disk.Fault() }
 
-// Check looks whether the file can be used, and returns what is wrong.
+// Check implements Groups.
 func (b *outbox) Check() *sqlite.Fault { return b.disk.Check() }

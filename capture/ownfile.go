@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ownFile is the record of a memory that is a file of ours: one transaction decides
-// whether a turn is new, writes it to the memory and notes it. Nothing waits.
+// ownFile is the record of an embedded memory: one transaction decides whether a turn is
+// new, writes it to the memory and records it. No turn waits.
 type ownFile struct {
 	*settings
 	*ledger.Ledger
@@ -22,7 +22,7 @@ type ownFile struct {
 	pruning  sync.WaitGroup
 }
 
-// openOwnFile takes over the memory's ledger, until stop is closed.
+// openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
 	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
 	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
@@ -77,18 +77,18 @@ func (k *ownFile) status(s *QueueStatus) {
 
 func (k *ownFile) prune(now time.Time) {
 	if err := k.Prune(now, ledger.SeenMax); err != nil {
-		k.log.Warn("the record of turns cannot be cleaned", "error", err)
+		k.log.Warn("prune ledger failed", "error", err)
 	}
 }
 
-// close leaves the file to the memory.
+// close leaves the file open for the memory.
 func (k *ownFile) close(context.Context) error {
 	k.pruning.Wait()
-	k.prune(time.Now()) // it counts the newest turns
+	k.prune(time.Now()) // adds the newest turns to the totals
 	return nil
 }
 
-// noQueue is the queue of a memory that is a file of ours.
+// noQueue is the queue of an embedded memory.
 type noQueue struct{}
 
 func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, error) {

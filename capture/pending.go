@@ -14,47 +14,46 @@ import (
 )
 
 const (
-	// minText is the text, in bytes, from which an abandoned turn is worth
-	// keeping.
+	// minText is the minimum size, in bytes, of an abandoned turn worth storing.
 	minText = 50
 
-	// busyFor is how long the answer of one round may take.
+	// busyFor is the time limit for the answer of one round.
 	busyFor = 10 * time.Minute
 
-	// roundsFor is how long it is remembered which turn a reference is to: a
-	// person may be asked before a tool is used.
+	// roundsFor is how long a reference stays valid: a client may ask the person before it
+	// uses a tool.
 	roundsFor = 2 * time.Hour
 
-	// maxTurns and maxBytes bound what is remembered. More, and the turn that
-	// was longest silent is kept at once, and forgotten here.
+	// maxTurns and maxBytes limit the store. Beyond them, the least recently active turn is
+	// recorded at once and evicted.
 	maxTurns = 10000
 	maxBytes = 64 << 20
 
-	referenceBytes = 100 // about what a reference takes
+	referenceBytes = 100 // approximate size of a reference
 )
 
-// PendingTurns holds the turns whose end is awaited. R is what a request needs to go on
-// with a turn. It is safe for concurrent use.
+// PendingTurns holds unfinished turns. R is the state that a request needs to continue a
+// turn. It is safe for concurrent use.
 type PendingTurns[R any] struct {
 	after time.Duration
 	keep  func(context.Context, ledger.Turn) error
 	log   *slog.Logger
-	full  chan struct{} // something was evicted; more than one says nothing new
+	full  chan struct{} // signals an eviction; capacity 1
 	stop  chan struct{}
 	ended chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	turns   *simplelru.LRU[string, *openTurn[R]]
 	refer   map[dialect.Fingerprint]*openTurn[R]
 	bytes   int
-	evicted []ledger.Turn // to be kept as they are
+	evicted []ledger.Turn // open turns to record
 }
 
-// openTurn is what is known of one.
+// openTurn is an unfinished turn.
 type openTurn[R any] struct {
-	turn       ledger.Turn // without its texts, unless it is open
-	open       bool        // to be kept when it does not go on
-	due        time.Time   // when that is
+	turn       ledger.Turn // without texts unless open is set
+	open       bool        // record the turn if it does not continue
+	due        time.Time   // time to record an open turn
 	active     time.Time
 	round      R
 	roundBytes int
@@ -65,8 +64,8 @@ func (t *openTurn[R]) size() int {
 	return len(t.turn.User) + len(t.turn.Assistant) + t.roundBytes + referenceBytes*len(t.references)
 }
 
-// pendingKey tells turns apart. Two agents may have the same one in one session, each
-// for groups of its own.
+// pendingKey identifies a turn with its groups. Two agents may have the same turn in one
+// session, each with its own groups.
 func pendingKey(t *ledger.Turn) string {
 	var b strings.Builder
 	b.WriteString(t.ID)
@@ -76,25 +75,25 @@ func pendingKey(t *ledger.Turn) string {
 	return b.String()
 }
 
-// NewPending returns an empty store. If a turn has not changed for the time after, keep
-// is called with it.
+// NewPending returns an empty store. It calls keep for each open turn without activity for
+// the duration after.
 func NewPending[R any](after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns[R] {
 	d := &PendingTurns[R]{
 		after: after, keep: keep, log: log,
 		full: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 		refer: make(map[dialect.Fingerprint]*openTurn[R]),
 	}
-	d.turns, _ = simplelru.NewLRU(maxTurns, d.onEvict) // fails for no size only
+	d.turns, _ = simplelru.NewLRU(maxTurns, d.onEvict) // fails only for a size of 0
 	// Ends when Close closes stop.
 	go d.run()
 	return d
 }
 
-// onEvict forgets a turn. What was open of it is kept.
+// onEvict removes a turn's references and saves an open turn for recording.
 func (d *PendingTurns[R]) onEvict(_ string, t *openTurn[R]) {
 	d.bytes -= t.size()
 	for _, f := range t.references {
-		if d.refer[f] == t { // else another turn has it now
+		if d.refer[f] == t { // else another turn has taken it over
 			delete(d.refer, f)
 		}
 	}
@@ -103,7 +102,7 @@ func (d *PendingTurns[R]) onEvict(_ string, t *openTurn[R]) {
 	}
 }
 
-// change applies f to a turn, restarts its time, and makes room.
+// change applies f to a turn, marks it as active, and evicts turns over the limit.
 func (d *PendingTurns[R]) change(t *ledger.Turn, f func(*openTurn[R])) {
 	key := pendingKey(t)
 	e, ok := d.turns.Get(key)
@@ -121,14 +120,13 @@ func (d *PendingTurns[R]) change(t *ledger.Turn, f func(*openTurn[R])) {
 	}
 }
 
-// Hold notes that a round of a turn has ended and another is expected, and adds the
-// answer to those of the earlier rounds. If too much is held, it waits until the oldest
-// turns are kept.
+// Hold records the end of a round that another will follow, and appends its answer to the
+// earlier ones. If the store is full, Hold records the evicted turns before it returns.
 func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 	d.mu.Lock()
 	d.change(&t, func(e *openTurn[R]) {
 		if !e.open {
-			t.Said = e.turn.Said // its first round's, also when that was kept
+			t.Said = e.turn.Said // time of the first round, even if that was recorded
 			e.turn, e.open = t, true
 			e.turn.Open = true
 		} else {
@@ -145,8 +143,8 @@ func (d *PendingTurns[R]) Hold(t ledger.Turn) {
 	d.keepAll(evicted)
 }
 
-// Refer notes that requests with these references go on with a turn, and what they need
-// for it, of so many bytes. It does not wait.
+// Refer associates references with a turn, and stores the state, of that size in bytes, for
+// requests that continue it. It does not block.
 func (d *PendingTurns[R]) Refer(t *ledger.Turn, round R, bytes int, references ...dialect.Fingerprint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,7 +165,7 @@ func (d *PendingTurns[R]) Refer(t *ledger.Turn, round R, bytes int, references .
 	}
 }
 
-// Find returns what a request with this reference needs to go on with its turn.
+// Find returns the state for a request with this reference.
 func (d *PendingTurns[R]) Find(reference dialect.Fingerprint) (round R, ok bool) {
 	if d == nil {
 		return round, false
@@ -181,17 +179,17 @@ func (d *PendingTurns[R]) Find(reference dialect.Fingerprint) (round R, ok bool)
 	return e.round, true
 }
 
-// Referable reports whether there is a reference that Find might know.
+// Referable reports whether the store has any references.
 func (d *PendingTurns[R]) Referable() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.refer) > 0
 }
 
-// Busy notes that another round of a turn has begun, whose answer may take a while.
+// Busy extends a turn's deadline, because another round has begun.
 func (d *PendingTurns[R]) Busy(t *ledger.Turn) { d.touch(t, busyFor) }
 
-// Free notes that a round has ended without an answer.
+// Free resets a turn's deadline after a round without an answer.
 func (d *PendingTurns[R]) Free(t *ledger.Turn) { d.touch(t, d.after) }
 
 func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
@@ -203,8 +201,8 @@ func (d *PendingTurns[R]) touch(t *ledger.Turn, wait time.Duration) {
 	}
 }
 
-// Began returns when the message of a turn with tool rounds was said, which a request of
-// its last round does not show; zero for an unknown turn.
+// Began returns the time of the first request of a turn with tool rounds, which its last
+// request does not show. It returns zero for an unknown turn.
 func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,7 +212,7 @@ func (d *PendingTurns[R]) Began(t *ledger.Turn) time.Time {
 	return time.Time{}
 }
 
-// End notes that a turn has ended, and that somebody else has kept it.
+// End marks a turn as finished and recorded by the caller.
 func (d *PendingTurns[R]) End(t *ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,15 +221,14 @@ func (d *PendingTurns[R]) End(t *ledger.Turn) {
 	}
 }
 
-// settle notes that nothing of a turn is left to keep. Its beginning stays known, and
-// which requests go on with it.
+// settle clears a turn's texts. Its start time and references stay.
 func (d *PendingTurns[R]) settle(e *openTurn[R]) {
 	d.bytes -= len(e.turn.User) + len(e.turn.Assistant)
 	e.open, e.turn.User, e.turn.Assistant = false, "", ""
 }
 
-// takeDue takes what is to be kept, or all that is open, and forgets the turns
-// that no request goes on with any more.
+// takeDue returns the turns to record, or all open ones, and removes turns with expired
+// references.
 func (d *PendingTurns[R]) takeDue(all bool) (due []ledger.Turn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,7 +261,7 @@ func (d *PendingTurns[R]) keepAll(turns []ledger.Turn) {
 			continue
 		}
 		if err := d.keep(context.Background(), t); err != nil {
-			d.log.Warn("an abandoned turn cannot be kept", "error", err)
+			d.log.Warn("store abandoned turn failed", "error", err)
 		}
 	}
 }
@@ -284,7 +281,7 @@ func (d *PendingTurns[R]) run() {
 	}
 }
 
-// Close keeps the open turns as they are, and ends.
+// Close records all open turns and stops the background loop.
 func (d *PendingTurns[R]) Close() {
 	close(d.stop)
 	<-d.ended

@@ -8,18 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned lists the groups that were written to, or those of one owner.
+// Owned implements Groups.
 func (b *outbox) Owned(ctx context.Context, owner string) ([]ledger.Owned, error) {
 	return b.spool.Owned(ctx, owner)
 }
 
-// SessionGroups lists the groups that hold recent turns of a session.
+// SessionGroups implements Groups.
 func (b *outbox) SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error) {
 	return b.spool.SessionGroups(ctx, session)
 }
 
-// Waiting calls f for each turn of a part that waits or is dead, with what would
-// be written of it.
+// Waiting implements Queue.
 func (b *outbox) Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error {
 	return b.spool.Waiting(ctx, part, func(e ledger.Entry) error {
 		for _, m := range messagesOf(&e.Turn, e.Scope, e.Have, b.opts().MaxChars, time.Now()) {
@@ -31,8 +30,7 @@ func (b *outbox) Waiting(ctx context.Context, part ledger.Part, f func(graphiti.
 	})
 }
 
-// Turns lists turns in the outbox, the oldest first, and says how many there are in
-// all.
+// Turns implements Queue.
 func (b *outbox) Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	return b.spool.Items(ctx, o)
 }

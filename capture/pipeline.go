@@ -16,11 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// ErrStopped says that the Pipeline takes no more turns.
+// ErrStopped means that the Pipeline accepts no more turns.
 var ErrStopped = errors.New("ingestion has stopped")
 
-// Options says where turns are recorded, within which bounds, and which functions are
-// called then.
+// Options configures a Pipeline.
 type Options struct {
 	Bounds
 	Place
@@ -28,42 +27,41 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Bounds are what may change while a Pipeline works.
+// Bounds are the settings that Set can change at run time.
 type Bounds struct {
-	MaxTurns   int // in the spool; a turn counts once for each of its groups
+	MaxTurns   int // in the spool; a turn counts once per group
 	MaxBytes   int
 	MaxAge     time.Duration
-	MaxBatch   int // turns in one call
-	MaxChars   int // of one message
+	MaxBatch   int // turns per call
+	MaxChars   int // per message
 	Episodes   Episodes
 	Timeout    time.Duration
-	StallAfter time.Duration // without a sign of work
-	RecentFor  time.Duration // how long Recent finds a turn after it has left the queue
+	StallAfter time.Duration // time without progress
+	RecentFor  time.Duration // how long Recent finds a turn after its delivery
 }
 
-// Place is where turns are recorded.
+// Place is the destination of turns.
 type Place struct {
-	// Ledger returns the ledger in the memory's own file; say makes messages of its
-	// turns. nil: the memory is elsewhere, and the fields that follow describe it.
+	// Ledger returns the ledger in the memory's own file; say makes the messages of its
+	// turns. nil selects a remote memory, described by the fields below.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Path     string // of the spool's file
 	Memory   deliver.Memory
-	Apart    bool     // the memory works off each group by itself
-	Verify   bool     // a turn is delivered only when it was seen in the memory
-	Withheld []string // groups to which nothing is handed over, until Withhold is called
-	Shared   *Shared  // what replicas share; nil: nothing
+	Apart    bool     // the memory processes each group separately
+	Verify   bool     // a turn counts as delivered only if the memory shows it
+	Withheld []string // groups to exclude from delivery until Withhold is called
+	Shared   *Shared  // state shared by replicas, or nil
 }
 
-// Events are functions that are called when something happened to turns. They may be
-// nil.
+// Events holds optional callbacks.
 type Events struct {
-	OnKept      func(t *ledger.Turn, groups []string) // a turn is on disk; the groups did not have it before
-	OnStored    func(group string)                    // a group of the memory holds something new
-	OnDelivered func(deliver.Delivery)                // of a turn that has a Trace
+	OnKept      func(t *ledger.Turn, groups []string) // after t is on disk, with the groups that lacked it
+	OnStored    func(group string)                    // after a group of the memory has received messages
+	OnDelivered func(deliver.Delivery)                // for turns with a Trace
 }
 
-func (e Events) orNothing() Events {
+func (e Events) withDefaults() Events {
 	if e.OnKept == nil {
 		e.OnKept = func(*ledger.Turn, []string) {}
 	}
@@ -76,81 +74,77 @@ func (e Events) orNothing() Events {
 	return e
 }
 
-// settings are the bounds in force.
+// settings holds the current bounds.
 type settings struct{ now atomic.Pointer[Bounds] }
 
 func (s *settings) opts() *Bounds { return s.now.Load() }
 
-// record is where turns are kept for good: the ledger of a memory that is a file of
-// ours, or the outbox of one that is elsewhere.
+// record is the durable store of turns: the ledger of an embedded memory, or the outbox of
+// a remote one.
 type record interface {
-	// Add stores turns for those of their groups that have not had them. They are
-	// on disk when it returns.
+	// Add stores each turn for those of its groups that lack it. The turns are on disk when
+	// it returns.
 	Add(ctx context.Context, turns []ledger.Turn) ([]ledger.Added, error)
 
-	// Whole says of each turn whether all of its groups have all of it.
+	// Whole reports for each turn whether all of its groups have all of it.
 	Whole(ctx context.Context, turns []ledger.Turn) ([]bool, error)
 
 	CutOff(ctx context.Context, t *ledger.Turn) error
 	Forget(ctx context.Context, part ledger.Part, generation int64) error
 
-	apply(paused bool) // the settings, which are new
+	apply(paused bool) // called after a change of the settings
 	status(s *QueueStatus)
 	close(ctx context.Context) error
 }
 
-// Queue holds the turns that wait for the memory. It is empty where the memory is a file
-// of ours.
+// Queue holds the turns waiting for the memory. It is empty for an embedded memory.
 type Queue interface {
-	// Turns lists turns that wait or are dead, the oldest first, and says how many
-	// there are in all.
+	// Turns returns waiting and dead turns, oldest first, and the number of all matching
+	// turns.
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 
-	// Waiting calls f for each turn of a part that waits or is dead, with what would
-	// be written of it.
+	// Waiting calls f for the messages of each waiting or dead turn of a part.
 	Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error
 
-	// Retry delivers dead turns again: those with the numbers, or all if there are no
-	// numbers. It returns how many they are.
+	// Retry delivers dead turns again: those with the numbers, or all if numbers is empty.
+	// It returns their number.
 	Retry(numbers []int64) (int, error)
 
-	// Drop deletes dead turns for good: those with the numbers, or all if there are no
-	// numbers. It returns how many they are.
+	// Drop deletes dead turns permanently: those with the numbers, or all if numbers is
+	// empty. It returns their number.
 	Drop(numbers []int64) (int, error)
 
-	// Recent finds what waits, or left the queue a short while ago: up to max messages
-	// of people in a group, the best first.
+	// Recent searches the turns that are waiting or left the queue recently. It returns up
+	// to max messages of people in a group, best match first.
 	Recent(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error)
 
-	// Withhold sets the groups to which nothing is sent, in place of those of the last
-	// call. Their turns wait, and Recent does not find them. missed says that this process
-	// may have missed the forget of some other group.
+	// Withhold replaces the set of groups excluded from delivery. Their turns wait, and
+	// Recent does not find them. missed reports whether this process may have missed a
+	// forget of another group.
 	Withhold(groups []string, missed bool)
 }
 
-// Groups is what is known of the groups that were written to.
+// Groups provides information about the groups that were written to.
 type Groups interface {
-	// Owned lists them, or those of one owner.
+	// Owned returns all groups, or those of one owner.
 	Owned(ctx context.Context, owner string) ([]ledger.Owned, error)
 
-	// SessionGroups lists those that hold recent turns of a session.
+	// SessionGroups returns the groups with recent turns of a session.
 	SessionGroups(ctx context.Context, session string) ([]ledger.Owned, error)
 
-	// Promoted reports whether something was promoted into a group.
+	// Promoted reports whether a group has promoted texts.
 	Promoted(group string) bool
 
-	// Raise notes the generations of forgotten scopes, and returns the newest generation
-	// that is known here.
+	// Raise stores the generations of forgotten scopes and returns the newest stored
+	// generation.
 	Raise(floors map[string]int64) (newest int64, err error)
 
-	// Fault is what is known to be wrong with the file of this process; nil:
-	// nothing. Check looks.
+	// Fault returns the known problem of this process's file, or nil. Check tests the file.
 	Fault() *sqlite.Fault
 	Check() *sqlite.Fault
 }
 
-// Pipeline is the recorder that stands before a memory. It is safe for concurrent
-// use.
+// Pipeline records turns for a memory. It is safe for concurrent use.
 type Pipeline struct {
 	Queue
 	Groups
@@ -166,16 +160,16 @@ type Pipeline struct {
 	life
 }
 
-// life is how long a Pipeline works.
+// life controls the lifetime of a Pipeline.
 type life struct {
-	stop   chan struct{}   // closed when no more turns are taken
-	base   context.Context // of what is done for histories
+	stop   chan struct{}   // closed by Shutdown
+	base   context.Context // context of background work for histories
 	abort  context.CancelFunc
 	worker sync.WaitGroup
 	ending sync.Once
 }
 
-// Open opens the record of turns, and begins to deliver what waits in it.
+// Open opens the record of turns and starts to deliver waiting ones.
 func Open(o Options) (*Pipeline, error) {
 	return open(o, o.timing(), deliver.OpenFor)
 }
@@ -185,7 +179,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	if err != nil {
 		return nil, err
 	}
-	o.Events = o.orNothing()
+	o.Events = o.withDefaults()
 	p := &Pipeline{
 		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(),
 		life: life{stop: make(chan struct{})},
@@ -210,22 +204,22 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	return p, nil
 }
 
-// Set changes the bounds from the next turn and the next call on. While paused is set,
-// nothing is sent to a remote memory.
+// Set changes the bounds for later turns and calls. paused suspends delivery to a remote
+// memory.
 func (p *Pipeline) Set(b Bounds, paused bool) {
 	p.now.Store(&b)
 	p.record.apply(paused)
 }
 
-// Shutdown takes no more turns, waits for the calls under way until ctx ends, and closes
-// the record. The next process delivers what is left, except the turns that a LostError
-// counts.
+// Shutdown rejects further turns, waits for running calls until ctx is done, and closes the
+// record. The next process delivers the remaining turns, except those counted by a
+// LostError.
 func (p *Pipeline) Shutdown(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, p.abort)()
 	p.ending.Do(func() {
 		close(p.stop)
 		p.worker.Wait()
-		_ = p.flush() // a last time; what it leaves is lost
+		_ = p.flush() // final attempt; the rest is lost
 		lost := p.waiting.end(p.log)
 		err = errors.Join(lost, p.record.close(ctx))
 		p.abort()
@@ -242,9 +236,9 @@ func (p *Pipeline) isClosed() bool {
 	}
 }
 
-// promoted are the groups into which something was promoted.
+// promoted is the set of groups with promoted texts.
 type promoted struct {
-	mu     sync.Mutex // guards groups
+	mu     sync.Mutex // protects groups
 	groups map[string]bool
 }
 
@@ -254,7 +248,7 @@ func (p *promoted) set(groups map[string]bool) {
 	p.groups = groups
 }
 
-// note notes turns that were added.
+// note adds the groups of new promoted texts.
 func (p *promoted) note(turns []ledger.Turn, all []ledger.Added) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

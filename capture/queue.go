@@ -8,8 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// queue is the ledger as delivery knows it: it makes messages of turns, and
-// keeps the pipeline's counts.
+// queue adapts the outbox to delivery: it renders turns as messages and maintains the
+// outbox's counts.
 type queue struct{ *outbox }
 
 var _ deliver.Ledger = queue{}

@@ -11,16 +11,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// recentMax bounds the turns that are remembered.
+// recentMax is the most remembered turns.
 const recentMax = 1 << 16
 
-// recent is the LRU cache before the ledger. It holds the turns that this
-// process has begun to answer or has recorded, each with the groups that have
-// all of it: clients repeat requests, and send what was said with every one.
-// Two agents may have the same turn in one session, each for groups of its own.
+// recent is the LRU cache in front of the ledger. It holds the turns that this process has
+// begun to answer or has recorded, each with the groups that store it completely. Clients
+// repeat requests, and send earlier turns with each of them. Two agents may have the same
+// turn in one session, each with its own groups.
 type recent struct{ turns *lru.Cache[turnKey, []string] }
 
-// turnKey stands for a turn's id, which it mostly is, in hexadecimal digits.
+// turnKey is a turn's ID, usually decoded from hexadecimal, else hashed.
 type turnKey [16]byte
 
 func keyOf(turn string) (k turnKey) {
@@ -41,7 +41,7 @@ func newRecent() recent {
 	return recent{turns}
 }
 
-// begin notes a turn that no group is known to have completely.
+// begin adds a turn without any groups.
 func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), nil) }
 
 // known reports whether a turn was begun or recorded.
@@ -50,7 +50,7 @@ func (r recent) known(turn turnKey) bool {
 	return ok
 }
 
-// recorded notes that groups have all of a turn.
+// recorded adds groups that store a turn completely.
 func (r recent) recorded(turn string, in []graphiti.Target) {
 	key := keyOf(turn)
 	groups, _ := r.turns.Get(key)
@@ -63,7 +63,7 @@ func (r recent) recorded(turn string, in []graphiti.Target) {
 	r.turns.Add(key, groups)
 }
 
-// has reports whether all of those groups have all of a turn.
+// has reports whether all of the groups store a turn completely.
 func (r recent) has(turn string, in []graphiti.Target) bool {
 	groups, _ := r.turns.Get(keyOf(turn))
 	for i := range in {
@@ -74,45 +74,45 @@ func (r recent) has(turn string, in []graphiti.Target) bool {
 	return len(in) > 0
 }
 
-// settle notes the result of recording turns: err says why they could not be recorded.
+// settle applies the result of recording turns.
 func (r recent) settle(turns []ledger.Turn, err error) {
 	if err != nil {
 		r.release(turns)
 		return
 	}
 	for i := range turns {
-		if t := &turns[i]; len(t.Targets) > 0 && !t.Open && !t.Backfill { // its end, or the turn itself, may still come
+		if t := &turns[i]; len(t.Targets) > 0 && !t.Open && !t.Backfill { // else the end or the turn itself may still arrive
 			r.recorded(t.ID, t.Targets)
 		}
 	}
 }
 
-// release lets later requests offer turns again that could not be recorded.
+// release removes turns that were not recorded, so that later requests offer them again.
 func (r recent) release(turns []ledger.Turn) {
 	for i := range turns {
 		r.turns.Remove(keyOf(turns[i].ID))
 	}
 }
 
-// doubt makes the next use of the turns ask the ledger which groups have them: they may
-// have been forgotten. That the turns were begun stays known.
+// doubt removes the groups of all turns, because the turns may have been forgotten. The
+// next use asks the ledger.
 func (r recent) doubt() {
 	for _, turn := range r.turns.Keys() {
-		r.turns.Add(turn, nil) // in their order, which stays
+		r.turns.Add(turn, nil) // keeps the LRU order
 	}
 }
 
-// Begin notes that this process answers a turn, so that what a client's history shows of
-// it is not recorded.
+// Begin registers a turn that this process answers, so that it is not recorded from a
+// client's history.
 func (p *Pipeline) Begin(turn string) { p.recent.begin(turn) }
 
-// Known reports whether this process answers or has recorded the turn whose id in
-// hexadecimal digits is that number. Then the turn need not be backfilled.
+// Known reports whether this process answers or has recorded the turn with that ID, decoded
+// from hexadecimal. Such a turn needs no backfill.
 func (p *Pipeline) Known(turn [16]byte) bool { return p.recent.known(turn) }
 
-// Kept reports whether a turn was recorded for all of those groups a short while ago.
-// Then its answer need not be read again. It does not ask the ledger.
+// Kept reports whether a turn was recently recorded for all of those groups, so that its
+// answer need not be parsed again. It does not ask the ledger.
 func (p *Pipeline) Kept(turn string, in []graphiti.Target) bool { return p.recent.has(turn, in) }
 
-// Doubt forgets which groups have the turns, so that the ledger is asked again.
+// Doubt clears the cached groups of all turns, so that the ledger is asked again.
 func (p *Pipeline) Doubt() { p.recent.doubt() }

@@ -9,18 +9,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// retryEvery is how often a disk that fails is tried again.
+// retryEvery is the delay between attempts to write to a failing disk.
 const retryEvery = time.Second
 
-// Add stores a turn for its groups, less those that have it already. It is on
-// disk when Add returns, and never waits for a memory that is elsewhere.
+// Add stores a turn for those of its groups that lack it. The turn is on disk when Add
+// returns. Add never waits for a remote memory.
 //
-// While the disk takes nothing, a bounded number of turns waits in RAM.
+// While the disk fails, a bounded number of turns waits in RAM.
 func (p *Pipeline) Add(ctx context.Context, t ledger.Turn) error {
 	return p.AddTurns(ctx, []ledger.Turn{t})
 }
 
-// AddTurns is Add for turns that belong together.
+// AddTurns is Add for several related turns.
 func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	fresh := p.prepare(turns)
 	err := p.writeWaiting()
@@ -34,10 +34,9 @@ func (p *Pipeline) AddTurns(ctx context.Context, turns []ledger.Turn) error {
 	return err
 }
 
-// AddAll is Add for many turns, in order and with one wait for the disk. Its caller
-// waits for the result, so none of them waits in RAM: if the disk takes nothing, it
-// fails. It returns how many turns were new to a group; of turns that come from an
-// export, how many of their sides.
+// AddAll is Add for many turns, in order and with a single fsync. The caller waits for the
+// result, so no turn waits in RAM: AddAll fails if the disk does. It returns the number of
+// turns that were new to a group; an exported turn counts once per side.
 func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	if p.isClosed() {
 		return 0, ErrStopped
@@ -48,22 +47,22 @@ func (p *Pipeline) AddAll(ctx context.Context, turns []ledger.Turn) (kept int, e
 	return kept, err
 }
 
-// AddAsync is Add in the background, for short notes from a moment ago. It does not
-// wait, and reports whether there was room.
+// AddAsync is Add in the background for short notes. It does not block, and reports whether
+// the notes fit within the bounds.
 func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
 	if p.isClosed() {
 		return false
 	}
 	if !p.waiting.put(p.prepare(turns)) {
-		p.log.Warn("notes to be kept are left out, because too many turns wait")
+		p.log.Warn("notes dropped, too many turns are waiting")
 		return false
 	}
 	return true
 }
 
-// Backfill records earlier turns of a conversation in the background, after everything
-// else that waits. It does not wait. A turn that cannot be recorded is not Known, so
-// that the next request of the conversation offers it again.
+// Backfill records earlier turns of a conversation in the background, after all other
+// waiting turns. It does not block. A turn that could not be recorded is not Known, so the
+// next request of the conversation offers it again.
 func (p *Pipeline) Backfill(h History) {
 	if p.isClosed() {
 		return
@@ -73,22 +72,22 @@ func (p *Pipeline) Backfill(h History) {
 	}
 	if !p.waiting.putHistory(h) {
 		p.recent.release(h.Turns)
-		p.log.Warn("earlier turns of a conversation are left out, because too many wait; they are tried again with its next request")
+		p.log.Warn("history dropped until its next request, too many turns are waiting")
 	}
 }
 
-// CutOff notes that the answer of a turn was cut off, failed, or was withheld. What a
-// client's history shows of that answer is not kept, even after a restart. If the turn
-// is answered again, it is kept.
+// CutOff records that the answer of a turn was interrupted, failed or withheld. Even after
+// a restart, the answer is not recorded from a client's history. A repeated answer is
+// recorded.
 func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 	if p.isClosed() {
 		return ErrStopped
 	}
-	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // as what is kept is compared
+	t.User, t.Assistant = p.Redacted(t.User), p.Redacted(t.Assistant) // digests cover redacted texts
 	return p.record.CutOff(ctx, &t)
 }
 
-// prepare returns the turns that a group may not have, as they are recorded.
+// prepare returns the turns that a group may lack, cleaned for recording.
 func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, len(turns))
 	for _, t := range turns {
@@ -100,7 +99,7 @@ func (p *Pipeline) prepare(turns []ledger.Turn) []ledger.Turn {
 	return list
 }
 
-// write stores turns as they are, and returns how many some group did not have.
+// write stores prepared turns and returns how many were new to a group.
 func (p *Pipeline) write(ctx context.Context, turns []ledger.Turn) (kept int, err error) {
 	if len(turns) == 0 {
 		return 0, nil
@@ -119,9 +118,8 @@ func (p *Pipeline) write(ctx context.Context, turns []ledger.Turn) (kept int, er
 	return kept, nil
 }
 
-// writeWaiting writes the turns and notes that wait, so that what comes now stands
-// behind them. It returns an error when the disk does not take them, or no turns are
-// taken any more.
+// writeWaiting writes the waiting turns and notes, to preserve the order of arrival. It
+// fails if the disk does, or after Shutdown.
 func (p *Pipeline) writeWaiting() error {
 	if p.isClosed() {
 		return ErrStopped
@@ -129,7 +127,7 @@ func (p *Pipeline) writeWaiting() error {
 	return p.flush()
 }
 
-// flush is writeWaiting also for what waits at the end.
+// flush is writeWaiting that also works during Shutdown.
 func (p *Pipeline) flush() error {
 	if len(p.waiting.first(&p.waiting.turns)) == 0 {
 		return nil
@@ -151,7 +149,7 @@ func (p *Pipeline) flush() error {
 			return err
 		}
 		if err != nil {
-			p.log.Error("turns that waited in RAM cannot be kept", "error", err, "turns", len(turns))
+			p.log.Error("store waiting turns failed, turns lost", "error", err, "turns", len(turns))
 		}
 		p.recent.settle(turns, err)
 		p.waiting.done(&p.waiting.turns, list, err)
@@ -159,11 +157,11 @@ func (p *Pipeline) flush() error {
 	}
 }
 
-// recordWaiting is the loop that writes what waits: turns and notes, when the disk
-// takes them, then some histories, and so on. It ends when Shutdown closes stop and
-// no history waits.
+// recordWaiting is the loop that writes the waiting turns: first turns and notes, once the
+// disk accepts them, then a batch of histories, and so on. It ends when Shutdown has closed
+// stop and no histories are left.
 func (p *Pipeline) recordWaiting() {
-	var retry <-chan time.Time // nil while nothing failed
+	var retry <-chan time.Time // nil without a failure
 	for open := true; open; {
 		select {
 		case <-p.stop:
@@ -180,8 +178,8 @@ func (p *Pipeline) recordWaiting() {
 	}
 }
 
-// recordHistories records in one write the histories that came first, and reports
-// whether there were any.
+// recordHistories records the next batch of histories in one write, and reports whether
+// there was one.
 func (p *Pipeline) recordHistories() bool {
 	list := p.waiting.first(&p.waiting.histories)
 	var turns []ledger.Turn
@@ -206,18 +204,18 @@ func (p *Pipeline) recordHistories() bool {
 	return len(list) > 0
 }
 
-// giveBack has the next request bring turns of histories again that cannot be
-// recorded.
+// giveBack releases turns of histories that could not be recorded, so that the next request
+// offers them again.
 func (p *Pipeline) giveBack(err error, turns []ledger.Turn) {
-	if !errors.Is(err, context.Canceled) { // else we stop
-		p.log.Warn("turns of a history cannot be kept for now", "error", err)
+	if !errors.Is(err, context.Canceled) { // else the process stops
+		p.log.Warn("store history failed, retrying with its next request", "error", err)
 	}
 	p.recent.release(turns)
 }
 
-// addUnknown adds the turns of a history. Clients send all of it each time, so most
-// turns are known. Those are left out first, because the search for credentials
-// takes longer than anything else.
+// addUnknown adds the turns of a history. Clients send the whole history each time, so most
+// turns are recorded already. It skips those first, because redaction is the most expensive
+// step.
 func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 	if len(turns) == 0 {
 		return nil
@@ -225,7 +223,7 @@ func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 	whole, err := p.record.Whole(ctx, turns)
 	list := make([]ledger.Turn, 0, len(turns))
 	for i := range turns {
-		if err != nil || !whole[i] { // what cannot be read may be written elsewhere
+		if err != nil || !whole[i] { // a failed read does not mean that the write fails
 			list = append(list, turns[i])
 		}
 	}

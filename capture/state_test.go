@@ -20,7 +20,7 @@ func TestMistakeInDelivery(t *testing.T) {
 		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
 		add(t, p, spoken("2", "a"))
 		until(t, "the second turn", func() bool { return p.Status().Verified == 2 })
-		if told != 2 || g.times("a", "1") != 1 || g.times("a", "2") != 1 || len(log.lines("a mistake")) != 1 {
+		if told != 2 || g.times("a", "1") != 1 || g.times("a", "2") != 1 || len(log.lines("panicked")) != 1 {
 			t.Errorf("told %d times; %q", told, log.lines(""))
 		}
 	}, func(o *Options) {
@@ -58,14 +58,14 @@ func TestTroubleOfOneGroup(t *testing.T) {
 		if d := time.Since(begun); d > 6*time.Minute {
 			t.Errorf("noticed after %v", d)
 		}
-		if n := len(log.lines("cannot be delivered")); n != 1 {
+		if n := len(log.lines("stay queued")); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		g.restart()
 		g.set(func() { g.fails = nil })
 		until(t, "all turns", func() bool { return p.Status().Verified == 52 })
-		if st := p.Status(); st.Failing != nil || len(log.lines("delivered again")) != 1 {
-			t.Errorf("got %+v\n%q, want no failure, and one line that it is delivered again", st, log.lines(""))
+		if st := p.Status(); st.Failing != nil || len(log.lines("delivery works again")) != 1 {
+			t.Errorf("got %+v\n%q, want no failure, and one line about the recovery", st, log.lines(""))
 		}
 		if g.times("bad", "bad") != 1 || g.times("good", "lost") != 1 {
 			t.Error("a turn is not there once")
@@ -115,11 +115,11 @@ func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 				until(t, "the answer", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return !asked.IsZero() })
 				add(t, p, spoken("2", "b"))
 				if tc.call != "health" {
-					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "left alone for") })
+					until(t, "trouble", func() bool { return strings.Contains(p.Status().LastError, "asked for a pause of") })
 				}
 				until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 				if after < tc.want || after > tc.want+time.Minute {
-					t.Errorf("left alone for %v, want %v", after, tc.want)
+					t.Errorf("asked for a pause for %v, want %v", after, tc.want)
 				}
 				if st := p.Status(); st.Stalled != nil || g.times("a", "1") != 1 || g.times("b", "2") != 1 {
 					t.Errorf("got %+v, want no stall, and each turn sent once", st)

@@ -104,7 +104,7 @@ func TestRestartOfAnIdleMemory(t *testing.T) {
 		time.Sleep(time.Second)
 		g.restart()
 		until(t, "the turn", func() bool { return p.Status().Verified == 1 })
-		if n := len(log.lines("keeps none")); n != 0 || g.times("a", "1") != 1 {
+		if n := len(log.lines("without storing them")); n != 0 || g.times("a", "1") != 1 {
 			t.Errorf("it lives, and is called dead %d times", n)
 		}
 		until(t, "the probe to be removed", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.kept) == 2 })

@@ -258,8 +258,8 @@ func TestPoison(t *testing.T) {
 	}
 	once(t, s, "a", "0", "2", "3")
 	list, all, err := p.Turns(context.Background(), ledger.ListOptions{Condition: ledger.Dead, Limit: 10})
-	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost there each time") || list[0].User != "" {
-		t.Errorf("got %+v %d %v, want no error, 2 in all, \"lost there each time\" in it, User \"\"", list, all, err)
+	if err != nil || all != 2 || !strings.Contains(list[0].Reason, "lost each time") || list[0].User != "" {
+		t.Errorf("got %+v %d %v, want no error, 2 in all, \"lost each time\" in it, User \"\"", list, all, err)
 	}
 }
 

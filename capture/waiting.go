@@ -13,50 +13,49 @@ import (
 )
 
 const (
-	// waitingTurns and waitingBytes bound the turns that wait in RAM. More are refused
-	// and counted: a client's history may bring them again.
+	// waitingTurns and waitingBytes limit the turns waiting in RAM. Further turns are
+	// rejected and counted: a client's history may bring them again.
 	waitingTurns = 5000
 	waitingBytes = 32 << 20
 
-	// historyBytes bounds the histories that wait, and those that are being recorded:
-	// after a restart all conversations come back with theirs at once.
+	// historyBytes limits the histories that are waiting or being recorded: after a restart
+	// all conversations resend theirs at once.
 	historyBytes = 64 << 20
 
-	// batchTurns is how many turns a write has, or a few more: the list that reaches it
-	// is written whole.
+	// batchTurns is the approximate number of turns per write. A batch ends with the
+	// history that reaches it.
 	batchTurns = 256
 
-	// turnBytes is about what a turn takes beside what was said in it.
+	// turnBytes is the approximate size of a turn without its texts.
 	turnBytes = 512
 )
 
-// History holds earlier turns of a conversation, read from one of its requests, or
-// turns that wait for the disk.
+// History holds earlier turns of a conversation, parsed from one of its requests, or turns
+// waiting for the disk.
 type History struct {
 	Turns []ledger.Turn
 
-	// Wanted returns those of the turns that are to be kept. It may wait. nil: all of
-	// them are.
+	// Wanted returns the turns to record. It may block. nil selects all turns.
 	Wanted func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error)
 }
 
-// waiting holds turns in RAM until they are written, in two lanes. The first holds
-// notes, for a moment, and all turns while data_dir cannot be written. The second,
-// behind it, holds histories, for which no request waits. What still waits when the
-// process ends is lost.
+// waiting holds turns in RAM until they are written, in two lanes. The first holds notes
+// briefly, and all turns while data_dir cannot be written. The second holds histories,
+// written after the first because no request waits for them. Turns still waiting at the end
+// of the process are lost.
 type waiting struct {
-	wake    chan struct{} // something waits; more than one says nothing new
-	writing sync.Mutex    // one writes at a time, or turns would be written twice
+	wake    chan struct{} // capacity 1: further wakes add nothing
+	writing sync.Mutex    // held by the only writer, so that no turn is written twice
 
-	mu        sync.Mutex // guards what follows
-	turns     lane       // without credentials
-	histories lane       // as they came, credentials included
-	leftOut   int        // turns of histories for which there was no room
-	lost      int        // turns since the start that were not kept
-	err       error      // of the disk, the last one
-	remedy    string     // what helps
-	since     time.Time  // when the disk began to fail; zero: it does not
-	ended     bool       // nothing is taken any more
+	mu        sync.Mutex // protects the fields below
+	turns     lane       // redacted
+	histories lane       // raw, including credentials
+	leftOut   int        // turns of rejected histories
+	lost      int        // turns lost since the start
+	err       error      // latest error of the disk
+	remedy    string     // remedy for err
+	since     time.Time  // start of the disk failure, or zero
+	ended     bool       // no more turns are accepted
 }
 
 func newWaiting() waiting {
@@ -67,7 +66,7 @@ func newWaiting() waiting {
 	}
 }
 
-// lane holds what waits, in its order and within bounds.
+// lane is a bounded FIFO queue of histories.
 type lane struct {
 	list         []History
 	turns, bytes int
@@ -75,8 +74,8 @@ type lane struct {
 	maxBytes     int
 }
 
-// put adds a history, unless too much waits. A history with more bytes than the lane may
-// hold counts as a full lane, so that it waits by itself.
+// put appends a history unless the lane is full. A history larger than maxBytes counts as
+// maxBytes, so it can wait alone.
 func (l *lane) put(h History) bool {
 	n := min(bytesOf(h.Turns), l.maxBytes)
 	if l.turns+len(h.Turns) > l.maxTurns || l.bytes+n > l.maxBytes {
@@ -86,8 +85,7 @@ func (l *lane) put(h History) bool {
 	return true
 }
 
-// first returns what came first, as far as it goes into one write. It waits, and takes
-// room, until it is done.
+// first returns the first batch. The batch occupies the lane until done.
 func (l *lane) first() []History {
 	n := 0
 	for turns := 0; n < len(l.list) && turns < batchTurns; n++ {
@@ -96,7 +94,7 @@ func (l *lane) first() []History {
 	return l.list[:n]
 }
 
-// done takes the first ones out.
+// done removes a batch returned by first.
 func (l *lane) done(list []History) {
 	for i := range list {
 		l.turns -= len(list[i].Turns)
@@ -108,7 +106,7 @@ func (l *lane) done(list []History) {
 	}
 }
 
-// bytesOf are those that turns take in RAM.
+// bytesOf returns the approximate size of turns in RAM.
 func bytesOf(turns []ledger.Turn) (bytes int) {
 	for i := range turns {
 		bytes += turnBytes + len(turns[i].User) + len(turns[i].Assistant)
@@ -116,7 +114,7 @@ func bytesOf(turns []ledger.Turn) (bytes int) {
 	return bytes
 }
 
-// put takes turns, unless too many wait.
+// put queues turns unless the lane is full.
 func (w *waiting) put(turns []ledger.Turn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,8 +139,8 @@ func (w *waiting) signal() {
 	}
 }
 
-// hold takes turns that the disk did not, and counts those for which there is no
-// room. It reports whether they wait now.
+// hold queues turns that the disk rejected, and counts them as lost if the lane is full. It
+// reports whether they are queued.
 func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log *slog.Logger) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +152,7 @@ func (w *waiting) hold(turns []ledger.Turn, err error, fault *sqlite.Fault, log 
 	return room
 }
 
-// putHistory takes a history, and counts its turns when there is no room.
+// putHistory queues a history, or counts its turns if the lane is full.
 func (w *waiting) putHistory(h History) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,15 +164,15 @@ func (w *waiting) putHistory(h History) bool {
 	return true
 }
 
-// first returns what came first in a lane, as far as it goes into one write.
+// first returns the first batch of a lane.
 func (w *waiting) first(l *lane) []History {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.first()
 }
 
-// done ends the wait of the first of a lane: they are written, or err says why they
-// never will be.
+// done removes a batch from its lane. The batch was written unless err is set; then it is
+// lost.
 func (w *waiting) done(l *lane, list []History, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +183,7 @@ func (w *waiting) done(l *lane, list []History, err error) {
 	}
 }
 
-// failed says that the disk does not take turns.
+// failed records a failed write.
 func (w *waiting) failed(err error, fault *sqlite.Fault, log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,8 +192,8 @@ func (w *waiting) failed(err error, fault *sqlite.Fault, log *slog.Logger) {
 	}
 }
 
-// failedLocked notes what helps, too, and keeps it: a full disk may take something
-// small in between, after which no fault is known.
+// failedLocked also stores the remedy. A full disk may accept a small write in between,
+// which clears the file's fault.
 func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger) {
 	if w.since.IsZero() {
 		w.since = time.Now()
@@ -207,7 +205,7 @@ func (w *waiting) failedLocked(err error, fault *sqlite.Fault, log *slog.Logger)
 	log.Warn("turns cannot be kept on disk", "error", err, "since", w.since, "in_memory", w.turns.turns, "not_kept", w.lost)
 }
 
-// mended says that turns were written; where none waits, the disk takes them again.
+// mended records a successful write. The failure is over once the lane of turns is empty.
 func (w *waiting) mended(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +215,7 @@ func (w *waiting) mended(log *slog.Logger) {
 	}
 }
 
-// end takes no more turns, and returns what ends with the process.
+// end rejects further turns, and returns a LostError if turns are still queued.
 func (w *waiting) end(log *slog.Logger) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,7 +228,7 @@ func (w *waiting) end(log *slog.Logger) error {
 	return &LostError{n, w.err, w.remedy}
 }
 
-// status says how it is; wrong is what is wrong with the file.
+// status sets the fields about turns in RAM; wrong is the fault of the file, or nil.
 func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,23 +245,23 @@ func (w *waiting) status(s *QueueStatus, wrong *sqlite.Fault) {
 	}
 }
 
-// LostError says how many turns ended with the process, because the disk did not
-// take them.
+// LostError counts the turns lost at the end of the process, because the disk rejected
+// them.
 type LostError struct {
 	Turns  int
 	Err    error
 	remedy string
 }
 
-// Error is one line: how many, why, and what helps.
+// Error returns one line with the number, the cause and the remedy.
 func (e *LostError) Error() string {
 	says := fmt.Sprintf("turns that waited in RAM for data_dir are lost: %d: %v", e.Turns, e.Err)
 	var t *sqlite.Fault
-	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault says it itself
+	if !errors.As(e.Err, &t) && e.remedy != "" { // a Fault includes its remedy
 		says += "; " + e.remedy
 	}
 	return says + "; a client that sends its history again brings them back"
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }

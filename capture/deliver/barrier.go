@@ -9,32 +9,32 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// barrier is a small message of our own. When it is visible, everything that
-// was sent before it has been worked off. It costs the memory an extraction, so
-// it is sent only where nothing else tells: after a restart that lost what was
-// in flight, nothing else would.
+// barrier is the state of the machine's probe messages. A visible barrier proves that the
+// worker has processed everything sent before it. Each one costs the memory an extraction,
+// so the machine sends one only if no other turn can serve as the proof, as after a restart
+// that lost the turns in flight.
 type barrier struct {
-	busy     bool          // a call for one is in progress
-	sent     []sentBarrier // not seen yet, the oldest first; seeing one is enough
-	nextAt   time.Time     // no further one before
-	wait     time.Duration // until the next; doubled up to LastBarrier
-	lookAt   time.Time
-	lookWait time.Duration
+	busy     bool          // a call for a barrier is in progress
+	sent     []sentBarrier // not seen yet, oldest first; one visible barrier is enough
+	nextAt   time.Time     // earliest time for the next one
+	wait     time.Duration // delay until the next, doubled up to LastBarrier
+	pollAt   time.Time
+	pollWait time.Duration
 
-	left       []string // groups that show one of ours, until it is proven to be gone
+	left       []string // groups with a visible barrier, until a listing proves its removal
 	removeAt   time.Time
-	removeWait time.Duration // until the next try; doubled up to LastBarrier
+	removeWait time.Duration // delay until the next attempt, doubled up to LastBarrier
 }
 
 type sentBarrier struct {
 	name, group string
 	pos         int64
 	at          time.Time
-	accepted    bool // for sure
+	accepted    bool // the memory answered with success
 }
 
-// maxBarriers bounds the barriers that are waited for. Should a worker be dead
-// for longer, the older ones are lost with all else.
+// maxBarriers is the most barriers to poll for. A dead worker loses the older ones with
+// everything else.
 const maxBarriers = 16
 
 func barrierName() string { return graphiti.CheckNamePrefix + rand.Text() }
@@ -48,18 +48,18 @@ func barrierMessage(name string) []graphiti.Message {
 	}}
 }
 
-// nextBarrier says what is to be done about barriers.
+// nextBarrier returns the next barrier action.
 func (m *machine) nextBarrier(now time.Time, wait *time.Duration) action {
 	b := &m.barrier
 	if b.busy {
 		return action{}
 	}
-	if m.sight.hidden { // what a search does not show is not waited for
+	if m.sight.hidden { // a search shows no barriers
 		b.sent, b.left = nil, nil
 		return action{}
 	}
-	if len(b.sent) > 0 && due(b.lookAt, now, wait) {
-		return action{kind: lookForBarrier, n: firstAsk, began: now}
+	if len(b.sent) > 0 && due(b.pollAt, now, wait) {
+		return action{kind: lookForBarrier, n: pollMargin, began: now}
 	}
 	if len(b.left) > 0 && due(b.removeAt, now, wait) {
 		return action{kind: removeBarrier, began: now}
@@ -77,10 +77,10 @@ func (m *machine) nextBarrier(now time.Time, wait *time.Duration) action {
 	return action{kind: sendBarrier, began: now}
 }
 
-// barrierDue is when silence has lasted long enough for a barrier.
+// barrierDue returns the time after which silence requires a barrier.
 func (m *machine) barrierDue() (at time.Time, needed bool) {
 	if !m.stalled.IsZero() {
-		return time.Time{}, true // the breaker is open: each barrier is a half-open try
+		return time.Time{}, true // the breaker is open: each barrier is a half-open attempt
 	}
 	ended, doubt := m.lastDoubt()
 	waits := len(m.barrier.sent) > 0
@@ -89,20 +89,20 @@ func (m *machine) barrierDue() (at time.Time, needed bool) {
 		return ended.Add(m.timing.DoubtAfter), true
 	case doubt:
 		return m.sign.Add(m.timing.DoubtAfter), true
-	case waits || m.open() == 0:
+	case waits || m.openFlights() == 0:
 		return time.Time{}, false
 	case m.isolated != nil && !m.isolated.blind:
 		return m.sign.Add(m.timing.DoubtAfter), true
 	}
-	return m.sign.Add(m.timing.StallAfter / 2), true // before the worker is taken for dead
+	return m.sign.Add(m.timing.StallAfter / 2), true // before StallAfter declares the worker stalled
 }
 
-// lastDoubt is when the last call without a clear answer ended, of those that
-// wait for a barrier.
+// lastDoubt returns the end of the latest call without a clear answer whose turns need a
+// barrier.
 func (m *machine) lastDoubt() (ended time.Time, found bool) {
 	for _, g := range m.flying {
 		for _, f := range g.flights {
-			if f.doubt && !f.hidden && m.visible(g) {
+			if f.doubt && !f.hidden && m.pollable(g) {
 				found = true
 				if f.ended.After(ended) {
 					ended = f.ended
@@ -113,9 +113,10 @@ func (m *machine) lastDoubt() (ended time.Time, found bool) {
 	return ended, found
 }
 
-// barrierGroup is the group that a barrier is written to. Where groups have a
-// worker each, only one in the group itself proves anything; until listings are
-// known to show what was written, it could neither be seen nor deleted there.
+// barrierGroup returns the group for a new barrier. If each group has a worker of its own,
+// only a barrier in the group itself is a proof. Before a listing has shown stored
+// messages, such a barrier could be neither seen nor deleted, so it goes to the probe
+// group.
 func (m *machine) barrierGroup(probe string) string {
 	if m.own != "" && m.sight.listed {
 		return m.own
@@ -123,14 +124,14 @@ func (m *machine) barrierGroup(probe string) string {
 	return probe
 }
 
-// beginBarrier takes a position for a barrier.
+// beginBarrier allocates a position for a barrier.
 func (m *machine) beginBarrier() (pos int64) {
 	m.position++
 	return m.position
 }
 
-// barrierSent says that a barrier may have been accepted. ok is false where it
-// surely was not.
+// barrierSent records an attempt to send a barrier. ok is false if the memory certainly did
+// not accept it.
 func (m *machine) barrierSent(s sentBarrier, ok bool, now time.Time) {
 	b := &m.barrier
 	b.nextAt = now.Add(b.wait)
@@ -142,11 +143,11 @@ func (m *machine) barrierSent(s sentBarrier, ok bool, now time.Time) {
 	if b.sent = append(b.sent, s); len(b.sent) > maxBarriers {
 		b.sent = b.sent[1:]
 	}
-	b.lookWait = m.timing.FirstLook
-	b.lookAt = now.Add(b.lookWait)
+	b.pollWait = m.timing.FirstLook
+	b.pollAt = now.Add(b.pollWait)
 }
 
-// sawBarriers says which messages are in the group of the newest barrier.
+// sawBarriers applies a listing of the group that holds the newest barrier.
 func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time) (found, revived bool) {
 	b := &m.barrier
 	newest := int64(0)
@@ -163,27 +164,27 @@ func (m *machine) sawBarriers(group string, names map[string]bool, now time.Time
 		m.barrierUnseen(now)
 		return false, false
 	}
-	// What was sent after it may still come, and is to be deleted then.
+	// A barrier sent after the newest visible one may still appear and needs removal then.
 	b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return s.group == group && s.pos <= newest })
 	b.wait, b.nextAt = m.timing.FirstBarrier, time.Time{}
-	b.lookWait = m.timing.FirstLook
-	b.lookAt = now.Add(b.lookWait)
+	b.pollWait = m.timing.FirstLook
+	b.pollAt = now.Add(b.pollWait)
 	m.leftIn(group, now)
-	return true, m.works(now)
+	return true, m.recordProgress(now)
 }
 
-// showsOurs says that a group shows messages of ours, maybe of an earlier process. One
-// that is still waited for is looked for, others are removed.
+// showsOurs handles a barrier in a group's listing, maybe from an earlier process. It polls
+// for a barrier in b.sent and has others removed.
 func (m *machine) showsOurs(group string, now time.Time) {
 	b := &m.barrier
 	if slices.ContainsFunc(b.sent, func(s sentBarrier) bool { return s.group == group }) {
-		b.lookAt = now
+		b.pollAt = now
 		return
 	}
 	m.leftIn(group, now)
 }
 
-// leftIn says that messages of ours are to be removed from a group.
+// leftIn schedules the removal of barriers from a group.
 func (m *machine) leftIn(group string, now time.Time) {
 	b := &m.barrier
 	if !slices.Contains(b.left, group) {
@@ -192,25 +193,25 @@ func (m *machine) leftIn(group string, now time.Time) {
 	}
 }
 
-// removed says how the try to remove messages of ours from a group ended.
+// removed records the result of an attempt to remove barriers from a group.
 func (m *machine) removed(group string, gone bool, now time.Time) {
 	b := &m.barrier
 	b.left = slices.DeleteFunc(b.left, func(s string) bool { return s == group })
 	if !gone {
-		b.left = append(b.left, group) // behind the others
+		b.left = append(b.left, group) // after the others
 		b.removeAt = now.Add(b.removeWait)
 		b.removeWait = min(2*b.removeWait, m.timing.LastBarrier)
 	}
 }
 
-// barrierUnseen sets the time of the next look for the barrier, if anybody still needs
-// to know.
+// barrierUnseen schedules the next poll for a barrier, and drops old barriers if no open
+// turn depends on them.
 func (m *machine) barrierUnseen(now time.Time) {
 	b := &m.barrier
-	m.unseen(now)
-	if m.open() == 0 && m.stalled.IsZero() {
+	m.holdStallTimer(now)
+	if m.openFlights() == 0 && m.stalled.IsZero() {
 		b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return now.Sub(s.at) > 2*m.timing.StallAfter })
 	}
-	b.lookWait = min(2*b.lookWait, m.timing.LastLook)
-	b.lookAt = now.Add(b.lookWait)
+	b.pollWait = min(2*b.pollWait, m.timing.LastLook)
+	b.pollAt = now.Add(b.pollWait)
 }

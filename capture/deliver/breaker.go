@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// opensAfter is how many calls in a row must fail until none is made any
-	// more for a while. Then one is let through.
+	// opensAfter is the number of consecutive failures that open the breaker.
 	opensAfter = 5
 
 	// OpenFor is how long the breaker stays open.
 	OpenFor = 10 * time.Second
 )
 
-// ErrNotTried says that a call was not made, because those before it failed.
-var ErrNotTried = errors.New("the memory is down and is left alone for a moment")
+// ErrNotTried means that a call was skipped because earlier ones failed.
+var ErrNotTried = errors.New("the memory is down, calls are paused for a moment")
 
 // Breaker is a circuit breaker. It is safe for concurrent use.
 type Breaker struct {
 	of *gobreaker.CircuitBreaker[struct{}]
 }
 
-// NewBreaker returns a Breaker that stays open for so long, and says when it opens and
-// when it closes.
+// NewBreaker returns a Breaker that stays open for openFor. It calls changed when it opens
+// or closes.
 func NewBreaker(openFor time.Duration, changed func(open bool)) *Breaker {
 	return &Breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     openFor,
@@ -38,16 +37,16 @@ func NewBreaker(openFor time.Duration, changed func(open bool)) *Breaker {
 				changed(to == gobreaker.StateOpen)
 			}
 		},
-		// What the memory refuses, it has understood.
+		// A refusal is an answer, so it counts as success.
 		IsSuccessful: func(err error) bool { return err == nil || !graphiti.Retryable(err) },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
 	})}
 }
 
-// State is open, half-open or closed, in words.
+// State returns "open", "half-open" or "closed".
 func (b *Breaker) State() string { return b.of.State().String() }
 
-// Try calls f, unless the calls before it failed: then it returns ErrNotTried.
+// Try calls f, or returns ErrNotTried if the breaker is open.
 func (b *Breaker) Try(f func() error) error {
 	_, err := b.of.Execute(func() (struct{}, error) { return struct{}{}, f() })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {

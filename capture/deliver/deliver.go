@@ -9,47 +9,46 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Item is a turn that is to be delivered to one group.
+// Item is a turn to deliver to one group.
 type Item struct {
 	ledger.Entry
 
-	// Messages are those that the group was not known to hold when they were read. Have
-	// also counts those that were seen there since.
+	// Messages are the messages that the group lacked when the item was read. Have also
+	// counts messages verified since.
 	Messages []graphiti.Message
 }
 
-// Ledger keeps turns until the memory is known to hold them. Several goroutines call its
-// methods, but for one group only one at a time. What a method has written is durable
-// when it returns. A call that failed is repeated until it works; it may have worked the
-// first time.
+// Ledger stores turns until their delivery is verified. Several goroutines call its
+// methods, but only one at a time for a group. Every write is durable when the method
+// returns. A failed call is repeated until it succeeds, and may have succeeded the first
+// time.
 type Ledger interface {
-	// Groups calls found for each group with pending turns. fresh says that not
-	// all of them are backfilled.
+	// Groups calls found for each group with pending turns. fresh reports whether some are
+	// not backfilled.
 	Groups(found func(group string, fresh bool)) error
 
-	// InDoubt calls found for the items that were sent and that the memory may or
-	// may not hold, the oldest first.
+	// InDoubt calls found for the items that were sent and may or may not be stored, oldest
+	// first.
 	InDoubt(found func(Item)) error
 
-	// Next returns the first n pending items of a group, in their order.
+	// Next returns the first n pending items of a group in order.
 	Next(ctx context.Context, group string, n int) ([]Item, error)
 
-	// MarkSent notes, before it happens, that items are sent.
+	// MarkSent marks items as sent, before they are sent.
 	MarkSent(items []Item) error
 
-	// Requeue notes that items wait again, with what was seen of them.
+	// Requeue returns items to the pending state, with the sides verified so far.
 	Requeue(items []Item, reason string) error
 
-	// MarkDelivered notes that a group has items; verified says that they were
-	// seen there.
+	// MarkDelivered marks items as delivered; verified reports whether the group showed
+	// them.
 	MarkDelivered(items []Item, verified bool) error
 
-	// MarkDead notes that there will be no further attempt.
+	// MarkDead marks an item as a dead letter.
 	MarkDead(item Item, reason string) error
 }
 
-// Memory takes what is to be remembered. Its calls must end when their context
-// does.
+// Memory stores messages. Its calls must end when their context does.
 type Memory interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
@@ -64,23 +63,23 @@ type Memory interface {
 	Clock() time.Time
 }
 
-// Timing is when things happen and how many at a time.
+// Timing configures delays and limits of delivery.
 type Timing struct {
-	Batch        int           // turns in one call
-	Window       int           // turns in flight to one worker
-	Backfill     int           // the same while a backfilled one is sent
-	StallAfter   time.Duration // without a sign of work
-	FirstLook    time.Duration // after sending; doubled up to LastLook
+	Batch        int           // most turns in one call
+	Window       int           // most turns in flight to one worker
+	Backfill     int           // the same, while backfilled turns are sent
+	StallAfter   time.Duration // time without progress
+	FirstLook    time.Duration // delay of the first poll after sending; doubled up to LastLook
 	LastLook     time.Duration
-	DoubtAfter   time.Duration // after that the memory will not accept what is in doubt any more, and a barrier is sent for it
-	ShowAfter    time.Duration // how long a turn is searched for that cannot be listed
-	FirstBarrier time.Duration // between two barriers; doubled up to LastBarrier
+	DoubtAfter   time.Duration // after this time the memory no longer accepts a turn in doubt, and a barrier decides
+	ShowAfter    time.Duration // how long to search for a turn that cannot be listed
+	FirstBarrier time.Duration // delay between barriers; doubled up to LastBarrier
 	LastBarrier  time.Duration
-	MaxLosses    int // how often the first turn in line is lost, the last time as the only one in flight, until it is dead
+	MaxLosses    int // losses that make a turn dead; the last one counts only if the turn was alone in flight
 }
 
-// DefaultTiming is for a Graphiti that takes seconds for a message, and not too
-// slow for one that takes none.
+// DefaultTiming suits a Graphiti that needs seconds for a message, and wastes little time
+// on a faster one.
 func DefaultTiming(batch int, stallAfter time.Duration) Timing {
 	return Timing{
 		Batch:        batch,
@@ -97,13 +96,13 @@ func DefaultTiming(batch int, stallAfter time.Duration) Timing {
 	}
 }
 
-// Delivery is the result of one turn in one group.
+// Delivery is the result of delivering one turn to one group.
 type Delivery struct {
-	Trace    string // of the turn
+	Trace    string // trace ID of the turn
 	Group    string
-	Began    time.Time // when it was sent
-	Verified bool      // it was seen there
-	Err      error     // it was not kept
+	Began    time.Time // send time
+	Verified bool      // the group showed the turn
+	Err      error     // why the turn is not stored
 }
 
 var (

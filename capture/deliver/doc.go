@@ -1,8 +1,8 @@
-// Package deliver owns the way of a turn from pending to delivered: what is
-// sent to the memory, how many turns are in flight, what proves that they
-// arrived or were lost, and what is sent again. design.md explains it.
+// Package deliver owns the way of turns from pending to delivered: it decides what to send, how many
+// turns may be in flight, what proves an arrival or a loss, and what to send again.
+// design.md explains it.
 //
-// It must not know how turns are stored, nor who shares the queue: a Ledger
-// stands for that. Of our packages it may
-// import graphiti and capture/ledger (the row of a turn).
+// It must not know how turns are stored or which processes share the queue: the Ledger
+// interface hides both. Of the module's packages it may import graphiti and capture/ledger
+// (the row of a turn).
 package deliver

@@ -8,11 +8,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// probeGroup is the group that barriers of a ledger are written to.
+// probeGroup returns the group for the barriers of a ledger.
 func probeGroup(instance string) string { return graphiti.CheckGroupPrefix + instance }
 
-// Withhold sets the groups to which nothing is sent, in place of those of the last call.
-// Their turns wait.
+// Withhold replaces the set of groups to which nothing is sent. Their turns wait.
 func (l *Loop) Withhold(groups []string) {
 	withheld := make(map[string]bool, len(groups))
 	for _, g := range groups {
@@ -24,9 +23,8 @@ func (l *Loop) Withhold(groups []string) {
 	l.signalAllLocked()
 }
 
-// Pause stops sending to a group, and looking for turns in it, until Resume. It returns
-// when no call for the group is in progress. The group is paused even if Pause returns
-// an error.
+// Pause stops sending to a group and polling it, until Resume. It returns when no call for
+// the group is in progress. The group is paused even if Pause returns an error.
 func (l *Loop) Pause(ctx context.Context, group string) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -52,7 +50,7 @@ func (l *Loop) Resume(group string) {
 	if l.holds.paused[group]--; l.holds.paused[group] == 0 {
 		delete(l.holds.paused, group)
 	}
-	l.excuseLocked()
+	l.restartStallTimersLocked()
 }
 
 func (l *Loop) busyLocked(group string) bool {
@@ -64,8 +62,7 @@ func (l *Loop) busyLocked(group string) bool {
 	return false
 }
 
-// Discard takes turns out of flight that the ledger has deleted. The group must be
-// paused.
+// Discard removes turns from flight that the ledger has deleted. The group must be paused.
 func (l *Loop) Discard(group string, gone func(*Item) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,17 +74,17 @@ func (l *Loop) Discard(group string, gone func(*Item) bool) {
 	}
 }
 
-// Barrier returns when the memory has worked off everything that it accepted
-// for a group until now. waited says that it may have kept something meanwhile.
-// Where all groups have one worker it writes a message to a group of its own,
-// else to the group itself, where it stays: the caller deletes it.
+// Barrier returns when the memory has processed everything it has accepted for a group so
+// far. waited reports whether the memory may have stored something meanwhile. If one worker
+// serves all groups, Barrier writes a probe message to a group of its own; otherwise it
+// writes to the group itself, and the caller must delete the message.
 func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err error) {
 	l.mu.Lock()
 	writes, cleared, stalled, why, hidden := l.writes, l.cleared, l.stalledLocked(), l.stallLocked(), l.run.sight.hidden
 	l.mu.Unlock()
 	switch {
 	case !stalled.IsZero():
-		return false, fmt.Errorf("it has kept nothing since %s: %s", stalled.Format(time.RFC3339), why.Remedy())
+		return false, fmt.Errorf("the memory has stored nothing since %s: %s", stalled.Format(time.RFC3339), why.Remedy())
 	case l.o.Apart && (hidden || l.saidDatabase(ctx) == "falkordb"):
 		return true, l.waitUnseen(ctx)
 	case l.o.Apart:
@@ -98,7 +95,7 @@ func (l *Loop) Barrier(ctx context.Context, group string) (waited bool, err erro
 	return true, l.passAll(ctx, writes)
 }
 
-// passAll is pass for all groups, which have one worker.
+// passAll is pass for all groups, which share one worker.
 func (l *Loop) passAll(ctx context.Context, writes int) error {
 	l.mu.Lock()
 	probe := l.run.probe
@@ -111,12 +108,12 @@ func (l *Loop) passAll(ctx context.Context, writes int) error {
 		l.cleared = writes
 	}
 	l.mu.Unlock()
-	_ = l.deleteBarriers(ctx, probe) // what is left goes with the next one
+	_ = l.deleteBarriers(ctx, probe) // the next call deletes leftovers
 	return err
 }
 
-// pass returns when a message of our own is in a group: what was accepted
-// before it has been worked off.
+// pass returns when a new probe message is visible in a group, which proves earlier
+// messages processed.
 func (l *Loop) pass(ctx context.Context, group string) error {
 	name := barrierName()
 	if err := l.call(ctx, func(ctx context.Context) error { return l.o.Memory.Write(ctx, group, barrierMessage(name)) }); err != nil {
@@ -128,8 +125,8 @@ func (l *Loop) pass(ctx context.Context, group string) error {
 			return ctx.Err()
 		case <-time.After(wait):
 		}
-		v, err := l.list(ctx, group, firstAsk)
-		if err != nil { // a memory that is down is not waited for
+		v, err := l.list(ctx, group, pollMargin)
+		if err != nil { // do not wait for a memory that is down
 			return err
 		}
 		if v.names[name] {
@@ -138,8 +135,8 @@ func (l *Loop) pass(ctx context.Context, group string) error {
 	}
 }
 
-// waitUnseen gives a memory that cannot be listed the usual time to work off
-// what it has accepted, since nothing shows when it has.
+// waitUnseen gives a memory without listings the usual time to process what it has
+// accepted.
 func (l *Loop) waitUnseen(ctx context.Context) error {
 	l.mu.Lock()
 	until := l.wroteAt.Add(l.timing.ShowAfter)

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// parallel is how many calls are made at the same time.
+	// parallel is the most concurrent calls.
 	parallel = 8
 
-	// Retries need not become rare: the circuit breaker makes no calls to a memory
-	// that is down.
+	// Retries need not become rare: the circuit breaker stops calls to a memory that is
+	// down.
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = 20 * time.Second
 
-	// maxRetryAfter bounds what a server may ask for.
+	// maxRetryAfter limits a server's Retry-After.
 	maxRetryAfter = time.Hour
 )
 
@@ -27,90 +27,90 @@ type Options struct {
 	Ledger      Ledger
 	Memory      Memory
 	Apart       bool // each group has a worker of its own
-	Verify      bool // acceptance is not taken for proof
+	Verify      bool // acceptance is not a proof of delivery
 	Timing      Timing
 	Timeout     time.Duration            // of a call
-	OpenFor     time.Duration            // the circuit breaker, before it is half-open
-	OnDelivered func(Delivery)           // of a turn that has a Trace
-	OnStored    func(group string)       // a group holds something new
-	Redact      func(text string) string // takes credentials out of what a server says
+	OpenFor     time.Duration            // time until the open circuit breaker is half-open
+	OnDelivered func(Delivery)           // called for turns with a Trace
+	OnStored    func(group string)       // called after a group has received turns
+	Redact      func(text string) string // removes credentials from a server's messages
 	Log         *slog.Logger
 
-	// OnSeen is called before turns that a listing shows are marked as delivered. ids are
-	// those that the memory gave to the messages that are listed, by their names.
+	// OnSeen is called before listed turns are marked as delivered. ids holds the memory's
+	// IDs of the listed messages by name.
 	OnSeen func(group string, ids map[string]string)
 }
 
-// Known is what is known of the memory when a Loop starts.
+// Known is the stored knowledge about the memory when a Loop starts.
 type Known struct {
-	Instance string // names the ledger among others that write to the same memory
-	Listed   bool   // a listing has shown what was written
+	Instance string // distinguishes this ledger from others that use the same memory
+	Listed   bool   // a listing has shown stored messages
 }
 
-// Loop performs what its machines decide. It is safe for concurrent use.
+// Loop performs the actions of its machines. It is safe for concurrent use.
 //
 //	stopped ──Start──► running ──stop closed, or context done──► ending ──Wait──► stopped
 //
-// An item that is marked as sent when it starts is in doubt: an earlier process or
-// another replica sent it.
+// An item already marked as sent at the start is in doubt: an earlier process or another
+// replica sent it.
 type Loop struct {
 	o       Options
 	breaker *Breaker
-	slots   chan struct{} // one for each call that may be made; full: callers wait
+	slots   chan struct{} // limits concurrent calls
 
 	workers sync.WaitGroup
-	ended   *sync.Cond // on mu: an action has ended
+	ended   *sync.Cond // on mu: signals the end of an action
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // protects the fields below
 	timing   Timing
 	timeout  time.Duration
-	off      bool // by configuration: nothing is delivered
+	off      bool // delivery is disabled by configuration
 	run      run
 	holds    holds
-	lost     int       // turns, since the process began
-	failLog  time.Time // when it was logged that turns cannot be delivered
-	writes   int       // beginnings and ends of calls that sent turns
-	wroteAt  time.Time // when there was one last
-	cleared  int       // writes, when all had been worked off; below zero: that is not known
-	barriers int       // calls of Barrier that wait
-	refused  time.Time // when the memory refused everything last
-	database string    // the memory's, as it said last; empty: it never did
+	lost     int       // turns lost since the process started
+	failLog  time.Time // last log entry about failing delivery
+	writes   int       // starts and ends of calls that sent turns
+	wroteAt  time.Time // time of the last of these
+	cleared  int       // value of writes when everything was processed, or negative if unknown
+	barriers int       // running calls of Barrier
+	refused  time.Time // last time the memory rejected everything
+	database string    // last known database of the memory, or ""
 }
 
-// run is what a Loop knows from Start to Wait.
+// run is the state of a Loop between Start and Wait.
 type run struct {
 	ctx     context.Context // of the calls
 	cancel  context.CancelFunc
 	stop    <-chan struct{}
-	closed  bool   // no worker is started any more
-	probe   string // the group that barriers are written to
+	closed  bool   // no further workers are started
+	probe   string // the group for barriers
 	sight   *sight
-	workers map[string]*worker // by group where they are apart, else one
-	asked   time.Time          // until when the memory asked for no calls
-	paused  time.Time          // nothing is done before
-	down    bool               // and then one call asks whether the memory is up again
-	probing bool               // a call asks whether it is over
-	search  error              // of the last search for a message of our own
+	workers map[string]*worker // by group if groups are apart, else a single one with key ""
+	asked   time.Time          // end of the Retry-After delay
+	paused  time.Time          // no actions before this time
+	down    bool               // after the pause, one call checks whether the memory is up
+	probing bool               // that call is in progress
+	search  error              // of the last search for a barrier
 
 	failures failures
-	failing  bool // it was logged that turns cannot be delivered
+	failing  bool // failing delivery was logged
 }
 
 func stopped() run {
 	return run{closed: true, cancel: func() {}, sight: &sight{}, failures: make(failures)}
 }
 
-// worker is a machine and what wakes those who ask it.
+// worker is a machine with a channel that wakes its goroutines.
 type worker struct {
 	*machine
-	wake chan struct{} // more than one wake says nothing new
+	wake chan struct{} // capacity 1: further wakes add nothing
 }
 
-// holds are groups to which nothing is sent.
+// holds is the set of groups that must not be sent to.
 type holds struct {
-	withheld map[string]bool // until further notice
-	paused   map[string]int  // while they are emptied, by how many; not looked at either
-	owing    int             // groups of which something could not be written down
+	withheld map[string]bool // until the next Withhold
+	paused   map[string]int  // number of Pause calls; these groups are not polled either
+	owing    int             // groups with failed ledger writes
 }
 
 func (h *holds) send(group string) bool { return h.withheld[group] || h.paused[group] > 0 }
@@ -127,11 +127,10 @@ func New(o Options) *Loop {
 	return l
 }
 
-// confirm says that turns are in flight until they are seen.
+// confirm reports whether turns stay in flight until they are verified.
 func (l *Loop) confirm() bool { return l.o.Verify }
 
-// Set changes the timing and the time that a call may take. While off is set, nothing is
-// delivered.
+// Set changes the timing and the timeout of a call. off suspends delivery.
 func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,20 +138,19 @@ func (l *Loop) Set(t Timing, timeout time.Duration, off bool) {
 	for _, w := range l.run.workers {
 		w.timing = t
 	}
-	l.excuseLocked()
+	l.restartStallTimersLocked()
 }
 
-// excuseLocked makes the silence of the memory count from now on, because nobody looked
-// for a while.
-func (l *Loop) excuseLocked() {
+// restartStallTimersLocked restarts all stall timers, because the groups were not polled for a while.
+func (l *Loop) restartStallTimersLocked() {
 	for _, w := range l.run.workers {
-		w.excuse(time.Now())
+		w.restartStallTimer(time.Now())
 		w.signal()
 	}
 }
 
-// Start begins to deliver what the ledger holds. It goes on until stop is
-// closed or ctx ends, which also ends the calls that are in progress.
+// Start starts the delivery of the ledger's turns. Delivery ends when stop is closed or ctx
+// is done, which also cancels running calls.
 func (l *Loop) Start(ctx context.Context, stop <-chan struct{}, known Known) error {
 	doubts, err := l.doubts()
 	if err != nil {
@@ -179,8 +177,8 @@ func (l *Loop) Start(ctx context.Context, stop <-chan struct{}, known Known) err
 	return nil
 }
 
-// doubts are what was sent before, and may be there or not. Where acceptance is
-// taken for proof, it was not seen, and they are sent again.
+// doubts returns the turns that may or may not have been accepted. If acceptance is the
+// proof of delivery, it requeues them instead.
 func (l *Loop) doubts() (doubts []Item, err error) {
 	if err := l.o.Ledger.InDoubt(func(it Item) { doubts = append(doubts, it) }); err != nil {
 		return nil, err
@@ -197,8 +195,7 @@ func (l *Loop) doubts() (doubts []Item, err error) {
 	return nil, nil
 }
 
-// Wait returns when nothing is done any more. stop must be closed, or the
-// context done.
+// Wait returns when all workers have ended. stop must be closed, or the context done.
 func (l *Loop) Wait() {
 	l.mu.Lock()
 	l.run.closed = true
@@ -210,8 +207,8 @@ func (l *Loop) Wait() {
 	l.run = stopped()
 }
 
-// Wake says that turns wait in the ledger for a group; fresh says that not all
-// of them are backfilled.
+// Wake records that the ledger has pending turns for a group; fresh reports whether some
+// are not backfilled.
 func (l *Loop) Wake(group string, fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +220,7 @@ func (l *Loop) Wake(group string, fresh bool) {
 	w.signal()
 }
 
-// workerLocked finds or starts the worker of a group.
+// workerLocked returns the worker of a group, starting it if necessary.
 func (l *Loop) workerLocked(group string) *worker {
 	own := ""
 	if l.o.Apart && l.confirm() {
@@ -238,13 +235,13 @@ func (l *Loop) workerLocked(group string) *worker {
 		wake:    make(chan struct{}, 1),
 	}
 	l.run.workers[own] = w
-	n := 1 // what is in flight has one order
+	n := 1 // turns in flight have one order
 	if !l.confirm() {
 		n = parallel
 	}
 	for range n {
 		l.workers.Add(1)
-		// Ends with the run, or when there is nothing to do for its group.
+		// Ends with the run, or when its group has no more work.
 		go l.work(w, l.run.ctx, l.run.stop)
 	}
 	return w
@@ -263,8 +260,8 @@ func (l *Loop) signalAllLocked() {
 	}
 }
 
-// work performs what a machine decides, one action after the other. When it is
-// to stop it sends what is due, unless that would leave it in doubt.
+// work performs a machine's actions one after the other. On stop it still sends due turns,
+// unless that would leave them in doubt.
 func (l *Loop) work(w *worker, ctx context.Context, stop <-chan struct{}) {
 	defer l.workers.Done()
 	for {
@@ -287,7 +284,7 @@ func (l *Loop) work(w *worker, ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// next asks a machine; over says that there is nothing more to do for it.
+// next returns a machine's next action; over reports whether the worker must end.
 func (l *Loop) next(w *worker, ctx context.Context, stop <-chan struct{}) (a action, wait time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,11 +294,11 @@ func (l *Loop) next(w *worker, ctx context.Context, stop <-chan struct{}) (a act
 		stopping = true
 	default:
 	}
-	if ctx.Err() != nil || stopping && l.confirm() { // there is no time to see anything arrive
+	if ctx.Err() != nil || stopping && l.confirm() { // no time left to verify anything
 		return action{}, 0, true
 	}
 	if a, wait = l.askLocked(w); a.kind != nothing {
-		w.signal() // there may be work for another one
+		w.signal() // another goroutine may find more work
 		return a, 0, false
 	}
 	if w.own != "" && w.idle() {
@@ -311,7 +308,7 @@ func (l *Loop) next(w *worker, ctx context.Context, stop <-chan struct{}) (a act
 	return action{}, wait, stopping
 }
 
-// askLocked asks the machine, unless there is a pause.
+// askLocked returns the machine's next action, unless delivery is off, paused or down.
 func (l *Loop) askLocked(w *worker) (action, time.Duration) {
 	now := time.Now()
 	switch {
@@ -327,14 +324,14 @@ func (l *Loop) askLocked(w *worker) (action, time.Duration) {
 	}
 	was := w.stalled
 	a, wait := w.next(now)
-	if was.IsZero() && !w.stalled.IsZero() && l.stalledLocked().Equal(w.stalled) { // it is the first one
-		l.o.Log.Error("the memory accepts messages and keeps none; nothing is sent until it does, and nothing is lost",
+	if was.IsZero() && !w.stalled.IsZero() && l.stalledLocked().Equal(w.stalled) { // log the first stall only
+		l.o.Log.Error("memory accepts messages without storing them, delivery paused",
 			"since", w.stalled, "to_do", l.stallLocked().Remedy())
 	}
 	return a, wait
 }
 
-// perform does what was decided.
+// perform performs an action. A panic in it does not end delivery.
 func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 	err := contained(func() error {
 		switch a.kind {
@@ -345,7 +342,7 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 		case settle:
 			l.settle(w, a)
 		case sendBarrier:
-			_ = l.writeBarrier(ctx, w, true) // its result shows later
+			_ = l.writeBarrier(ctx, w, true) // a later poll shows the result
 		case lookForBarrier:
 			l.lookForBarrier(ctx, w)
 		case removeBarrier:
@@ -359,7 +356,7 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.o.Log.Error("delivery goes on after a mistake in it", "error", err)
+		l.o.Log.Error("delivery action panicked, retrying", "error", err)
 		w.broke(a, time.Now())
 		l.run.probing = l.run.probing && a.kind != probe
 	}
@@ -367,21 +364,21 @@ func (l *Loop) perform(ctx context.Context, w *worker, a action) {
 	l.ended.Broadcast()
 }
 
-// probe asks whether the memory is up again; the breaker draws the
-// consequences.
+// probe checks whether the memory is up again. The result reaches the Loop through
+// breakerChanged.
 func (l *Loop) probe(ctx context.Context) {
 	err := l.call(ctx, l.o.Memory.Health)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.probing = false
 	if now := time.Now(); err != nil && !l.run.paused.After(now) {
-		l.pauseLocked(now.Add(firstRetry)) // it was too early for the breaker
+		l.pauseLocked(now.Add(firstRetry)) // the breaker was not yet half-open
 		l.signalAllLocked()
 	}
 }
 
-// call makes one call to the memory, bounded in time. It pauses all calls when the
-// answer asks for that.
+// call makes one call to the memory with the configured timeout. It pauses all calls if the
+// answer has a Retry-After.
 func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -407,18 +404,17 @@ func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// pauseLocked stops all calls until a time, or until a later one that was given
-// before.
+// pauseLocked stops all calls until a time, or until the end of a longer pause.
 func (l *Loop) pauseLocked(until time.Time) {
 	if until.After(l.run.paused) {
 		l.run.paused = until
 	}
 	for _, w := range l.run.workers {
-		w.excuse(until)
+		w.restartStallTimer(until)
 	}
 }
 
-// breakerChanged is called when the breaker opens and when it closes.
+// breakerChanged is called when the breaker opens or closes.
 func (l *Loop) breakerChanged(open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -427,7 +423,7 @@ func (l *Loop) breakerChanged(open bool) {
 		l.run.down = true
 		l.pauseLocked(now.Add(l.o.OpenFor))
 	} else {
-		// That the memory answers is no reason to go on before it wants that.
+		// A healthy memory may still have asked for a later time.
 		l.run.down, l.run.paused = false, l.run.asked
 		for _, w := range l.run.workers {
 			w.soon(func() time.Time { return now.Add(rand.N(time.Second)) }) // #nosec G404 -- spreads load, no secret
@@ -436,7 +432,7 @@ func (l *Loop) breakerChanged(open bool) {
 	l.signalAllLocked()
 }
 
-// contained turns a panic into an error: delivery goes on.
+// contained converts a panic into an error.
 func contained(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -6,92 +6,91 @@ import (
 	"time"
 )
 
-// machine decides what is done next for one worker of the memory. It does
-// nothing itself and reads no clock: a Loop asks it for the next action,
-// performs that, and reports what came of it.
+// machine decides the next action for one worker of the memory. It makes no calls and reads
+// no clock: a Loop asks it for the next action, performs it and reports the result.
 //
-//	              ┌──────── missing behind a proof: lost, sent again ────────┐
+//	              ┌────── missing after a proof: lost, sent again ───────────┐
 //	              ▼                                                          │
-//	pending ──send──► in flight ──the group shows it──► delivered            │
+//	pending ──send──► in flight ──listed in the group──► delivered           │
 //	   │                  │                                                  │
-//	refused           silence, or an unclear answer ──► barrier ──visible────┘
+//	rejected          silence, or an unclear answer ──► barrier ──visible────┘
 //	   ▼                                                   │
-//	 dead ◄── lost three times, the last time alone        └─ never: stalled
+//	 dead ◄── lost MaxLosses times, the last time alone    └─ invisible: stalled
 //
-// A worker takes messages in the order in which they were accepted. So whatever
-// shows up proves that everything sent before it has been worked off.
+// A worker processes messages in the order of acceptance. A visible message therefore
+// proves that the worker has processed everything sent before it.
 type machine struct {
 	timing Timing
 	sight  *sight
 	holds  *holds
 
-	// own is the only group of this machine where each group has a worker of
-	// its own; empty: one worker serves all groups.
+	// own is the machine's only group if each group has a worker of its own, or "" if one
+	// worker serves all groups.
 	own string
 
-	groups map[string]*group // for which there is something to do
-	queue  []*group          // those with pending turns; who was served goes to its end
-	flying []*group          // those with turns in flight
+	groups map[string]*group // groups with work
+	queue  []*group          // groups with pending turns; a served group moves to the end
+	flying []*group          // groups with turns in flight
 
-	position    int64 // of the message that was sent last
-	proven      int64 // what was sent before this position has been worked off
-	lastCounted int64 // the proof behind which a turn's loss was counted last
-	isolated    *group
+	position    int64  // of the last message sent
+	proven      int64  // everything sent up to this position is processed
+	lastCounted int64  // the proof of the last counted loss
+	isolated    *group // the group whose turn is alone in flight, or nil
 
-	service time.Duration // what the worker takes for a turn
-	sign    time.Time     // of the last sign of work, or of the first reason to expect one
-	stalled time.Time     // since when there is no sign; zero: there is
+	service time.Duration // estimated processing time of a turn
+	sign    time.Time     // last progress, or the first reason to expect some
+	stalled time.Time     // start of the stall, or zero
 	barrier barrier
 }
 
-// group is what there is to do for one group.
+// group is the work for one group.
 type group struct {
 	name     string
-	pending  bool // turns wait in the ledger
-	fresh    bool // and not only backfilled ones
+	pending  bool // the ledger has pending turns
+	fresh    bool // some of them are not backfilled
 	queued   bool
 	busy     bool           // a call is in progress
-	owed     []func() error // writes to the ledger that failed, to be repeated before all else
+	owed     []func() error // failed ledger writes, repeated before all else
 	retryAt  time.Time
 	failures int // in a row
 
-	flights  []*flight // in the order in which they were sent
-	lookAt   time.Time
-	lookWait time.Duration
-	ask      int       // episodes to ask for
-	blind    bool      // the last look failed
-	worked   time.Time // when something new was seen last
+	flights  []*flight // in send order
+	pollAt   time.Time
+	pollWait time.Duration
+	ask      int       // episodes to list, or 0 for the default
+	blind    bool      // the last poll failed
+	worked   time.Time // last progress in this group
 
-	isolate bool // the first pending turn goes alone
+	isolate bool // send the first pending turn alone
 }
 
-// kind is what an action does.
+// kind is the kind of an action.
 type kind uint8
 
 const (
 	nothing kind = iota
 	send
 	look
-	settle // write to the ledger what could not be written before
+	settle // repeat failed ledger writes
 	sendBarrier
 	lookForBarrier
 	removeBarrier
-	probe // ask whether the memory is up again
+	probe // check whether the memory is up again
 )
 
-// action is what is to be done. Its group is busy until done is called.
+// action is a step for the Loop to perform. Its group is busy until done is called.
 type action struct {
 	kind   kind
 	group  *group
-	n      int       // turns to send, or episodes to ask for
-	single bool      // of a turn that goes alone
-	began  time.Time // when it was decided
+	n      int       // turns to send, or episodes to list
+	single bool      // send a turn alone
+	began  time.Time // time of the decision
 }
 
-// longest is the longest wait between two questions to a machine.
+// longest is the longest time between two calls of next.
 const longest = time.Minute
 
-// never is a position that nothing reaches.
+// never is a position beyond all others.
 const never = math.MaxInt64
 
 func newMachine(t Timing, s *sight, h *holds, own string, now time.Time) *machine {
@@ -101,16 +100,16 @@ func newMachine(t Timing, s *sight, h *holds, own string, now time.Time) *machin
 	}
 }
 
-// next says what is to be done now, or how long there will be nothing.
+// next returns the next action, or the time until next should be called again.
 func (m *machine) next(now time.Time) (a action, wait time.Duration) {
 	wait = longest
-	m.settleDoubts(now, &wait)
-	m.noticeStall(now, &wait)
+	m.expireDoubts(now, &wait)
+	m.detectStall(now, &wait)
 	if g := m.nextOwing(now, &wait); g != nil {
 		return m.begin(action{kind: settle, group: g, began: now}), 0
 	}
-	if g := m.nextLook(now, &wait); g != nil {
-		return m.begin(action{kind: look, group: g, n: max(g.ask, 2*len(g.flights)+firstAsk), began: now}), 0
+	if g := m.nextPoll(now, &wait); g != nil {
+		return m.begin(action{kind: look, group: g, n: max(g.ask, 2*len(g.flights)+pollMargin), began: now}), 0
 	}
 	if a := m.nextBarrier(now, &wait); a.kind != nothing {
 		m.barrier.busy = true
@@ -127,7 +126,7 @@ func (m *machine) begin(a action) action {
 	return a
 }
 
-// done says that an action is over.
+// done marks an action's group as free again.
 func (m *machine) done(a action) {
 	switch a.kind {
 	case send, look, settle:
@@ -139,12 +138,11 @@ func (m *machine) done(a action) {
 	}
 }
 
-// broke says that an action ended in the middle, by a mistake of ours: what it
-// was about is tried again after a while.
+// broke schedules a retry after an action panicked.
 func (m *machine) broke(a action, now time.Time) {
 	switch a.kind {
 	case send, look, settle:
-		m.lookFailed(a.group, now)
+		m.pollFailed(a.group, now)
 		m.failed(a.group, true, now.Add(lastRetry))
 	case sendBarrier, lookForBarrier:
 		m.barrierSent(sentBarrier{}, false, now)
@@ -155,12 +153,12 @@ func (m *machine) broke(a action, now time.Time) {
 	}
 }
 
-// idle reports whether there is nothing to do, now or later.
+// idle reports whether the machine has no work now or later.
 func (m *machine) idle() bool {
 	return len(m.groups) == 0 && len(m.barrier.sent) == 0 && len(m.barrier.left) == 0 && m.stalled.IsZero() && !m.barrier.busy
 }
 
-// find returns what there is to do for a group.
+// find returns the entry of a group, creating it if necessary.
 func (m *machine) find(name string) *group {
 	g := m.groups[name]
 	if g == nil {
@@ -170,15 +168,14 @@ func (m *machine) find(name string) *group {
 	return g
 }
 
-// add says that turns wait in the ledger for a group.
+// add records that the ledger has pending turns for a group.
 func (m *machine) add(name string, fresh bool) {
 	g := m.find(name)
 	g.pending, g.fresh = true, g.fresh || fresh
 	m.place(g)
 }
 
-// place puts a group at the end of the queue if it belongs there, and lets go
-// of one for which there is nothing to do.
+// place appends a group with pending turns to the queue and removes a group without work.
 func (m *machine) place(g *group) {
 	switch {
 	case g.busy || m.groups[g.name] != g:
@@ -193,14 +190,13 @@ func (m *machine) place(g *group) {
 	}
 }
 
-// nextSend chooses the group whose pending turns are sent next: one with fresh
-// turns, if there is one. A turn that goes alone waits until the window is
-// empty, and all others wait for it.
+// nextSend chooses the group whose pending turns are sent next, preferring fresh turns over
+// backfilled ones. An isolated turn waits for an empty window, and all others wait for it.
 func (m *machine) nextSend(now time.Time, wait *time.Duration) action {
 	if m.isolated != nil && !m.isolated.blind {
 		return action{}
 	}
-	open := m.open()
+	open := m.openFlights()
 	best := -1
 	for i, g := range m.queue {
 		switch {
@@ -228,7 +224,7 @@ func (m *machine) nextSend(now time.Time, wait *time.Duration) action {
 	return m.take(best, action{kind: send, n: min(room, m.timing.Batch), began: now})
 }
 
-// take takes a group out of the queue.
+// take removes the group at i from the queue and begins a.
 func (m *machine) take(i int, a action) action {
 	a.group = m.queue[i]
 	m.queue = slices.Delete(m.queue, i, i+1)
@@ -236,8 +232,8 @@ func (m *machine) take(i int, a action) action {
 	return m.begin(a)
 }
 
-// maySend reports whether something may be sent to a group; wait is shortened
-// to when it may be.
+// maySend reports whether turns may be sent to a group. If a retry time is the only
+// obstacle, it shortens wait to that time.
 func (m *machine) maySend(g *group, now time.Time, wait *time.Duration) bool {
 	if g.busy || len(g.owed) > 0 || m.holds.send(g.name) || g.blind && len(g.flights) > 0 || g.inDoubt() {
 		return false
@@ -245,7 +241,7 @@ func (m *machine) maySend(g *group, now time.Time, wait *time.Duration) bool {
 	return due(g.retryAt, now, wait)
 }
 
-// due reports whether it is time, and shortens wait to when it will be.
+// due reports whether at has passed, and otherwise shortens wait to the remaining time.
 func due(at, now time.Time, wait *time.Duration) bool {
 	d := at.Sub(now)
 	if d > 0 {
@@ -254,9 +250,8 @@ func due(at, now time.Time, wait *time.Duration) bool {
 	return d <= 0
 }
 
-// sent says that a call is over: all that it was about is accounted for. more
-// says that the ledger may hold further turns of the group, alone that the
-// first of them must go alone.
+// sent records the success of a send. more reports whether the ledger may hold further
+// turns of the group, and single whether the first of them must be sent alone.
 func (m *machine) sent(g *group, more, fresh, single bool) {
 	g.failures, g.retryAt = 0, time.Time{}
 	g.isolate = g.isolate || single
@@ -265,14 +260,14 @@ func (m *machine) sent(g *group, more, fresh, single bool) {
 	}
 }
 
-// failed says that something for a group has to be tried again after a while.
+// failed schedules a retry for a group.
 func (m *machine) failed(g *group, fresh bool, next time.Time) {
 	g.failures++
 	g.retryAt = next
 	m.add(g.name, fresh)
 }
 
-// soon schedules early retries of failed groups: the memory answers again.
+// soon brings forward the retries of failed groups, because the memory answers again.
 func (m *machine) soon(at func() time.Time) {
 	for _, g := range m.groups {
 		if t := at(); g.failures > 0 && t.Before(g.retryAt) {
@@ -281,15 +276,14 @@ func (m *machine) soon(at func() time.Time) {
 	}
 }
 
-// excuse says that until then there can be no sign of work.
-func (m *machine) excuse(until time.Time) {
+// restartStallTimer restarts the stall timer at until, because no progress is possible before.
+func (m *machine) restartStallTimer(until time.Time) {
 	if until.After(m.sign) {
 		m.sign = until
 	}
 }
 
-// nextOwing is a group for which something must be written to the ledger
-// before anything else is done for it.
+// nextOwing returns a group with failed ledger writes that are due, or nil.
 func (m *machine) nextOwing(now time.Time, wait *time.Duration) *group {
 	if m.holds.owing == 0 {
 		return nil
@@ -302,11 +296,11 @@ func (m *machine) nextOwing(now time.Time, wait *time.Duration) *group {
 	return nil
 }
 
-// discard takes turns out of flight that the ledger does not have any more.
+// discard removes turns from flight that the ledger has deleted.
 func (m *machine) discard(g *group, gone func(*Item) bool) {
-	m.keep(g, slices.DeleteFunc(slices.Clone(g.flights), func(f *flight) bool { return gone(&f.item) }))
+	m.setFlights(g, slices.DeleteFunc(slices.Clone(g.flights), func(f *flight) bool { return gone(&f.item) }))
 	m.place(g)
-	if m.own != "" && len(m.flying) == 0 { // nobody needs to know whether its worker lives
+	if m.own != "" && len(m.flying) == 0 { // the worker's health no longer matters
 		m.stalled, m.barrier.sent = time.Time{}, nil
 	}
 }

@@ -51,7 +51,7 @@ func TestWindow(t *testing.T) {
 	m.timing = DefaultTiming(10, 5*time.Minute)
 	wants(t, m, clock, nothing, "", 0)
 	g := m.find("a")
-	m.keep(g, g.flights[:63])
+	m.setFlights(g, g.flights[:63])
 	m.done(wants(t, m, clock, send, "b", 1))
 }
 
@@ -77,18 +77,18 @@ func TestLooksAtTheHead(t *testing.T) {
 	flying(m, "first", 2)
 	flying(m, "second", 2)
 	now := clock.Add(time.Second)
-	a := wants(t, m, now, look, "first", firstAsk+4)
-	m.saw(a, view{}, now)
+	a := wants(t, m, now, look, "first", pollMargin+4)
+	m.applyView(a, view{}, now)
 	m.done(a)
 	wants(t, m, now, nothing, "", 0)
 	now = now.Add(time.Second)
-	a = wants(t, m, now, look, "first", firstAsk+4)
-	fs := m.saw(a, view{names: map[string]bool{"1.user": true, "1.assistant": true, "2.user": true, "2.assistant": true}}, now)
+	a = wants(t, m, now, look, "first", pollMargin+4)
+	fs := m.applyView(a, view{names: map[string]bool{"1.user": true, "1.assistant": true, "2.user": true, "2.assistant": true}}, now)
 	m.done(a)
 	if len(fs.verified) != 2 {
 		t.Errorf("got %+v, want 2 verified", fs)
 	}
-	wants(t, m, now, look, "second", firstAsk+4)
+	wants(t, m, now, look, "second", pollMargin+4)
 }
 
 // lookOnly performs the looks that are due, of which those at bad fail and the
@@ -99,9 +99,9 @@ func lookOnly(m *machine, to time.Time, bad string) time.Time {
 		switch a.kind {
 		case look:
 			if a.group.name == bad {
-				m.lookFailed(a.group, now)
+				m.pollFailed(a.group, now)
 			} else {
-				m.saw(a, view{}, now)
+				m.applyView(a, view{}, now)
 			}
 		case sendBarrier:
 			m.barrierSent(sentBarrier{name: fmt.Sprint("barrier ", now), pos: m.beginBarrier()}, true, now)
@@ -147,8 +147,8 @@ func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 	for i := range 9 {
 		g := flying(m, fmt.Sprint("blind", i), 30)
 		m.add(g.name, true)
-		g.lookWait = time.Hour
-		m.lookFailed(g, clock)
+		g.pollWait = time.Hour
+		m.pollFailed(g, clock)
 	}
 	m.add("earlier", false)
 	m.add("new", true)
@@ -162,7 +162,7 @@ func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 		if a.kind != look {
 			t.Fatalf("got %+v, want a look", a)
 		}
-		m.saw(a, view{}, now)
+		m.applyView(a, view{}, now)
 		m.done(a)
 		if a.group.name == "blind0" {
 			break
@@ -186,18 +186,18 @@ func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	m.add("b", true)
 	m.done(wants(t, m, clock, send, "b", 10))
 	b := flying(m, "b", 1)
-	b.lookAt = clock.Add(time.Hour)
+	b.pollAt = clock.Add(time.Hour)
 	now := clock.Add(8 * time.Second)
 	m.add("c", true)
 	if a, _ := m.next(now); a.kind != nothing {
 		t.Errorf("beside another turn: %+v", a)
 	}
-	m.keep(b, nil)
+	m.setFlights(b, nil)
 	a := wants(t, m, now, send, "a", 1)
 	if !a.single {
 		t.Errorf("got %+v, want single true", a)
 	}
-	flying(m, "a", 1).lookAt = clock.Add(time.Hour)
+	flying(m, "a", 1).pollAt = clock.Add(time.Hour)
 	m.done(a)
 	wants(t, m, now, nothing, "", 0)
 }
@@ -211,7 +211,7 @@ func TestBarrierIsSentOnceForSilence(t *testing.T) {
 		a, wait := m.next(now)
 		switch a.kind {
 		case look:
-			m.saw(a, view{}, now)
+			m.applyView(a, view{}, now)
 		case sendBarrier:
 			sent = append(sent, now.Sub(clock).Round(time.Second))
 			m.barrierSent(sentBarrier{name: "b", group: "probe", pos: m.beginBarrier()}, true, now)

@@ -10,12 +10,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// batch is what is sent to one group in one action.
+// batch is one send action for a group.
 type batch struct {
 	w        *worker
 	group    *group
 	single   bool
-	accepted bool // the memory has accepted something of it, or a message of our own
+	accepted bool // the memory has accepted some of it, or a barrier
 }
 
 // send sends the first pending turns of a group.
@@ -42,11 +42,11 @@ func (l *Loop) send(ctx context.Context, w *worker, a action) {
 	}
 }
 
-// maxBatchBytes bounds what is sent in one call: a service reads all of it before it
-// answers, and some put a limit to it.
+// maxBatchBytes limits the content of one call: a service reads all of it before it
+// answers, and some services have a limit.
 const maxBatchBytes = 50 << 10
 
-// fitting returns how many items go into one call: one at least.
+// fitting returns how many items fit into one call, at least one.
 func fitting(items []Item) int {
 	size := 0
 	for i := range items {
@@ -60,9 +60,8 @@ func fitting(items []Item) int {
 	return len(items)
 }
 
-// together leaves of items what may go in one call. One that was lost too often
-// goes alone, and waits where others are in flight: isolate says that it is
-// next.
+// together returns the items that may share one call. An isolated item is sent alone and
+// waits for an empty window; isolate reports whether such an item is next.
 func (l *Loop) together(a action, items []Item) (now []Item, isolate bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,8 +73,7 @@ func (l *Loop) together(a action, items []Item) (now []Item, isolate bool) {
 	return items, false
 }
 
-// give sends items in one call. Where something in them is refused it is
-// narrowed down, half by half, and the rest gets through.
+// give sends items in one call. It bisects a rejected batch to deliver the rest of it.
 func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 	g := b.group.name
 	if len(items) == 0 {
@@ -101,7 +99,7 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 	if err == nil {
 		b.accepted = true
 	} else if !graphiti.Retryable(err) && l.refusesAll(ctx, b) {
-		err = fmt.Errorf("%w: %v", errRefusesAll, err) //nolint:errorlint // it must not be taken for one about the turn
+		err = fmt.Errorf("%w: %v", errRefusesAll, err) //nolint:errorlint // errRefusesAll must hide the cause, which is not about the turn
 	}
 	var part *graphiti.PartError
 	switch {
@@ -120,19 +118,18 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 		return l.give(ctx, b, items[half:])
 	case !graphiti.Retryable(err):
 		l.tell(items, began, false, errDead)
-		l.o.Log.Warn("a turn is refused by the memory and put aside; see graphiti-proxy queue list --state dead")
+		l.o.Log.Warn("turn rejected by the memory, moved to the dead letters", "to_do", deadRemedy)
 		reason := clip(l.o.Redact(graphiti.Sanitize(err)))
 		return l.note(b.w, b.group, func() error { return l.o.Ledger.MarkDead(items[0], reason) })
 	case l.confirm() && !unsent(err):
-		l.inFlight(b, items, true, began) // accepted or not: who knows
+		l.inFlight(b, items, true, began) // the memory may have accepted them
 		return err
 	}
 	return errors.Join(err, l.requeue(b, items, err.Error()))
 }
 
-// gavePart draws the consequences of a call that ended in the middle: what was
-// accepted is in flight, the turn in which it ended is in doubt, and the others
-// were not sent.
+// gavePart handles a call that ended in the middle: the accepted turns are in flight, the
+// turn in which it ended is in doubt, and the others were not sent.
 func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graphiti.PartError, began time.Time) error {
 	done, left := 0, part.Accepted
 	for done < len(items) && len(items[done].Messages) <= left {
@@ -147,7 +144,7 @@ func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graph
 	if done > 0 {
 		l.inFlight(b, items[:done], false, began)
 	}
-	if done == len(items) { // cannot be: something was not accepted
+	if done == len(items) { // impossible: part means that a message was not accepted
 		return part
 	}
 	rest := done
@@ -156,17 +153,17 @@ func (l *Loop) gavePart(ctx context.Context, b *batch, items []Item, part *graph
 		l.inFlight(b, items[done:done+1], true, began)
 		rest++
 	case !graphiti.Retryable(part.Err):
-		return l.give(ctx, b, items[done:]) // by itself it is put aside
+		return l.give(ctx, b, items[done:]) // alone, it becomes a dead letter
 	}
 	return errors.Join(part, l.requeue(b, items[rest:], part.Error()))
 }
 
-// dated changes timestamps that lie after the memory's now.
+// dated replaces timestamps in the memory's future with its current time.
 func (l *Loop) dated(items []Item) {
 	now := graphiti.Now(l.o.Memory.Clock())
 	for i := range items {
 		for j := range items[i].Messages {
-			if msg := &items[i].Messages[j]; msg.Timestamp.After(now) { // Graphiti hides what lies in the future
+			if msg := &items[i].Messages[j]; msg.Timestamp.After(now) { // Graphiti hides messages from the future
 				msg.Timestamp = now.UTC()
 			}
 		}
@@ -183,7 +180,7 @@ func (l *Loop) inFlight(b *batch, items []Item, doubt bool, began time.Time) {
 	b.w.inFlight(b.group, flights, doubt, b.single, time.Now())
 }
 
-// delivered marks items as delivered where the memory's acceptance proves it.
+// delivered marks items as delivered if the memory's acceptance is the proof.
 func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 	if len(items) == 0 {
 		return nil
@@ -194,7 +191,7 @@ func (l *Loop) delivered(b *batch, items []Item, began time.Time) error {
 	return err
 }
 
-// requeue has items wait again.
+// requeue returns items to the pending state.
 func (l *Loop) requeue(b *batch, items []Item, reason string) error {
 	if len(items) == 0 {
 		return nil
@@ -202,9 +199,9 @@ func (l *Loop) requeue(b *batch, items []Item, reason string) error {
 	return l.note(b.w, b.group, func() error { return l.o.Ledger.Requeue(items, clip(reason)) })
 }
 
-// note writes something to the ledger. Where that fails it is tried again
-// before anything else is done for the group: a turn that is marked as sent and
-// is not in flight would wait for the next start.
+// note writes to the ledger, and has a failed write repeated before any other action for
+// the group. Otherwise a turn marked as sent, but not in flight, would wait for the next
+// start.
 func (l *Loop) note(w *worker, g *group, write func() error) error {
 	err := contained(write)
 	if err == nil {
@@ -221,7 +218,7 @@ func (l *Loop) note(w *worker, g *group, write func() error) error {
 	return err
 }
 
-// settle writes to the ledger what could not be written before.
+// settle repeats failed ledger writes.
 func (l *Loop) settle(w *worker, a action) {
 	g := a.group
 	l.mu.Lock()
@@ -245,7 +242,7 @@ func (l *Loop) settle(w *worker, a action) {
 	l.workedLocked(a)
 }
 
-// wrote notes that a call which sends turns begins, or has ended.
+// wrote records the start or the end of a call that sends turns.
 func (l *Loop) wrote() {
 	l.mu.Lock()
 	l.writes++
@@ -253,7 +250,7 @@ func (l *Loop) wrote() {
 	l.mu.Unlock()
 }
 
-// tell tells of deliveries.
+// tell reports the delivery of traced turns.
 func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
 	for i := range items {
 		if t := items[i].Turn.Trace; t != "" {
@@ -262,14 +259,14 @@ func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
 	}
 }
 
-// retryIn is the wait before the next attempt: exponential, with full jitter,
-// and never shorter than the server asked for.
+// retryIn returns the delay before the next attempt: exponential with full jitter, and at
+// least the server's Retry-After.
 func retryIn(attempts int, err error) time.Duration {
 	most := min(firstRetry<<min(attempts, 10), lastRetry)
 	return max(rand.N(most)+1, retryAfter(err)) // #nosec G404 -- spreads load, no secret
 }
 
-// retryAfter is how long the server asked for no calls, within reason.
+// retryAfter returns the server's Retry-After, limited to maxRetryAfter.
 func retryAfter(err error) time.Duration {
 	var status *graphiti.StatusError
 	if errors.As(err, &status) {

@@ -6,20 +6,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// sight is what a memory shows of what it holds. Some servers cannot list it:
-// over MCP on FalkorDB get_episodes of older servers asks another database than the
-// one that holds the group. There a search is the only look. It shows a turn when one of
-// its facts is found, and says nothing of the others: those count as delivered, not
-// as verified, and are not sent again. No barrier shows there either.
+// sight is a memory's ability to show stored turns. Some servers cannot list episodes: over
+// MCP on FalkorDB, get_episodes of older servers queries a different database from the
+// group's. There only a search can show a turn, by one of its facts. Turns without a fact
+// count as delivered but not as verified, and are not sent again. Barriers stay invisible
+// there too.
 type sight struct {
-	listed   bool      // a listing has shown what was written
-	shown    bool      // a search has, where a listing did not
-	hidden   bool      // it is not listed: a listing without an episode proves nothing any more
-	unlisted time.Time // since when that is known; zero: it is listed, or it is not known
+	listed   bool      // a listing has shown stored messages
+	shown    bool      // a search has shown a turn that a listing did not
+	hidden   bool      // listings do not work: an empty listing proves nothing
+	unlisted time.Time // discovery of hidden, or zero if listings work or were not tried
 }
 
-// hide notes that episodes cannot be listed, and reports whether that is new.
-// shown says that a search shows what is there; else nothing does.
+// hide records that listings do not work, and reports whether that changes the diagnosis.
+// shown reports whether a search works instead.
 func (s *sight) hide(shown bool, now time.Time) (changed bool) {
 	changed = s.unlisted.IsZero() || shown && !s.shown
 	if s.unlisted.IsZero() {
@@ -29,15 +29,14 @@ func (s *sight) hide(shown bool, now time.Time) (changed bool) {
 	return changed
 }
 
-// lists notes that a listing shows what was written, and reports whether that
-// is news.
+// lists records that a listing shows stored messages, and reports whether that is a change.
 func (s *sight) lists() (changed bool) {
 	changed = !s.unlisted.IsZero()
 	s.listed, s.unlisted = true, time.Time{}
 	return changed
 }
 
-// diagnosis says why turns are not verified by a listing.
+// diagnosis returns why listings do not verify turns.
 func (s *sight) diagnosis() graphiti.Diagnosis {
 	switch {
 	case s.unlisted.IsZero():
@@ -48,16 +47,16 @@ func (s *sight) diagnosis() graphiti.Diagnosis {
 	return graphiti.Unshown
 }
 
-// wentBlind looks at every group again: nothing is listed any more.
+// wentBlind polls every group again after listings proved useless.
 func (m *machine) wentBlind(now time.Time) {
 	m.stalled, m.sign = time.Time{}, now
 	for _, g := range m.flying {
-		g.lookAt = now
+		g.pollAt = now
 	}
 }
 
-// patience is how long a turn is searched for: not long where nothing is ever
-// shown.
+// patience returns how long to search for a turn. It is short if the memory has never shown
+// anything.
 func (m *machine) patience() time.Duration {
 	if m.sight.shown {
 		return m.timing.ShowAfter
@@ -65,12 +64,12 @@ func (m *machine) patience() time.Duration {
 	return m.timing.DoubtAfter
 }
 
-// found draws conclusions where a group cannot be listed: v holds the messages
-// whose facts a search shows. A group's messages are worked off in order,
-// so that what was sent before one that is shown will not come any more.
+// found settles the turns of a group that cannot be listed. v holds the messages whose
+// facts a search shows. A worker processes a group's messages in order, so a turn sent
+// before a visible one will not appear any more.
 func (m *machine) found(a action, v view, now time.Time) (fs findings) {
 	g := a.group
-	found, progress := m.recognise(g, v, now)
+	found, progress := m.matchView(g, v, now)
 	newest := int64(0)
 	for f := range found {
 		newest = max(newest, f.pos)
@@ -96,12 +95,12 @@ func (m *machine) found(a action, v view, now time.Time) (fs findings) {
 			fs.unverified = append(fs.unverified, f)
 		}
 	}
-	m.keep(g, left)
-	g.lookWait = min(2*g.lookWait, m.timing.LastLook, max(m.patience()/2, m.timing.FirstLook))
+	m.setFlights(g, left)
+	g.pollWait = min(2*g.pollWait, m.timing.LastLook, max(m.patience()/2, m.timing.FirstLook))
 	if progress {
-		fs.revived = m.works(now)
-		g.lookWait = m.firstLook(0)
+		fs.revived = m.recordProgress(now)
+		g.pollWait = m.pollDelay(0)
 	}
-	g.lookAt = now.Add(g.lookWait)
+	g.pollAt = now.Add(g.pollWait)
 	return fs
 }

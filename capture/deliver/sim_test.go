@@ -174,10 +174,10 @@ func (s *sim) perform(m *machine, a action) {
 	case look:
 		s.now = s.now.Add(time.Millisecond)
 		if s.fault(1, "fault of a look") > 0 {
-			m.lookFailed(a.group, s.now)
+			m.pollFailed(a.group, s.now)
 			break
 		}
-		fs := m.saw(a, s.view(a.group.name), s.now)
+		fs := m.applyView(a, s.view(a.group.name), s.now)
 		s.conclude(m, a.group, &fs)
 	case sendBarrier:
 		b := sentBarrier{name: fmt.Sprint("barrier", m.position), group: m.barrierGroup("probe"), pos: m.beginBarrier()}

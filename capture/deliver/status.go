@@ -8,28 +8,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// maxReason bounds what is kept of why a turn was not delivered, in characters.
+// maxReason is the most characters of a stored delivery error.
 const maxReason = 300
 
-// Status is how delivery goes.
+// Status is the state of delivery.
 type Status struct {
 	InFlight  int
-	Lost      int       // turns, by the memory, that were sent again
-	Failing   time.Time // since when something fails for a group; zero: nothing does
+	Lost      int       // turns lost by the memory and sent again
+	Failing   time.Time // start of the earliest current failure, or zero
 	LastError string
 	Remedy    string
-	Quiet     time.Time // since when nothing accepted has become visible; zero: nothing is awaited
-	Stalled   time.Time // since when the memory keeps nothing; zero: it does
-	Unlisted  time.Time // since when turns cannot be verified by a listing
-	Breaker   string    // closed, half-open or open
+	Quiet     time.Time // last progress while turns are in flight, or zero
+	Stalled   time.Time // start of the stall, or zero
+	Unlisted  time.Time // since when listings cannot verify turns, or zero
+	Breaker   string    // state of the circuit breaker: closed, half-open or open
 
-	// Diagnosis says in a word why nothing is kept, or not verified.
+	// Diagnosis is the reason for a stall or for missing listings.
 	Diagnosis graphiti.Diagnosis
 }
 
-// Status says how delivery goes.
+// Status returns the current state of delivery.
 func (l *Loop) Status() Status {
-	state := l.breaker.State() // not under our lock: it takes it itself
+	state := l.breaker.State() // takes l.mu itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Status{Lost: l.lost, Breaker: state}
@@ -53,7 +53,7 @@ func (l *Loop) Status() Status {
 	return s
 }
 
-// stalledLocked is since when a worker keeps nothing.
+// stalledLocked returns the start of the earliest stall, or zero.
 func (l *Loop) stalledLocked() (since time.Time) {
 	for _, w := range l.run.workers {
 		if !w.stalled.IsZero() && (since.IsZero() || w.stalled.Before(since)) {
@@ -63,7 +63,7 @@ func (l *Loop) stalledLocked() (since time.Time) {
 	return since
 }
 
-// stallLocked says why nothing is kept, as far as that shows.
+// stallLocked returns the most likely reason for a stall.
 func (l *Loop) stallLocked() graphiti.Diagnosis {
 	if d := graphiti.Diagnose(l.run.search); d != graphiti.NoDiagnosis {
 		return d
@@ -77,8 +77,8 @@ func (l *Loop) stallLocked() graphiti.Diagnosis {
 	return graphiti.WorkerDead
 }
 
-// failures are what does not work now, until it works again for the same group:
-// that it works for another one says nothing.
+// failures holds the current failures. Only a success for the same group and kind of action
+// ends one.
 type failures map[failing]failure
 
 type failing struct {
@@ -86,14 +86,13 @@ type failing struct {
 	kind  kind
 }
 
-// failure is why turns of a group are not sent, or not seen.
+// failure is the reason why the turns of a group are not sent or not verified.
 type failure struct {
 	since, last time.Time
 	why, remedy string
 }
 
-// all is the failure that there is in all: since when, and what it was last;
-// zero when there is none.
+// all returns the most recent failure with the earliest start of any, or zero.
 func (fs failures) all() (all failure) {
 	for _, f := range fs {
 		since := f.since
@@ -108,10 +107,10 @@ func (fs failures) all() (all failure) {
 	return all
 }
 
-// failedLocked notes that an action has failed.
+// failedLocked records the failure of an action.
 func (l *Loop) failedLocked(a action, err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrNotTried) {
-		return // it is to stop, or others failed before it
+		return // canceled, or skipped because of earlier failures
 	}
 	at, now := failing{a.group.name, a.kind}, time.Now()
 	f := failure{since: now, last: now, why: err.Error(), remedy: remedyOf(err)}
@@ -119,13 +118,13 @@ func (l *Loop) failedLocked(a action, err error) {
 		f.since = before.since
 	}
 	if asked := retryAfter(err); asked > 0 {
-		f.why += "; it asked to be left alone for " + asked.String()
+		f.why += "; it asked for a pause of " + asked.String()
 	}
 	f.why = clip(f.why)
 	l.run.failures[at] = f
-	if !l.run.failing && now.Sub(l.failLog) > time.Minute { // what comes and goes, once a minute
+	if !l.run.failing && now.Sub(l.failLog) > time.Minute { // log intermittent failures at most once a minute
 		l.run.failing, l.failLog = true, now
-		l.o.Log.Warn("turns cannot be delivered and wait", "error", err, "to_do", remedyOf(err))
+		l.o.Log.Warn("delivery failed, turns stay queued", "error", err, "to_do", remedyOf(err))
 	}
 }
 
@@ -133,9 +132,9 @@ func (l *Loop) workedLocked(a action) {
 	delete(l.run.failures, failing{a.group.name, a.kind})
 	if l.run.failing && len(l.run.failures) == 0 {
 		l.run.failing = false
-		l.o.Log.Info("turns are delivered again")
+		l.o.Log.Info("delivery works again")
 	}
 }
 
-// clip shortens a reason to what is kept of it.
+// clip limits a reason to maxReason.
 func clip(reason string) string { return graphiti.Shorten(reason, "…", maxReason) }

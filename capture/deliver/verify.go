@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxSearches bounds the searches of one look at a group.
+	// maxSearches is the most searches in one poll of a group.
 	maxSearches = 4
 
-	// maxFacts is how many facts a search for one turn asks for.
+	// maxFacts is the number of facts requested per search.
 	maxFacts = 20
 
-	// maxQuery bounds what is searched for of each message, in characters.
+	// maxQuery is the most characters of a message in a query.
 	maxQuery = 200
 )
 
-// look looks for the turns of a group that are in flight.
+// look polls a group for its turns in flight.
 func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	g := a.group
 	v, err := l.list(ctx, g.name, a.n)
@@ -30,7 +30,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	searched := false
 	if err == nil && len(v.names) == 0 && !v.full {
 		facts, searched, err = l.search(ctx, w, a)
-		if err == nil && len(facts.names) > 0 { // they may have come between the two
+		if err == nil && len(facts.names) > 0 { // they may have appeared between the two calls
 			v, err = l.list(ctx, g.name, a.n)
 		}
 		searched = searched && len(v.names) == 0
@@ -38,7 +38,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	l.mu.Lock()
 	now := time.Now()
 	if err != nil {
-		w.lookFailed(g, now)
+		w.pollFailed(g, now)
 		l.failedLocked(a, err)
 		l.mu.Unlock()
 		return
@@ -51,7 +51,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 	if searched && l.run.sight.hidden {
 		fs = w.found(a, facts, now)
 	} else {
-		fs = w.saw(a, v, now)
+		fs = w.applyView(a, v, now)
 		if len(fs.verified) > 0 {
 			l.listsLocked()
 		}
@@ -68,18 +68,18 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 		l.o.OnStored(g.name)
 	}
 	if fs.revived {
-		l.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+		l.o.Log.Info("memory stores messages again, sending lost turns again")
 	}
 }
 
-// list lists the names of the last n episodes of a group.
+// list returns the last n episodes of a group.
 func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error) {
 	var list []graphiti.Episode
 	err = l.call(ctx, func(ctx context.Context) (err error) {
 		list, err = l.o.Memory.Episodes(ctx, group, n)
 		return err
 	})
-	if errors.Is(err, graphiti.ErrTooLarge) {
+	if errors.Is(err, graphiti.ErrTooLarge) { // the episode may be older than any listing reaches
 		return view{full: true, oldest: time.Now()}, nil // whatever is sought may be behind that
 	}
 	if err != nil {
@@ -97,8 +97,8 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 	return v, nil
 }
 
-// search looks for the turns of a group where its listing shows nothing, and
-// reports whether that was needed.
+// search searches for the turns of a group if its listing is empty, and reports whether
+// that was necessary.
 func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed bool, err error) {
 	l.mu.Lock()
 	flights := slices.Clone(a.group.flights)
@@ -127,7 +127,7 @@ func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed 
 	return v, true, nil
 }
 
-// query is the text that a turn is searched for by.
+// query returns the query for a turn.
 func (f *flight) query() string {
 	texts := make([]string, len(f.item.Messages))
 	for i, msg := range f.item.Messages {
@@ -136,8 +136,8 @@ func (f *flight) query() string {
 	return strings.Join(texts, "\n")
 }
 
-// readFrom reports whether a fact was read from the message of that time, as far
-// as the memory tells: by the time of its message, else by when it became true.
+// readFrom reports whether a fact comes from the message with that time. The memory states
+// the time of the message, or else when the fact became true.
 func readFrom(f *graphiti.Fact, at time.Time) bool {
 	if !f.ReferenceTime.IsZero() {
 		return f.ReferenceTime.Truncate(time.Microsecond).Equal(at.Truncate(time.Microsecond))
@@ -146,12 +146,12 @@ func readFrom(f *graphiti.Fact, at time.Time) bool {
 }
 
 const (
-	reasonLost    = "accepted by the memory, and lost there"
-	reasonPoison  = "accepted by the memory and lost there each time; it may be what ends its worker"
-	reasonUnknown = "a call ended in the middle, and this memory does not show whether it has the turn; graphiti-proxy queue retry sends it again"
+	reasonLost    = "accepted by the memory, then lost"
+	reasonPoison  = "accepted by the memory and lost each time; the turn may crash its worker"
+	reasonUnknown = "the call ended without an answer, and the memory does not show whether it stored the turn; graphiti-proxy queue retry sends it again"
 )
 
-// conclude writes down what follows from a look.
+// conclude writes the findings of a poll to the ledger.
 func (l *Loop) conclude(w *worker, g *group, fs *findings) {
 	for _, to := range []struct {
 		flights  []*flight
@@ -171,7 +171,7 @@ func (l *Loop) conclude(w *worker, g *group, fs *findings) {
 	for reason, flights := range map[string][]*flight{reasonPoison: fs.dead, reasonUnknown: fs.unknown} {
 		for _, f := range flights {
 			_ = l.note(w, g, func() error { return l.o.Ledger.MarkDead(f.item, reason) })
-			l.o.Log.Warn("a turn is put aside that the memory did not keep; see graphiti-proxy queue list --state dead")
+			l.o.Log.Warn("turn not stored by the memory, moved to the dead letters", "to_do", deadRemedy)
 		}
 		l.tellFlights(flights, false, errDead)
 	}
@@ -197,11 +197,11 @@ func itemsOf(flights []*flight) []Item {
 	return out
 }
 
-// hideLocked notes that episodes cannot be listed, and says so once.
+// hideLocked records that listings do not work, and logs a new diagnosis.
 func (l *Loop) hideLocked(shown bool, now time.Time) {
 	if l.run.sight.hide(shown, now) {
 		d := l.run.sight.diagnosis()
-		l.o.Log.Warn("turns cannot be verified by a listing", "why", d.Says(), "to_do", d.Remedy())
+		l.o.Log.Warn("listings do not show stored turns", "why", d.Says(), "to_do", d.Remedy())
 	}
 	for _, w := range l.run.workers {
 		w.wentBlind(now)
@@ -209,15 +209,15 @@ func (l *Loop) hideLocked(shown bool, now time.Time) {
 	}
 }
 
-// listsLocked notes that a listing shows what was written.
+// listsLocked records that a listing shows stored messages.
 func (l *Loop) listsLocked() {
 	if l.run.sight.lists() {
-		l.o.Log.Info("the memory lists what it holds again")
+		l.o.Log.Info("memory lists stored turns again")
 	}
 }
 
-// writeBarrier writes a message of our own, and has it looked for unless it
-// surely was not accepted. proof says that it goes where it proves something.
+// writeBarrier sends a barrier and polls for it later unless the memory certainly did not
+// accept it. proof selects the group in which the barrier is a proof.
 func (l *Loop) writeBarrier(ctx context.Context, w *worker, proof bool) error {
 	l.mu.Lock()
 	s := sentBarrier{name: barrierName(), group: l.run.probe, pos: w.beginBarrier()}
@@ -233,7 +233,7 @@ func (l *Loop) writeBarrier(ctx context.Context, w *worker, proof bool) error {
 	return err
 }
 
-// lookForBarrier looks whether a barrier is visible, which is removed then.
+// lookForBarrier polls for the newest barrier. A visible one is then removed.
 func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 	l.mu.Lock()
 	group := w.barrier.sent[len(w.barrier.sent)-1].group
@@ -241,12 +241,12 @@ func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 	found, empty, err := l.seeBarrier(ctx, w, group)
 	if err == nil && !found {
 		facts, failed := l.countFacts(ctx, group)
-		if empty && facts > 0 { // it may have come between the two
+		if empty && facts > 0 { // it may have appeared between the two calls
 			found, empty, err = l.seeBarrier(ctx, w, group)
 		}
 		sure := !empty || l.saidDatabase(ctx) == "neo4j"
 		l.mu.Lock()
-		if !empty {
+		if !empty { // they may come from other messages
 			facts = 0 // they may be of anything
 		}
 		if err == nil && !found {
@@ -256,10 +256,10 @@ func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 	}
 }
 
-// seeBarrier looks whether a barrier is visible in a group. empty says that
-// nothing is.
+// seeBarrier reports whether a listing of a group shows a barrier, and whether the group is
+// empty.
 func (l *Loop) seeBarrier(ctx context.Context, w *worker, group string) (found, empty bool, err error) {
-	v, err := l.list(ctx, group, firstAsk)
+	v, err := l.list(ctx, group, pollMargin)
 	l.mu.Lock()
 	now, revived := time.Now(), false
 	if err != nil {
@@ -270,17 +270,16 @@ func (l *Loop) seeBarrier(ctx context.Context, w *worker, group string) (found, 
 	}
 	l.mu.Unlock()
 	if revived {
-		l.o.Log.Info("the memory keeps messages again; what it lost is sent again")
+		l.o.Log.Info("memory stores messages again, sending lost turns again")
 	}
 	return found, len(v.names) == 0, err
 }
 
-// judgeLocked decides what it means that a listing does not show a barrier.
-// Where a search shows it, episodes cannot be listed here. Where a search shows
-// nothing either and no listing ever showed anything, that is so too for a
-// memory whose workers outlive a failure, when it has had time for a barrier that
-// it accepted; another one has lost its only worker, and a memory that did list
-// before has stopped working.
+// judgeLocked decides why a listing does not show a barrier. If a search shows it, listings
+// do not work. If neither a search nor any listing ever showed anything, listings do not
+// work either, provided that each group has its own worker and that the worker had time for
+// an accepted barrier: such workers survive failures. A single shared worker is dead
+// instead, and so is one whose memory listed messages before.
 func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now time.Time) {
 	l.run.search = failed
 	switch {
@@ -294,11 +293,11 @@ func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now ti
 	}
 }
 
-// countFacts counts the facts that a search shows of our own messages, or of
-// the group that one was written to.
+// countFacts returns the number of facts that a search shows from barriers, or from the
+// group of one.
 func (l *Loop) countFacts(ctx context.Context, group string) (n int, err error) {
 	l.mu.Lock()
-	groups := []string{l.run.probe} // asked for, it is searched
+	groups := []string{l.run.probe} // an explicit search includes it
 	l.mu.Unlock()
 	if group != groups[0] {
 		groups = append(groups, group)
@@ -311,8 +310,8 @@ func (l *Loop) countFacts(ctx context.Context, group string) (n int, err error) 
 	return n, err
 }
 
-// saidDatabase is what the memory says that it keeps things in. One that does
-// not answer this time has what it had the last time.
+// saidDatabase returns the memory's database, or the last known one if the memory does not
+// answer.
 func (l *Loop) saidDatabase(ctx context.Context) (name string) {
 	if m, ok := l.o.Memory.(interface{ Database(context.Context) string }); ok {
 		_ = l.call(ctx, func(ctx context.Context) error { name = m.Database(ctx); return nil })
@@ -325,8 +324,8 @@ func (l *Loop) saidDatabase(ctx context.Context) (name string) {
 	return l.database
 }
 
-// removeLeft removes barriers that a listing has shown. It is tried again until a listing
-// shows that they are gone; searches leave them out meanwhile.
+// removeLeft removes barriers that a listing has shown. It is repeated until a listing
+// proves the removal; searches omit barriers meanwhile.
 func (l *Loop) removeLeft(ctx context.Context, w *worker) {
 	l.mu.Lock()
 	group := w.barrier.left[0]
@@ -337,14 +336,13 @@ func (l *Loop) removeLeft(ctx context.Context, w *worker) {
 	w.removed(group, gone, time.Now())
 }
 
-// deleteBarriers deletes what was seen of barriers in a group, and reports whether they
-// are gone.
+// deleteBarriers deletes a group's barriers and reports success.
 func (l *Loop) deleteBarriers(ctx context.Context, group string) bool {
 	l.mu.Lock()
 	probe, awaited := l.run.probe, l.barriers > 0
 	l.mu.Unlock()
 	if group == probe && awaited {
-		return false // somebody waits for another one, and will delete both
+		return false // a call of Barrier waits for another one and will delete both
 	}
 	err := l.call(ctx, func(ctx context.Context) error {
 		if group == probe {
@@ -354,7 +352,7 @@ func (l *Loop) deleteBarriers(ctx context.Context, group string) bool {
 		return err
 	})
 	if err != nil {
-		l.o.Log.Debug("delete a message of our own failed", "error", err)
+		l.o.Log.Debug("delete barrier failed", "error", err)
 	}
 	return err == nil
 }

@@ -16,58 +16,59 @@ import (
 
 // Options configures an Index. All fields but Every are required.
 type Options struct {
-	Path   string // of the scratch file, which a start empties
+	Path   string // scratch file, emptied at the start
 	Outbox ledger.Arrivals
 	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message
 	For    func() time.Duration // how long a turn is found after it has left the outbox
-	Every  time.Duration        // how often the outbox is read without a Wake, because other replicas write to it; 0: never
+	Every  time.Duration        // interval of reads without a Wake, for turns of other replicas; 0 disables them
 	Log    *slog.Logger
 }
 
 const (
-	page = 256 // turns that are read at once
+	page = 256 // turns per read
 
-	// most bounds the messages that can be found. Above it the oldest are dropped.
+	// most is the limit of searchable messages. Beyond it the oldest are dropped.
 	most = 1 << 15
 
-	// sweepEvery is how often the Index asks the outbox which turns have left it.
+	// sweepEvery is the interval at which the Index asks the outbox for turns that have
+	// left it.
 	sweepEvery = 5 * time.Second
 
-	// purgeFrom is how many dropped messages of a group are deleted from the store
-	// together, if they are as many as those that can still be found: after a deletion
-	// the store indexes the group again. A group in which nothing can be found is
+	// purgeFrom is the minimum number of dropped messages of a group to delete from the
+	// store together, if they are at least as many as the searchable ones: after each
+	// deletion the store indexes the group again. A group without searchable messages is
 	// emptied at once.
 	purgeFrom = 64
 )
 
-// Index finds what was said recently. It is safe for concurrent use.
+// Index searches recent messages. It is safe for concurrent use.
 type Index struct {
 	o     Options
 	store *embedded.Store
-	wake  chan struct{} // more than one token says nothing new
+	wake  chan struct{} // capacity 1: further wakes add nothing
 	base  context.Context
 	stop  context.CancelFunc
 	ended chan struct{}
 
-	writing sync.Mutex // held while the store is written; taken before mu
-	last    int64      // number of the turn that was read last; guarded by writing
-	failing bool       // the last look at the outbox failed; owned by run
+	writing sync.Mutex // held during writes to the store; taken before mu
+	last    int64      // number of the last turn read; protected by writing
+	failing bool       // the last read of the outbox failed; owned by run
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	kept    map[key]*message
-	stale   map[string]int // how many messages of a group are in the store and not in kept
-	blocked []string       // groups with a forget under way
+	stale   map[string]int // number of a group's messages in the store but not in kept
+	blocked []string       // groups with a forget in progress
 }
 
 type key struct{ group, name string }
 
 type message struct {
-	number int64     // of its turn
-	left   time.Time // when the turn was seen to have left the outbox; zero: it has not
-	id     string    // the memory's; empty: nobody has seen it there
+	number int64     // number of its turn
+	left   time.Time // when the turn was found to have left the outbox, or zero
+	id     string    // backend ID, or "" before the memory has shown the message
 }
 
-// Open begins to follow an outbox, until Close.
+// Open returns an Index that follows an outbox until Close.
 func Open(o Options) (*Index, error) {
 	store, err := embedded.OpenScratch(o.Path)
 	if err != nil {
@@ -87,8 +88,7 @@ func (x *Index) Close() error {
 	return x.store.Close()
 }
 
-// Wake makes the Index read the turns that came into the outbox. It does not wait for
-// that.
+// Wake makes the Index read new turns from the outbox. It does not block.
 func (x *Index) Wake() {
 	select {
 	case x.wake <- struct{}{}:
@@ -96,7 +96,7 @@ func (x *Index) Wake() {
 	}
 }
 
-// Search returns up to max messages of a group that match the query, the best first.
+// Search returns up to max messages of a group that match the query, best first.
 func (x *Index) Search(ctx context.Context, group, query string, max int) ([]graphiti.Fact, error) {
 	if !x.holds(group) {
 		return nil, nil
@@ -120,8 +120,8 @@ func (x *Index) Search(ctx context.Context, group, query string, max int) ([]gra
 	return facts, nil
 }
 
-// Seen says that the memory holds messages, by which ids: facts that came from them name
-// those. ids may be of other messages too.
+// Seen records the backend IDs of messages by name, because facts refer to their messages
+// by ID. It ignores unknown names.
 func (x *Index) Seen(group string, ids map[string]string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,7 +132,7 @@ func (x *Index) Seen(group string, ids map[string]string) {
 	}
 }
 
-// holds reports whether there may be something to find in a group.
+// holds reports whether a group may have searchable messages.
 func (x *Index) holds(group string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,10 +143,10 @@ func (x *Index) holds(group string) bool {
 	return known
 }
 
-// Block sets the groups with a forget under way, in place of those of the last call. It
-// empties them, and nothing is found in them. Groups that are not among them any more
-// are read from the outbox again. missed says that this process may have
-// missed the forget of some other group: all groups are emptied and read again.
+// Block replaces the set of groups with a forget in progress. It empties new ones, and
+// Search finds nothing in any of them. Groups that have left the set are read from the
+// outbox again. missed reports whether this process may have missed a forget of another
+// group: then all groups are emptied and read again.
 func (x *Index) Block(groups []string, missed bool) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -169,7 +169,7 @@ func (x *Index) Block(groups []string, missed bool) {
 	}
 }
 
-// empty deletes all messages of a group. writing is held.
+// empty deletes all messages of a group. The caller must hold writing.
 func (x *Index) empty(group string) {
 	x.mu.Lock()
 	_, known := x.stale[group]
@@ -208,14 +208,14 @@ func (x *Index) run() {
 		case <-look:
 			x.logFailure(x.follow(x.base))
 		case <-sweep.C:
-			if err := x.sweep(x.base, time.Now()); err != nil { // without one nothing may have been read
+			if err := x.sweep(x.base, time.Now()); err != nil { // a success does not mean that the outbox is readable
 				x.logFailure(err)
 			}
 		}
 	}
 }
 
-// logFailure logs an error, unless the call before failed too.
+// logFailure logs the first of consecutive errors.
 func (x *Index) logFailure(err error) {
 	if err != nil && !x.failing && x.base.Err() == nil {
 		x.o.Log.Warn("what was said recently may not be found", "error", err)
@@ -223,7 +223,7 @@ func (x *Index) logFailure(err error) {
 	x.failing = err != nil
 }
 
-// follow reads the turns that came into the outbox since it was read last.
+// follow reads the new turns of the outbox.
 func (x *Index) follow(ctx context.Context) error {
 	for {
 		n, err := x.more(ctx)
@@ -233,7 +233,7 @@ func (x *Index) follow(ctx context.Context) error {
 	}
 }
 
-// more reads a page of turns, and returns how many they are.
+// more reads a page of turns and returns their number.
 func (x *Index) more(ctx context.Context) (n int, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -241,7 +241,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	byGroup := make(map[string][]graphiti.Message)
 	var order []string
 	numbers := make(map[key]int64)
-	// The last one is read again: another turn may have got its number.
+	// Read the last one again: a new turn may have reused its number.
 	err = x.o.Outbox.Since(ctx, max(0, last-1), page, func(e ledger.Entry) error {
 		group := e.Group
 		n++
@@ -270,7 +270,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// take makes messages of a group findable. writing is held.
+// take adds messages of a group to the index. The caller must hold writing.
 func (x *Index) take(ctx context.Context, group string, list []graphiti.Message, numbers map[key]int64) error {
 	x.mu.Lock()
 	blocked := slices.Contains(x.blocked, group)
@@ -295,8 +295,7 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Message,
 	return nil
 }
 
-// sweep drops the messages whose turn left the outbox long enough ago, and the oldest
-// ones above most.
+// sweep drops expired messages, and the oldest ones beyond most.
 func (x *Index) sweep(ctx context.Context, now time.Time) error {
 	err := x.see(ctx, now)
 	x.mu.Lock()
@@ -325,7 +324,7 @@ func (x *Index) dropLocked(k key) {
 	x.stale[k.group]++
 }
 
-// see notes for each message whether its turn has left the outbox.
+// see records which turns have left the outbox.
 func (x *Index) see(ctx context.Context, now time.Time) error {
 	var numbers []int64
 	x.mu.Lock()
@@ -357,7 +356,7 @@ func (x *Index) see(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// purge deletes dropped messages from the store, in groups that have many of them.
+// purge deletes dropped messages from the store, in groups with many of them.
 func (x *Index) purge(ctx context.Context) {
 	x.writing.Lock()
 	defer x.writing.Unlock()

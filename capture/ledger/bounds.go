@@ -7,16 +7,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// DropChunk is how many entries are dropped in one transaction.
+// DropChunk is the most entries dropped in one transaction.
 const DropChunk = 1000
 
-// Dropped is what left the queue without being delivered.
+// Dropped is the size of the turns that left the queue without delivery.
 type Dropped struct{ Pending, Dead Size }
 
-// All returns the size of both.
+// All returns the sum of both sizes.
 func (d Dropped) All() Size { return d.Pending.Plus(d.Dead) }
 
-// The state in which a turn waits, and those in which it leaves the queue.
+// The state of a waiting turn, and the states after the queue.
 const (
 	pending   = "pending"
 	delivered = "delivered"
@@ -24,8 +24,8 @@ const (
 	forgotten = "forgotten"
 )
 
-// settle takes turns out of the queue and their texts out of the file. It
-// returns those that were still there.
+// settle takes turns out of the queue and deletes their texts. It returns the size of the
+// turns that were still queued.
 func settle(tx *sqlite.Tx, numbers []int64, state string, now time.Time) (gone Size, err error) {
 	const chosen = "seq IN (SELECT value FROM json_each(?1)) AND " + queued
 	list := listOf(numbers)
@@ -36,15 +36,14 @@ func settle(tx *sqlite.Tx, numbers []int64, state string, now time.Time) (gone S
 		have = 0, losses = 0, attempts = 0, error = '', body = '' WHERE `+chosen, list, state, now.UnixMilli())
 }
 
-// leaving are the turns that one write takes out of the queue.
+// leaving collects the turns that one transaction takes out of the queue.
 type leaving struct {
 	Dropped
 	seqs []int64
-	more func() bool // whether more are wanted; nil: all that are found
+	more func() bool // reports whether to collect more; nil collects all
 }
 
-// find adds the turns that a query returns, each as its number, whether it is
-// dead, and its bytes.
+// find adds the turns that a query returns as number, dead flag and bytes.
 func (l *leaving) find(tx *sqlite.Tx, query string, args ...any) error {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
@@ -73,8 +72,8 @@ func (l *leaving) settle(tx *sqlite.Tx, state string, now time.Time) error {
 	return err
 }
 
-// drop drops what find finds. What was dropped does not come back with the
-// history that a client sends.
+// drop drops the turns that find collects. A client's history cannot add dropped turns
+// again.
 func (s *Ledger) drop(find func(tx *sqlite.Tx, l *leaving) error) (d Dropped, err error) {
 	err = s.write("drop turns", func(tx *sqlite.Tx) error {
 		var l leaving
@@ -90,14 +89,14 @@ func (s *Ledger) drop(find func(tx *sqlite.Tx, l *leaving) error) (d Dropped, er
 	return d, err
 }
 
-// Both have an index for their order: no more is looked at than is taken.
+// An index covers each order, so that a cut reads only the rows it takes.
 const (
 	oldestDead    = "SELECT seq, 1, bytes FROM turns WHERE state = 'dead' ORDER BY seq"
 	oldestWaiting = "SELECT seq, 0, bytes FROM turns WHERE " + queued + " AND state <> 'dead' ORDER BY seq"
 )
 
-// Cut drops the turns and bytes that are over the bounds: first dead turns, then waiting
-// ones, of each the oldest first, and at most DropChunk.
+// Cut drops the excess turns and bytes: first dead turns, then waiting ones, oldest first,
+// and at most DropChunk.
 func (s *Ledger) Cut(over Size) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
 		l.more = func() bool {
@@ -111,22 +110,22 @@ func (s *Ledger) Cut(over Size) (Dropped, error) {
 	})
 }
 
-// DropBefore drops the entries that came in before t, up to DropChunk of
-// them. Entries come in by time, so that only the first need be looked at.
+// DropBefore drops entries that arrived before t, up to DropChunk. Entries are ordered by
+// arrival, so it reads only the first ones.
 func (s *Ledger) DropBefore(t time.Time) (Dropped, error) {
 	const old = `SELECT seq, dead, bytes FROM
 		(SELECT seq, state = 'dead' AS dead, bytes, at FROM turns WHERE ` + queued + ` ORDER BY seq LIMIT 1000) WHERE at < ?`
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error { return l.find(tx, old, t.UnixMilli()) })
 }
 
-// DropDead drops the dead turns with the numbers, or all if there are no numbers.
+// DropDead drops the dead turns with the numbers, or all if numbers is empty.
 func (s *Ledger) DropDead(numbers []int64) (Dropped, error) {
 	return s.drop(func(tx *sqlite.Tx, l *leaving) error {
 		return l.find(tx, "SELECT seq, 1, bytes FROM turns WHERE "+chosenDead, listOf(numbers))
 	})
 }
 
-// Oldest returns when the oldest waiting entry came in; zero when none waits.
+// Oldest returns the arrival of the oldest waiting entry, or zero.
 func (s *Ledger) Oldest() (time.Time, error) {
 	var at int64
 	err := s.db.QueryRow(context.Background(), "SELECT coalesce((SELECT at FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY seq LIMIT 1), 0)", nil, &at)
@@ -136,11 +135,11 @@ func (s *Ledger) Oldest() (time.Time, error) {
 	return time.UnixMilli(at), nil
 }
 
-// Prune deletes the rows of settled turns that are older than SeenFor, and those that
-// came before the last most. It also deletes generations and sessions older than SeenFor.
+// Prune deletes the rows of settled turns older than SeenFor, and those before the newest
+// most rows. It also deletes generations and sessions older than SeenFor.
 //
-// It goes by the order of arrival, which needs no index that each turn would write. A row
-// stays for as long as one before it does that was settled late.
+// It goes by the order of arrival, because an index by time would cost a write for every
+// turn. A row therefore outlives its time if an earlier row was settled later.
 func (s *Ledger) Prune(now time.Time, most int) error {
 	const settled = "DELETE FROM turns WHERE state NOT IN ('pending', 'sent', 'dead') AND seq "
 	return s.write("prune the ledger", func(tx *sqlite.Tx) error {
@@ -161,6 +160,6 @@ func (s *Ledger) Prune(now time.Time, most int) error {
 	})
 }
 
-// Spare is the part of the bounds that a cut leaves free: one in Spare. Without it every
-// turn that comes into a full ledger would need a cut.
+// Spare is the divisor of the reserve that a cut frees in addition: one in Spare. Without
+// it every turn added to a full ledger would need a cut.
 const Spare = 1000

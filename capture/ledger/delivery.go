@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Entry is a turn that waits for one group.
+// Entry is a queued turn of one group.
 type Entry struct {
 	Group    string
 	Seq      int64
@@ -22,7 +22,7 @@ type Entry struct {
 	Turn     Turn
 }
 
-// Sides tells which messages of a turn a group holds.
+// Sides is the set of a turn's messages that a group holds.
 type Sides uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	SideAssistant
 )
 
-// SideOf returns the side of a turn that has messages of a role.
+// SideOf returns the side of messages with a role.
 func SideOf(role graphiti.RoleType) Sides {
 	if role == graphiti.RoleAssistant {
 		return SideAssistant
@@ -38,8 +38,8 @@ func SideOf(role graphiti.RoleType) Sides {
 	return SideUser
 }
 
-// Groups calls found for each group for which turns wait that were not handed
-// over; fresh says that not all of them are backfill.
+// Groups calls found for each group with pending turns; fresh reports whether some are not
+// backfilled.
 func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 	return each(context.Background(), s.db, "SELECT grp, min(backfill) FROM turns WHERE state = 'pending' GROUP BY grp", nil,
 		func(scan func(...any) error) error {
@@ -51,18 +51,17 @@ func (s *Ledger) Groups(found func(group string, fresh bool)) error {
 		})
 }
 
-// InDoubt calls found for each entry that was handed over and that the memory may
-// or may not hold, the oldest first.
+// InDoubt calls found for each entry that was sent and may or may not be stored, oldest
+// first.
 func (s *Ledger) InDoubt(found func(Entry)) error {
 	return s.entries(context.Background(), entryColumns+" FROM turns WHERE state = 'sent' ORDER BY sent, seq", nil,
 		func(e Entry, _ string, _ time.Time) error { found(e); return nil })
 }
 
-// entryColumns begins a query of entries.
+// entryColumns is the start of a query for entries.
 const entryColumns = "SELECT grp, digest, at, seq, scope, have, losses, backfill, body"
 
-// entries calls f for the entries that a query returns, with what was said in their turns
-// and when they came in.
+// entries calls f for each entry of a query, with the digest and the arrival of its turn.
 func (s *Ledger) entries(ctx context.Context, query string, args []any, f func(e Entry, said string, born time.Time) error) error {
 	return each(ctx, s.db, query, args, func(scan func(...any) error) error {
 		var e Entry
@@ -80,18 +79,18 @@ func (s *Ledger) entries(ctx context.Context, query string, args []any, f func(e
 	})
 }
 
-// Next returns the first n entries that wait for a group.
+// Next returns the first n pending entries of a group.
 func (s *Ledger) Next(ctx context.Context, group string, n int) (out []Entry, err error) {
 	err = s.entries(ctx, entryColumns+" FROM turns WHERE grp = ? AND state = 'pending' ORDER BY backfill, seq LIMIT ?", []any{group, n},
 		func(e Entry, _ string, _ time.Time) error { out = append(out, e); return nil })
 	return out, err
 }
 
-// MarkSent notes entries as sent, before they are sent: if the process ends meanwhile,
+// MarkSent marks entries as sent, before they are sent: if the process ends in between,
 // they are in doubt.
 func (s *Ledger) MarkSent(entries []Entry) error {
-	return s.write("note hand-over", func(tx *sqlite.Tx) error {
-		// In the order in which that happens, whatever the clock says.
+	return s.write("mark turns as sent", func(tx *sqlite.Tx) error {
+		// sent follows the order of sending, independent of the clock.
 		var last int64
 		err := tx.QueryRow("SELECT coalesce((SELECT sent FROM turns WHERE state = 'sent' ORDER BY sent DESC LIMIT 1), 0)").Scan(&last)
 		if err != nil {
@@ -107,9 +106,9 @@ func (s *Ledger) MarkSent(entries []Entry) error {
 	})
 }
 
-// Requeue notes that entries, which may have been handed over, wait again.
+// Requeue returns entries to pending after an attempt.
 func (s *Ledger) Requeue(entries []Entry, reason string) error {
-	return s.write("note failure", func(tx *sqlite.Tx) error {
+	return s.write("requeue turns", func(tx *sqlite.Tx) error {
 		for i := range entries {
 			_, err := tx.Exec("UPDATE turns SET state = 'pending', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
 				reason, entries[i].Have, entries[i].Losses, entries[i].Seq)
@@ -121,10 +120,10 @@ func (s *Ledger) Requeue(entries []Entry, reason string) error {
 	})
 }
 
-// MarkDelivered notes that a group has the entries, and returns the size of what left
-// the spool. verified says that they were seen in the memory.
+// MarkDelivered marks the entries of a group as delivered, and returns the size of those
+// that left the queue. verified reports whether the memory showed them.
 func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (gone Size, err error) {
-	err = s.write("note delivery", func(tx *sqlite.Tx) error {
+	err = s.write("mark turns as delivered", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))
 		for i := range entries {
 			numbers[i] = entries[i].Seq
@@ -141,10 +140,9 @@ func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (g
 	return gone, err
 }
 
-// MarkDead notes that the entry is never sent again, and returns the size of what became
-// dead.
+// MarkDead marks an entry as a dead letter, and returns its size if it was queued.
 func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
-	err = s.write("note refusal", func(tx *sqlite.Tx) error {
+	err = s.write("mark turn as dead", func(tx *sqlite.Tx) error {
 		gone = Size{}
 		r, err := tx.Exec("UPDATE turns SET state = 'dead', sent = 0, attempts = attempts + 1, error = ?, have = ?, losses = ? WHERE seq = ? AND state IN ('pending', 'sent')",
 			reason, e.Have, e.Losses, e.Seq)
@@ -159,18 +157,18 @@ func (s *Ledger) MarkDead(e *Entry, reason string) (gone Size, err error) {
 	return gone, err
 }
 
-// Undelivered calls found for the first n entries of all groups that are not dead,
-// with what was said in their turns and when they came in.
+// Undelivered calls found for the first n entries that are not dead, with the digest and
+// the arrival of their turns.
 func (s *Ledger) Undelivered(ctx context.Context, n int, found func(e Entry, said string, born time.Time) error) error {
 	return s.entries(ctx, entryColumns+" FROM turns WHERE "+queued+" AND state <> 'dead' ORDER BY backfill, seq LIMIT ?", []any{n}, found)
 }
 
-// HandedOver deletes entries that another spool has now.
+// HandedOver deletes entries that have moved to another spool.
 func (s *Ledger) HandedOver(seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+	return s.write("delete moved turns", func(tx *sqlite.Tx) error {
 		for _, seq := range seqs {
 			if _, err := tx.Exec("DELETE FROM turns WHERE seq = ?", seq); err != nil {
 				return err
@@ -182,13 +180,13 @@ func (s *Ledger) HandedOver(seqs []int64) error {
 
 const arrived = entryColumns + " FROM turns WHERE seq > iif(?1 > (SELECT coalesce(max(seq), 0) FROM turns), 0, ?1) AND " + queued + " ORDER BY seq LIMIT ?2"
 
-// Since implements Arrivals. Where the last turns were deleted numbers are given again, and
-// it begins with the first.
+// Since implements Arrivals. After the deletion of the last rows, SQLite reuses their
+// numbers, so Since then starts from the first row.
 func (s *Ledger) Since(ctx context.Context, after int64, n int, f func(Entry) error) error {
 	return s.entries(ctx, arrived, []any{after, n}, func(e Entry, _ string, _ time.Time) error { return f(e) })
 }
 
-// leftQueue looks each number up: the queue may be long.
+// leftQueue looks up each number, because the queue may be long.
 const leftQueue = "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM turns WHERE seq = value AND " + queued + ")"
 
 // Left implements Arrivals.
@@ -201,15 +199,15 @@ func (s *Ledger) Left(ctx context.Context, numbers []int64) (left []int64, err e
 			return err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("look what has left the queue: %w", err)
+		return nil, fmt.Errorf("find turns that left the queue: %w", err)
 	}
 	return left, nil
 }
 
-// CutOff is what is noted of an answer that was interrupted.
+// CutOff is the record of an interrupted answer.
 type CutOff struct{ ID, Group, Said string }
 
-// Cuts returns the first n notes of interrupted answers.
+// Cuts returns the first n records of interrupted answers.
 func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
 	err = each(ctx, s.db, "SELECT turn, grp, digest FROM turns WHERE state = 'cut' ORDER BY seq LIMIT ?", []any{n},
 		func(scan func(...any) error) error {
@@ -221,9 +219,9 @@ func (s *Ledger) Cuts(ctx context.Context, n int) (list []CutOff, err error) {
 	return list, err
 }
 
-// RemoveCuts deletes notes that another ledger has now.
+// RemoveCuts deletes records that have moved to another ledger.
 func (s *Ledger) RemoveCuts(list []CutOff) error {
-	return s.write("note hand-over", func(tx *sqlite.Tx) error {
+	return s.write("delete moved records of interrupted answers", func(tx *sqlite.Tx) error {
 		for _, c := range list {
 			if err := run(tx, "DELETE FROM turns WHERE turn = ? AND grp = ? AND state = 'cut'", c.ID, c.Group); err != nil {
 				return err

@@ -1,7 +1,7 @@
-// Package ledger owns the durable record of turns: a SQLite table with one row for each
-// turn and group, and tables of owners, sessions, counts and generations. A row's state
-// says what became of the turn in the group. One conditional write decides what happens
-// to a turn, wherever the turn comes from. It is committed when the method returns.
+// Package ledger owns the durable record of turns: a SQLite table with one row per turn and
+// group, and tables of owners, sessions, counts and generations. The state of a row is the
+// state of the turn in the group. One conditional write decides about every turn, wherever
+// it comes from. All writes are committed when the method returns.
 //
 //	from \ event   live answer   tool loop      history        answer        forgotten
 //	                             abandoned      of a client    interrupted
@@ -14,25 +14,27 @@
 //	   ▲ ◄────Requeue───────┘ └────MarkDead────► dead ──Retry──► pending
 //	pending, sent, dead ──Cut, DropBefore, DropDead──► dropped
 //
-// (1) Not where the group has a row with the same digest: clients shorten
-// histories and repeat examples, and then it is not the conversation that tells
-// turns apart. Nor when a turn or its group was forgotten after it was said.
-// (2) And what was noted of the interrupted answer counts for the turn's rest.
-// (3) But pending for a text that is a turn by itself (Standalone), when it is said again.
-// (4) When the row is open and its digest another one, the group lacks the end:
-// the same is decided about the turn's rest, which has an id and a row of its
-// own.
-// (5) The row of the turn's rest, at which a history then ends; an answer that
-// is given again replaces it.
+// (1) Not if the group has a row with the same digest: clients shorten histories and repeat
+// examples, so the conversation does not identify a turn. Nor if the turn or its group was
+// forgotten after the turn.
 //
-// Where the memory is in the ledger's own file, delivered stands for pending in this
-// table: one transaction decides whether the turn is new and writes its messages and its
-// row. To forget is one transaction, too. Where the memory is elsewhere, the rows are
-// its outbox.
+// (2) The record of the interrupted answer then applies to the turn's rest.
 //
-// Texts are kept while a turn waits or is dead. Rows that are settled (all
-// others) are kept for a season, so that what clients send again is known.
+// (3) But pending for a standalone text (Standalone) repeated after the forget.
 //
-// It must not know how a turn is written to a memory, nor who delivers it. Of
-// our packages it may import graphiti (scopes and marks) and cache/sqlite.
+// (4) If the row is open and its digest differs, the group lacks the end: the same decision
+// applies to the turn's rest, which has an ID and a row of its own.
+//
+// (5) On the row of the turn's rest, which ends a history there. A repeated answer replaces
+// it.
+//
+// For a memory in the ledger's own file, read delivered for pending in this table: one
+// transaction decides whether the turn is new and writes its messages and its row. A forget
+// is one transaction, too. For a memory elsewhere, the rows are its outbox.
+//
+// Texts are stored while a turn is queued or dead. Settled rows (all others) stay for
+// SeenFor, so that the ledger recognizes turns that clients send again.
+//
+// It must not know how a turn is written to a memory, nor who delivers it. Of the module's
+// packages it may import graphiti (scopes and marks) and cache/sqlite.
 package ledger

@@ -8,23 +8,23 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// MaxReason bounds the text that says why a turn was not delivered, in characters.
+// MaxReason is the most characters of a stored delivery error.
 const MaxReason = 300
 
-// Condition is the state of a queued turn, in the words of those who look at the queue.
+// Condition is the state of a queued turn, in the words of the queue commands.
 type Condition string
 
 // The conditions of a queued turn.
 const (
 	Waiting  Condition = "waiting"
-	UnderWay Condition = "under-way" // handed over, and not seen yet
-	Dead     Condition = "dead"      // there will be no further attempt
+	UnderWay Condition = "under-way" // sent, not verified
+	Dead     Condition = "dead"      // no further attempts
 )
 
-// Conditions lists them all.
+// Conditions lists all conditions.
 var Conditions = []Condition{Waiting, UnderWay, Dead}
 
-// Item is a queued turn, for one group.
+// Item is a queued turn of one group.
 type Item struct {
 	Number    int64     `json:"number"`
 	Condition Condition `json:"state"`
@@ -32,18 +32,18 @@ type Item struct {
 	Scope     string    `json:"scope"`
 	Since     time.Time `json:"since"`
 	Bytes     int       `json:"bytes"`
-	Attempts  int       `json:"attempts"` // that failed
+	Attempts  int       `json:"attempts"` // failed attempts
 	Reason    string    `json:"reason,omitempty"`
-	User      string    `json:"user,omitempty"` // texts only where they were asked for
+	User      string    `json:"user,omitempty"` // texts only with ListOptions.Text
 	Assistant string    `json:"assistant,omitempty"`
 }
 
-// ListOptions says what Items lists.
+// ListOptions selects the turns that Items returns.
 type ListOptions struct {
-	Condition Condition // empty: all
-	Group     string    // empty: all
-	Limit     int       // at most
-	Text      bool      // what was said, too
+	Condition Condition // "" selects all
+	Group     string    // "" selects all
+	Limit     int       // most items
+	Text      bool      // include the texts
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 	conditionOf = "CASE state WHEN 'pending' THEN 'waiting' WHEN 'sent' THEN 'under-way' ELSE state END"
 )
 
-// Items lists queued turns, the oldest first, and says how many there are in all.
+// Items returns queued turns, oldest first, and the number of all matching turns.
 func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int, err error) {
 	args := []any{o.Group, string(o.Condition)}
 	if err := s.db.QueryRow(ctx, "SELECT count(*)"+itemWhere, args, &all); err != nil {
@@ -78,16 +78,16 @@ func (s *Ledger) Items(ctx context.Context, o ListOptions) (list []Item, all int
 	return list, all, err
 }
 
-// chosenDead are the dead turns of a list of numbers, ?1, or all where that is empty.
+// chosenDead selects the dead turns with the numbers in ?1, or all dead turns if ?1 is
+// empty.
 const chosenDead = "state = 'dead' AND (?1 = '[]' OR seq IN (SELECT value FROM json_each(?1)))"
 
 func listOf(numbers []int64) string {
-	b, _ := json.Marshal(append([]int64{}, numbers...)) // numbers cannot fail
+	b, _ := json.Marshal(append([]int64{}, numbers...)) // cannot fail: numbers only
 	return string(b)
 }
 
-// Retry makes dead turns wait again: those with the numbers, or all if there are no
-// numbers.
+// Retry returns dead turns to pending: those with the numbers, or all if numbers is empty.
 func (s *Ledger) Retry(numbers []int64) (groups []string, back Size, err error) {
 	err = s.write("retry turns", func(tx *sqlite.Tx) error {
 		groups, back = nil, Size{}

@@ -2,7 +2,7 @@ package ledger
 
 import (
 	"context"
-	_ "embed" // of Schema
+	_ "embed" // for Schema
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -11,49 +11,49 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Schema makes the ledger's tables, in a file of its own or in a memory's.
+// Schema creates the ledger's tables, in a file of its own or in a memory's file.
 //
 //go:embed schema.sql
 var Schema string
 
 const (
-	// SeenFor is how long a settled turn is remembered. Clients send their
-	// history again, but hardly that of last season.
+	// SeenFor is the retention of settled turns. Clients send their history again, but
+	// rarely one that is months old.
 	SeenFor = 90 * 24 * time.Hour
 
-	// SeenMax bounds how many are remembered, at about 100 bytes each.
+	// SeenMax is the most settled turns to retain, at about 100 bytes each.
 	SeenMax = 2_000_000
 )
 
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db     *sqlite.DB
-	memory Memory // in the same file; nil: turns wait until they are delivered
-	say    Say    // of that memory
+	memory Memory // in the same file, or nil for an outbox
+	say    Say    // makes messages for memory
 
-	// kept counts the turns of that memory that totals does not count yet. Prune adds
-	// them: each turn would write a page for it. A kill may take a minute of them, which
-	// nothing but the count tells of.
+	// kept counts the stored turns that the totals table does not include yet. Prune adds
+	// them, because counting each turn would write a page. A crash loses at most a minute
+	// of counts.
 	kept atomic.Int64
 }
 
-// Memory is a memory in the ledger's file. It writes and deletes messages in the
-// ledger's own transaction.
+// Memory is a memory in the ledger's file. It writes and deletes messages in the ledger's
+// transactions.
 type Memory interface {
-	// Put writes messages of a group, less those whose names it has.
+	// Put writes messages to a group, except those with names that it has.
 	Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error
 
 	// Delete deletes the messages of a group for which meant returns true, and returns
-	// their names. A nil meant means all messages.
+	// their names. A nil meant selects all messages.
 	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error)
 
 	Close() error
 }
 
-// Say makes the messages of a turn for a group with that scope.
+// Say returns the messages of a turn for a group with that scope.
 type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
 
-// Open opens the ledger of a memory that is elsewhere, in a file of its own.
+// Open opens the ledger of a remote memory in a file of its own.
 func Open(path string) (*Ledger, error) {
 	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 2, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
@@ -62,14 +62,13 @@ func Open(path string) (*Ledger, error) {
 	return &Ledger{db: db}, nil
 }
 
-// In returns the ledger in a memory's file, which has the tables of Schema.
+// In returns the ledger in a memory's file, which must have the tables of Schema.
 func In(db *sqlite.DB, m Memory, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
 
-// queued are the states of turns whose texts are needed. The words are those of
-// the indexes.
+// queued matches the states of turns with texts. The indexes use the same expression.
 const queued = "state IN ('pending', 'sent', 'dead')"
 
-// Size is a number of turns, one for each group, and the bytes they take.
+// Size is a number of turns, counted once per group, and their bytes.
 type Size struct {
 	Turns int
 	Bytes int
@@ -78,10 +77,10 @@ type Size struct {
 func (s Size) Plus(o Size) Size  { return Size{s.Turns + o.Turns, s.Bytes + o.Bytes} }
 func (s Size) Minus(o Size) Size { return Size{s.Turns - o.Turns, s.Bytes - o.Bytes} }
 
-// Sizes are the sizes of the turns that wait and of the dead ones.
+// Sizes holds the sizes of the pending and the dead turns.
 type Sizes struct{ Pending, Dead Size }
 
-// Sizes counts what the file holds.
+// Sizes counts the queued turns of the file.
 func (s *Ledger) Sizes(ctx context.Context) (n Sizes, err error) {
 	err = s.db.QueryRow(ctx, `SELECT count(*) FILTER (WHERE state <> 'dead'), coalesce(sum(bytes) FILTER (WHERE state <> 'dead'), 0),
 		count(*) FILTER (WHERE state = 'dead'), coalesce(sum(bytes) FILTER (WHERE state = 'dead'), 0) FROM turns WHERE `+queued, nil,
@@ -89,7 +88,7 @@ func (s *Ledger) Sizes(ctx context.Context) (n Sizes, err error) {
 	return n, err
 }
 
-// Promoted are the groups into which something was promoted.
+// Promoted returns the groups with promoted texts.
 func (s *Ledger) Promoted(ctx context.Context) (map[string]bool, error) {
 	all := make(map[string]bool)
 	err := each(ctx, s.db, "SELECT grp FROM promoted", nil, func(scan func(...any) error) error {
@@ -101,7 +100,7 @@ func (s *Ledger) Promoted(ctx context.Context) (map[string]bool, error) {
 	return all, err
 }
 
-// Totals are counts of turns since the file exists.
+// Totals counts turns since the creation of the file.
 type Totals struct{ Delivered, Verified, Dropped int }
 
 func (s *Ledger) Totals() (t Totals, err error) {
@@ -113,7 +112,7 @@ func (s *Ledger) Totals() (t Totals, err error) {
 	return t, err
 }
 
-// countKept adds what kept counts to totals.
+// countKept adds kept to the totals table.
 func (s *Ledger) countKept(tx *sqlite.Tx) error {
 	n := s.kept.Load()
 	if n == 0 {
@@ -127,7 +126,7 @@ func count(tx *sqlite.Tx, name string, n int) error {
 	return run(tx, "UPDATE totals SET n = n + ? WHERE name = ?", n, name)
 }
 
-// Instance returns the name of this ledger, which no other one has.
+// Instance returns the unique name of this ledger.
 func (s *Ledger) Instance() (id string, err error) {
 	if err := s.db.QueryRow(context.Background(), "SELECT id FROM instance", nil, &id); err != nil {
 		return "", fmt.Errorf("read the ledger: %w", err)
@@ -135,7 +134,7 @@ func (s *Ledger) Instance() (id string, err error) {
 	return id, nil
 }
 
-// Close closes the file, and with it the memory that is in it.
+// Close closes the file, together with a memory in it.
 func (s *Ledger) Close() error {
 	if s.memory != nil {
 		return s.memory.Close()
@@ -143,10 +142,10 @@ func (s *Ledger) Close() error {
 	return s.db.Close()
 }
 
-// Fault is what is known to be wrong with the file; nil: nothing.
+// Fault returns the known problem of the file, or nil.
 func (s *Ledger) Fault() *sqlite.Fault { return s.db.Fault() }
 
-// Check looks whether the file can be used, and returns what is wrong.
+// Check tests the file and returns its problem, or nil.
 func (s *Ledger) Check() *sqlite.Fault { return s.db.Check() }
 
 func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
@@ -156,7 +155,6 @@ func (s *Ledger) write(what string, fn func(*sqlite.Tx) error) error {
 	return nil
 }
 
-// each calls f for each row of a query.
 func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(scan func(...any) error) error) error {
 	if err := db.Each(ctx, query, args, f); err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
@@ -164,5 +162,5 @@ func each(ctx context.Context, db *sqlite.DB, query string, args []any, f func(s
 	return nil
 }
 
-// spoolHolds is what is lost with the spool's file, for people.
-const spoolHolds = "the turns that waited in it for the memory, and what was delivered already"
+// spoolHolds describes the loss of the spool's file to the operator.
+const spoolHolds = "the turns that waited in it for the memory, and the record of delivered turns"

@@ -12,28 +12,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned is a group that turns were written to, and one of its owners.
+// Owned is a group with one of its owners.
 type Owned struct {
 	Group   string `json:"group"`
 	Owner   string `json:"owner"`
 	Scope   string `json:"scope"`
 	Key     string `json:"key"`
-	Session string `json:"session,omitempty"` // what was said in it is meant, and not the whole group
-	Shared  bool   `json:"shared,omitempty"`  // others wrote to it too
-	Empty   bool   `json:"empty,omitempty"`   // nothing is kept there
+	Session string `json:"session,omitempty"` // if set, only this session's part of the group
+	Shared  bool   `json:"shared,omitempty"`  // the group has other owners too
+	Empty   bool   `json:"empty,omitempty"`   // the group has no messages
 }
 
-// Part is what is forgotten or exported at a time: a group, what was said in it in
-// one session, or one message that it holds.
+// Part selects what to forget or export: a group, one session's messages in it, or a single
+// message.
 type Part struct {
 	Group   string
-	Session string // its key; empty: all of the group
-	Owner   string // whose session; empty: everybody's with that id
-	Message string // the graphiti.MessageID of an episode, beside no session; empty: all of them
+	Session string // session key, or "" for the whole group
+	Owner   string // owner of the session, or "" for all owners with that session ID
+	Message string // graphiti.MessageID of an episode, or "" for all messages; excludes Session
 }
 
-// Means reports whether a turn is to be forgotten with the part. For a session the group
-// does not count: it is forgotten in all groups.
+// Means reports whether the part covers a turn. A session is forgotten in all groups, so
+// its group does not matter.
 func (p Part) Means(t *Turn) bool {
 	if p.Session != "" {
 		return t.OfSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
@@ -41,10 +41,10 @@ func (p Part) Means(t *Turn) bool {
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
 }
 
-// whole reports whether the part is all of the group.
+// whole reports whether the part covers the whole group.
 func (p Part) whole() bool { return p.Session+p.Message == "" }
 
-// Said reports whether an episode is of the part.
+// Said reports whether the part covers an episode.
 func (p Part) Said(e *graphiti.Episode) bool {
 	if p.Message != "" {
 		return graphiti.MessageID(e.Name) == p.Message
@@ -52,11 +52,10 @@ func (p Part) Said(e *graphiti.Episode) bool {
 	return p.Session == "" || SessionOf(e.SourceDescription) == graphiti.SessionHash(p.Session)
 }
 
-// SessionOf returns the hash of the session that a message was said in, from the
-// description of its source; empty if the description does not say.
+// SessionOf returns the session hash in a source description, or "" if there is none.
 func SessionOf(source string) string { return gjson.Get(source, "session").Str }
 
-// Scope returns the scope that gets a generation when the part is forgotten.
+// Scope returns the scope to raise when the part is forgotten.
 func (p Part) Scope() string {
 	switch {
 	case p.Message != "":
@@ -67,9 +66,8 @@ func (p Part) Scope() string {
 	return graphiti.SessionScope(p.Session, p.Owner)
 }
 
-// Scopes returns the scopes that a turn in a group belongs to: the group, the session,
-// and the owner's session. If one has a newer generation than the turn, the group does
-// not keep the turn.
+// Scopes returns the scopes of a turn in a group: the group, the session, and the owner's
+// session. If one of them has a newer generation than the turn, the group rejects the turn.
 func (t *Turn) Scopes(group string) [3]string {
 	session := t.OfSession()
 	return [3]string{group, graphiti.SessionScopeOf(session, ""), graphiti.SessionScopeOf(session, t.Owner)}
@@ -86,7 +84,7 @@ func (s *Ledger) Owned(ctx context.Context, owner string) (list []Owned, err err
 	return list, err
 }
 
-// SessionGroups lists the groups that hold recent turns of a session.
+// SessionGroups returns the groups that hold recent turns of a session.
 func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owned, err error) {
 	err = each(ctx, s.db, `SELECT grp, owner, scope, key FROM sessions JOIN owners USING (grp, owner) WHERE session = ? ORDER BY scope, key, grp, owner`,
 		[]any{graphiti.SessionHash(session)}, func(scan func(...any) error) error {
@@ -98,7 +96,7 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 	return list, err
 }
 
-// ofPart are a part's queued turns.
+// ofPart selects a part's queued turns.
 const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR json_extract(body, '$.SessionHash') = ?4 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
 
 func (p Part) args() []any {
@@ -109,17 +107,17 @@ func (s *Ledger) Waiting(ctx context.Context, part Part, f func(Entry) error) er
 	return s.entries(ctx, entryColumns+ofPart+" ORDER BY seq", part.args(), func(e Entry, _ string, _ time.Time) error { return f(e) })
 }
 
-// older are those of an older generation.
+// older restricts ofPart to older generations.
 const older = ofPart + ` AND generation < ?5`
 
-// forgetSettled notes as forgotten what a group had. Notes of interrupted answers
+// forgetSettled marks a group's settled turns as forgotten. Rows of interrupted answers
 // stay: they have no text.
 const forgetSettled = "UPDATE turns SET state = 'forgotten', open = 0 WHERE grp = ?1 AND state IN ('delivered', 'dropped')"
 
-// Forget implements Recorder. The rows of settled turns stay, marked as forgotten,
-// because clients send those turns again. A single message has arrived, so that no queued
-// turn is of it. A memory in the same file forgets in the same transaction; it keeps what
-// is of the generation or a newer one.
+// Forget implements Recorder. Settled turns stay as rows marked as forgotten, because
+// clients send those turns again. A single message is already stored, so no queued turn
+// contains it. A memory in the same file forgets in the same transaction, except for turns
+// of the generation or a newer one.
 func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err error) {
 	err = s.write("empty group", func(tx *sqlite.Tx) error {
 		tx.Fold()
@@ -157,8 +155,8 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 	return d, err
 }
 
-// forgetKept has the memory in this file forget a part that is older than a
-// generation, and reports whether the group has something that is not.
+// forgetKept makes the memory in this file forget a part older than a generation, and
+// reports whether the group still has newer turns.
 func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bool, err error) {
 	var list string
 	err = tx.QueryRow("SELECT json_group_array(turn) FROM turns WHERE grp = ? AND generation >= ? AND state = 'delivered'", part.Group, generation).Scan(&list)
@@ -193,8 +191,7 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bo
 	return len(newer) > 0, nil
 }
 
-// disown forgets that there was something in a part, unless something waits for
-// it that was said since.
+// disown deletes the ownership rows of a part unless newer turns are queued for it.
 func disown(tx *sqlite.Tx, part Part) error {
 	var waits bool
 	if err := tx.QueryRow("SELECT EXISTS (SELECT 1"+ofPart+")", part.args()...).Scan(&waits); err != nil || waits {
@@ -211,14 +208,13 @@ func disown(tx *sqlite.Tx, part Part) error {
 	return nil
 }
 
-// raise makes a generation that of a scope, unless it has a newer one.
+// raise sets the generation of a scope unless the stored one is newer.
 func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
 	return run(tx, "INSERT INTO floors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET generation = max(generation, excluded.generation), at = excluded.at",
 		scope, generation, now.UnixMilli())
 }
 
-// Raise notes the generations of scopes, and returns the newest generation that is known
-// here.
+// Raise stores generations of scopes and returns the newest stored generation.
 func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
 	err = s.write("store generations", func(tx *sqlite.Tx) error {
 		for scope, generation := range floors {
@@ -231,7 +227,7 @@ func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
 	return newest, err
 }
 
-// MarkForgotten says that a group has forgotten turns that were delivered to it.
+// MarkForgotten marks delivered turns as forgotten by their group.
 func (s *Ledger) MarkForgotten(group string, turns []string) error {
 	return s.write("empty group", func(tx *sqlite.Tx) error {
 		for _, t := range turns {
@@ -243,15 +239,15 @@ func (s *Ledger) MarkForgotten(group string, turns []string) error {
 	})
 }
 
-// refused reports whether a scope of a turn has a newer generation, and records
-// the turn as forgotten, so that no later backfill can add it.
+// refused reports whether a scope of a turn has a newer generation. It then records the
+// turn as forgotten, so that no later backfill adds it.
 func refused(tx *sqlite.Tx, t *Turn, group string, now time.Time) (found bool, err error) {
 	m := t.Scopes(group)
 	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors WHERE scope IN (?, ?, ?) AND generation > ?)", m[0], m[1], m[2], t.Generation).Scan(&found)
 	if err != nil || !found {
 		return false, err
 	}
-	// Where the group has had its beginning, what was said is that of the rest.
+	// If the group has the turn's beginning, the row of the rest carries the digest.
 	for _, part := range []*Turn{t, t.Rest()} {
 		err := run(tx, `INSERT INTO turns (turn, grp, state, digest, at) SELECT ?1, ?2, 'forgotten', ?4, ?3
 			WHERE NOT EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?4) OR ?5 ON CONFLICT DO NOTHING`,

@@ -11,15 +11,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Added is what became of a turn that was to be stored.
+// Added is the result of storing a turn.
 type Added struct {
-	Groups []string // those that did not have the turn before
+	Groups []string // groups that lacked the turn
 	Size   Size
 }
 
-// Add finishes a write that it has begun, even when its context ends: a turn that
-// is stored and not announced would not be delivered before the next start. Where
-// the memory is in the same file it has the turns when Add returns.
+// Add completes a started write even if its context ends: a stored but unannounced turn
+// would wait for the next start. A memory in the same file holds the turns when Add
+// returns.
 func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Added, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("record a turn: %w", err)
@@ -45,23 +45,23 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 	return all, nil
 }
 
-// batch is what one call adds. Many turns in a row are of one conversation.
+// batch is the state of one Add. Consecutive turns usually belong to one conversation.
 type batch struct {
 	*Ledger
 	now    time.Time
-	floors bool // something was forgotten once
+	floors bool // the ledger has generations of forgotten scopes
 	owned  owned
-	puts   []put // what the memory gets, by group
-	n      int   // turns of those
+	puts   []put // messages for the memory, by group
+	n      int   // turns in puts
 }
 
-// put are messages of one group.
+// put holds messages for one group.
 type put struct {
 	group    string
 	messages []graphiti.Message
 }
 
-// owned is what own notes of a turn, on a day.
+// owned identifies the ownership rows written for a turn.
 type owned struct {
 	target               graphiti.Target
 	owner, session, kind string
@@ -97,7 +97,7 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	return a, nil
 }
 
-// gather adds what a group gets of a turn.
+// gather adds the messages of a turn for a group.
 func (b *batch) gather(t *Turn, target graphiti.Target) {
 	b.n++
 	i := slices.IndexFunc(b.puts, func(p put) bool { return p.group == target.Group })
@@ -107,7 +107,7 @@ func (b *batch) gather(t *Turn, target graphiti.Target) {
 	b.puts[i].messages = append(b.puts[i].messages, b.say(t, target.Scope)...)
 }
 
-// put writes what was gathered.
+// put writes the gathered messages to the memory.
 func (b *batch) put(tx *sqlite.Tx) error {
 	if b.n == 0 {
 		return nil
@@ -122,22 +122,22 @@ func (b *batch) put(tx *sqlite.Tx) error {
 	return nil
 }
 
-// recordTurn is the write that decides whether a turn is taken: ?1 the turn, ?2
-// the group, ?8 says that it comes from a history, ?9 that it is a text by
-// itself. A row that it replaces gets a new place in the order of arrival.
+// recordTurn inserts a turn if its group needs it. ?1 is the turn, ?2 the group, ?8 marks a
+// backfill and ?9 a standalone text. A replaced row moves to the end of the order of
+// arrival.
 const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation)
 	SELECT ?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
 
-// record has a group get what it lacks of a turn: all of it, or what came after
-// the parts that it has. It returns that, and the bytes that were stored of it; nil
-// where the group lacks nothing.
+// record stores what a group lacks of a turn: all of it, or the rest after the stored
+// parts. It returns the stored part and its size in bytes, or nil if the group lacks
+// nothing.
 func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, bytes int, err error) {
 	digest := t.Digest()
 	if t.Open {
-		// What is noted of an interrupted answer is about the end.
+		// An interrupted answer affects only the end of the turn.
 		if err := run(tx, "UPDATE OR IGNORE turns SET turn = ? WHERE turn = ? AND grp = ? AND state = 'cut'", t.Rest().ID, t.ID, target.Group); err != nil {
 			return nil, 0, err
 		}
@@ -165,15 +165,15 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 	}
 }
 
-// lacksEnd reports whether a group has a turn, or the part of one with that id,
-// without the end that the digest knows of.
+// lacksEnd reports whether a group has a turn, or a part with that ID, without the end that
+// the digest includes.
 func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
 	err = tx.QueryRow("SELECT EXISTS (SELECT 1 FROM turns WHERE turn = ? AND grp = ? AND open AND digest <> ?)", id, group, digest).Scan(&lacks)
 	return lacks, err
 }
 
-// CutOff notes that a turn's answer was interrupted: what a history shows of it
-// is not taken. What the group has of the turn stays.
+// CutOff records that a turn's answer was interrupted, so that no history can add it.
+// Stored parts of the turn stay.
 func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, target := range t.Targets {
@@ -194,7 +194,7 @@ func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("note an interrupted answer: %w", err)
+		return fmt.Errorf("record an interrupted answer: %w", err)
 	}
 	return nil
 }
@@ -220,8 +220,8 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 	return out, nil
 }
 
-// own notes whose a group is, and which session left something there, unless the
-// turn before said so.
+// own records the owner of a group and the session of a turn, unless the previous turn had
+// the same.
 func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
 	of := owned{target, t.Owner, t.OfSession(), t.Kind}
 	if of == b.owned {

@@ -7,9 +7,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// Store keeps turns until the memory is known to hold them. It is the file of one
-// process, or what replicas share, by its roles. Several goroutines may call its
-// methods; what a method has written is committed when it returns.
+// Store holds turns until their delivery is verified, split into its roles. It is the file
+// of one process, or the queue that replicas share. It is safe for concurrent use; every
+// write is committed when the method returns.
 type Store struct {
 	Recorder
 	Line
@@ -18,33 +18,33 @@ type Store struct {
 	Arrivals
 }
 
-// Recorder takes turns.
+// Recorder stores turns.
 type Recorder interface {
-	// Add stores turns for each of their groups that has not had them. Where a
-	// group has the beginning of a turn whose end came late, it gets the end.
+	// Add stores each turn for those of its groups that lack it. A group with only the
+	// beginning of a turn gets the end.
 	Add(ctx context.Context, turns []Turn, now time.Time) ([]Added, error)
 
-	// Whole says of each turn whether all of its groups have all of it.
+	// Whole reports for each turn whether all of its groups have all of it.
 	Whole(ctx context.Context, turns []Turn) ([]bool, error)
 
-	// CutOff notes that a turn's answer came to no clean end. A client's history cannot
-	// add the turn any more.
+	// CutOff records that a turn's answer was interrupted. A client's history can no longer
+	// add the turn.
 	CutOff(ctx context.Context, t *Turn, now time.Time) error
 
-	// Forget takes out the turns of a part that are older than a generation, and lets
-	// none be added from now on. It may be called several times for one part; with last
-	// set it also forgets that there was something in the part.
+	// Forget removes the turns of a part that are older than a generation, and rejects such
+	// turns from now on. It may be called several times for one part; last also deletes the
+	// part's ownership rows.
 	Forget(part Part, generation int64, last bool) (Dropped, error)
 
-	// MarkForgotten says that a group has forgotten turns that were delivered to it.
+	// MarkForgotten marks delivered turns as forgotten by their group.
 	MarkForgotten(group string, turns []string) error
 
-	Instance() (string, error) // a name among other stores
+	Instance() (string, error) // unique name
 	Close() error
 }
 
-// Line is the store as delivery uses it. Delivery begins with Groups, and with InDoubt
-// for the entries that an earlier process sent.
+// Line is the store's interface for delivery. Delivery starts with Groups, and with InDoubt
+// for entries sent by an earlier process.
 type Line interface {
 	Groups(found func(group string, fresh bool)) error
 	InDoubt(found func(Entry)) error
@@ -55,7 +55,7 @@ type Line interface {
 	MarkDead(e *Entry, reason string) (Size, error)
 }
 
-// Bounds are the counts of a store, and the calls that keep it within its limits.
+// Bounds counts the turns of a store and keeps it within its limits.
 type Bounds interface {
 	Sizes(ctx context.Context) (Sizes, error)
 	Totals() (Totals, error)
@@ -66,7 +66,7 @@ type Bounds interface {
 	Prune(now time.Time, most int) error
 }
 
-// Rows are the entries of a store as people ask for them.
+// Rows provides the entries of a store to the operator's commands.
 type Rows interface {
 	Items(ctx context.Context, o ListOptions) ([]Item, int, error)
 	Retry(numbers []int64) (groups []string, back Size, err error)
@@ -76,21 +76,21 @@ type Rows interface {
 	Waiting(ctx context.Context, part Part, f func(Entry) error) error
 }
 
-// Arrivals lists the turns that came in, and those that have left.
+// Arrivals lists new entries, and entries that have left the queue.
 type Arrivals interface {
-	// Since calls f for at most n entries that came in after a number and are still
-	// queued, the lowest number first.
+	// Since calls f for at most n queued entries with numbers above after, lowest number
+	// first.
 	Since(ctx context.Context, after int64, n int, f func(Entry) error) error
 
-	// Left returns those of the numbers whose turns are not queued any more.
+	// Left returns those numbers with turns that have left the queue.
 	Left(ctx context.Context, numbers []int64) ([]int64, error)
 }
 
-// Store is the file in all its roles.
+// Store returns the ledger in all roles of a Store.
 func (s *Ledger) Store() Store { return Store{s, s, s, s, s} }
 
-// Repair says how a damaged file is read into a new one. The ledger has one name
-// and each of its counts, whatever was lost of them.
+// Repair configures the recovery of a damaged file into a new one. It restores the
+// invariants: one name, and one row for each count.
 var Repair = sqlite.Salvage{After: []string{
 	"DELETE FROM instance WHERE rowid > (SELECT min(rowid) FROM instance)",
 	"INSERT INTO instance SELECT lower(hex(randomblob(8))) WHERE NOT EXISTS (SELECT 1 FROM instance)",

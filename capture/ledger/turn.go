@@ -9,74 +9,73 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Turn is one finished exchange: what a person said and what was answered.
+// Turn is a person's message with its answer, or one side of them.
 type Turn struct {
-	ID        string // stable over retries, restarts and replicas
-	Kind      string `json:",omitempty"` // of a curated text, which is then in User; empty: a turn
+	ID        string // stable across retries, restarts and replicas
+	Kind      string `json:",omitempty"` // kind of a curated text in User, or "" for a turn
 	Session   string // session:<id>
-	Owner     string // a person's key, below a credential's fingerprint where nobody vouches for it
-	Workspace string `json:",omitempty"` // its key; may be empty
-	Speaker   string `json:",omitempty"` // the name of who speaks, in a turn of one side
+	Owner     string // person's key, below the credential's fingerprint unless a gateway vouches for the person
+	Workspace string `json:",omitempty"` // project's key, or ""
+	Speaker   string `json:",omitempty"` // speaker's name
 	User      string
 	Assistant string
 	Partial   bool      // the answer was cut at the token limit
-	Said      time.Time // when the request came in
-	Answered  time.Time // when the answer ended
+	Said      time.Time // arrival of the request
+	Answered  time.Time // end of the answer
 
-	Client  string            // the client's family, such as "openai-js"; may be empty
-	Tools   string            `json:",omitempty"` // one line about the tools that were called; may be empty
+	Client  string            // client family, such as "openai-js", or ""
+	Tools   string            `json:",omitempty"` // one line about the tools called, or ""
 	Git     Git               `json:",omitzero"`
-	Trace   string            `json:",omitempty"` // W3C's traceparent, where somebody looks
-	Targets []graphiti.Target // where it is to be kept
+	Trace   string            `json:",omitempty"` // W3C traceparent, or "" without tracing
+	Targets []graphiti.Target // destination groups
 
-	// Asked says that the answer before it may have asked something: "yes" states what
-	// was asked.
+	// Asked reports whether the previous answer may contain a question: then a mere "yes"
+	// is a statement.
 	Asked bool `json:",omitempty"`
 
-	// Known says that the person only asked, and that the answer says no more than the
-	// block that was shown with the question.
+	// Known reports whether the turn adds nothing: the person only asked, and the answer
+	// repeats the block shown with the question.
 	Known bool `json:",omitempty"`
 
-	// Open says that the turn's end was not seen: its tool loop was abandoned.
-	// Should it go on after all, what comes is kept as a turn of its own.
+	// Open reports whether the turn's end is missing because its tool loop was abandoned.
+	// If the loop continues after all, the rest becomes a turn of its own.
 	Open bool `json:",omitempty"`
 
-	// Backfill says that a client's history brought the turn. It is delivered
-	// after all others of its group, and not where the group has a turn in which
-	// the same was said: clients shorten histories and repeat examples, and then
-	// it is not the conversation that tells turns apart.
+	// Backfill reports whether the turn comes from a client's history. It is delivered
+	// after all other turns of its group, and dropped if the group has a turn with the same
+	// texts: clients shorten histories and repeat examples, so the conversation does not
+	// identify a turn.
 	Backfill bool `json:",omitempty"`
 
-	// WholeDigest is the digest of the whole turn where the texts are a part of
-	// it: they were cut, or this is the rest of a turn.
+	// WholeDigest is the digest of the whole turn if the texts are incomplete: they were
+	// truncated, or this is the rest of a turn.
 	WholeDigest string `json:",omitempty"`
 
-	// Generation is the number of forgets when the turn's first request arrived. A scope
-	// with a newer generation does not keep the turn.
+	// Generation is the number of forgets at the arrival of the turn's first request. A
+	// scope with a newer generation rejects the turn.
 	Generation int64 `json:",omitempty"`
 
-	// Standalone says that the turn is one text whose ID is made of the text. It is kept
-	// once, and again if it is said again after it was forgotten.
+	// Standalone marks a single text with an ID derived from it. It is stored once, and
+	// again if it is repeated after a forget.
 	Standalone bool `json:",omitempty"`
 
-	// Restored says how the sides of a turn from an export were kept before.
+	// Restored describes how the sides of an exported turn were stored.
 	Restored []Restored `json:",omitempty"`
 
-	// SessionHash is the hash of the session. Of a turn from an export nothing else is
-	// known, because an export does not name the session; of another one it is written
-	// with the turn.
+	// SessionHash is the hash of the session. It is set on exported turns, which do not
+	// name their session, and on turns stored in the ledger.
 	SessionHash string `json:",omitempty"`
 }
 
-// Restored is how one side of a turn was kept. Its text is the turn's.
+// Restored describes the stored form of one side of a turn, without its text.
 type Restored struct {
-	Name    string // of the episode
+	Name    string // episode name
 	Speaker string `json:",omitempty"`
 	Role    graphiti.RoleType
-	Source  string `json:",omitempty"` // its description, as it was
+	Source  string `json:",omitempty"` // source description, verbatim
 }
 
-// OfSession returns the hash of the turn's session; empty when it has none.
+// OfSession returns the hash of the turn's session, or "" without a session.
 func (t *Turn) OfSession() string {
 	if t.SessionHash != "" {
 		return t.SessionHash
@@ -84,16 +83,14 @@ func (t *Turn) OfSession() string {
 	return graphiti.SessionHash(t.Session)
 }
 
-// Git is the state of the repository in which a turn happened. Its fields are
-// empty where they are not known.
+// Git is the state of the repository during a turn. Unknown fields are empty.
 type Git struct {
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
 	Dirty  bool   `json:"dirty,omitempty"`
 }
 
-// Valid returns g without a commit that cannot be one, and without a branch that cannot
-// be one.
+// Valid returns g without a malformed commit or branch.
 func (g Git) Valid() Git {
 	if len(g.Commit) != 40 && len(g.Commit) != 64 || strings.Trim(strings.ToLower(g.Commit), "0123456789abcdef") != "" {
 		g.Commit, g.Dirty = "", false
@@ -104,7 +101,7 @@ func (g Git) Valid() Git {
 	return g
 }
 
-// Digest returns the digest of what was said in the whole turn.
+// Digest returns the digest of the texts of the whole turn.
 func (t *Turn) Digest() string {
 	if t.WholeDigest != "" {
 		return t.WholeDigest
@@ -113,7 +110,8 @@ func (t *Turn) Digest() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// KeyOf returns the key of the one, or the place, that a group of that scope belongs to.
+// KeyOf returns the key of the session, project or owner behind the turn's group of that
+// scope.
 func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	switch scope {
 	case graphiti.ScopeSession:
@@ -124,8 +122,8 @@ func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	return t.Owner
 }
 
-// Rest returns what is left of a turn whose beginning was kept without its end. If the
-// turn goes on once more, the rest has a rest.
+// Rest returns the remainder of a turn stored without its end. A rest can have a rest
+// itself.
 func (t *Turn) Rest() *Turn {
 	r := *t
 	r.WholeDigest = t.Digest()

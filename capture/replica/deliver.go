@@ -16,14 +16,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// inDoubt is an entry that was sent, and its place in the order of sending.
+// inDoubt is a sent entry with its position in the order of sending.
 type inDoubt struct {
 	ledger.Entry
 	sent int64
 }
 
-// takeOver reads the stream when this process begins to deliver: what waits goes
-// to its line, what was sent is in doubt, and returned in the order of sending.
+// takeOver reads the stream at the start of delivery. It queues the waiting entries in
+// their lines and returns the sent ones, which are in doubt, in the order of sending.
 func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 	marks, err := s.marks(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 		s.mu.Lock()
 		s.newest = e.Number
 		s.mu.Unlock()
-		if one, err := e.withMark(m); err == nil { // else nobody can read it
+		if one, err := e.withMark(m); err == nil { // skip unreadable entries
 			doubts = append(doubts, inDoubt{one, m.Sent})
 		}
 		return nil
@@ -53,8 +53,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 	return doubts, err
 }
 
-// Follow waits a while for new entries, adds each to the line of its group, and calls
-// found for it.
+// Follow waits for new entries, adds each to the line of its group, and calls found for it.
 func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group string, fresh bool)) error {
 	s.mu.Lock()
 	newest := s.newest
@@ -84,19 +83,19 @@ func (s *Queue) Follow(ctx context.Context, wait time.Duration, found func(group
 	return err
 }
 
-// ifEmptied reads the whole stream where somebody has emptied the database:
-// numbers start again.
+// ifEmptied reads the whole stream again if the database was emptied, because numbers then
+// start again.
 func (s *Queue) ifEmptied(ctx context.Context, newest int64, found func(group string, fresh bool)) error {
 	if last, err := s.lastNumber(ctx); err != nil || last >= newest {
 		return err
 	}
-	if _, err := s.takeOver(ctx); err != nil { // what is in doubt is in flight here
+	if _, err := s.takeOver(ctx); err != nil { // entries in doubt are in flight on this replica
 		return err
 	}
 	return s.Groups(found)
 }
 
-// lastNumber returns the number that was given last; 0: none was.
+// lastNumber returns the last assigned number, or 0.
 func (s *Queue) lastNumber(ctx context.Context) (last int64, err error) {
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
 		if last, err = c.Get(ctx, redis.Key("last")).Int64(); errors.Is(err, redis.Nil) {
@@ -107,7 +106,7 @@ func (s *Queue) lastNumber(ctx context.Context) (last int64, err error) {
 	return last, err
 }
 
-// queue puts an entry of the stream into its line.
+// queue adds an entry of the stream to its line.
 func (s *Queue) queue(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,7 @@ func (s *Queue) queueLocked(group string, n int64, backfill bool) {
 	}
 }
 
-// unqueue takes the numbers out of a group's line.
+// unqueue removes the numbers from a group's line.
 func (s *Queue) unqueue(group string, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +143,7 @@ func (s *Queue) unqueue(group string, numbers []int64) {
 	}
 }
 
-// unqueueAll takes entries of one group out of its line.
+// unqueueAll removes entries of one group from its line.
 func (s *Queue) unqueueAll(entries []ledger.Entry) {
 	if len(entries) > 0 {
 		s.unqueue(entries[0].Group, numbersOf(entries))
@@ -172,8 +171,8 @@ func (s *Queue) Groups(found func(group string, fresh bool)) error {
 	return nil
 }
 
-// InDoubt implements ledger.Line. It takes over the queue first, because delivery begins
-// with this call.
+// InDoubt implements ledger.Line. Delivery starts with this call, so it first takes over
+// the queue.
 func (s *Queue) InDoubt(found func(ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
 	if err != nil {
@@ -198,7 +197,8 @@ func (s *Queue) Next(ctx context.Context, group string, n int) (out []ledger.Ent
 	return out, err
 }
 
-// entries reads those of the numbers; gone are not there any more.
+// entries reads the entries with the numbers, and returns the numbers of missing or
+// unreadable ones.
 func (s *Queue) entries(ctx context.Context, numbers []int64) (out []ledger.Entry, gone []int64, err error) {
 	marks, err := s.marksOf(ctx, numbers)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Queue) entries(ctx context.Context, numbers []int64) (out []ledger.Entr
 				return err
 			}
 			one, err := e.withMark(marks[i])
-			if err != nil { // nobody can read it; it does not hold up the others
+			if err != nil { // unreadable; do not hold up the others
 				gone = append(gone, numbers[i])
 				continue
 			}
@@ -248,7 +248,7 @@ func numbersOf(entries []ledger.Entry) []int64 {
 	return out
 }
 
-// note writes the results of entries.
+// note updates the marks of entries.
 func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil
@@ -270,7 +270,7 @@ func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *le
 	return err
 }
 
-// marksOf are those of some entries.
+// marksOf returns the marks of the numbers.
 func (s *Queue) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
 	fields := make([]string, len(numbers))
 	for i, n := range numbers {

@@ -17,14 +17,14 @@ import (
 
 // mark is the state of an entry.
 type mark struct {
-	Sent     int64        `json:"s,omitempty"` // order of sending; 0: it waits
+	Sent     int64        `json:"s,omitempty"` // position in the order of sending, or 0 if it waits
 	Attempts int          `json:"a,omitempty"`
 	Have     ledger.Sides `json:"h,omitempty"`
 	Losses   int          `json:"l,omitempty"`
 	Reason   string       `json:"r,omitempty"`
 }
 
-// read calls f for the entries from an id on, a page at a time; "-" is the first.
+// read calls f for the entries from an ID on, page by page; "-" is the first ID.
 func (s *Queue) read(ctx context.Context, from string, f func(e *entry) error) error {
 	for from != "" {
 		var list []goredis.XMessage
@@ -52,7 +52,7 @@ func (s *Queue) read(ctx context.Context, from string, f func(e *entry) error) e
 	return nil
 }
 
-// entry is an entry as it stands in the stream, or among the dead.
+// entry is an entry of the stream or of the dead letters.
 type entry struct {
 	Number   int64          `json:"-"`
 	Group    string         `json:"grp"`
@@ -60,7 +60,7 @@ type entry struct {
 	Born     string         `json:"born"` // Unix milliseconds
 	Backfill string         `json:"later"`
 	Body     string         `json:"body"`
-	Mark     string         `json:"mark"` // of the dead
+	Mark     string         `json:"mark"` // only of a dead letter
 }
 
 func parse(m *goredis.XMessage) (*entry, error) {
@@ -73,7 +73,7 @@ func parse(m *goredis.XMessage) (*entry, error) {
 	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Backfill: text("later"), Body: text("body")}, nil
 }
 
-// withMark is an entry as delivery knows it.
+// withMark converts an entry for delivery.
 func (e *entry) withMark(m mark) (ledger.Entry, error) {
 	out := ledger.Entry{Group: e.Group, Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
@@ -83,11 +83,11 @@ func (e *entry) withMark(m mark) (ledger.Entry, error) {
 }
 
 func (e *entry) born() time.Time {
-	ms, _ := strconv.ParseInt(e.Born, 10, 64) // ours
+	ms, _ := strconv.ParseInt(e.Born, 10, 64) // written by the proxy
 	return time.UnixMilli(ms)
 }
 
-// marks are those of all entries.
+// marks returns the marks of all entries.
 func (s *Queue) marks(ctx context.Context) (map[int64]mark, error) {
 	out := make(map[int64]mark)
 	err := s.hash(ctx, "marks", func(field, value string) error {
@@ -105,7 +105,7 @@ func parseMark(number, value string) (n int64, m mark, err error) {
 	return n, m, err
 }
 
-// hash calls f for the fields of one of the hashes.
+// hash calls f for each field of a hash.
 func (s *Queue) hash(ctx context.Context, name string, f func(field, value string) error) error {
 	var all map[string]string
 	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {

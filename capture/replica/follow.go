@@ -9,11 +9,11 @@ import (
 
 var leftScript = script("left")
 
-// errEnough ends a read.
+// errEnough ends a read early.
 var errEnough = errors.New("enough")
 
-// Since implements ledger.Arrivals. If somebody has emptied Redis, the numbers of entries
-// start at 1 again, and Since starts there too.
+// Since implements ledger.Arrivals. If Redis was emptied, the numbers of entries start at 1
+// again, and so does Since.
 func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Entry) error) error {
 	found := 0
 	err := s.read(ctx, "("+idOf(after), func(e *entry) error {

@@ -10,8 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// cutPrefix begins the ids under which it is noted, among the turns that groups
-// have had, that an answer was interrupted.
+// cutPrefix is the prefix of the IDs under which interrupted answers are recorded.
 const cutPrefix = "cut:"
 
 func (s *Queue) CutOff(ctx context.Context, t *ledger.Turn, _ time.Time) error {

@@ -15,29 +15,28 @@ var leaseScript = redis.NewScript(leaseSource)
 
 var leaseName = redis.Key("lease")
 
-// LeaseFor is how long a replica that is gone keeps the others from delivering.
+// LeaseFor is how long a crashed replica blocks the others from delivery.
 const LeaseFor = 6 * time.Second
 
-// The lease decides which replica delivers. It is held for a while and must be
-// renewed before; who is gone loses it by itself.
+// The lease selects the delivering replica. It expires unless it is renewed, so a crashed
+// replica loses it.
 
-// TakeLease takes the lease if nobody has it, and reports whether this process
-// has it.
+// TakeLease takes the lease if it is free, and reports whether this process holds it.
 func (s *Queue) TakeLease(ctx context.Context) (bool, error) {
 	holder, err := s.lease(ctx, "take")
 	return holder == s.token, err
 }
 
-// AskForLease is TakeLease, and asks its holder for it.
+// AskForLease is TakeLease that also asks the holder to give the lease up.
 func (s *Queue) AskForLease(ctx context.Context) (bool, error) {
 	holder, err := s.lease(ctx, "want")
 	return holder == s.token, err
 }
 
-// wanted says that the holder is asked to give the lease up.
+// wanted is the reply if another replica asks for the lease.
 const wanted = "wanted"
 
-// KeepLease renews the lease, and says whether another replica asks for it.
+// KeepLease renews the lease, and reports whether another replica asks for it.
 func (s *Queue) KeepLease(ctx context.Context) (held, asked bool, err error) {
 	holder, err := s.lease(ctx, "keep")
 	return holder == s.token || holder == wanted, holder == wanted, err

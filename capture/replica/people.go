@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// each calls f for what waits and for the dead, in the order of their numbers.
+// each calls f for the waiting and the dead entries in the order of their numbers.
 func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) error) error {
 	marks, err := s.marks(ctx)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *Queue) DropDead(numbers []int64) (d ledger.Dropped, err error) {
 	return d, err
 }
 
-// paged calls f for some of the numbers at a time, because a script takes so
-// many at most; once with none where there are none, which means all.
+// paged calls f for one page of the numbers at a time, the limit of a script. Without
+// numbers it calls f once with nil, which selects all.
 func paged(numbers []int64, f func([]int64) error) error {
 	if len(numbers) == 0 {
 		return f(nil)
@@ -164,8 +164,8 @@ func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledge
 // MarkForgotten does nothing: what is known of a turn tells since when.
 func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
-// Forget implements ledger.Recorder. The generation of the part is shared already. A
-// message is one that has arrived: no queued turn is of it.
+// Forget implements ledger.Recorder. The generation of the part is already shared. A single
+// message is already delivered, so no queued turn contains it.
 func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.Dropped, err error) {
 	if part.Message != "" {
 		return d, nil

@@ -19,7 +19,7 @@ import (
 //go:embed lua/*.lua
 var programs embed.FS
 
-// script reads one of the programs and puts what they share before it.
+// script loads a script and prepends the common functions.
 func script(name string) *redis.Script {
 	common, err := programs.ReadFile("lua/common.lua")
 	if err != nil {
@@ -44,7 +44,7 @@ var (
 	reportScript   = script("report")
 )
 
-// page is how many entries are read in one call.
+// page is the most entries per call.
 const page = 200
 
 // Queue is the spool of several replicas. Its turns are entries of a stream;
@@ -64,34 +64,33 @@ const page = 200
 //	promoted        groups into which something was promoted
 type Queue struct {
 	db    *redis.DB
-	token string // of this process
+	token string // identifies this process
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // protects the fields below
 	maxTurns int
 	maxBytes int
 	lines    map[string]*line
-	known    ledger.Sizes // after what was added last
-	sent     int64        // the place in the order of sending that was given last
-	newest   int64        // the number of the entry that was read last
+	known    ledger.Sizes // sizes after the last addition
+	sent     int64        // last position in the order of sending
+	newest   int64        // number of the last entry read
 }
 
-// line holds the numbers of a group's entries that wait, in their order.
+// line holds the numbers of a group's waiting entries in order.
 type line struct{ fresh, older []int64 }
 
-// New shares a queue over db.
+// New returns a queue in db.
 func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 	return &Queue{db: db, token: rand.Text(), maxTurns: maxTurns, maxBytes: maxBytes, lines: make(map[string]*line)}
 }
 
-// Store returns the queue in all its roles.
+// Store returns the queue in all roles of a Store.
 func (s *Queue) Store() ledger.Store {
 	return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s, Arrivals: s}
 }
 
 func (s *Queue) Close() error { return nil }
 
-// run runs a script; a fenced one does nothing unless this process holds the
-// lease.
+// run runs a script; a fenced one has no effect unless this process holds the lease.
 func (s *Queue) run(ctx context.Context, what string, script *redis.Script, fenced bool, keys []string, args ...any) (reply []int64, err error) {
 	token := ""
 	if fenced {
@@ -99,7 +98,7 @@ func (s *Queue) run(ctx context.Context, what string, script *redis.Script, fenc
 	}
 	all := append([]string{leaseName, redis.Key("spool"), redis.Key("marks"), redis.Key("counts"), redis.Key("dead"), redis.Key("last"), redis.Key("dead-order")}, keys...)
 	do := s.db.Ease
-	if script == addScript { // all others make room, or need none
+	if script == addScript { // all others free memory, or need none
 		do = s.db.Do
 	}
 	err = do(ctx, func(ctx context.Context, c redis.Cmdable) error {
@@ -142,9 +141,8 @@ func (s *Queue) Add(ctx context.Context, turns []ledger.Turn, now time.Time) (al
 	return all, nil
 }
 
-// Append stores for one group what it does not have of a turn, and returns the
-// bytes it takes there; 0 when the group has had it. said is that of the whole
-// turn; t may be a part of it.
+// Append stores the part of a turn that a group lacks, and returns its size, or 0 if the
+// group has the turn. said is the digest of the whole turn; t may be a part of it.
 func (s *Queue) Append(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	for part := t; ; part = part.Rest() {
 		bytes, err := s.addPart(ctx, part, said, target, now)
@@ -154,8 +152,8 @@ func (s *Queue) Append(ctx context.Context, t *ledger.Turn, said string, target 
 	}
 }
 
-// addPart stores a turn, or a part of one. It returns -1 when the group has the
-// part's beginning only.
+// addPart stores a turn or a part of one. It returns -1 if the group has only the beginning
+// of the part.
 func (s *Queue) addPart(ctx context.Context, t *ledger.Turn, said string, target graphiti.Target, now time.Time) (int, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -200,7 +198,7 @@ func digit(b bool) string {
 	return "0"
 }
 
-// Bound sets how much may wait.
+// Bound sets the limits of the queue.
 func (s *Queue) Bound(turns, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +213,7 @@ func (s *Queue) bounded(ctx context.Context, most int, before time.Time) (ledger
 	return goneOf(reply), err
 }
 
-// Cut asks the store itself what is over: others change it, too.
+// Cut computes the excess in the store itself, because other replicas change it, too.
 func (s *Queue) Cut(ledger.Size) (ledger.Dropped, error) {
 	return s.bounded(context.Background(), ledger.DropChunk, time.UnixMilli(0))
 }
@@ -231,5 +229,5 @@ func goneOf(reply []int64) (d ledger.Dropped) {
 	return d
 }
 
-// Prune does nothing: what Redis knows of delivered turns expires.
+// Prune does nothing: Redis expires the records of delivered turns.
 func (s *Queue) Prune(time.Time, int) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// Held returns the sizes that were known last.
+// Held returns the last known sizes.
 func (s *Queue) Held() ledger.Sizes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Queue) Totals() (ledger.Totals, error) {
 	return totals, err
 }
 
-// Counts returns the sizes and totals that replicas share.
+// Counts returns the shared sizes and totals.
 func (s *Queue) Counts(ctx context.Context) (ledger.Sizes, ledger.Totals, error) {
 	n := make(map[string]int)
 	err := s.hash(ctx, "counts", func(name, value string) (err error) {
@@ -113,13 +113,13 @@ func (s *Queue) Owned(ctx context.Context, owner string) (list []ledger.Owned, e
 	return list, err
 }
 
-// Report stores the report of the leader, for the other replicas.
+// Report publishes the leader's report to the other replicas.
 func (s *Queue) Report(ctx context.Context, text []byte) error {
 	_, err := s.run(ctx, "report", reportScript, true, []string{redis.Key("report")}, string(text), (3 * LeaseFor).Milliseconds())
 	return err
 }
 
-// Reported returns the last report of a leader; nil: there was none for a while.
+// Reported returns the last report of a leader, or nil if it has expired.
 func (s *Queue) Reported(ctx context.Context) (text []byte, err error) {
 	err = s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		text, err = c.Get(ctx, redis.Key("report")).Bytes()
@@ -131,5 +131,5 @@ func (s *Queue) Reported(ctx context.Context) (text []byte, err error) {
 	return text, err
 }
 
-// Down says since when Redis is not used; nil: it is.
+// Down returns the current outage of Redis, or nil.
 func (s *Queue) Down() *redis.Down { return s.db.Down() }

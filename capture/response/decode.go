@@ -19,38 +19,38 @@ import (
 )
 
 const (
-	// maxDecoded bounds what is read of one compressed answer.
+	// maxDecoded is the size limit of a decompressed answer.
 	maxDecoded = 32 << 20
 
 	// freely is how many bytes may be decoded regardless of the ratio.
 	freely = 1 << 20
 
-	// maxWindow is the largest window of a decoder: RFC 9659 asks for no more
-	// of zstd on the web. A frame that claims a larger one is refused.
+	// maxWindow is the largest accepted decoder window, the limit of RFC 9659 for zstd on
+	// the web.
 	maxWindow = 8 << 20
 
-	// firstDecoded is what is allocated before anything is decoded.
+	// firstDecoded is the initial size of the result buffer.
 	firstDecoded = 64 << 10
 )
 
-// The errors with which Decode gives up on valid bytes.
+// Errors of Decode for valid bytes.
 var (
 	ErrTooLarge = errors.New("decoded, it is too large")
 	ErrBusy     = errors.New("there is no RAM for it now")
 	ErrLate     = errors.New("decoding it took too long")
 )
 
-// Decoding is what one decoding may take.
+// Decoding limits a call of Decode.
 type Decoding struct {
 	Max   int           // bytes
-	Ratio int           // most bytes that one encoded byte may stand for; 0: no bound
-	Share *budget.Share // pays for what is allocated
-	Until time.Time     // zero: no time limit
+	Ratio int           // most decoded bytes per encoded byte, or 0 for no limit
+	Share *budget.Share // accounts for the allocations
+	Until time.Time     // deadline, or zero for none
 }
 
-// Decode decodes bytes completely. The encoding is one of HTTP's, in lower case. The
-// share pays for the result and the decoder as they grow; the decoder's part is given
-// back at the end, and all of it after an error.
+// Decode decodes all bytes. The encoding is an HTTP content coding in lower case. The share
+// accounts for the result and the decoder as they grow. Decode releases the decoder's part
+// at the end, and everything after an error.
 func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error) {
 	window := windowOf(encoding, b)
 	if !bounds.Share.Grow(window) {
@@ -100,7 +100,7 @@ func Decode(encoding string, b []byte, bounds Decoding) (plain []byte, err error
 	}
 }
 
-// windowOf returns about how many bytes the decoder of some bytes takes.
+// windowOf returns the approximate memory of the decoder for b.
 func windowOf(encoding string, b []byte) int {
 	const least = 64 << 10
 	switch encoding {
@@ -120,8 +120,7 @@ func windowOf(encoding string, b []byte) int {
 	return least
 }
 
-// decodes reports whether an encoding can be read. The empty one and identity
-// need no decoding.
+// decodes reports whether an encoding is supported, including the empty one and identity.
 func decodes(encoding string) bool {
 	return encoding == "" || encoding == "identity" || slices.Contains(encodings, encoding)
 }
@@ -153,7 +152,7 @@ func decode(encoding string, r io.Reader) (io.Reader, error) {
 	return io.LimitReader(out, maxDecoded), nil
 }
 
-// inflate reads deflate, which is sent with and without zlib's frame.
+// inflate reads deflate with or without a zlib header.
 func inflate(r io.Reader) (io.Reader, error) {
 	br := bufio.NewReader(r)
 	head, err := br.Peek(2)
@@ -163,7 +162,7 @@ func inflate(r io.Reader) (io.Reader, error) {
 	return flate.NewReader(br), nil
 }
 
-// feedWriter is a function as a writer.
+// feedWriter adapts a function to io.Writer.
 type feedWriter func([]byte)
 
 func (f feedWriter) Write(p []byte) (int, error) {

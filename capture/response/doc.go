@@ -1,7 +1,7 @@
-// Package response owns the reading of answers while they are relayed: the tee that takes
-// a bounded copy, the workers that decode it and pass it to the reader of its dialect,
-// and the order in which answers are reported.
+// Package response owns the parsing of answers during their relay: a tee takes a bounded copy,
+// workers decode it and pass it to the reader of its dialect, and a queue reports answers
+// in order.
 //
-// It must not know what an answer is used for. It never blocks the relay that feeds it.
-// Of our packages it imports only internal/budget and internal/dialect.
+// It must not know the purpose of an answer, and never blocks the relay. Of the module's
+// packages it imports only internal/budget and internal/dialect.
 package response

@@ -14,33 +14,31 @@ import (
 )
 
 const (
-	// segment is how many bytes of a stream are gathered before a worker gets them:
-	// small, because each of many open streams holds one. Larger pieces are gathered in
-	// wide buffers.
+	// segment is the size of the buffers for small pieces of a stream. It is small, because
+	// each open stream holds one. Larger pieces go into wide buffers.
 	segment = 2 << 10
 	wide    = 64 << 10
 
-	// maxHeld bounds how many bytes are held of an answer that can only be read whole:
-	// one that is not streamed, or is compressed.
+	// maxHeld is the size limit of an answer that must be read whole: one that is not
+	// streamed, or is compressed.
 	maxHeld = 8 << 20
 
-	workers    = 4    // workers; an answer stays with one of them
-	queueDepth = 4096 // segments that wait for a worker, 8 MiB of streams
+	workers    = 4    // each answer stays with one worker
+	queueDepth = 4096 // segments waiting for a worker, 8 MiB of streams
 
-	// maxReports bounds the answers that were read and are being reported. When there
-	// are as many, the workers wait.
+	// maxReports is the most parsed answers waiting for their report. Beyond it, the
+	// workers wait.
 	maxReports = 2048
 )
 
-// Meta is what the head of an answer says about its body.
+// Meta describes the body of an answer.
 type Meta struct {
 	Encoding string // Content-Encoding, lower case
-	Lost     func() // is called when the answer is given up, and must not block; may be nil
-	Order    uint64 // answers with the same number are reported in their order
+	Lost     func() // called when the answer is dropped; must not block; may be nil
+	Order    uint64 // answers with the same number are reported in order
 }
 
-// Workers reads copies of answers in the background. It is safe for concurrent
-// use.
+// Workers parses copies of answers in the background. It is safe for concurrent use.
 type Workers struct {
 	log     *slog.Logger
 	workers [workers]*worker
@@ -54,17 +52,17 @@ type Workers struct {
 	wg      sync.WaitGroup
 }
 
-// worker is one worker's input.
+// worker is the input of one worker.
 type worker struct {
 	pieces chan piece
-	wake   chan struct{} // gone is not empty
+	wake   chan struct{} // signals that gone is not empty
 
-	mu   sync.Mutex // guards gone
-	gone []*answer  // answers that were given up: they get no more pieces
+	mu   sync.Mutex // protects gone
+	gone []*answer  // dropped answers, which get no more pieces
 }
 
-// giveUp makes the worker release an answer, without a piece of it: when there is no RAM
-// left, none comes. It does not wait.
+// giveUp makes the worker release an answer. It does not send a piece, because none may fit
+// into RAM, and does not block.
 func (k *worker) giveUp(a *answer) {
 	k.mu.Lock()
 	k.gone = append(k.gone, a)
@@ -85,7 +83,7 @@ func (k *worker) reap() {
 	}
 }
 
-// piece is what a Tee hands over.
+// piece is a unit of work from a Tee.
 type piece struct {
 	answer *answer
 	bytes  *[]byte
@@ -94,31 +92,31 @@ type piece struct {
 	clean  bool
 }
 
-// answer is one answer on the worker's side.
+// answer is the worker's state of an answer.
 type answer struct {
 	reader dialect.Reader
 	meta   Meta
 	form   form
 	sse    dialect.EventReader
-	share  budget.Share // of held, and of the event that is not whole yet
+	share  budget.Share // for held, and for the incomplete event
 	held   []byte
 	lost   bool
 	done   func(dialect.Answer, bool)
 }
 
-// form is how an answer is sent. Its bytes tell, because the Content-Type of some servers is
-// missing or names the other one.
+// form is the format of an answer, detected from its bytes, because the Content-Type of
+// some servers is missing or wrong.
 type form uint8
 
 // The forms of an answer.
 const (
-	formUnknown form = iota // only white space came so far
+	formUnknown form = iota // only white space so far
 	formEvents              // server-sent events
 	formWhole               // one JSON document
 )
 
-// formOf returns the form of an answer that begins with some bytes, and the bytes from
-// the first that tells on.
+// formOf returns the form of an answer by its first bytes, and the bytes without leading
+// white space.
 func formOf(b []byte) (form, []byte) {
 	b = bytes.TrimLeft(b, " \t\r\n")
 	switch {
@@ -130,7 +128,7 @@ func formOf(b []byte) (form, []byte) {
 	return formEvents, b
 }
 
-// Start starts the workers; Close ends them. What they hold counts towards b, which may be
+// Start starts the workers; Close ends them. Their memory counts toward b, which may be
 // nil.
 func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w := &Workers{log: log, budget: b, stop: make(chan struct{})}
@@ -145,19 +143,18 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	return w
 }
 
-// reports calls done for the answers that were read: one after the other for those of one
-// conversation, while conversations do not wait for each other. A report waits for the
-// disk, and those that wait together share a commit.
+// reports calls done for parsed answers: in order within a conversation, and in parallel
+// across conversations. A report waits for the disk, and concurrent reports share a commit.
 type reports struct {
 	log   *slog.Logger
-	slots chan struct{} // holds one for each answer here
+	slots chan struct{} // one token per waiting answer
 	wg    sync.WaitGroup
 
-	mu      sync.Mutex          // guards waiting
-	waiting map[uint64][]func() // by order, behind the one that is being reported
+	mu      sync.Mutex          // protects waiting
+	waiting map[uint64][]func() // by order, after the report in progress
 }
 
-// add has done called for an answer. It waits while there are maxReports.
+// add queues the report of an answer. It blocks while maxReports are waiting.
 func (r *reports) add(order uint64, done func()) {
 	r.slots <- struct{}{}
 	r.mu.Lock()
@@ -180,7 +177,7 @@ func (r *reports) run(order uint64, done func()) {
 	}
 }
 
-// next returns the next report of a conversation; nil: none waits.
+// next returns the next report of a conversation, or nil.
 func (r *reports) next(order uint64) (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +190,7 @@ func (r *reports) next(order uint64) (done func()) {
 	return done
 }
 
-// report calls done. A panic loses this one answer only.
+// report calls done. A panic loses only this answer.
 func (r *reports) report(done func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -203,15 +200,14 @@ func (r *reports) report(done func()) {
 	done()
 }
 
-// Close waits until everything that the workers have got is read and reported. What comes
-// afterwards is lost.
+// Close waits until all received pieces are parsed and reported. Later pieces are lost.
 func (w *Workers) Close() {
 	close(w.stop)
 	w.wg.Wait()
 	w.reports.wg.Wait()
 }
 
-// drop counts an answer that is given up.
+// drop counts a dropped answer.
 func (w *Workers) drop(a *answer) {
 	w.dropped.Add(1)
 	if a.meta.Lost != nil {
@@ -219,13 +215,13 @@ func (w *Workers) drop(a *answer) {
 	}
 }
 
-// Dropped returns how many answers were given up: the workers were too slow, or the answer
-// was too large, or its reader panicked.
+// Dropped returns the number of dropped answers: the workers were too slow, the answer was
+// too large, or its reader panicked.
 func (w *Workers) Dropped() int64 { return w.dropped.Load() }
 
-// Read returns a Tee for one answer, or nil when the answer cannot be read. done is called
-// in another goroutine when the answer has ended, and may wait; clean says that its end
-// was seen. When the answer is given up, done is not called.
+// Read returns a Tee for an answer, or nil if its encoding is not supported. done is called
+// in another goroutine at the end of the answer, and may block; clean reports whether the
+// end is complete. done is not called for a dropped answer.
 func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
@@ -238,8 +234,8 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[w.next.Add(1)%workers], answer: a}
 }
 
-// Tee takes the copy of one answer's body. It belongs to one goroutine. It
-// never blocks and never fails; a nil Tee takes nothing.
+// Tee copies the body of one answer. It must be used by one goroutine. It never blocks or
+// fails; a nil Tee discards everything.
 type Tee struct {
 	w      *Workers
 	worker *worker
@@ -268,7 +264,7 @@ func (t *Tee) Write(p []byte) {
 	}
 }
 
-// buffer is one for a piece of n bytes, and what may come behind it.
+// buffer returns a buffer for n bytes or more.
 func (w *Workers) buffer(n int) *[]byte {
 	if n > segment {
 		return w.wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
@@ -286,7 +282,7 @@ func (w *Workers) keep(b *[]byte) {
 	}
 }
 
-// lose gives the answer up.
+// lose drops the answer.
 func (t *Tee) lose() {
 	t.buf, t.lost = nil, true
 	t.share.Release()
@@ -294,8 +290,8 @@ func (t *Tee) lose() {
 	t.worker.giveUp(t.answer)
 }
 
-// Close notes that no more will come, and whether the body's end was seen. It may be called
-// several times.
+// Close ends the body and reports whether its end is complete. Further calls have no
+// effect.
 func (t *Tee) Close(clean bool) {
 	if t == nil || t.lost {
 		return
@@ -322,7 +318,7 @@ func (w *Workers) work(k *worker) {
 		case <-k.wake:
 		case <-w.stop:
 			select {
-			case p := <-k.pieces: // what the worker has got is read
+			case p := <-k.pieces: // parse the received pieces
 				w.takeAndKeep(p)
 			default:
 				k.reap()
@@ -333,7 +329,7 @@ func (w *Workers) work(k *worker) {
 	}
 }
 
-// takeAndKeep reads one piece, and keeps its buffer for another.
+// takeAndKeep parses a piece and recycles its buffer.
 func (w *Workers) takeAndKeep(p piece) {
 	w.take(p)
 	p.share.Release()
@@ -345,7 +341,7 @@ func (w *Workers) takeAndKeep(p piece) {
 	}
 }
 
-// take reads one piece. A panic loses this one answer only.
+// take parses a piece. A panic loses only this answer.
 func (w *Workers) take(p piece) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -375,13 +371,13 @@ func (w *Workers) take(p piece) {
 	}
 }
 
-// lose releases what is held of an answer that is given up.
+// lose releases the memory of a dropped answer.
 func (a *answer) lose() {
 	a.lost, a.held, a.sse = true, nil, dialect.EventReader{}
 	a.share.Release()
 }
 
-// pays reports whether there is enough RAM for what the answer holds now.
+// pays reports whether the budget covers the answer's memory.
 func (a *answer) pays() bool {
 	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
 }
@@ -403,7 +399,7 @@ func (a *answer) take(b []byte) {
 	a.lost = !a.pays()
 }
 
-// finish reads an answer that can only be read whole.
+// finish parses an answer that must be read whole.
 func (a *answer) finish() {
 	switch {
 	case a.meta.Encoding != "":
@@ -415,7 +411,7 @@ func (a *answer) finish() {
 	}
 }
 
-// decode reads an answer that is compressed.
+// decode parses a compressed answer.
 func (a *answer) decode() {
 	window := windowOf(a.meta.Encoding, a.held)
 	if !a.share.Grow(window) {
@@ -424,7 +420,7 @@ func (a *answer) decode() {
 	}
 	r, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
 	if err != nil {
-		return // the reader has seen no end: no turn
+		return // without an end, the reader makes no turn
 	}
 	plain := bufio.NewReader(r)
 	for a.form == formUnknown {
@@ -433,16 +429,16 @@ func (a *answer) decode() {
 			return
 		}
 		if a.form, _ = formOf(first); a.form == formUnknown {
-			_, _ = plain.Discard(1) // it was there a moment ago
+			_, _ = plain.Discard(1) // cannot fail after Peek
 		}
 	}
 	if a.form == formEvents {
-		// What could be decoded counts, also of a stream that was cut.
+		// A truncated stream counts as far as it can be decoded.
 		_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
 		a.sse.End()
 		return
 	}
-	a.share.Shrink(a.share.Held() - window) // Decode pays for its own
+	a.share.Shrink(a.share.Held() - window) // Decode accounts for its own
 	if body, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share}); err == nil {
 		a.reader.Body(body)
 	}
