@@ -115,7 +115,7 @@ type Config struct {
 		Listeners []string `key:"tls.listeners" default:"client" kind:"auto, or some of client, admin" doc:"which listeners speak TLS where a certificate is set; auto: both"`
 	}
 	Promote struct {
-		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"what a person asks to have remembered, such as 'Remember that we use Postgres', is kept as it stands, for the project, or for the person where they say it of themselves"`
+		Remember   bool `key:"promote.remember" reload:"yes" default:"true" doc:"what a person asks to have remembered or forgotten, such as 'Remember that we use Postgres', is done where they say it, and elsewhere once they confirm it"`
 		Directives bool `key:"promote.directives" reload:"yes" default:"false" doc:"lines such as 'preference: tabs, not spaces' or 'decision (workspace): Postgres' in a person's message are kept as what they are"`
 	}
 	Limits struct {

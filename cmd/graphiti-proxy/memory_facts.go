@@ -26,14 +26,15 @@ func newMemoryFactsCommand() *cobra.Command {
 			"repository, it lists the project's and your own; elsewhere your own.\n\n" +
 			"--all also lists what is not valid now, and why: superseded is what was said again\n" +
 			"later in the same words, and what Graphiti knows not to be true any more; expired is\n" +
-			"what Graphiti has withdrawn. What two statements say of one thing in different words\n" +
+			"what Graphiti has withdrawn; ended is what you ended with \"forget that …\": memory\n" +
+			"restore makes it valid again. What two statements say of one thing in different words\n" +
 			"is weighed when it is searched: the embedded memory lists both.\n\n" +
 			"Graphiti has no listing of facts: those are listed that a search for the newest\n" +
 			"messages finds.",
 		Example: "  graphiti-proxy memory facts\n  graphiti-proxy memory facts --all --workspace .",
 	}
 	s := selectorFlags(c)
-	c.Flags().BoolVar(&all, "all", false, "also list what is superseded or expired")
+	c.Flags().BoolVar(&all, "all", false, "also list what is superseded, expired or ended")
 	c.Flags().IntVar(&limit, "limit", 50, "how many")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {

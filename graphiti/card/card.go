@@ -243,7 +243,7 @@ func (l *Line) replaced(newer []Line) bool {
 		return false
 	}
 	return slices.ContainsFunc(newer, func(n Line) bool {
-		return n.Applied(l.Place) && (l.State == Confirmed) == (n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && sameSubject(n.Text, l.Text)
+		return n.Applied(l.Place) && (l.State != Confirmed || n.State == Confirmed) && !strings.EqualFold(n.Text, l.Text) && sameSubject(n.Text, l.Text)
 	})
 }
 

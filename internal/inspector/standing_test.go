@@ -103,8 +103,11 @@ func TestCardIsEdited(t *testing.T) {
 	s.post(t, "/memory/lines", "do", "undo", "id", tabs)
 	s.has(t, at, "Always use two spaces.", false)
 
+	m.Hear(t, graphiti.Who{User: servicetest.Owner, Program: "codex", Application: "a"}, "Always answer in French.")
+	s.has(t, "/", "Always answer in French.", true)
 	promote("Always answer in German.")
 	s.has(t, at, "superseded by a newer line", true)
+	s.has(t, "/", "Always answer in French.", false)
 }
 
 // TestEndedMessagesAreRestored from the list of what is known and from their own page.

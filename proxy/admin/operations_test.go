@@ -92,7 +92,7 @@ func TestOpenAPI(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
 	shown, err := service.Show.Run(t.Context(), memory.Host, &service.ShowRequest{Selector: service.Selector{Workspace: "w"}, Last: 5})
-	if err != nil || len(shown.Messages) == 0 {
+	if err != nil || len(shown.Messages) != 2 {
 		t.Fatalf("%+v, %v", shown, err)
 	}
 	base := serve(t, Options{Host: memory.Host})
@@ -105,6 +105,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/v1/memory/pending": {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/restore": {"message": shown.Messages[1].ID, "workspace": "w"},
 		"/api/v1/memory/import":   {"lines": []m{{"role": "user", "content": "hi"}}},
 		"/api/v1/registry/accept": {"id": "josh", "keep": true},
+		"/api/v1/memory/pending":  {"all": true}, "/api/v1/memory/settle": {"accept": []string{"all"}}, "/api/v1/memory/restore": {"message": shown.Messages[1].ID, "workspace": "w"},
 	}
 	queries := map[string]string{"/api/v1/memory/export": "?group=workspace_w", "/api/v1/queue/turns": "?text=true&limit=3", "/api/v1/status": "?fresh=true"}
 	for path, methods := range openAPI(t, base).Paths {
