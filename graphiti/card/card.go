@@ -262,8 +262,8 @@ func (l *Line) Applied(place string) bool {
 // ForCard reports whether a card can show the line.
 func (l *Line) ForCard() bool { return l.Kind != KindFact && l.Kind != KindForget }
 
-// Facts returns the card of a caller who is in a place and reads those groups: first the
-// lines of the project, then those of the person, each with the newest first.
+// Facts returns the card of a caller who is in a place and reads those groups: confirmed
+// lines first, of these the project's before the person's, each with the newest first.
 func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string) ([]graphiti.Fact, error) {
 	if len(reads) == 0 {
 		return nil, nil
@@ -279,7 +279,9 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 			shown = append(shown, l)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b Line) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
+	slices.SortStableFunc(shown, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(scopeRank(a.Scope), scopeRank(b.Scope)))
+	})
 	facts := make([]graphiti.Fact, len(shown))
 	for i := range shown {
 		facts[i] = shown[i].fact()
@@ -290,7 +292,15 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 // order is which scopes come first; others come last.
 var order = []graphiti.Scope{graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeSystem, graphiti.ScopeUser}
 
-func rank(s graphiti.Scope) int {
+// rank puts confirmed lines first: a card has room for a few, and anybody may bring others.
+func rank(l *Line) int {
+	if l.State == Confirmed {
+		return 0
+	}
+	return 1
+}
+
+func scopeRank(s graphiti.Scope) int {
 	if i := slices.Index(order, s); i >= 0 {
 		return i
 	}

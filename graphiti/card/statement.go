@@ -76,7 +76,7 @@ func Read(text string) (m Message) {
 	if len(asked) == 0 && !ruled { // as most messages
 		return m
 	}
-	m.Alone = chars <= maxAlone && !strings.Contains(text, "\n")
+	m.Alone = chars <= maxAlone && !strings.ContainsFunc(text, breaks)
 	read := 0 // letters of its sentences
 	for s := range sentences(text) {
 		read += letters(s)
@@ -89,8 +89,8 @@ func Read(text string) (m Message) {
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
 		default:
 			m.Statements = append(m.Statements, one)
-			// A rule may be within a quotation, or after a label, and a text that acts needs its person.
-			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule || !strings.ContainsAny(s, ":："+quotes))
+			// Text before what asks may be a label or a quotation, and a text that acts needs its person.
+			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule && !strings.HasPrefix(s, one.Text) || !strings.ContainsAny(s, ":："+quotes))
 		}
 		if len(m.Statements) == maxSaid {
 			m.Alone = false
@@ -100,6 +100,9 @@ func Read(text string) (m Message) {
 	m.Alone = m.Alone && len(m.Statements) > 0 && read == letters(text) // else it has code or a quotation
 	return m
 }
+
+// breaks reports whether a character begins a line, or is not seen.
+func breaks(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 func letters(s string) (n int) {
 	for _, r := range s {
@@ -182,7 +185,7 @@ type tongue struct {
 
 // tongues are the languages in which one can ask.
 var tongues = []tongue{
-	{name: "English", please: "please|pls|ok|okay|and|also", ask: "remember|remember this", forget: "forget", answer: "answer answers answering reply replies respond response responses", that: "that ", not: "for|time|day|one|thing|when|last|first|idea",
+	{name: "English", please: "please|pls|ok|okay|and|also|hi|hey|hello", ask: "remember|remember this", forget: "forget", answer: "answer answers answering reply replies respond response responses", that: "that ", not: "for|time|day|one|thing|when|last|first|idea",
 		self: "i my mine me myself", here: " here | this repo | this project | this codebase "},
 	{name: "German", please: "bitte|und|auch", ask: "merk dir|merke dir|merken sie sich", forget: "vergiss|vergessen sie", answer: "antworte antworten antwort antwortest", that: "dass |daß ",
 		self: "ich mein meine meinem meinen meiner meines mir mich", here: " hier | diesem projekt | diesem repo | dieses projekt "},

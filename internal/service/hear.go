@@ -183,8 +183,8 @@ func (s *hearing) where() string {
 }
 
 // doubtRepeated lets a line wait if another session of the program began with the same
-// message word for word: that is a template. So do the lines that were stored of it before.
-// Within a conversation people repeat themselves.
+// message word for word: that is a template. So do the lines of it that were stored before in
+// the same place. Within a conversation people repeat themselves.
 func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.Line, groups []string) error {
 	for _, k := range known {
 		if l.Message == "" || k.Message != l.Message || k.Program != l.Program || k.Session == l.Session {
@@ -193,7 +193,7 @@ func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.
 		if s.alone = false; l.State != "" {
 			l.Applies, l.State = false, card.Pending
 		}
-		if !k.Applies {
+		if !k.Applies || k.Place != l.Place {
 			continue
 		}
 		if k.Applies = false; k.State == card.Local {
@@ -227,7 +227,7 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 	for _, l := range lines {
 		switch {
 		case !l.Stands() || !card.Says(l.Text, text):
-		case l.Place != s.Who.Place() && (l.Group != here.Group || l.Workspace != s.Who.Workspace):
+		case l.State == card.Confirmed && (l.Personal || l.Group != here.Group), l.State != card.Confirmed && l.Place != s.Who.Place():
 			elsewhere = true
 		default:
 			if err := s.sv.endLine(ctx, &l, s.Generation, groups...); err != nil {

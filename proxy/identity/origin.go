@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // FromWeb reports whether a web page may have sent a request to the proxy of this
@@ -81,7 +82,7 @@ func Client(agent []byte) string {
 // Application returns a hash of the client program and its credentials, and the name of
 // the program as far as it is known. Call it after ReadBody.
 func (cl *Claims) Application() (hash, name string) {
-	if name = cl.program.Name; name == "" {
+	if name = cl.program.Name; name == "" || name == dialect.Other {
 		name = Client(cl.h.UserAgent())
 	}
 	var buf [2]string
