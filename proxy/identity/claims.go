@@ -12,37 +12,36 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Claims is what one request says about who sent it, in its headers, its address,
-// its body and its prompt. Nothing of it is believed yet.
+// Claims holds the unverified statements of a request about its sender, from its headers,
+// URL, body and prompt.
 type Claims struct {
 	h       *fasthttp.RequestHeader
-	conv    *dialect.Conversation // nil: the body was not read
+	conv    *dialect.Conversation // nil if the body was not read
 	values  [maxHeaders][]byte
-	several [maxHeaders]bool // the header is there twice, with different values
+	several [maxHeaders]bool // the header has two different values
 	generic []byte           // the value of a header that matches sessionHeader
-	named   []byte           // that header's name
-	mixed   bool             // that header is there twice, with different values
+	named   []byte           // name of that header
+	mixed   bool             // that header has two different values
 
-	token  *gjson.Result // the claims in Open WebUI's token; nil: there is none that is valid
-	forged bool          // there is a token, and it is not valid
+	token  *gjson.Result // verified claims in Open WebUI's token, or nil
+	forged bool          // the token is invalid
 
 	headersOnly bool        // only a header may name a person
-	unclear     [kinds]bool // the source that counts has two different values
+	unclear     [kinds]bool // the source in use has two different values
 
 	program dialect.Program
-	sure    bool  // the head alone tells the program
+	sure    bool  // the header alone identifies the program
 	at      Place // where the client works
 	located bool  // at is set
 }
 
-// sessionHeader matches the names that gateways and clients use for the header of
-// a session.
+// sessionHeader matches session headers of gateways and clients.
 var sessionHeader = regexp.MustCompile(`^X-.+-(Session|Conversation|Thread|Chat)-Id$`)
 
-const minGeneric = 8 // characters of the value of such a header
+const minGeneric = 8 // least characters of a value that matches sessionHeader
 
-// ReadHead reads the claims in a request's head into cl, which may have been used
-// before, and returns cl. It reads the headers once.
+// ReadHead reads the claims in a request header into cl, which may be reused, and returns
+// cl. It reads the headers once.
 func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
 	*cl = Claims{h: h}
 	agent := h.UserAgent()
@@ -76,7 +75,7 @@ func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
 	return cl
 }
 
-// ReadBody adds the claims of the request's body, and of the prompt in it.
+// ReadBody adds the claims of the body and its prompt.
 func (cl *Claims) ReadBody(conv *dialect.Conversation) {
 	if cl.conv = conv; !cl.sure {
 		cl.program = conv.Program(cl.h.UserAgent())
@@ -93,7 +92,7 @@ func (cl *Claims) verify(secret string) {
 	}
 }
 
-// Program returns the client that the request seems to be from.
+// Program returns the likely client program.
 func (cl *Claims) Program() dialect.Program { return cl.program }
 
 // Codex reports whether the client is OpenAI's Codex.
@@ -104,8 +103,7 @@ func (cl *Claims) applies(s *Source) bool {
 	return (s.when == nil || s.when(cl)) && (s.of == nil || slices.Contains(s.of, cl.program.Name))
 }
 
-// copilot reports whether the client is Copilot. Its tool rounds have X-Initiator
-// only.
+// copilot reports whether the client is Copilot. Its tool rounds have only X-Initiator.
 func (cl *Claims) copilot() bool {
 	return len(cl.h.Peek("X-Interaction-Type")) > 0 || len(cl.h.Peek("X-Initiator")) > 0
 }
@@ -127,8 +125,8 @@ func (cl *Claims) twice(s *Source) bool {
 	return false
 }
 
-// contradicts reports whether a source that counts has two different values. The
-// sources of a person do not count when the credential is a registered person's.
+// contradicts reports whether a source in use has two different values. If the registry
+// proves the person, the sources of a person do not count.
 func (cl *Claims) contradicts(registered bool) bool {
 	for kind, unclear := range cl.unclear {
 		if unclear && (kind != User || !registered) {
@@ -138,7 +136,7 @@ func (cl *Claims) contradicts(registered bool) bool {
 	return false
 }
 
-// value returns the value of a source; empty: it has none.
+// value returns the value of a source, or "".
 func (cl *Claims) value(s *Source) (v string) {
 	if !cl.applies(s) {
 		return ""
@@ -171,8 +169,8 @@ func (cl *Claims) value(s *Source) (v string) {
 	return v
 }
 
-// fieldValue returns the string in a field, or in a member of an object; empty for
-// a value of another type.
+// fieldValue returns the string in a field or in an object's member, or "" for any other
+// type.
 func fieldValue(raw []byte, path string) string {
 	if len(raw) == 0 {
 		return ""
@@ -187,7 +185,7 @@ func fieldValue(raw []byte, path string) string {
 	return r.Str
 }
 
-// queryValue returns a parameter of a request's address.
+// queryValue returns a query parameter of a URI.
 func queryValue(uri []byte, name string) []byte {
 	_, query, ok := bytes.Cut(uri, []byte{'?'})
 	if !ok {
@@ -198,7 +196,7 @@ func queryValue(uri []byte, name string) []byte {
 	return args.Peek(name)
 }
 
-// queryDiffers reports whether a parameter is there twice, with different values.
+// queryDiffers reports whether a query parameter has two different values.
 func queryDiffers(uri []byte, name string) bool {
 	_, query, ok := bytes.Cut(uri, []byte{'?'})
 	if !ok {
@@ -210,9 +208,9 @@ func queryDiffers(uri []byte, name string) bool {
 	return slices.ContainsFunc(all, func(v []byte) bool { return !bytes.Equal(v, all[0]) })
 }
 
-// claim returns the key of the first source of a kind that has a valid value, and
-// the source's name. If that source has two different values, or an invalid
-// signature, claim returns no key and sets unclear.
+// claim returns the key of the first source of a kind with a valid value, and the source's
+// name. If that source has two different values or an invalid signature, claim returns no
+// key and sets unclear.
 func (cl *Claims) claim(kind int) (key, why string) {
 	t := &tables[kind]
 	for i := range t.Sources {
@@ -242,9 +240,9 @@ func (cl *Claims) claim(kind int) (key, why string) {
 	return "", ""
 }
 
-// registered returns the registered person of a caller: by the source that named
-// the user, or else by one behind it that names the same person in another way,
-// such as their e-mail address. nil: nobody.
+// registered returns the registered person of a caller, or nil. It tries the source of the
+// user, then the next sources that name the same person in another way, such as by e-mail
+// address.
 func (cl *Claims) registered(people *Registry, c *Caller) *Person {
 	person := people.Registered(c.Who.User)
 	if person != nil || people == nil || c.Who.User == "" {
@@ -267,7 +265,7 @@ func (cl *Claims) registered(people *Registry, c *Caller) *Person {
 	return nil
 }
 
-// all returns the keys of every source of a kind that has a valid value.
+// all returns the valid keys of all sources of a kind.
 func (cl *Claims) all(kind int) (keys []string) {
 	t := &tables[kind]
 	for i := range t.Sources {

@@ -17,11 +17,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// Fingerprints is a set of credentials, as hashes. A nil set stands for all.
+// Fingerprints is a set of hashed credentials. A nil set contains all of them.
 type Fingerprints map[string]struct{}
 
-// NewFingerprints reads the items of a setting: credentials, or their SHA-256 as
-// "sha256:" and hex digits. Without items it returns nil.
+// NewFingerprints parses the items of a setting, each a credential or its SHA-256 as
+// "sha256:" and hex digits. It returns nil for an empty list.
 func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 	if len(keys) == 0 {
 		return nil, nil //nolint:nilnil // an empty set
@@ -34,24 +34,22 @@ func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 			continue
 		}
 		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-			return nil, fmt.Errorf("%s: item %d begins with sha256: and does not go on with 64 hex digits", setting, i+1)
+			return nil, fmt.Errorf("%s: item %d has no 64 hex digits after sha256:", setting, i+1)
 		}
 		f[strings.ToLower(digits)] = struct{}{}
 	}
 	return f, nil
 }
 
-// Admit reports whether a request shows a credential of the set, or the set is
-// nil.
+// Admit reports whether a request carries a credential of the set, or the set is nil.
 func (f Fingerprints) Admit(h *fasthttp.RequestHeader) bool {
 	return f == nil || slices.ContainsFunc(credentialsOf(h, nil), func(one string) bool { _, known := f[one]; return known })
 }
 
-// credentials are the distinct fingerprints of the secrets in a request; none: it
-// has no secret.
+// credentials are the distinct fingerprints of a request's secrets.
 type credentials []string
 
-// single returns the only fingerprint; empty if there are none, or several.
+// single returns the only fingerprint, or "" unless there is exactly one.
 func (s credentials) single() string {
 	if len(s) != 1 {
 		return ""
@@ -67,9 +65,8 @@ func ShowsCredential(h *fasthttp.RequestHeader) bool {
 	return false
 }
 
-// credentialsOf finds the credentials of a request. We do not know which one of
-// several the upstream checks, so they count together: a request that lacks one of
-// them comes from another caller. The fingerprints are appended to buf.
+// credentialsOf appends the fingerprints of a request's credentials to buf. We cannot tell
+// which of several the upstream checks, so all of them together identify the caller.
 func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	all := credentials(buf)
 	for v := range secretsIn(h) {
@@ -80,7 +77,7 @@ func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	return all
 }
 
-// secretsIn are the secrets in a request, without what stands around them.
+// secretsIn yields the secrets of a request, without "Bearer" and spaces.
 func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, place := range registry.Credentials {
@@ -96,20 +93,20 @@ func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	}
 }
 
-// AppendCredentials appends the credentials of the request, as they are. Requests
-// with the same result come from the same caller.
+// AppendCredentials appends the raw credentials of the request. Requests with the same
+// result have the same caller.
 func (cl *Claims) AppendCredentials(dst []byte) []byte {
 	for i, place := range registry.Credentials {
 		for _, v := range valuesAt(cl.h, place) {
 			dst = append(dst, byte(i))
-			dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- a head's are shorter
+			dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- bounded by the size of the head
 			dst = append(dst, v...)
 		}
 	}
 	return dst
 }
 
-// valuesAt returns the values of a header or parameter for credentials.
+// valuesAt returns the values of a credential's header or query parameter.
 func valuesAt(h *fasthttp.RequestHeader, place dialect.Credential) [][]byte {
 	if place.Query == "" {
 		return h.PeekAll(place.Header)

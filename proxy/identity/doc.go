@@ -1,10 +1,9 @@
-// Package identity says who a request is from: it reads what the request claims
-// (person, session, workspace, agent, system actor), what its credential
-// proves, and who is registered.
+// Package identity determines the caller of a request. It reads the claims of the request
+// (person, session, project, agent, system actor), what its credential proves, and the
+// registry of people.
 //
-// It owns the tables of sources (sources.go), credentials as fingerprints, and the
-// registry of people. It must not know what a request asks for, nor connections. Of
-// our packages it may import graphiti (keys), internal/dialect and its registry
-// (the fields of a parsed body, where each API has its credential) and
-// proxy/workspace (repositories).
+// It owns the tables of sources (sources.go), the fingerprints of credentials, and the
+// registry. It must not depend on the content of a request or on connections. Of our
+// packages it may import graphiti (keys), internal/dialect and its registry (body fields,
+// where each API puts its credential) and proxy/workspace (repositories).
 package identity

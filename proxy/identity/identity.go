@@ -11,55 +11,55 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// Settings says how callers are identified.
+// Settings configures the identification of callers.
 type Settings struct {
 	Multi     bool   // every credential is its own tenant
 	Owner     string // the person in single mode, a canonical key
 	Trusted   Fingerprints
-	BodyUsers bool // behind a trusted credential, the body and the query may name the person too
+	BodyUsers bool // with a trusted credential, body and query may name the person too
 	People    *Registry
-	OpenWebUI string            // the secret of Open WebUI's tokens; empty: they are not believed
-	Places    *workspace.Places // finds the repositories of this machine; nil: there are none
+	OpenWebUI string            // secret of Open WebUI's tokens; "" rejects all tokens
+	Places    *workspace.Places // finds local repositories; nil finds none
 }
 
-// Caller is who a request is from, and why we think so.
+// Caller is the identity of a request, with its evidence.
 type Caller struct {
 	Who       graphiti.Who
-	Known     bool // the request may have a memory: somebody is named, or proven
+	Known     bool // a person is named or proven, so memory is possible
 	Vouched   bool // the operator has configured the credential
 	Off       bool // the operator has turned the person's memory off
-	Temporary bool // nothing of the request is to be kept
-	Doubted   bool // the person must be confirmed before they have a memory (see Doubt)
+	Temporary bool // no part of the request may be stored
+	Doubted   bool // an operator must confirm the person first (see Doubt)
 
-	// Contradicts says that a source that counts has two different values, or a
-	// signature that is not valid.
+	// Contradicts is true if a source in use has two different values, or an invalid
+	// signature.
 	Contradicts bool
 
-	Why [kinds]string // the source of each key in Who, by kind; empty: it has none
+	Why [kinds]string // source of each key in Who, by kind, or ""
 }
 
-// Reasons in Caller.Why that are no source of a table.
+// Values of Caller.Why outside the tables of sources.
 const (
 	whyOwner      = "identity.owner"
 	whyCredential = "the credential"
-	whyRegistry   = "the credential, which identity.users_file gives to this person"
+	whyRegistry   = "the credential, assigned to this person in identity.users_file"
 )
 
-// Identify says who sent a request with these claims. It changes cl.
+// Identify returns the caller of a request with these claims. It changes cl.
 //
-// In multi mode everything that a request claims belongs to the tenant of its
-// credential. Two kinds of credentials prove a person: one that the registry gives
-// to a person, whatever the request claims, and one of a trusted gateway, which is
-// believed when it names a person. A proven person has the same groups behind every
-// credential; their conversations and projects are still theirs alone.
+// In multi mode the tenant of the credential owns all claims of the request. Two kinds of
+// credentials prove a person: one that the registry assigns to a person, whatever the
+// request claims, and one of a trusted gateway that names a person. A proven person has
+// the same groups with every credential; their conversations and projects stay private to
+// them.
 //
-// upstream is the name of a configured upstream; empty for an API's own server. In
-// multi mode it is part of the tenant: another server may accept the same credential
-// from somebody else, or any credential at all.
+// upstream is the name of a configured upstream, or "" for an API's own server. In multi
+// mode it is part of the tenant: another server may accept the same credential from
+// another caller, or any credential at all.
 func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	cl.verify(id.OpenWebUI)
 	var buf [2]string
-	var shown credentials // none in single mode, where they tell nobody apart
+	var shown credentials // empty in single mode, where credentials do not separate callers
 	if id.Multi {
 		shown = credentialsOf(cl.h, buf[:0])
 		cl.headersOnly = !id.BodyUsers && id.trusts(shown)
@@ -69,7 +69,7 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 		*field, c.Why[kind] = cl.claim(kind)
 	}
 	if strings.HasPrefix(c.Why[User], "body ") && strings.TrimPrefix(w.User, "user:") == strings.TrimPrefix(w.Session, "session:") {
-		w.User, c.Why[User] = "", "" // some clients send their conversation as user
+		w.User, c.Why[User] = "", "" // some clients send their conversation ID as the user
 	}
 	c.Temporary = bytes.HasPrefix(cl.values[headerIDs[openWebUIChat]], []byte("local:"))
 	var person *Person
@@ -99,15 +99,15 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 // SessionOfPrompt reports whether the client's prompt names the session.
 func (c *Caller) SessionOfPrompt() bool { return strings.HasPrefix(c.Why[Session], "prompt ") }
 
-// trusts reports whether the only credential is that of a trusted gateway.
+// trusts reports whether the only credential belongs to a trusted gateway.
 func (id *Settings) trusts(shown credentials) bool {
 	_, gateway := id.Trusted[shown.single()]
 	return gateway
 }
 
-// tenant finds out, in multi mode, what the credentials prove. It returns the
-// registered person; nil: nobody. It does not look up a name that nobody vouches
-// for: the answer would tell any caller who is registered, and whose memory is off.
+// tenant determines, in multi mode, what the credentials prove, and returns the registered
+// person or nil. It never looks up an unproven name: the answer would reveal to any caller
+// who is registered and has memory turned off.
 func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream string) *Person {
 	w := &c.Who
 	c.Known = true
@@ -128,9 +128,9 @@ func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream st
 	return nil
 }
 
-// Holder says, in multi mode, whom a credential proves by itself, by its fingerprint: a
-// registered person, or a trusted gateway, which speaks for many people. Of any other it
-// returns neither: that is a tenant, and says nothing of a person.
+// Holder returns, in multi mode, the registered person that a credential fingerprint
+// proves, or whether it belongs to a trusted gateway, which acts for many people. Any
+// other credential is a tenant without a person.
 func (id *Settings) Holder(fingerprint string) (person *Person, gateway bool) {
 	if person = id.People.byKey(fingerprint); person != nil {
 		return person, false
@@ -139,8 +139,8 @@ func (id *Settings) Holder(fingerprint string) (person *Person, gateway bool) {
 	return nil, gateway
 }
 
-// Asserted says who sent a call of the admin side, from its head alone. The credentials
-// in the head count as in a request.
+// Asserted returns the caller of an admin request, from its header alone. Credentials
+// count as in a model request.
 func (id *Settings) Asserted(head http.Header) Caller {
 	var h fasthttp.RequestHeader
 	for name, values := range head {
@@ -151,15 +151,15 @@ func (id *Settings) Asserted(head http.Header) Caller {
 	return id.Identify(new(Claims).ReadHead(&h), "")
 }
 
-// Claim is one key of a caller, and the source that named it.
+// Claim is one key of a caller and its source.
 type Claim struct {
 	What string `json:"what"`
 	Key  string `json:"key,omitempty"`
 	Why  string `json:"why"`
 }
 
-// Claims returns a Claim of each kind, in the order of the tables. Why says so if
-// nothing names one.
+// Claims returns one Claim for each kind, in the order of the tables. Why explains a
+// missing key.
 func (c *Caller) Claims() []Claim {
 	w := &c.Who
 	list := make([]Claim, 0, kinds)
@@ -167,7 +167,7 @@ func (c *Caller) Claims() []Claim {
 		claim := Claim{What: tables[kind].What, Key: key, Why: c.Why[kind]}
 		switch {
 		case claim.Why == "" && kind == Session:
-			claim.Why = "nothing names it: what was said tells which conversation goes on"
+			claim.Why = "not named: the messages identify the conversation"
 		case key == "":
 			claim.Why = "nothing names one"
 		}

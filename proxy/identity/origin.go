@@ -14,11 +14,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// FromWeb reports whether a web page may have sent a request to the proxy of this
-// machine. In single mode no credential tells it from the person. It is so if the
-// browser says that the page is of another site (Sec-Fetch-Site), if the Origin is
-// of another machine or cannot be read, or if the Host is a name that somebody
-// else's name server resolves.
+// FromWeb reports whether a web page may have sent a request to the proxy of this machine.
+// In single mode no credential separates a page from the person. The evidence is a
+// cross-site Sec-Fetch-Site, a foreign or malformed Origin, or a Host that an outside name
+// server may resolve (DNS rebinding).
 func FromWeb(h *fasthttp.RequestHeader) bool {
 	if host := h.Host(); len(host) > 0 && !ofThisMachine(host) {
 		return true
@@ -37,19 +36,18 @@ func FromWeb(h *fasthttp.RequestHeader) bool {
 	return true
 }
 
-// foreignOrigin reports whether an Origin is of another machine, or cannot be read.
-// Browser extensions and desktop programs have schemes of their own; they are of
-// this machine.
+// foreignOrigin reports whether an Origin belongs to another machine or is malformed.
+// Browser extensions and desktop programs have schemes of their own and count as local.
 func foreignOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
-		return true // null: a page in a sandbox
+		return true // a sandboxed page sends "null"
 	}
 	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))
 }
 
-// ofThisMachine reports whether a host, with or without a port, means this machine
-// whatever a name server answers.
+// ofThisMachine reports whether a host, with or without a port, is this machine regardless
+// of DNS.
 func ofThisMachine(host []byte) bool {
 	if i := bytes.LastIndexByte(host, ':'); i >= 0 && bytes.IndexByte(host[i:], ']') < 0 {
 		host = host[:i]
@@ -62,7 +60,7 @@ func ofThisMachine(host []byte) bool {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.IsLoopback()
 	}
-	// The last two are the names by which containers reach their host.
+	// Containers reach their host by the last two names.
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "host.docker.internal" || name == "host.containers.internal"
 }
 
@@ -79,8 +77,8 @@ func Client(agent []byte) string {
 	}, name)
 }
 
-// Application returns a hash of the client program and its credentials, and the name of
-// the program as far as it is known. Call it after ReadBody.
+// Application returns a hash of the client program and its credentials, and the program's
+// name if known. Call it after ReadBody.
 func (cl *Claims) Application() (hash, name string) {
 	if name = cl.program.Name; name == "" || name == dialect.Other {
 		name = Client(cl.h.UserAgent())

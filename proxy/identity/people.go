@@ -17,11 +17,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// maxPeople bounds the file of the registry, in bytes.
+// maxPeople is the largest size of the registry file, in bytes.
 const maxPeople = 16 << 20
 
-// LoadPeople reads the file of the registry (identity.users_file). With an empty
-// path nobody is registered. The error names every mistake with its line.
+// LoadPeople reads the registry file (identity.users_file), or returns nil for an empty
+// path. The error lists every mistake with its line.
 func LoadPeople(path string) ([]Person, error) {
 	if path == "" {
 		return nil, nil
@@ -46,8 +46,8 @@ func LoadPeople(path string) ([]Person, error) {
 	return p.people, nil
 }
 
-// peopleReader reads the YAML nodes of the file. ids, keys and identities hold the
-// line in which each value stands first.
+// peopleReader reads the YAML nodes of the file. ids, keys and identities map each value
+// to the line of its first occurrence.
 type peopleReader struct {
 	name                  string
 	people                []Person
@@ -130,7 +130,7 @@ var personID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (p *peopleReader) id(n *yaml.Node) string {
 	if !personID.MatchString(n.Value) || n.Kind != yaml.ScalarNode {
-		p.fail(n, "id: %q cannot be one; write up to 100 letters, digits, dots, - and _", n.Value)
+		p.fail(n, "id: %q is not valid; write up to 100 letters, digits, dots, - and _", n.Value)
 		return "?"
 	}
 	p.once(n, p.ids, n.Value, "id")
@@ -147,7 +147,7 @@ func (p *peopleReader) memory(n *yaml.Node) string {
 	return key
 }
 
-// checkMemories refuses a key that is another person's memory, or names them.
+// checkMemories rejects a key that is another person's memory or identity.
 func (p *peopleReader) checkMemories() {
 	all := newPeople(p.people)
 	for i := range p.people {
@@ -161,7 +161,7 @@ func (p *peopleReader) checkMemories() {
 	}
 }
 
-// once refuses a value that another person has.
+// once rejects a value that another person has.
 func (p *peopleReader) once(n *yaml.Node, said map[string]int, value, what string) {
 	if line, ok := said[value]; ok {
 		p.fail(n, "%s: %q is another person's already, in line %d", what, value, line)
@@ -213,7 +213,7 @@ func (p *peopleReader) credentials(n *yaml.Node, one *Person) {
 	for _, k := range n.Content {
 		digits, ok := strings.CutPrefix(strings.ToLower(k.Value), "sha256:")
 		if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 {
-			// The value may be the credential itself: it is not repeated.
+			// Do not quote the value: it may be the credential itself.
 			p.fail(k, "keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: %s", `printf %s "$KEY" | sha256sum`)
 			continue
 		}

@@ -48,7 +48,7 @@ func TestMistakesInTheRegistry(t *testing.T) {
 		{"no list", "users: josh\n", "users.yaml:1: users must be a list of people, each with an id"},
 		{"unknown member", "people: []\n", "users.yaml:1: people is not known; the file may hold users"},
 		{"no id", "users:\n- admin: true\n", "users.yaml:2: a person has no id; write e.g. id: josh"},
-		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" cannot be one; write up to 100 letters, digits, dots, - and _`},
+		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" is not valid; write up to 100 letters, digits, dots, - and _`},
 		{"twice the same id", "users:\n- id: a\n- id: a\n", `users.yaml:3: id: "a" is another person's already, in line 2`},
 		{"twice the same identity", "users:\n- id: a\n  identities: {github: x}\n- id: b\n  identities:\n    github: X\n", `users.yaml:6: identities: "github:x" is another person's already, in line 3`},
 		{"twice the same address", "users:\n- id: a\n  identities: {openwebui: x@h.io}\n- id: b\n  identities: {openwebui: X@H.io}\n", `users.yaml:5: identities: "openwebui:x@h.io" is another person's already, in line 3`},

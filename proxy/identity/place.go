@@ -10,23 +10,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// Place is where the client of a request works.
+// Place is the working directory or repository of a client.
 type Place struct {
-	Directory string         // as the client names it
-	Named     string         // the repository on GitHub that the client names, as owner/name
-	Repo      workspace.Repo // the repository of the directory, if it is on this machine
-	ByPath    bool           // a directory that is not on this machine is a project by its path
+	Directory string         // as the client states it
+	Named     string         // the GitHub repository that the client states, as owner/name
+	Repo      workspace.Repo // the directory's repository, if it is on this machine
+	ByPath    bool           // a path outside this machine counts as a project
 }
 
-// Workspace returns the workspace of a client that works in a place, and the
-// source that names it.
+// Workspace returns the project of a place and the source of its key.
 func (cl *Claims) Workspace(at Place) (key, why string) {
 	cl.at, cl.located = at, true
 	return cl.claim(Workspace)
 }
 
-// Workspaces returns the keys of every workspace that a request from a place names,
-// also of those that do not count.
+// Workspaces returns the project keys of all sources, including overridden ones.
 func (cl *Claims) Workspaces(at Place) []string {
 	cl.at, cl.located = at, true
 	return append(cl.all(Workspace), workspace.Key(at.Repo.Claimed))
@@ -38,11 +36,10 @@ func (cl *Claims) NamedWorkspace() string {
 	return key
 }
 
-// placeRemote returns the key of the origin of the repository that the client works
-// in.
+// placeRemote returns the key of the repository's origin.
 func (cl *Claims) placeRemote() string { return workspace.Key(cl.at.Repo.Remote) }
 
-// placeRepo returns the key of the repository that the client names.
+// placeRepo returns the key of the GitHub repository that the client states.
 func (cl *Claims) placeRepo() string {
 	if cl.at.Named == "" {
 		return ""
@@ -59,8 +56,8 @@ func (cl *Claims) placeRoot() string {
 	return graphiti.PathPrefix + cl.at.Repo.Main
 }
 
-// placePath returns the key of the path itself, if it may name a project. Windows
-// ignores the case of letters.
+// placePath returns the key of the path itself if paths count as projects. It lowers the
+// case of Windows paths, because Windows ignores it.
 func (cl *Claims) placePath() string {
 	path := cl.at.Directory
 	if !cl.at.ByPath || path == "" {
@@ -72,7 +69,7 @@ func (cl *Claims) placePath() string {
 	return graphiti.PathPrefix + path
 }
 
-// codexRemote returns the key of the repository that Codex says it works in.
+// codexRemote returns the key of the repository in Codex's metadata.
 func (cl *Claims) codexRemote() string {
 	return workspace.Key(cl.CodexRepo(cl.at.Directory).Origin)
 }
@@ -80,13 +77,13 @@ func (cl *Claims) codexRemote() string {
 // CodexRepo is a repository as Codex describes it.
 type CodexRepo struct {
 	Path   string
-	Origin string // the address of its remote
+	Origin string // URL of its remote
 	Commit string
 	Dirty  bool
 }
 
-// CodexRepo returns what Codex says (since 0.98) of the repository that holds a
-// directory, or of the only repository that it names.
+// CodexRepo returns the repository that contains a directory, as stated by Codex (since
+// 0.98). If Codex lists a single repository, CodexRepo returns it for any directory.
 func (cl *Claims) CodexRepo(directory string) (repo CodexRepo) {
 	metadata := cl.h.Peek("X-Codex-Turn-Metadata")
 	if len(metadata) == 0 && cl.conv != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Doubt says that a registered person may not be the one whose memory their entry
-// names: somebody was renamed, or an id was given to somebody else. The person has
-// no memory until an operator confirms them.
+// Doubt is the suspicion that a registered person is not the owner of the memory that the
+// entry resolves to, after a rename or a reassigned ID. The person has no memory until an
+// operator confirms the entry.
 type Doubt struct {
-	ID     string // the person's
-	Memory string // the key of the memory that they would have
+	ID     string // person's ID
+	Memory string // key of the memory that the entry resolves to
 
-	// Was is the other memory to which one of their keys or identities belonged
-	// before. Empty: the doubt is that none of theirs belonged to Memory.
+	// Was is the memory that one of the person's keys or identities belonged to before. If
+	// it is "", the doubt is that none of them belonged to Memory.
 	Was   string
-	Taken string // the id of the person who has the memory Was now; empty: nobody
+	Taken string // ID of the current owner of Was, or ""
 
-	// Heir is the id of a person in doubt whose key or identity belonged to
-	// Memory before. Empty: there is none.
+	// Heir is the ID of a doubted person with a key or identity that belonged to Memory
+	// before, or "".
 	Heir string
 }
 
@@ -30,15 +30,14 @@ type Judged struct {
 	people []Person
 	Doubts []Doubt
 
-	// Claims are the new proofs of the people who are not in doubt, with the
-	// memory of each.
+	// Claims maps the new proofs of all people without doubts to their memories.
 	Claims map[[32]byte]string
 }
 
-// Judge compares registered people with the memory to which each proof belonged
-// before (known). In doubt is a person with a proof that belonged to another memory,
-// and one whose memory had proofs before of which none is theirs. A person without
-// keys and identities who never had any is not in doubt.
+// Judge compares registered people with known, the memory that each proof belonged to
+// before. A person is doubted if a proof belonged to another memory, or if the person's
+// memory had proofs before and the person has none of them. A person without any keys and
+// identities, now and before, is not doubted.
 func Judge(list []Person, known map[[32]byte]string) Judged {
 	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
 	byMemory := make(map[string]string, len(list))
@@ -78,7 +77,7 @@ func Judge(list []Person, known map[[32]byte]string) Judged {
 	return j
 }
 
-// DoubtAll puts everybody in doubt, for as long as the store cannot be read.
+// DoubtAll doubts all people. It is used while the store is unreadable.
 func DoubtAll(list []Person) Judged {
 	j := Judged{people: slices.Clone(list)}
 	for i := range j.people {
@@ -87,9 +86,8 @@ func DoubtAll(list []Person) Judged {
 	return j
 }
 
-// Proofs returns digests of what proves a person: their keys and their identities,
-// and beside those the key of their memory. A person without keys and identities has
-// none.
+// Proofs returns digests of the keys and identities that prove a person, and of the key of
+// the person's memory. It returns nil for a person without keys and identities.
 func (p *Person) Proofs() (list [][32]byte) {
 	for _, k := range p.Keys {
 		list = append(list, graphiti.Digest("proof of a person: key", fingerprintOf(k)))
@@ -108,30 +106,30 @@ func memoryProof(memory string) [32]byte {
 	return graphiti.Digest("proof of a person: memory", memory)
 }
 
-// Why says in a sentence why the person is in doubt.
+// Why returns the reason for the doubt as a sentence.
 func (d *Doubt) Why() string {
 	if d.Was != "" {
 		return fmt.Sprintf("a key or an identity of %s belonged to the memory of %s before", d.ID, d.Was)
 	}
-	return fmt.Sprintf("nothing that belonged to %s before is %s's now: the id may be somebody else's", d.Memory, d.ID)
+	return fmt.Sprintf("%[2]s holds no earlier key or identity of %[1]s: the id may belong to another person now", d.Memory, d.ID)
 }
 
-// Remedy says what to do about it.
+// Remedy returns the operator's next step.
 func (d *Doubt) Remedy() string {
 	accept := "graphiti-proxy registry accept " + d.ID
 	switch {
 	case d.Was == "" && d.Heir != "":
-		return fmt.Sprintf("what is held may be the memory of %s: confirm %s first", d.Heir, d.Heir)
+		return fmt.Sprintf("the stored memory may belong to  %s: confirm %s first", d.Heir, d.Heir)
 	case d.Was == "":
-		return fmt.Sprintf("if %s is the same person with other keys, run %s; if it is somebody else, run graphiti-proxy memory forget --user %s, and then %s", d.ID, accept, d.ID, accept)
+		return fmt.Sprintf("if %s is the same person with other keys, run %s; if it is another person, run graphiti-proxy memory forget --user %s, and then %s", d.ID, accept, d.ID, accept)
 	case d.Taken != "":
-		return fmt.Sprintf("if %s was renamed, give %s another id, write key: %s beside id: %s in identity.users_file, and reload; if only the key or the identity has another owner now, run %s", d.ID, d.Taken, d.Was, d.ID, accept)
+		return fmt.Sprintf("if %s was renamed, give %s another id, write key: %s next to id: %s in identity.users_file, and reload; if only the key or the identity has another owner now, run %s", d.ID, d.Taken, d.Was, d.ID, accept)
 	}
-	return fmt.Sprintf("if %s was renamed, write key: %s beside id: %s in identity.users_file, and reload; if not, run %s", d.ID, d.Was, d.ID, accept)
+	return fmt.Sprintf("if %s was renamed, write key: %s next to id: %s in identity.users_file, and reload; if not, run %s", d.ID, d.Was, d.ID, accept)
 }
 
-// Named reports whether Why and Remedy name people by their ids only, so that a log
-// may hold them: the key of a memory may be somebody's identity on a platform.
+// Named reports whether Why and Remedy contain only IDs of people, which a log may
+// contain. A memory's key may be a person's identity on a platform.
 func (d *Doubt) Named() bool {
 	return strings.HasPrefix(d.Memory, "user:") && personID.MatchString(d.Memory[5:]) &&
 		(d.Was == "" || strings.HasPrefix(d.Was, "user:") && personID.MatchString(d.Was[5:]))

@@ -121,11 +121,11 @@ func TestWhatToDoAboutADoubt(t *testing.T) {
 		now  []Person
 		want []string
 	}{
-		{"renamed", []Person{{ID: "joshua", Keys: key}}, []string{"if joshua was renamed, write key: user:josh beside id: joshua in identity.users_file, and reload; if not, run graphiti-proxy registry accept joshua"}},
-		{"given away", []Person{{ID: "josh", Keys: []string{"sha256:02"}}}, []string{"if josh is the same person with other keys, run graphiti-proxy registry accept josh; if it is somebody else, run graphiti-proxy memory forget --user josh, and then graphiti-proxy registry accept josh"}},
+		{"renamed", []Person{{ID: "joshua", Keys: key}}, []string{"if joshua was renamed, write key: user:josh next to id: joshua in identity.users_file, and reload; if not, run graphiti-proxy registry accept joshua"}},
+		{"given away", []Person{{ID: "josh", Keys: []string{"sha256:02"}}}, []string{"if josh is the same person with other keys, run graphiti-proxy registry accept josh; if it is another person, run graphiti-proxy memory forget --user josh, and then graphiti-proxy registry accept josh"}},
 		{"both", []Person{{ID: "joshua", Keys: key}, {ID: "josh", Keys: []string{"sha256:02"}}}, []string{
-			"if joshua was renamed, give josh another id, write key: user:josh beside id: joshua in identity.users_file, and reload; if only the key or the identity has another owner now, run graphiti-proxy registry accept joshua",
-			"what is held may be the memory of joshua: confirm joshua first",
+			"if joshua was renamed, give josh another id, write key: user:josh next to id: joshua in identity.users_file, and reload; if only the key or the identity has another owner now, run graphiti-proxy registry accept joshua",
+			"the stored memory may belong to  joshua: confirm joshua first",
 		}},
 	} {
 		doubts := Judge(tc.now, known).Doubts

@@ -5,19 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// Person is someone whom the operator has registered.
+// Person is a person whom the operator has registered.
 type Person struct {
 	ID         string
-	Name       string            // for people; may be empty
-	Admin      bool              // is an operator: sees and changes everything on the admin side
-	Off        bool              // nothing is recalled and nothing kept
+	Name       string            // display name; may be empty
+	Admin      bool              // operator: sees and changes everything on the admin side
+	Off        bool              // memory is off: neither recall nor capture
 	Identities map[string]string // ids by platform
 	Keys       []string          // SHA-256 of credentials, as sha256: and hex digits
 
-	// Key is the key of their memory, if it is not the one of their id.
+	// Key is the key of the person's memory, or "" to derive it from ID.
 	Key string
 
-	Doubted bool // they have no memory until an operator confirms them (see Doubt)
+	Doubted bool // no memory until an operator confirms the person (see Doubt)
 }
 
 // Memory returns the key of a person's memory.
@@ -28,8 +28,8 @@ func (p *Person) Memory() string {
 	return "user:" + p.ID
 }
 
-// Registry knows the people who are registered. Its zero value, and nil, know
-// nobody. It is safe for concurrent use.
+// Registry holds the registered people. Its zero value and nil are empty. It is safe for
+// concurrent use.
 type Registry struct{ people atomic.Pointer[people] }
 
 type people struct {
@@ -38,10 +38,10 @@ type people struct {
 	byIdentity            map[[2]string]*Person // platform and id
 }
 
-// Set replaces all people at once. It puts nobody in doubt.
+// Set replaces all people at once, none of them doubted.
 func (r *Registry) Set(list []Person) { r.Take(Judged{people: list}) }
 
-// Take replaces all people at once by those of a Judge.
+// Take replaces all people at once by the result of Judge.
 func (r *Registry) Take(j Judged) { r.people.Store(newPeople(j.people)) }
 
 func newPeople(list []Person) *people {
@@ -59,10 +59,10 @@ func newPeople(list []Person) *people {
 	return p
 }
 
-// fingerprintOf returns the fingerprint in an item of a person's keys.
+// fingerprintOf returns the fingerprint in an item of Person.Keys.
 func fingerprintOf(key string) string { return strings.ToLower(strings.TrimPrefix(key, "sha256:")) }
 
-// People returns everybody. The caller must not change the slice.
+// People returns all registered people. The caller must not change the slice.
 func (r *Registry) People() []Person {
 	if p := r.people.Load(); p != nil {
 		return p.list
@@ -70,8 +70,8 @@ func (r *Registry) People() []Person {
 	return nil
 }
 
-// Resolve returns the memory of the registered person whom a key of a user names,
-// or the key itself if it names nobody who is registered.
+// Resolve returns the memory of the person that a user key refers to, or the key itself if
+// no registered person matches.
 func (r *Registry) Resolve(key string) string {
 	if p := r.Registered(key); p != nil {
 		return p.Memory()
@@ -79,7 +79,7 @@ func (r *Registry) Resolve(key string) string {
 	return key
 }
 
-// byKey returns the person with the credential of a fingerprint; nil: nobody.
+// byKey returns the person with a credential fingerprint, or nil.
 func (r *Registry) byKey(fingerprint string) *Person {
 	if r == nil {
 		return nil
@@ -90,8 +90,8 @@ func (r *Registry) byKey(fingerprint string) *Person {
 	return nil
 }
 
-// Registered returns the registered person whom a key of a user names, such as
-// user:josh, user:discord:123 or github_login:octocat; nil: nobody.
+// Registered returns the person that a user key refers to, or nil. Examples of keys are
+// user:josh, user:discord:123 and github_login:octocat.
 func (r *Registry) Registered(key string) *Person {
 	if r == nil {
 		return nil
@@ -121,8 +121,8 @@ func (p *people) named(key string) *Person {
 	return p.byMemory["user:"+name]
 }
 
-// identityOf returns the key by which an id on a platform is looked up. It lowers
-// the case of GitHub's logins and of e-mail addresses.
+// identityOf returns the lookup key of an ID on a platform. GitHub logins and e-mail
+// addresses ignore case.
 func identityOf(platform, id string) [2]string {
 	if platform = strings.ToLower(platform); platform == "github" || strings.Contains(id, "@") {
 		id = strings.ToLower(id)

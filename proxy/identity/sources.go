@@ -10,47 +10,45 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Source is one place in a request that may name its session, user, workspace,
-// agent or system actor. Sources are read in the order of their table; the first
-// one with a valid value counts.
+// Source is one place in a request that may name its session, user, project, agent or
+// system actor. The first source of a table with a valid value counts.
 type Source struct {
-	Name     string // as the documentation has it
+	Name     string // name in the documentation
 	Note     string
-	Platform string // the platform whose ids these are; empty: the name is a key
-	same     bool   // it names the same person as the source before it
+	Platform string // platform of the IDs; "" if the value is a key
+	same     bool   // names the same person as the previous source
 
-	// elsewhere says that it counts only if the working directory is not on this
-	// machine. The client reads the same .git/config as we do, and does not check
-	// whether it is true.
+	// elsewhere restricts the source to working directories outside this machine. On this
+	// machine we read .git/config ourselves; the client repeats it without checking.
 	elsewhere bool
 
 	header  string                // a header, in fasthttp's spelling; or
 	field   dialect.Field         // a member of the body, and
-	path    string                // the member of that, in gjson's syntax; empty: itself; or
+	path    string                // its member, in gjson's syntax, or "" for itself; or
 	pattern bool                  // any header that matches sessionHeader; or
-	prompt  string                // the text behind this in the client's prompt; or
+	prompt  string                // the text after this in the client's prompt; or
 	query   string                // a query parameter; or
 	token   string                // a member of Open WebUI's signed token in header; or
-	place   func(*Claims) string  // what follows from where the client works
-	of      []string              // the clients whose source it is, by the names in package dialect; nil: all
-	when    func(*Claims) bool    // whether it counts; nil: always
-	take    func(v string) string // the part of the value that counts; nil: all
+	place   func(*Claims) string  // derived from the client's working directory; or
+	of      []string              // names of the clients that use it, from package dialect; nil means all
+	when    func(*Claims) bool    // condition for using the source; nil means always
+	take    func(v string) string // extracts the significant part of the value; nil takes all
 }
 
-// openWebUIChat is the header of Open WebUI's conversations.
+// openWebUIChat is the header with Open WebUI's conversation ID.
 const openWebUIChat = "X-Openwebui-Chat-Id"
 
-// openWebUIUser is the header in which Open WebUI signs who speaks.
+// openWebUIUser is the header with Open WebUI's signed token of the person.
 const openWebUIUser = "X-Openwebui-User-Jwt"
 
 var codex = []string{dialect.Codex}
 
-// sessionSources say which conversation a request belongs to. Request ids,
-// window ids and people are not conversations.
+// sessionSources name the conversation of a request. IDs of requests, windows and people
+// do not identify conversations.
 var sessionSources = []Source{
 	{Name: "header X-Graphiti-Session", header: "X-Graphiti-Session"},
 	{Name: "header x-litellm-session-id", header: "X-Litellm-Session-Id"},
-	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… marks a temporary chat, which is not stored", header: openWebUIChat},
+	{Name: "header X-OpenWebUI-Chat-Id", Note: "local:… is a temporary chat: none of it is stored", header: openWebUIChat},
 	{Name: "header session-id", Note: "Codex from 0.129", header: "Session-Id", of: codex},
 	{Name: "header session_id", Note: "Codex 0.98 to 0.128", header: "Session_id", of: codex},
 	{Name: "header conversation_id", Note: "Codex 0.58", header: "Conversation_id", of: codex},
@@ -77,39 +75,39 @@ var sessionSources = []Source{
 	{Name: "body prompt_cache_key", Note: "a UUID or ses_… only", field: dialect.FieldPromptCacheKey, take: conversationLike},
 }
 
-// userSources say which person speaks.
+// userSources name the person.
 var userSources = []Source{
 	{Name: "header X-Graphiti-User", Note: "a name, or platform:id", header: "X-Graphiti-User"},
-	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "with `identity.openwebui_jwt_secret`; an invalid or expired token means no memory for the request"},
-	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "also looked up in identity.users_file, if the id is not in it"},
+	{Name: "header X-OpenWebUI-User-Jwt", Platform: "openwebui", header: openWebUIUser, token: "sub", Note: "read with `identity.openwebui_jwt_secret`; after a wrong signature or an expired token the request has no memory"},
+	{Name: "header X-OpenWebUI-User-Jwt, its e-mail", Platform: "openwebui", same: true, header: openWebUIUser, token: "email", Note: "also looked up in identity.users_file if that does not list the id"},
 	{Name: "header X-OpenWebUI-User-Id", Platform: "openwebui", header: "X-Openwebui-User-Id"},
-	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "also looked up in identity.users_file, if the id is not in it"},
+	{Name: "header X-OpenWebUI-User-Email", Platform: "openwebui", same: true, header: "X-Openwebui-User-Email", Note: "also looked up in identity.users_file if that does not list the id"},
 	{Name: "header x-litellm-customer-id", Platform: "litellm", header: "X-Litellm-Customer-Id"},
 	{Name: "header x-litellm-end-user-id", Platform: "litellm", header: "X-Litellm-End-User-Id"},
 	{Name: "header x-litellm-user_api_key_end_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_end_user_id"},
-	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "except default_user_id, the id of all holders of the master key"},
-	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "also looked up in identity.users_file, if the id is not in it"},
+	{Name: "header x-litellm-user_api_key_user_id", Platform: "litellm", header: "X-Litellm-User_api_key_user_id", take: notEverybody, Note: "not default_user_id, shared by all users of the master key"},
+	{Name: "header x-litellm-user_api_key_user_email", Platform: "litellm", same: true, header: "X-Litellm-User_api_key_user_email", Note: "also looked up in identity.users_file if that does not list the id"},
 	{Name: "header x-claude-gateway-user-id", Platform: "claude", header: "X-Claude-Gateway-User-Id"},
-	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "also looked up in identity.users_file, if the id is not in it"},
+	{Name: "header x-claude-gateway-user-email", Platform: "claude", same: true, header: "X-Claude-Gateway-User-Email", Note: "also looked up in identity.users_file if that does not list the id"},
 	{Name: "body safety_identifier", field: dialect.FieldSafetyIdentifier},
 	{Name: "body user", Note: "except Goose's, which is a conversation", field: dialect.FieldUser, when: (*Claims).notGoose},
 	{Name: "body litellm_metadata.user", Platform: "litellm", field: dialect.FieldLiteLLMMetadata, path: "user"},
-	{Name: "body metadata.user_id", Note: "except Claude Code's value", field: dialect.FieldMetadata, path: "user_id", take: notClaude},
+	{Name: "body metadata.user_id", Note: "except Claude Code's values", field: dialect.FieldMetadata, path: "user_id", take: notClaude},
 	{Name: "body metadata.user_id, Claude Code's", Platform: "claude", field: dialect.FieldMetadata, path: "user_id", take: claudeAccount},
 	{Name: "query userId", query: "userId"},
 }
 
-// workspaceSources say which project a request belongs to. First comes the header,
-// by which a client says so outright. Then the origin that we read on this machine,
-// which clones and clients have in common, and after it what one client says of its
-// repository. The directory is last: it is one clone's own.
+// workspaceSources name the project of a request. The header is explicit, so it comes
+// first. Next is the origin that we read on this machine, which clones and clients share,
+// then the repository that a client states. The directory is last, because it belongs to a
+// single clone.
 var workspaceSources = []Source{
 	{Name: "header X-Graphiti-Workspace", header: "X-Graphiti-Workspace"},
-	{Name: "repository of the working directory", Note: "single mode: the address of origin, or of the first remote, in .git/config, for the first directory with it and the joined ones", place: (*Claims).placeRemote},
-	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, also in body client_metadata: the origin of its repository", of: codex, place: (*Claims).codexRemote, elsewhere: true},
+	{Name: "repository of the working directory", Note: "single mode: the address of origin, or else of the first remote, in .git/config of the first directory seen with it and of directories joined to it", place: (*Claims).placeRemote},
+	{Name: "header x-codex-turn-metadata", Note: "Codex from 0.98, or the same in body client_metadata: the origin of its repository", of: codex, place: (*Claims).codexRemote, elsewhere: true},
 	{Name: "prompt Git repository: owner/name", Note: "Copilot, on github.com", place: (*Claims).placeRepo, elsewhere: true},
-	{Name: "working directory", Note: "single mode, on this machine: the repository's main checkout, or the directory itself", place: (*Claims).placeRoot},
-	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, on another machine: its path", place: (*Claims).placePath, elsewhere: true},
+	{Name: "working directory", Note: "single mode, on this machine: the repository's main checkout, or else the directory itself", place: (*Claims).placeRoot},
+	{Name: "working directory elsewhere", Note: "with workspace.remote_paths, outside this machine: its path", place: (*Claims).placePath, elsewhere: true},
 }
 
 var agentSources = []Source{
@@ -121,7 +119,7 @@ var actorSources = []Source{
 	{Name: "header X-Graphiti-System-Actor", header: "X-Graphiti-System-Actor"},
 }
 
-// tables are the sources of each kind, and how a value becomes a key.
+// tables lists the sources of each kind with the function that makes a key of a value.
 var tables = []struct {
 	What    string
 	Sources []Source
@@ -159,10 +157,10 @@ var headerIDs = func() map[string]int {
 	return ids
 }()
 
-// maxHeaders bounds the headers of all tables; a test holds it.
+// maxHeaders is the most distinct headers in all tables; a test checks it.
 const maxHeaders = 40
 
-// notEverybody leaves out the user that LiteLLM makes of its master key.
+// notEverybody drops the user that LiteLLM assigns to its master key.
 func notEverybody(v string) string {
 	if v == "default_user_id" {
 		return ""
@@ -170,7 +168,7 @@ func notEverybody(v string) string {
 	return v
 }
 
-// noTitle cuts what Kilo puts before the session of a title.
+// noTitle removes Kilo's prefix of title sessions.
 func noTitle(v string) string { return strings.TrimPrefix(v, "title-") }
 
 var (
@@ -180,8 +178,8 @@ var (
 	claudeSession = func(v string) string { _, session := claude(v); return session }
 )
 
-// claude reads what Claude Code writes as metadata.user_id: a JSON object
-// since 2.1, before that a string made of parts. Its device is not a person.
+// claude parses Claude Code's metadata.user_id: a JSON object since 2.1, before that an
+// underscore-separated string. It ignores the device, which is not a person.
 func claude(v string) (account, session string) {
 	if m := claudeOld.FindStringSubmatch(v); m != nil {
 		return m[1], m[2]
@@ -192,7 +190,7 @@ func claude(v string) (account, session string) {
 	return "", ""
 }
 
-// notClaude leaves out what Claude Code writes.
+// notClaude drops Claude Code's values.
 func notClaude(v string) string {
 	if strings.HasPrefix(v, "{") || claudeOld.MatchString(v) {
 		return ""
@@ -200,7 +198,7 @@ func notClaude(v string) string {
 	return v
 }
 
-// conversationLike leaves out a cache key that many conversations may share.
+// conversationLike drops cache keys that conversations may share.
 func conversationLike(v string) string {
 	if uuid.MatchString(v) || strings.HasPrefix(v, "ses_") {
 		return v

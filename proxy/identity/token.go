@@ -13,13 +13,12 @@ import (
 const (
 	maxToken = 8 << 10 // bytes of a signed token
 
-	// clockLeeway is how much the clock of the signer may differ from ours.
+	// clockLeeway is the tolerated difference between our clock and the signer's.
 	clockLeeway = 30 * time.Second
 )
 
-// openWebUIToken reads the JSON Web Token by which Open WebUI names a person. ok is
-// true only if it is signed by HMAC with SHA-256 and the secret, its issuer is Open
-// WebUI, and it has not expired.
+// openWebUIToken reads the JSON Web Token in which Open WebUI names a person. ok requires
+// a valid HMAC-SHA-256 signature, Open WebUI as the issuer, and an expiry in the future.
 func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, ok bool) {
 	signed, signature, _ := cutLast(token, '.')
 	head, payload, found := strings.Cut(signed, ".")
@@ -27,13 +26,13 @@ func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, o
 		return claims, false
 	}
 	want := hmac.New(sha256.New, []byte(secret))
-	_, _ = want.Write([]byte(signed)) // which never fails
+	_, _ = want.Write([]byte(signed)) // never fails
 	got, err := base64.RawURLEncoding.Strict().DecodeString(signature)
 	if err != nil || !hmac.Equal(got, want.Sum(nil)) {
 		return claims, false
 	}
 	header, ok := tokenPart(head)
-	// What else a header may demand is not understood here.
+	// A critical header is an extension that we do not implement.
 	if !ok || header.Get("alg").String() != "HS256" || header.Get("crit").Exists() {
 		return claims, false
 	}
@@ -50,7 +49,7 @@ func openWebUIToken(token, secret string, now time.Time) (claims gjson.Result, o
 	return claims, expiring && now.Before(expires.Add(clockLeeway)) && (!beginning || begins.Before(now.Add(clockLeeway)))
 }
 
-// tokenPart decodes a part of a token: a JSON object.
+// tokenPart decodes one part of a token, a JSON object.
 func tokenPart(encoded string) (gjson.Result, bool) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || !gjson.ValidBytes(text) {
