@@ -38,7 +38,7 @@ type people struct {
 	byIdentity            map[[2]string]*Person // platform and id
 }
 
-// Set replaces all people at once, none of them doubted.
+// Set replaces all people at once, without judging them.
 func (r *Registry) Set(list []Person) { r.Take(Judged{people: list}) }
 
 // Take replaces all people at once by the result of Judge.
