@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -55,6 +56,7 @@ type promises struct {
 	stranger bool           // no upstream has accepted the credential so far
 	tenant   string         // to be noted as accepted; empty: the operator vouches for it, or there is none
 	said     capture.Saying // the person's message, which may address the memory
+	left     time.Duration  // how long the request may still wait for the memory
 }
 
 // promised returns what is kept for a caller once the upstream has accepted the
@@ -88,7 +90,7 @@ func (p *promises) keep(m *Memory, status int) (h inject.Heard) {
 	if p.said.Text == "" {
 		return h
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), m.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), p.left)
 	defer cancel()
 	return m.Hearer.Hear(ctx, p.said)
 }

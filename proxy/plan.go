@@ -50,6 +50,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
 		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
 			at := d.project
+			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: p.conv.Typed(p.conv.Last),
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),

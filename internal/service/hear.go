@@ -40,15 +40,11 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
 	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
-	if !h.Forgets {
-		said.hearAll(ctx, statements, &h)
-		return h
-	}
-	// All of a memory is read for it. What takes longer than the request may wait goes on
-	// without being counted.
+	// To forget something, all of a memory is read. Work that takes longer than the request
+	// may wait continues without being counted. It ends with Close.
 	counted := make(chan inject.Heard, 1)
 	sv.hearings.Go(func() {
-		ctx, cancel := context.WithTimeout(sv.base, endTimeout)
+		ctx, cancel := context.WithTimeout(sv.base, hearTimeout)
 		defer cancel()
 		all := h
 		said.hearAll(ctx, statements, &all)
@@ -61,8 +57,8 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	return h
 }
 
-// endTimeout bounds how long "forget that …" looks for statements.
-const endTimeout = time.Minute
+// hearTimeout limits the work for one message.
+const hearTimeout = time.Minute
 
 // hearing is a message with statements.
 type hearing struct {
