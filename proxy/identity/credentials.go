@@ -34,7 +34,7 @@ func NewFingerprints(setting string, keys []string) (Fingerprints, error) {
 			continue
 		}
 		if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-			return nil, fmt.Errorf("%s: item %d has no 64 hex digits after sha256:", setting, i+1)
+			return nil, fmt.Errorf("%s: item %d begins with sha256: and has no 64 hex digits after it", setting, i+1)
 		}
 		f[strings.ToLower(digits)] = struct{}{}
 	}
