@@ -40,7 +40,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
-		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && routine(g, &h.note) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (len(out) > 0 || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
 			continue
 		}
 		if h.row == nil {
@@ -78,9 +78,9 @@ const sameStrength = 0.75
 
 const (
 	// oftenSaid is how many messages nearly the same as one make it routine: requests,
-	// acknowledgements, answers that vary in a number. Rules that a person repeats
-	// stand on the card. Facts of one form are not routine: the word that is asked for
-	// is in few of them.
+	// acknowledgments, answers that vary in a number. The best hit may be a statement that
+	// the person repeats. Facts of one form are not routine either: the word that is asked
+	// for is in few of them.
 	oftenSaid   = 4
 	routineSeen = 1000 // of the newest messages that are compared
 )

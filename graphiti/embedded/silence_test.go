@@ -246,3 +246,17 @@ func TestFactsOfOneFormAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedStatementIsFound: a statement that the person repeats in several conversations
+// answers a question, once.
+func TestRepeatedStatementIsFound(t *testing.T) {
+	e := openEmbedded(t)
+	var all [][]string
+	for _, client := range []string{"Codex", "opencode", "Claude Code", "Gemini CLI"} {
+		all = append(all, []string{"This is " + client + ". The staging database is called Miso. Remember it.", "Understood."})
+	}
+	chats(t, e, all...)
+	if got := strong(t, e, "What is the staging database called?"); len(got) != 1 || !strings.Contains(got[0], "Miso") {
+		t.Errorf("found %q, want the statement once", got)
+	}
+}

@@ -62,7 +62,7 @@ func (c *clients) of(name string, version []byte) *Client {
 	if one := c.seen[name][string(version)]; one != nil {
 		return one
 	}
-	if c.n == maxSeen {
+	if c.n >= maxSeen {
 		name, version = dialect.Other, nil
 		if one := c.seen[dialect.Other][""]; one != nil {
 			return one
