@@ -86,7 +86,7 @@ var tagsBy = func() (by [256][]int) {
 func withoutElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
-	kept := 0                  // out has what stays of text up to here
+	kept := 0                  // the position up to which out is complete
 	depth, from, to := 0, 0, 0 // how many are open, where the first begins, and where the last one in it was closed
 	cut := func() {
 		out = append(out, text[kept:from]...)

@@ -14,8 +14,8 @@ var (
 	imageTag   = regexp.MustCompile(`(?i)</?im(?:ag|g)`)
 )
 
-// WithoutMedia returns a text without what is in it for pictures and other files: nobody
-// says or reads that.
+// WithoutMedia returns a text without the placeholders and data of pictures and other
+// files: they are no words.
 func WithoutMedia(text []byte) []byte {
 	if bytes.Contains(text, base64) {
 		text = dataURI.ReplaceAll(text, nil)
