@@ -149,7 +149,7 @@ func (e End) WithCalls(calls bool) End {
 	return e
 }
 
-// Usage is an answer's number of tokens, as reported by the provider; zero without a
+// Usage is the number of tokens of a request and its answer, as reported by the provider; zero without a
 // report.
 type Usage struct {
 	Input  int // of the request, including Cached

@@ -87,7 +87,7 @@ func withoutElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
 	kept := 0                  // the position up to which out is complete
-	depth, from, to := 0, 0, 0 // how many are open, where the first begins, and where the last one in it was closed
+	depth, from, to := 0, 0, 0 // number of open elements, offset of the first, and end of the last one closed in it
 	cut := func() {
 		out = append(out, text[kept:from]...)
 		kept, depth, to = to, 0, 0

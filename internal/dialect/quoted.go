@@ -30,7 +30,7 @@ type line struct {
 
 const (
 	maxLabel = 40   // bytes
-	maxLines = 4096 // the rest of a longer text is left out with its frame
+	maxLines = 4096 // the rest of a longer text is left out along with any quotation
 )
 
 // ownWords returns the words of a person in a text that may quote others, and reports
