@@ -149,8 +149,8 @@ func (e End) WithCalls(calls bool) End {
 	return e
 }
 
-// Usage is the number of tokens of a request and its answer, as reported by the provider; zero without a
-// report.
+// Usage is the number of tokens of a request and its answer, as reported by the provider;
+// zero without a report.
 type Usage struct {
 	Input  int // of the request, including Cached
 	Cached int // read from the provider's prompt cache
@@ -187,9 +187,9 @@ func WithoutThoughts(s string) string {
 	return strings.TrimSpace(s + open)
 }
 
-// CutElements cuts every first…second out of s, including those that the cut of another one
-// creates. open is the rest from the first without a second after it. It reads s once: an
-// answer may be full of them.
+// CutElements cuts every first…second out of s, even one that another cut creates. open is
+// the rest from the first without a second after it. It reads s once: an answer may be full
+// of them.
 func CutElements(s, first, second string) (kept, open string) {
 	if !strings.Contains(s, first) {
 		return s, ""

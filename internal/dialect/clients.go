@@ -211,7 +211,7 @@ var clients = []client{
 			{start: "I am not sharing any files that you can edit yet."},
 			{start: "I am not sharing the full contents of any files"},
 			{start: "I spoke to you previously about a number of things.\n"},
-			// Examples of how to answer.
+			// Examples of answers.
 			{start: "Change the greeting to be more casual"},
 			{start: "Change get_factorial() to use math.factorial"},
 			{start: "Refactor hello() into its own file."},

@@ -35,11 +35,11 @@ type Message struct {
 	frame   bool // a part of it is in a frame that is not in the table
 	alone   bool // of a cleaned message: one part holds the words and nothing else
 
-	name     uint32 // hash of the speaker's name; 0 if it has none
+	name     uint32 // hash of the speaker's name, or 0
 	from, to int    // its texts, in Conversation.spans
 	clean    []byte // the text, if it differs from the spans or a caller has requested it
 
-	At   int  // offset in the body where a block is inserted
+	At   int  // offset of an inserted block in the body
 	Form Form // the form of a block there
 }
 
@@ -95,7 +95,7 @@ type Conversation struct {
 	inserts []byte  // the texts of its inserts
 
 	from    *Checkpoint // the start of the reading; nil at the beginning of the body
-	known   int         // how many messages have their fingerprints from the checkpoint
+	known   int         // number of messages with fingerprints from the checkpoint
 	track   *tracker    // data for the next checkpoint
 	tracked bool        // the caller wants a checkpoint
 

@@ -52,7 +52,7 @@ type Credential struct {
 	Query  string
 }
 
-// Relax changes a request whose conversation has lost a block.
+// Relax changes a request after its conversation has lost a block.
 type Relax struct {
 	// Insert returns an addition to a body; false if there is nothing to add.
 	Insert func(body []byte) (Insert, bool)

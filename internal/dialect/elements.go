@@ -81,8 +81,8 @@ var tagsBy = func() (by [256][]int) {
 }()
 
 // withoutElement cuts every <tag …>…</tag> out of a text, with those nested in it. An
-// element that is never closed stays; when some of several are not closed, the last
-// end closes the first. Its time is linear in the text's size.
+// element without an end stays; if some of several have no end, the last end closes the
+// first. Its time is linear in the text's size.
 func withoutElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
@@ -126,7 +126,7 @@ func withoutElement(text []byte, tag string) []byte {
 	}
 }
 
-// opening returns where the next element opens from at on, or the end.
+// opening returns the offset of the next opening tag from at on, or the end.
 func opening(text, open []byte, at int) int {
 	for {
 		i := indexFrom(text, open, at)

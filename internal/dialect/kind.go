@@ -78,7 +78,7 @@ func (c *Conversation) sumsUp(s Span) bool {
 	return asksToSumUp(c.startOf(s, instructionsStart)) || c.holdsSummary(s)
 }
 
-// Beside returns the kind of a request that the client makes outside the conversation,
+// Beside returns the kind of a request that the client makes apart from the conversation,
 // though the words may be a person's.
 func (c *Conversation) Beside() Kind {
 	m := &c.Messages[c.Newest]

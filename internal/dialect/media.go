@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// dataURI matches a file within a text, base64 its mark, and imageLines lines with nothing
-// but tags around or in place of a picture.
+// dataURI matches a file within a text, base64 its mark, and imageLines the lines that hold
+// only tags around or in place of a picture.
 var (
 	dataURI    = regexp.MustCompile(`data:[\w.+-]*/[\w.+-]*(?:;[\w=.+-]+)*;base64,[\w+/=-]*`)
 	base64     = []byte(";base64,")

@@ -93,7 +93,7 @@ func (p *Parser) Word(w *[]byte) bool {
 	return ok
 }
 
-// Begin begins a message. The texts from here to Add belong to it.
+// Begin begins a message. Its texts are the ones added before Add.
 func (p *Parser) Begin() Message { return Message{from: len(p.c.spans), At: -1} }
 
 // AddText adds a text, the inside of a JSON string, to the current message. It returns

@@ -189,8 +189,8 @@ var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 // stamp matches the date that a client puts before a person's words.
 var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
 
-// framed reports whether a text is in one frame, and whether that frame is known to hold a
-// client's own text.
+// framed reports whether a text is in one frame, and whether clients use that frame for
+// their own text.
 func framed(text []byte) (frame, known bool) {
 	if begins(text, "<<<") {
 		return bytes.HasSuffix(text, []byte(">>>")), false

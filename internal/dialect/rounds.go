@@ -71,8 +71,8 @@ func toolName(s string) string {
 	}, s[:min(len(s), maxToolName)])
 }
 
-// Answers yields the model's messages that answer a person, newest first. A message before
-// the first of a person answers no question: it is a client's greeting.
+// Answers yields the model's answers to a person, newest first. A model's message before
+// the person's first one is a client's greeting, and does not count.
 func (c *Conversation) Answers(yield func(i int) bool) {
 	first := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Person })
 	if first < 0 {

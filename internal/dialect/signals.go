@@ -41,7 +41,7 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 	if bytes.EqualFold(h.Peek("X-Openai-Memgen-Request"), []byte("true")) {
 		set(KindProbe)
 	}
-	// Claude Code, from 2.1.273, when asked for hints.
+	// Claude Code, from 2.1.273, if hints are enabled.
 	switch string(h.Peek("X-Claude-Code-Request-Class")) {
 	case "auxiliary":
 		set(KindTitle)

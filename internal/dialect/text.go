@@ -20,7 +20,7 @@ func appendText(dst, raw []byte) []byte {
 	return dst
 }
 
-// indexEscape returns where the first escape begins, or the end.
+// indexEscape returns the offset of the first escape, or the end.
 func indexEscape(b []byte) int {
 	if i := bytes.IndexByte(b, '\\'); i >= 0 {
 		return i

@@ -35,8 +35,8 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
-// holdsOnlyWords reports whether one text of a person's message holds the words and nothing
-// else.
+// holdsOnlyWords reports whether a person's message holds the words in one text, and no
+// other content.
 func (c *Conversation) holdsOnlyWords(m *Message) bool {
 	if m.cleaned {
 		return m.alone

@@ -43,7 +43,7 @@ var programs = []program{
 	{Program: Program{"Copilot CLI", true}, prompts: []string{"You are the GitHub Copilot CLI"}},
 	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
 	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},
-	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states nothing
+	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states no place
 	{Program: Program{"pi", true}, prompts: []string{"You are an expert coding assistant operating inside pi, "}},
 	{Program: Program{"Crush", true}, agents: []string{"Crush", "Charm"}, prompts: []string{"You are Crush, "}},
 	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},

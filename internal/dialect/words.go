@@ -177,7 +177,7 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 			texts[n], origins[n] = commandWords(texts[n]), byBoth
 			continue
 		}
-		origins[n] = byClient // a command's file comes after it, and files come before the words' frame
+		origins[n] = byClient // also a file after its command, or before the words' frame
 		if (command < 0 || n < command) && n >= frame {
 			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
 		}

@@ -56,8 +56,8 @@ type begun struct {
 
 // cliPrompt begins Gemini CLI's prompt, and cliSession the first content of its
 // conversations. cliCompacts begins its prompt for a compaction, cliThinks and cliSummary
-// the answers to that. cliAgent is part of the prompts of its subagents, including those
-// that users define.
+// the answers to that. cliAgent is part of the prompts of its subagents, even of
+// user-defined ones.
 var (
 	cliPrompt   = []byte("You are Gemini CLI")
 	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
@@ -116,7 +116,7 @@ func (p *parser) tool() bool {
 	})
 }
 
-// instruction reads the system instruction: a content whose role does not matter.
+// instruction reads the system instruction: a content with any role.
 func (p *parser) instruction(m *dialect.Message) bool {
 	if p.Peek() != '{' {
 		return p.Skip()
@@ -169,8 +169,8 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 	return role, ok
 }
 
-// add adds a message. An answer that came in pieces is sent back in pieces, which become
-// one message.
+// add adds a message. Clients send the pieces of an answer back as separate contents; they
+// become one message.
 func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	if len(p.c.Messages) == 0 {
 		p.opening = parts.begins

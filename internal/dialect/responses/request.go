@@ -62,7 +62,7 @@ func (p *parser) member(key []byte) bool {
 	return p.Other(key)
 }
 
-// item reads one item of the input. Messages may come without a type.
+// item reads one item of the input. The type of a message is optional.
 func (p *parser) item(n int) bool {
 	if !p.Items(n + 1) {
 		return false
