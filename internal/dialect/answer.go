@@ -9,12 +9,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// MaxAnswer is how many bytes of an answer's text are kept.
+// MaxAnswer is the stored part of an answer's text, in bytes.
 const MaxAnswer = 1 << 20
 
-// Reader assembles one answer. It is used by one goroutine, must not retain
-// the bytes it is given, must not block, and never fails: what it does not
-// understand it ignores.
+// Reader assembles one answer. It is used by one goroutine, must not retain the bytes that
+// it is given, must not block, and never fails: it ignores unknown input.
 type Reader interface {
 	// Event takes one server-sent event: its name (may be empty) and its data
 	// with the lines joined by "\n".
@@ -23,11 +22,11 @@ type Reader interface {
 	// Body takes a whole answer that was not sent as events.
 	Body(body []byte)
 
-	// Answer says what has been assembled so far.
+	// Answer returns the answer assembled so far.
 	Answer() Answer
 }
 
-// Document parses JSON that a Reader was given, without a copy: the result is valid
+// Document parses the JSON that a Reader was given, without a copy: the result is valid
 // only as long as data.
 func Document(data []byte) gjson.Result {
 	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
@@ -39,10 +38,10 @@ func IsDone(data []byte) bool { return bytes.Equal(bytes.TrimSpace(data), []byte
 // Said gathers the text of an answer, at most MaxAnswer bytes. Its zero value is
 // ready.
 type Said struct {
-	prefill string // beginning of the answer that the request holds
+	prefill string // the beginning of the answer, from the request
 	text    strings.Builder
 	apart   bool // the next piece begins another text
-	full    bool // the rest is dropped
+	full    bool // further text is dropped
 }
 
 // Begun returns a Said for an answer that continues a prefill.
@@ -69,7 +68,7 @@ func (t *Said) Add(piece string) {
 	t.text.WriteString(piece)
 }
 
-// Text returns what a person sees of it, including the prefill, which some servers
+// Text returns the text that a person sees, including the prefill, which some servers
 // repeat.
 func (t *Said) Text() string {
 	text := t.text.String()
@@ -79,28 +78,28 @@ func (t *Said) Text() string {
 	return WithoutThoughts(text)
 }
 
-// Answer is what a model said.
+// Answer is a model's answer.
 type Answer struct {
-	Text string // what a person sees, without reasoning
+	Text string // the visible text, without reasoning
 	End  End
 
-	// ID and Item are the ids by which the next request may refer to the answer, and
-	// to the model's message in it; each may be empty.
+	// ID and Item are the ids by which the next request may refer to the answer, and to the
+	// model's message in it; each may be empty.
 	ID, Item string
 
 	Usage Usage
-	Calls *Calls // of tools; nil: there are none
+	Calls *Calls // of tools; nil if there are none
 }
 
-// End says how an answer ended.
+// End is the way in which an answer ended.
 type End uint8
 
 // The ends of an answer. Only EndStop and EndLength finish a turn.
 const (
 	EndUnknown   End = iota // cut off, or still being made
 	EndStop                 // finished
-	EndLength               // cut at the token limit: kept, marked as partial
-	EndToolCalls            // the turn goes on
+	EndLength               // cut at the token limit: stored, marked as partial
+	EndToolCalls            // the turn continues
 	EndFilter               // withheld or refused
 	EndError                // an error in mid-stream
 )
@@ -108,9 +107,9 @@ const (
 // Final reports whether the answer finishes its turn.
 func (e End) Final() bool { return e == EndStop || e == EndLength }
 
-// EndOf returns the end that a provider's word names. All APIs share the words, because
-// gateways use those of one API in the answers of another. A provider that gives a reason
-// has finished, so an unknown word is an end.
+// EndOf returns the end for a provider's word. All APIs share the words, because gateways
+// use the words of one API in the answers of another. A provider that gives a reason has
+// finished, so an unknown word is an end.
 func EndOf(word string) End {
 	switch word = strings.ToLower(word); word {
 	case "", "finish_reason_unspecified":
@@ -131,8 +130,8 @@ func EndOf(word string) End {
 	return EndStop
 }
 
-// Whole returns the end of an answer that came to its last byte: if it holds something, it
-// has ended, also without a word for that.
+// Whole returns the end of an answer that was read to its last byte: an answer with content
+// has ended, even without a word for that.
 func (e End) Whole(holds bool) End {
 	if e == EndUnknown && holds {
 		return EndStop
@@ -140,9 +139,9 @@ func (e End) Whole(holds bool) End {
 	return e
 }
 
-// WithCalls turns EndStop into EndToolCalls when the answer called tools: the turn
-// goes on with their results. OpenAI ends a call that the request forced with
-// "stop", and many compatible servers end all calls so.
+// WithCalls turns EndStop into EndToolCalls if the answer called tools: the turn continues
+// with their results. OpenAI ends a call that the request forced with "stop", and many
+// compatible servers end all calls that way.
 func (e End) WithCalls(calls bool) End {
 	if calls && e == EndStop {
 		return EndToolCalls
@@ -150,16 +149,16 @@ func (e End) WithCalls(calls bool) End {
 	return e
 }
 
-// Usage is how many tokens an answer took, as the provider says; zero when it does
-// not.
+// Usage is the number of tokens of a request and its answer, as reported by the provider;
+// zero without a report.
 type Usage struct {
 	Input  int // of the request, including Cached
 	Cached int // read from the provider's prompt cache
 	Output int
 }
 
-// OpenAIUsage reads the usage of Chat Completions and of the Responses API, which
-// name the same numbers differently.
+// OpenAIUsage reads the usage of Chat Completions and of the Responses API, which use
+// different names for the same numbers.
 func OpenAIUsage(u gjson.Result) (out Usage) {
 	u.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
@@ -175,22 +174,22 @@ func OpenAIUsage(u gjson.Result) (out Usage) {
 	return out
 }
 
-// maxTokens bounds the numbers of tokens that are believed.
+// maxTokens caps the reported numbers of tokens.
 const maxTokens = 1 << 30
 
-// Tokens reads a number of tokens that a provider says.
+// Tokens reads a number of tokens in a provider's report.
 func Tokens(v gjson.Result) int { return int(min(max(v.Int(), 0), maxTokens)) }
 
-// WithoutThoughts returns an answer's text without the reasoning that some models
-// write into it. Reasoning that is not closed stays.
+// WithoutThoughts returns an answer's text without the reasoning that some models write
+// into it. Reasoning without an end stays.
 func WithoutThoughts(s string) string {
 	s, open := CutElements(s, "<think>", "</think>")
 	return strings.TrimSpace(s + open)
 }
 
-// CutElements cuts every first…second out of s, including those that appear when
-// another one is cut. open is the rest from a first that no second follows. It reads
-// s once: an answer may be full of them.
+// CutElements cuts every first…second out of s, even one that another cut creates. open is
+// the rest from the first without a second after it. It reads s once: an answer may be full
+// of them.
 func CutElements(s, first, second string) (kept, open string) {
 	if !strings.Contains(s, first) {
 		return s, ""

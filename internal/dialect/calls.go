@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxCalls     = 64        // of an answer, whose arguments are gathered
+	maxCalls     = 64        // calls of an answer with gathered arguments
 	maxArguments = 256 << 10 // bytes of them
 	maxStrings   = 256       // in them
 )

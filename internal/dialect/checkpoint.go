@@ -6,30 +6,29 @@ import (
 	"unsafe"
 )
 
-// Checkpoint holds what was read of a body up to one of its messages. A body that
-// begins with the same bytes, as the next request of a conversation does, is read
-// from there on.
+// Checkpoint holds the result of reading a body up to one of its messages. If another body
+// begins with the same bytes, as the next request of a conversation does, its reading
+// starts from there.
 //
-// It depends on those bytes alone, not on who sent them; its fingerprints count only
-// for the root that they were made from. It does not refer to the body, never
-// changes, and is safe for concurrent use.
+// It depends on those bytes alone, not on their sender; its fingerprints are valid only for
+// their root. It does not refer to the body, never changes, and is safe for concurrent use.
 type Checkpoint struct {
 	header
-	at   int // where in the body the next message, or the white space before it, begins
+	at   int // offset of the next message, or of the white space before it, in the body
 	item int // its index in the list of messages
 
 	messages []Message
-	settled  int // how many have a known author, except users' messages from newest on
+	settled  int // number of messages with a known author, except users' messages from newest on
 	newest   int // the newest message that asks
 	spans    []Span
 	refs     []Span
 
 	root  Fingerprint
-	chain []Fingerprint // of the messages that are settled
+	chain []Fingerprint // of the settled messages
 	moves []move        // within them
 }
 
-// header holds what was read before the first message, or with it.
+// header holds the parts of a request that were read before the first message, or with it.
 type header struct {
 	fields [fieldCount]Span
 	prompt Message
@@ -39,27 +38,27 @@ type header struct {
 	state  any // of the dialect's parser, see Parser.SetState
 }
 
-// unsettledItems are the newest items of a list that a checkpoint leaves out:
-// clients change what they send of them in the next request (cache_control).
+// unsettledItems is the number of newest items of a list that a checkpoint leaves out:
+// clients change parts of them in the next request (cache_control).
 const unsettledItems = 2
 
-// tracker notes what a checkpoint needs while a body is read.
+// tracker collects the data for a checkpoint during the reading of a body.
 type tracker struct {
 	header
 	marks [unsettledItems]mark // of the newest items
 	items int
 }
 
-// mark is how far a body was read before an item.
+// mark is the state of the reading before an item.
 type mark struct {
 	at, item, messages, spans, refs int
 	tools                           bool
 	calls, mixed                    bool // of the last message
 }
 
-// GoOn makes the next Parse begin at a checkpoint; nil: at the beginning. The next
-// body must begin with the checkpoint's bytes and be of the same dialect. Checkpoint
-// can be called after that Parse.
+// GoOn makes the next Parse begin at a checkpoint; nil for the beginning. The next body
+// must begin with the checkpoint's bytes and be of the same dialect. Checkpoint can be
+// called after that Parse.
 func (c *Conversation) GoOn(from *Checkpoint) {
 	if c.track == nil {
 		c.track = new(tracker)
@@ -67,10 +66,10 @@ func (c *Conversation) GoOn(from *Checkpoint) {
 	c.from, c.tracked = from, true
 }
 
-// End returns how many bytes a body must share with the checkpoint's.
+// End returns the number of bytes that a body must share with the checkpoint's.
 func (cp *Checkpoint) End() int { return cp.at }
 
-// Size returns about how many bytes the checkpoint takes.
+// Size returns the approximate size of the checkpoint in bytes.
 func (cp *Checkpoint) Size() int {
 	n := int(unsafe.Sizeof(*cp)) + cap(cp.messages)*sizeOfMessage + (cap(cp.spans)+cap(cp.refs))*sizeOfSpan + cap(cp.chain)*len(Fingerprint{}) + cap(cp.model)
 	for i := range cp.messages {
@@ -82,13 +81,13 @@ func (cp *Checkpoint) Size() int {
 	return n
 }
 
-// Checkpoint returns what was read of the body up to its newest messages, and their
-// fingerprints from a root; nil when there are too few messages, or when the prompt
-// stands behind them. It may be called when Parse has understood the body after GoOn.
+// Checkpoint returns the result of reading the body up to its newest messages, and their
+// fingerprints from a root; nil if there are too few messages, or if the prompt comes after
+// them. It may be called once Parse has understood the body after GoOn.
 func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkpoint {
 	t := c.track
 	m := t.marks[t.items%unsettledItems]
-	// The last message may go on behind the checkpoint, and who wrote the one before
+	// The last message may continue after the checkpoint, and the author of the one before
 	// it depends on it.
 	settled := m.messages - 2
 	if settled < 1 || m.item != t.items-unsettledItems || !c.prompt.isThatOf(&t.header) {
@@ -103,7 +102,7 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 	for i := range cp.messages {
 		m := &cp.messages[i]
 		if m.whole || !m.cleaned || i >= settled {
-			m.clean = nil // the text stands in the body
+			m.clean = nil // the body holds the text
 		}
 		m.clean = bytes.Clone(m.clean)
 	}
@@ -118,10 +117,10 @@ func (c *Conversation) Checkpoint(root Fingerprint, chain []Fingerprint) *Checkp
 // isThatOf reports whether the prompt m was read before the messages.
 func (m *Message) isThatOf(h *header) bool { return m.from == h.prompt.from && m.to == h.prompt.to }
 
-// goesOnSettled returns a function that reports whether the checkpoint knows who
-// wrote a message. It does not know for users' messages from the newest one that
-// asks on: they are read differently when another one follows. It knows for none
-// when the prompt, by which the client is recognised, stands behind the messages.
+// goesOnSettled returns a function that reports whether the checkpoint knows the author of
+// a message. It does not know the authors of users' messages from the newest one that asks
+// on: a later message changes their reading. It knows no authors if the prompt, which
+// identifies the client, comes after the messages.
 func (c *Conversation) goesOnSettled() (settled func(i int) bool) {
 	cp := c.from
 	if cp == nil || !c.prompt.isThatOf(&cp.header) {
@@ -141,8 +140,8 @@ func movesBefore(moves []move, message int) (n int) {
 // GoesOn reports whether the reading begins within the list of messages.
 func (p *Parser) GoesOn() bool { return p.c.from != nil }
 
-// Speaks reports whether the model says something in the last message before the
-// place where the reading begins.
+// Speaks reports whether the last message before the start of the reading holds text of the
+// model.
 func (p *Parser) Speaks() bool {
 	if !p.GoesOn() {
 		return false
@@ -151,16 +150,16 @@ func (p *Parser) Speaks() bool {
 	return m.Role == RoleAssistant && m.from < m.to
 }
 
-// SetState notes what the dialect's parser knows once it has read the first message.
-// State returns it when a later reading begins behind that message.
+// SetState stores the state of the dialect's parser after the first message. State returns
+// it if a later reading begins after that message.
 func (p *Parser) SetState(state any) {
 	if p.c.tracked {
 		p.c.track.state = state
 	}
 }
 
-// State returns what SetState has noted; nil when the reading begins at the
-// beginning.
+// State returns the state that SetState has stored; nil if the reading starts at the
+// beginning of the body.
 func (p *Parser) State() any {
 	if !p.GoesOn() {
 		return nil
@@ -182,7 +181,7 @@ func (p *Parser) Messages(message func(i int) bool) bool {
 	return ok
 }
 
-// marked wraps message: it notes how far the body was read before each message.
+// marked wraps message: it records the state of the reading before each message.
 func (p *Parser) marked(message func(i int) bool) func(i int) bool {
 	c := p.c
 	return func(i int) bool {
@@ -196,7 +195,7 @@ func (p *Parser) marked(message func(i int) bool) func(i int) bool {
 	}
 }
 
-// goOn reads the rest of a body behind a checkpoint.
+// goOn reads the rest of a body after a checkpoint.
 func (p *Parser) goOn(member func(key []byte) bool, message func(i int) bool) bool {
 	c, cp := p.c, p.c.from
 	if !c.room(len(cp.messages)*sizeOfMessage + len(cp.spans)*sizeOfSpan) {

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Kind says what a request is for.
+// Kind is the purpose of a request.
 type Kind uint8
 
-// The kinds of requests. All but KindTurn are forwarded without new recall
-// and are not kept.
+// The kinds of requests. All but KindTurn are forwarded without new recall, and are not
+// stored.
 const (
 	KindTurn    Kind = iota // a person's turn, or a tool round of one
-	KindTitle               // a title, tags or follow-ups are asked for
+	KindTitle               // the client asks for a title, tags or follow-ups
 	KindSummary             // the client compacts its history
 	KindProbe               // quota, topic, autocompletion, choice of tools
 	KindMachine             // no person wrote the newest user message
 )
 
-// chores are the chores of all clients. The first that matches counts.
+// chores are the chores of all clients. The first match counts.
 var chores = func() (all []chore) {
 	for _, cl := range clients {
 		for _, ch := range cl.chores {
@@ -29,7 +29,7 @@ var chores = func() (all []chore) {
 	return all
 }()
 
-// asking are the chores that one message suffices to recognise, by its first byte.
+// asking holds the chores that one message suffices to recognise, by its first byte.
 var asking = func() (by [256][]*chore) {
 	for i := range chores {
 		if ch := &chores[i]; ch.user != "" && ch.system == "" && ch.inside == "" && !ch.bare {
@@ -39,20 +39,19 @@ var asking = func() (by [256][]*chore) {
 	return by
 }()
 
-// startBytes is how many bytes of the start of a text rules look at.
+// startBytes is the length of the start of a text that the rules read.
 const startBytes = 400
 
-// messagePart is a part of a message, as rules look at it.
+// messagePart is a part of a message in the form that the rules read.
 type messagePart struct {
 	Start  []byte              // of its text: startBytes bytes or all of it, without leading white space
-	Raw    []byte              // the whole part, as it stands in the request
+	Raw    []byte              // the whole part, undecoded
 	Decode func([]byte) []byte // decodes Raw
 }
 
-// kindOf returns what a request is for, judged by its words: system has the starts
-// of its prompt's parts, said the parts of its newest user message, and tools says
-// whether it offers tools. agent says that a subagent speaks: a model asks it, not
-// a person.
+// kindOf returns the kind of a request, judged by its words: system holds the starts of its
+// prompt's parts, said the parts of its newest user message, and tools reports whether it
+// offers tools. agent reports whether a subagent speaks: a model asks it, not a person.
 func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool) {
 	for i := range chores {
 		switch ch := &chores[i]; {
@@ -66,17 +65,17 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 	return KindTurn, agent
 }
 
-// mayAskChore reports whether a client's text that asks for a chore may begin with
-// this byte.
+// mayAskChore reports whether a client's text that asks for a chore may begin with this
+// byte.
 func mayAskChore(first byte) bool { return asking[first] != nil }
 
-// asksChore reports whether a client asked for a chore with this part of a message
-// in the history: then no person wrote the message.
+// asksChore reports whether this part of a message in the history is a client's request for
+// a chore: then no person wrote the message.
 func asksChore(p messagePart) bool {
 	return len(p.Start) > 0 && slices.ContainsFunc(asking[p.Start[0]], func(ch *chore) bool { return ch.asks(p) })
 }
 
-// follows reports whether this system prompt is the chore's.
+// follows reports whether this system prompt belongs to the chore.
 func (ch *chore) follows(system [][]byte) bool {
 	if ch.system == "" && ch.inside == "" {
 		return true
@@ -86,7 +85,7 @@ func (ch *chore) follows(system [][]byte) bool {
 	})
 }
 
-// asks reports whether a client asks for this chore with a part of a message.
+// asks reports whether a part of a message is a client's request for this chore.
 func (ch *chore) asks(p messagePart) bool {
 	if !begins(p.Start, ch.user) || ch.whole && len(p.Start) > len(ch.user) || !bytes.Contains(p.Start[len(ch.user):], ch.after) {
 		return false

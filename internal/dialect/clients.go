@@ -1,38 +1,37 @@
 package dialect
 
-// client describes one client: the requests that it makes for itself, and what it writes
-// into a person's messages.
+// client describes one client: its own requests, and its additions to a person's messages.
 type client struct {
 	name string
 
 	chores []chore
 
-	// What no person wrote, in a message of the user's role.
+	// Content of other authors, in a message of the user's role.
 	tags   []string    // elements
 	texts  []textMark  // whole texts, each a part of a message or all of it
 	from   []preface   // texts before the person's words
-	tails  []string    // begin paragraphs that go on to the end
-	within []string    // elements: when one is there, only its content is the person's
-	around []string    // elements that hold nothing but the person's words
+	tails  []string    // begin paragraphs that continue to the end
+	within []string    // elements: if one is present, only its content is the person's
+	around []string    // elements that hold only the person's words
 	files  [][2]string // lines that begin and end an attached file
 
-	// interrupted are the beginnings of texts that say that the person has interrupted
-	// the model.
+	// interrupted holds the beginnings of texts which report that the person has
+	// interrupted the model.
 	interrupted []string
 
-	// answers are the beginnings of what the client itself answers to a summary that
-	// it put into a message.
+	// answers holds the beginnings of the client's own answers to a summary that it put
+	// into a message.
 	answers []string
 }
 
-// textMark recognises a text that no person wrote.
+// textMark recognises a text of a client.
 type textMark struct {
-	start string // how it begins
-	then  string // stands anywhere behind start
+	start string // its beginning
+	then  string // anywhere after start
 	whole bool   // start is the whole text
-	opens string // it opens a conversation, and the system prompt holds this
+	opens string // it opens a conversation, and the system prompt holds this text
 
-	summary bool // it replaces what was said before
+	summary bool // it replaces earlier messages
 }
 
 // preface is a client's text before a person's words: it begins with start, and ends
@@ -42,27 +41,27 @@ type preface struct {
 	behind     bool // the line need only end with end
 }
 
-// chore recognises one kind of request that a client makes for itself, by what
-// is distinctive of it. The texts are anchored: system at the start of a system
-// prompt's part, user at the start of a part of the newest user message, so that
-// a person who quotes one of them is not silenced.
+// chore recognises one kind of a client's own requests by its distinctive texts. The texts
+// are anchored: system at the start of a system prompt's part, user at the start of a part
+// of the newest user message, so that a person's quotation of one of them does not silence
+// the person.
 type chore struct {
 	client string // filled in
 	kind   Kind
 	system string
-	inside string // stands anywhere near the start of the system prompt
+	inside string // anywhere near the start of the system prompt
 	user   string
-	then   string   // stands close behind user
-	holds  []string // begin lines behind user, in this order
+	then   string   // soon after user
+	holds  []string // begin lines after user, in this order
 	whole  bool     // user is the whole message
-	bare   bool     // others use the text too: it is a chore only when no tools are offered
-	agent  bool     // it is no chore: a subagent speaks, whom a model asks
+	bare   bool     // others use the text too: it is a chore only if the request offers no tools
+	agent  bool     // it is no chore: a subagent speaks, at the request of a model
 
 	within, after []byte // inside and then, filled in
 }
 
-// clients are the known clients. For a client that sends none of these texts every
-// request is a turn.
+// clients are the known clients. Every request of a client that sends none of these texts
+// is a turn.
 var clients = []client{
 	{
 		name: "graphiti-proxy",
@@ -74,7 +73,7 @@ var clients = []client{
 			{kind: KindTitle, system: "You are a title generator."},
 			{kind: KindSummary, system: "You are a context summarization agent."},
 			{kind: KindSummary, user: "Here is the conversation so far:\n\n<conversation>\n", holds: []string{"</conversation>"}},
-			// Of a part; the summary that counts is made of those.
+			// Of a part of the conversation; the final summary is made of those.
 			{kind: KindProbe, user: "Summarize conversation chunk ", then: "Only summarize facts present in this chunk."},
 			{kind: KindSummary, user: "Provide a detailed prompt for continuing our conversation above.", then: "Focus on information"},
 		},
@@ -84,7 +83,7 @@ var clients = []client{
 			{start: "Continue if you have next steps, or stop and ask for"},
 			{start: "The following tool was executed by the user", whole: true},
 			{start: "Summarize the task tool output above and continue with your task.", whole: true},
-			// Files that are attached.
+			// Attached files.
 			{start: "Called the Read tool with the following input: {"},
 			{start: "Read tool failed to read ", then: " with the following error: "},
 			{start: "<path>", then: "</path>\n<type>"},
@@ -121,7 +120,7 @@ var clients = []client{
 			{agent: true, system: "You are a sub-agent working on a specific task assigned"},
 		},
 		from:   []preface{{start: "### Task:\nRespond to the user query using the provided context", end: "</context>"}},
-		within: []string{"user_query"}, // Cursor has it too
+		within: []string{"user_query"}, // also Cursor's
 	},
 	{
 		name: "LibreChat",
@@ -212,7 +211,7 @@ var clients = []client{
 			{start: "I am not sharing any files that you can edit yet."},
 			{start: "I am not sharing the full contents of any files"},
 			{start: "I spoke to you previously about a number of things.\n"},
-			// Examples of how to answer.
+			// Examples of answers.
 			{start: "Change the greeting to be more casual"},
 			{start: "Change get_factorial() to use math.factorial"},
 			{start: "Refactor hello() into its own file."},
@@ -293,8 +292,8 @@ var clients = []client{
 			{start: "[System: You previously "},
 			{start: "System: Potential loop detected. Details: "},
 		},
-		files:   [][2]string{{"--- Content from referenced files ---", "--- End of content ---"}}, // Qwen Code has it too
-		answers: []string{"Got it. Thanks for the additional context!"},                           // Qwen Code too
+		files:   [][2]string{{"--- Content from referenced files ---", "--- End of content ---"}}, // also Qwen Code's
+		answers: []string{"Got it. Thanks for the additional context!"},                           // also Qwen Code's
 	},
 	{
 		name: "Goose",

@@ -2,9 +2,9 @@ package dialect
 
 import "bytes"
 
-// Claude Code writes a command that the person has typed as elements, and behind them
-// the file of that command, as a part of its own. Behind a command that it carries out
-// itself it writes the output.
+// Claude Code writes a command of the person as elements, and after them the file of that
+// command, as a part of its own. After a command that it carries out itself it writes the
+// output.
 const (
 	commandName   = "command-name"
 	commandArgs   = "command-args"
@@ -13,7 +13,7 @@ const (
 	outputBegins  = "<local-command-"
 )
 
-// commandIn returns which part of a message is a command with a file behind it, or -1.
+// commandIn returns the index of the part that is a command with a file after it, or -1.
 func commandIn(parts [][]byte) int {
 	for n, text := range parts {
 		text = trim(text)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Role says who sent a message, in every dialect.
+// Role is the sender of a message, in every dialect.
 type Role uint8
 
 // The roles that matter here; everything else (system, developer, tool
@@ -20,91 +20,91 @@ const (
 type Message struct {
 	Role Role
 
-	// Person is true for a user message that holds words of a person, beside what a
-	// client wrote into it.
+	// Person is true for a user message with words of a person, whether or not a client has
+	// added to it.
 	Person bool
 
 	System  bool // the client speaks for itself
 	Results bool // it holds results of tools
 	Calls   bool // it calls tools of the client
 	Mixed   bool // it holds content other than texts and thoughts
-	Silent  bool // it is no message: thoughts, or a list of tools
-	cleaned bool // what a client wrote into it was taken out
-	whole   bool // it was cleaned, but the client had written nothing into it
+	Silent  bool // it is no message, but thoughts or a list of tools
+	cleaned bool // a client's additions were removed
+	whole   bool // it was cleaned, but held no additions of a client
 	noPlace bool // it states no place
-	frame   bool // a part of it stands in a frame that the table does not know
+	frame   bool // a part of it is in a frame that is not in the table
 	alone   bool // of a cleaned message: one part holds the words and nothing else
 
-	name     uint32 // hash of the speaker's name; 0: it has none
+	name     uint32 // hash of the speaker's name, or 0
 	from, to int    // its texts, in Conversation.spans
-	clean    []byte // the text, when it is not that of the spans, or was asked for
+	clean    []byte // the text, if it differs from the spans or a caller has requested it
 
-	At   int  // offset in the body where a block is inserted
-	Form Form // how a block is written there
+	At   int  // offset of an inserted block in the body
+	Form Form // the form of a block there
 }
 
-// Form says how a block is written into a message. A form other than the two here is
-// the JSON of a part up to the block.
+// Form is the form of a block in a message. A form other than the two here is the JSON of a
+// part up to the block.
 type Form string
 
 // The forms that all dialects have.
 const (
-	FormNone   Form = ""  // no block can stand there
+	FormNone   Form = ""  // there is no position for a block
 	FormString Form = `"` // at the beginning of a JSON string
 )
 
-// Conversation holds what memory needs of a request body. Parse, Signals and Place
-// make it, in this order; whoever has it then only reads. It is reused from request
-// to request: Parse resets it.
+// Conversation holds the facts about a request body that memory needs. Parse, Signals and
+// Place fill it, in this order; later users only read it. It is reused from request to
+// request: Parse resets it.
 type Conversation struct {
 	Messages []Message
-	Model    []byte // as it stands in the body
+	Model    []byte // the raw JSON text
 	Tools    bool   // tools are offered
 
-	// Last is the index of the newest message that a person wrote, or -1.
+	// Last is the index of the newest message of a person, or -1.
 	Last int
 
-	// Newest is the index of the newest user message, whoever wrote it, or -1.
+	// Newest is the index of the newest user message, of any author, or -1.
 	Newest int
 
-	// Kind says whether this request is a turn of a person, or a chore, as far as it
-	// says so itself.
+	// Kind is the kind of this request, as far as the request itself shows it: a turn of a
+	// person, or a chore.
 	Kind Kind
 
-	// Guessed says that the kind was inferred, not found by a rule for a client.
+	// Guessed is true if the kind was inferred, not found by a rule for a client.
 	Guessed bool
 
-	// Format says that the request asks for an answer in some data format.
+	// Format is true if the request asks for an answer in some data format.
 	Format bool
 
 	body    []byte
-	prompt  Message          // the system prompt beside the messages
+	prompt  Message          // the system prompt outside the messages
 	fields  [fieldCount]Span // JSON values
 	refs    []Span           // the ids of items that the provider holds, JSON strings
 	end     int              // of the list of messages
-	answer  int              // the first message of the model; len(Messages): there is none
-	began   Place            // where the conversation began, as Place has found
-	moves   []move           // where it went from there
+	answer  int              // the first message of the model; len(Messages) if there is none
+	began   Place            // the first place of the conversation, as found by Place
+	moves   []move           // its later places
 	spans   []Span
-	agent   bool    // a subagent speaks, as its system prompt says
-	spawned bool    // it is a subagent's thread: a model asked what was asked before
-	details *bool   // what names found; nil: it was not asked
+	agent   bool    // the system prompt shows that a subagent speaks
+	spawned bool    // it is a subagent's thread: a model asked the earlier questions
+	details *bool   // the result of names; nil before its first call
 	runOn   bool    // see Parser.RunOn
 	opening *opener // see Parser.States
-	scratch []byte  // for decoding what is not kept
+	scratch []byte  // for decoding temporary texts
 	inserts []byte  // the texts of its inserts
 
-	from    *Checkpoint // where the reading began; nil: at the beginning
-	known   int         // how many messages have their fingerprints from the checkpoint
-	track   *tracker    // what the next checkpoint needs
-	tracked bool        // a checkpoint is wanted
+	from    *Checkpoint // the start of the reading; nil at the beginning of the body
+	known   int         // number of messages with fingerprints from the checkpoint
+	track   *tracker    // data for the next checkpoint
+	tracked bool        // the caller wants a checkpoint
 
 	limits  Limits // for reading the body
-	stopped Stop   // which of them ended the reading
-	worked  int    // bytes since the clock was checked
+	stopped Stop   // the limit that ended the reading
+	worked  int    // bytes since the last check of the clock
 }
 
-// Reset makes c forget the body.
+// Reset drops all references to the body.
 func (c *Conversation) Reset() {
 	if c.tracked {
 		*c.track = tracker{} // it refers to the body
@@ -113,14 +113,14 @@ func (c *Conversation) Reset() {
 	c.reset(nil)
 }
 
-// reset makes c ready for another body.
+// reset prepares c for another body.
 func (c *Conversation) reset(body []byte) {
 	clear(c.Messages) // they may hold large texts
 	*c = Conversation{Messages: c.Messages[:0], refs: c.refs[:0], moves: c.moves[:0], spans: c.spans[:0], scratch: c.scratch, inserts: c.inserts[:0], Last: -1, Newest: -1, body: body, from: c.from, track: c.track, tracked: c.tracked, limits: c.limits}
 }
 
-// Text returns what message i says: its text parts joined by line feeds, without what
-// a client wrote into them, trimmed.
+// Text returns the text of message i: its text parts joined by line feeds, without a
+// client's additions, trimmed.
 func (c *Conversation) Text(i int) []byte {
 	m := &c.Messages[i]
 	if m.clean != nil || m.cleaned && !m.whole {
@@ -128,7 +128,7 @@ func (c *Conversation) Text(i int) []byte {
 	}
 	text := trim(c.joined(m))
 	if i == c.Last {
-		m.clean = text // callers ask for it several times
+		m.clean = text // callers request it several times
 	}
 	return text
 }
@@ -152,8 +152,8 @@ func (c *Conversation) joined(m *Message) []byte {
 	return b
 }
 
-// decodedSize returns how many bytes of the body have to be decoded for a message's
-// text; 0 when it can be used as it stands.
+// decodedSize returns the number of raw bytes to decode for a message's text; 0 if the raw
+// text needs no decoding.
 func (c *Conversation) decodedSize(m *Message) int {
 	if m.to-m.from > 1 || m.from < m.to && c.spans[m.from].Escaped {
 		return c.rawSize(m)
@@ -161,7 +161,7 @@ func (c *Conversation) decodedSize(m *Message) int {
 	return 0
 }
 
-// rawSize returns how many bytes of the body a message's texts take.
+// rawSize returns the number of raw bytes in a message's texts.
 func (c *Conversation) rawSize(m *Message) (n int) {
 	for _, s := range c.spans[m.from:m.to] {
 		n += s.End - s.Start
@@ -169,7 +169,7 @@ func (c *Conversation) rawSize(m *Message) (n int) {
 	return n
 }
 
-// answered returns what the model says in a message, and whether that is all of it.
+// answered returns the model's words in a message, and reports whether they are all of it.
 func (c *Conversation) answered(m *Message) (clean []byte, whole bool) {
 	if c.runsOn(m) {
 		text := c.joined(m)
@@ -195,9 +195,9 @@ func (c *Conversation) decoded(s Span) []byte {
 	return appendText(make([]byte, 0, len(raw)), raw)
 }
 
-// Answered reports whether the model has already answered the newest message of a
-// person: then the request is a tool round within that turn. A model's message at
-// the very end does not count: with it a client begins the answer for the model.
+// Answered reports whether the model has already answered the newest message of a person,
+// so that the request is a tool round within that turn. A model's message at the very end
+// does not count: it is a prefill.
 func (c *Conversation) Answered() bool {
 	for i := c.Last + 1; i < len(c.Messages)-1; i++ {
 		if c.Messages[i].Role == RoleAssistant {
@@ -207,8 +207,8 @@ func (c *Conversation) Answered() bool {
 	return false
 }
 
-// Prefill returns the beginning of the answer that the request ends with, or "". A
-// provider continues it, so its answer is the rest.
+// Prefill returns the beginning of the answer at the end of the request, or "". A provider
+// continues it, so its answer is the rest.
 func (c *Conversation) Prefill() string {
 	i := len(c.Messages) - 1
 	if i <= c.Last || c.Messages[i].Role != RoleAssistant {
@@ -217,17 +217,16 @@ func (c *Conversation) Prefill() string {
 	return string(c.joined(&c.Messages[i]))
 }
 
-// Insertable reports whether message i has a place where a block can stand.
+// Insertable reports whether message i has a position for a block.
 func (c *Conversation) Insertable(i int) bool { return c.Messages[i].Form != FormNone }
 
-// Behind returns the rest of the list of messages from where message i's block goes.
+// Behind returns the rest of the list of messages from the position of message i's block.
 func (c *Conversation) Behind(i int) []byte {
 	at := max(0, c.Messages[i].At)
 	return c.body[at:max(at, c.end)]
 }
 
-// Summarised reports whether a client has replaced what was said before with a
-// summary.
+// Summarised reports whether a client has replaced earlier messages with a summary.
 func (c *Conversation) Summarised() bool {
 	for i := range c.Messages {
 		if c.isSummary(i) {
@@ -237,15 +236,14 @@ func (c *Conversation) Summarised() bool {
 	return false
 }
 
-// isSummary reports whether message i holds a summary with which a client has
-// replaced what was said before.
+// isSummary reports whether message i holds a summary with which a client has replaced
+// earlier messages.
 func (c *Conversation) isSummary(i int) bool {
 	m := &c.Messages[i]
 	return m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
 }
 
-// holdsSummary reports whether a text is a summary, or asks for one and shows its
-// form.
+// holdsSummary reports whether a text is a summary, or asks for one and shows its form.
 func (c *Conversation) holdsSummary(s Span) bool {
 	return mayHoldSummary(c.body[s.Start:s.End]) && isSummary(c.decoded(s))
 }

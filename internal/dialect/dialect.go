@@ -2,9 +2,8 @@ package dialect
 
 import "slices"
 
-// Dialect is one API: what its requests and answers look like. An
-// implementation has no state, is safe for concurrent use, and must not keep
-// the bytes that it is given.
+// Dialect is one API: the format of its requests and answers. An implementation has no
+// state, is safe for concurrent use, and must not retain the bytes that it is given.
 type Dialect interface {
 	// Info describes the API.
 	Info() Info
@@ -12,24 +11,23 @@ type Dialect interface {
 	// Match classifies a request for this API, by its head alone.
 	Match(r Request) Match
 
-	// Parse reads body into c and reports whether it was understood. A body
-	// that was not understood (not valid JSON, not of this API's shape,
-	// ambiguous) is forwarded untouched. c refers to body, and both live only
-	// as long as the caller's buffer. Parse does not modify body, and its time
-	// is linear in the body's size. It stays within the limits of c, and
-	// c.Stopped says so where they end it.
+	// Parse reads body into c and reports whether it understood it. A body that it does not
+	// understand (invalid JSON, another shape, an ambiguity) is forwarded untouched. c
+	// refers to body, and both live only as long as the caller's buffer. Parse does not
+	// modify body, and its time is linear in the body's size. It respects the limits of c;
+	// if one ends the reading, c.Stopped returns it.
 	Parse(body []byte, c *Conversation) bool
 
-	// Calls names the tools that are called in body after an offset, in order. Parse
-	// has understood this body.
+	// Calls passes the name of each tool call after an offset in body to called, in order.
+	// Parse has understood this body.
 	Calls(body []byte, behind int, called func(name string))
 
 	// NewReader returns a reader for one answer. prefill is the beginning of the answer
 	// that the request holds, or "".
 	NewReader(prefill string) Reader
 
-	// Error returns the body of the answer when the proxy itself refuses or fails a
-	// request, in the shape that this API's clients understand.
+	// Error returns the body of the proxy's own error answer to a request, in the format
+	// that this API's clients understand.
 	Error(f Failure) []byte
 }
 
@@ -39,32 +37,32 @@ type Info struct {
 	Provider string // the value of OpenTelemetry's gen_ai.provider.name
 	Upstream string // the upstream for requests that Match claims; metrics use the name
 
-	// Credentials are the places in a request where its credential may stand.
+	// Credentials are the possible places of a request's credential.
 	Credentials []Credential
 
-	// Relax makes the provider accept a conversation whose beginning has changed;
-	// nil when nothing can, or nothing has to.
+	// Relax makes the provider accept a conversation with a changed beginning; nil if this
+	// is impossible or unnecessary.
 	Relax *Relax
 }
 
-// Credential is a place in a request where a secret may stand: a header, with or
-// without "Bearer" before the secret, or a parameter of the query.
+// Credential is a possible place of a secret in a request: a header, with or without
+// "Bearer" before the secret, or a query parameter.
 type Credential struct {
 	Header string // in fasthttp's spelling
 	Query  string
 }
 
-// Relax changes a request whose conversation has lost a block.
+// Relax changes a request after its conversation has lost a block.
 type Relax struct {
-	// Insert returns what to add to a body; false when there is nothing to add.
+	// Insert returns an addition to a body; false if there is nothing to add.
 	Insert func(body []byte) (Insert, bool)
 
-	// Header and Value are added to the request with it. When the request has the
-	// header, it is a list, and the value is appended to it.
+	// Header and Value are added to a request along with the insert. If the request has the
+	// header, it is a list, and Value is appended to it.
 	Header, Value string
 }
 
-// Among adds its insert to those of a body. It returns a nil Relax when there is
+// Among adds its insert to the inserts of a body. It returns a nil Relax if there is
 // nothing to add.
 func (r *Relax) Among(inserts []Insert, body []byte) ([]Insert, *Relax) {
 	if r == nil {
@@ -84,28 +82,28 @@ type Request struct {
 	Header       Header
 }
 
-// Header finds a field of a head by its canonical name; nil: there is none.
+// Header finds a header field by its canonical name; nil if there is none.
 type Header interface{ Peek(name string) []byte }
 
-// Use says what the proxy does with a request.
+// Use is the proxy's treatment of a request.
 type Use uint8
 
 // The uses of requests.
 const (
-	UseNone   Use = iota // it belongs to no conversation: it is forwarded as it is
+	UseNone   Use = iota // it belongs to no conversation and is forwarded unchanged
 	UseTurn              // the model continues a conversation
-	UseReplay            // the provider counts or compacts a conversation: its blocks are repeated, nothing else happens
+	UseReplay            // the provider counts or compacts a conversation: only its earlier blocks are repeated
 	UseFetch             // it fetches the answer to an earlier request
 )
 
-// Match is how a dialect classifies a request.
+// Match is a dialect's classification of a request.
 type Match struct {
 	Use   Use
 	Route string // of UseTurn and UseReplay: the path without its variable parts, for traces
-	Model []byte // when the path names it
+	Model []byte // if the path names it
 	ID    string // of UseFetch: the answer's
 
-	// Upstream says that the request goes to Info's upstream, even with UseNone.
-	// Requests that no dialect claims go to the default upstream.
+	// Upstream is true if the request goes to Info's upstream, even with UseNone. A request
+	// that no dialect claims goes to the default upstream.
 	Upstream bool
 }

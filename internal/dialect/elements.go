@@ -81,13 +81,13 @@ var tagsBy = func() (by [256][]int) {
 }()
 
 // withoutElement cuts every <tag …>…</tag> out of a text, with those nested in it. An
-// element that is never closed stays; when some of several are not closed, the last
-// end closes the first. Its time is linear in the text's size.
+// element without an end stays; if some of several have no end, the last end closes the
+// first. Its time is linear in the text's size.
 func withoutElement(text []byte, tag string) []byte {
 	open, shut := []byte("<"+tag), []byte("</"+tag+">")
 	var out []byte
-	kept := 0                  // out has what stays of text up to here
-	depth, from, to := 0, 0, 0 // how many are open, where the first begins, and where the last one in it was closed
+	kept := 0                  // the position up to which out is complete
+	depth, from, to := 0, 0, 0 // number of open elements, offset of the first, and end of the last one closed in it
 	cut := func() {
 		out = append(out, text[kept:from]...)
 		kept, depth, to = to, 0, 0
@@ -126,7 +126,7 @@ func withoutElement(text []byte, tag string) []byte {
 	}
 }
 
-// opening returns where the next element opens from at on, or the end.
+// opening returns the offset of the next opening tag from at on, or the end.
 func opening(text, open []byte, at int) int {
 	for {
 		i := indexFrom(text, open, at)

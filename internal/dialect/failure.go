@@ -2,15 +2,15 @@ package dialect
 
 import "encoding/json"
 
-// Failure is an error with which the proxy itself answers.
+// Failure is an error answer of the proxy itself.
 type Failure struct {
 	Status  int    // of HTTP
 	Type    string // the kind of error, in OpenAI's and Anthropic's words
-	Code    string // what went wrong, for programs; empty: nothing more is known
+	Code    string // the cause, for programs; empty if there is no further detail
 	Message string
 }
 
-// OpenAIError returns a failure in OpenAI's shape, which with its "type" is also
+// OpenAIError returns a failure in OpenAI's format, which with its "type" is also
 // Anthropic's. Paths that belong to no dialect get it too.
 func OpenAIError(f Failure) []byte {
 	type detail struct {

@@ -1,10 +1,10 @@
 package dialect
 
-// Field is a member of a request, beside the messages, that may name the person or the
+// Field is a member of a request outside the messages that may name the person or the
 // place.
 type Field uint8
 
-// The fields that are noted.
+// The fields that a Conversation records.
 const (
 	fieldNone Field = iota
 	FieldUser
@@ -20,7 +20,6 @@ const (
 	fieldCount
 )
 
-// fieldOf returns the field of a member.
 func fieldOf(key []byte) Field {
 	switch string(key) {
 	case "user":
@@ -50,8 +49,7 @@ func fieldOf(key []byte) Field {
 // maxField bounds a field's value, in bytes; longer ones are ignored.
 const maxField = 16 << 10
 
-// Field returns the JSON value of a field as it stands in the body; nil when it is
-// absent or null.
+// Field returns the raw JSON value of a field; nil if it is absent or null.
 func (c *Conversation) Field(f Field) []byte {
 	if v := c.fields[f]; v.End > 0 {
 		if raw := c.body[v.Start:v.End]; string(raw) != "null" {
@@ -61,18 +59,18 @@ func (c *Conversation) Field(f Field) []byte {
 	return nil
 }
 
-// maxReferences bounds the references that References passes on.
+// maxReferences bounds the references that References passes to its function.
 const maxReferences = 32
 
-// References calls f with the ids of the newest items that the request refers to and
-// the provider holds, newest first, as they stand in the body.
+// References calls f with the raw ids of the newest items that the request refers to and
+// the provider holds, newest first.
 func (c *Conversation) References(f func(id []byte)) {
 	for i := len(c.refs) - 1; i >= max(0, len(c.refs)-maxReferences); i-- {
 		f(c.body[c.refs[i].Start:c.refs[i].End])
 	}
 }
 
-// HeldElsewhere reports whether the provider holds what was said before.
+// HeldElsewhere reports whether the provider holds the earlier messages.
 func (c *Conversation) HeldElsewhere() bool {
 	return len(c.refs) > 0 || c.Field(FieldPreviousResponseID) != nil || c.Field(FieldConversation) != nil
 }

@@ -11,23 +11,24 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Fingerprint is a hash of a conversation up to some message: whose it is, where it
-// takes place, and who said what in which order.
+// Fingerprint is a hash of a conversation up to some message: its owner, its place, and its
+// messages and their authors in order.
 type Fingerprint [16]byte
 
-// Root returns the fingerprint of a conversation in which nothing was said yet. A
-// tenant is empty or hex digits, and a person's key holds printable characters only,
-// so that the two cannot run into each other.
+// Root returns the fingerprint of a conversation without messages. A tenant is empty or hex
+// digits, and a person's key holds printable characters only, so the separator between them
+// is unambiguous.
 func Root(tenant, person string) Fingerprint {
-	var b [192]byte // so that usual ones allocate nothing
+	var b [192]byte // large enough for the usual case, to avoid an allocation
 	text := append(append(b[:0], "graphiti-proxy.chain.1\x00"...), tenant...)
 	sum := sha256.Sum256(append(append(text, 0), person...))
 	return Fingerprint(sum[:len(Fingerprint{})])
 }
 
-// In returns the fingerprint of a conversation that goes on in a workspace, which has
-// a name from the client, or a place; with neither it stays. Unlike texts these are
-// hashed strongly: nobody can make up a directory that is taken for another.
+// In returns the fingerprint of a conversation that continues in a workspace. A workspace
+// has a name from the client, or a place; with neither, the fingerprint is unchanged.
+// Unlike texts, workspaces have a strong hash: an attacker cannot construct a directory
+// with the hash of another.
 func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	if workspace == "" && p == (Place{}) {
 		return f
@@ -36,8 +37,8 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	if p.Unclear {
 		unclear = "unclear"
 	}
-	// Each part is hashed behind its length, so that one part cannot read as two.
-	var b [512]byte // so that usual ones allocate nothing
+	// The length of each part is hashed before it, so that one part cannot read as two.
+	var b [512]byte // large enough for the usual case, to avoid an allocation
 	text := b[:0]
 	for _, part := range [...]string{"graphiti-proxy.identity.2", "conversation in", string(f[:]), workspace, p.Directory, p.Repo, unclear} {
 		text = append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
@@ -46,27 +47,26 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 	return Fingerprint(sum[:len(f)])
 }
 
-// Link returns the fingerprint after one more message. White space around texts does
-// not count.
+// Link returns the fingerprint after one more message. It ignores white space around the
+// text.
 func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
 	return f.link(role, xxhash.Sum64(trim(text)))
 }
 
-// Reference returns the fingerprint of a reference to an item that the provider
-// holds.
+// Reference returns the fingerprint of a reference to an item that the provider holds.
 func (f Fingerprint) Reference(id string) Fingerprint {
-	b, _ := json.Marshal(id) // as it stands in a body
+	b, _ := json.Marshal(id) // the form of an id in a body
 	return f.Link(RoleOther, b)
 }
 
-// OfAnswer returns the fingerprint of an answer to a person, in any place: a summary
-// of a conversation does not say where it took place.
+// OfAnswer returns the fingerprint of an answer to a person, in any place: a summary of a
+// conversation does not state its place.
 func (f Fingerprint) OfAnswer(text []byte) Fingerprint {
 	return f.Link(RoleOther, []byte("told")).Link(RoleAssistant, text)
 }
 
-// link chains the fast hash of a text with a strong hash. A client that finds two
-// texts with the same fast hash confuses only its own conversation.
+// link chains the fast hash of a text with a strong hash. A client that finds two texts
+// with the same fast hash confuses only its own conversation.
 func (f Fingerprint) link(role Role, text uint64) Fingerprint {
 	var b [25]byte
 	copy(b[:], f[:])
@@ -91,7 +91,7 @@ const (
 	rememberMax = 1 << 15 // texts
 )
 
-// NewHasher returns a Hasher that remembers nothing yet.
+// NewHasher returns an empty Hasher.
 func NewHasher() *Hasher {
 	texts, err := lru.New[uint64, uint64](rememberMax)
 	if err != nil {
@@ -100,13 +100,12 @@ func NewHasher() *Hasher {
 	return &Hasher{texts}
 }
 
-// rawSeed seeds the hashes of Hasher.texts: nobody can make up a text that is taken
-// for another person's.
+// rawSeed seeds the hashes of Hasher.texts: an attacker cannot construct a text with the
+// hash of another person's text.
 var rawSeed = maphash.MakeSeed()
 
-// Chain appends to dst the fingerprint after each message. Only messages of a person
-// or the model change it, and those with which, as Place has found, the conversation
-// moves elsewhere.
+// Chain appends to dst the fingerprint after each message. Only messages of a person or the
+// model change it, and the moves to another place that Place has found.
 func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []Fingerprint {
 	moves, known := c.moves, 0
 	if cp := c.from; c.known > 0 && cp.root == root {
@@ -129,7 +128,7 @@ func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []F
 	return dst
 }
 
-// text hashes what message i says.
+// text returns the hash of the text of message i.
 func (h *Hasher) text(c *Conversation, i int) uint64 {
 	m := &c.Messages[i]
 	if m.cleaned || m.to-m.from != 1 {
@@ -151,7 +150,7 @@ func (h *Hasher) text(c *Conversation, i int) uint64 {
 	return text
 }
 
-// decodedHash hashes the text of a JSON string's inside.
+// decodedHash returns the hash of the text of a JSON string's inside.
 func (c *Conversation) decodedHash(raw []byte) uint64 {
 	c.scratch = appendText(c.scratch[:0], raw)
 	return xxhash.Sum64(c.scratch)

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// item describes a text that a client adds to a user message to state its
-// directory. Nobody else writes into that text: it reaches from its tag to the end
-// of that tag, and what it quotes follows until.
+// item describes a text that a client adds to a user message to state its directory. No
+// other author writes between its tag and the end of that tag; quotations follow until.
 type item struct {
 	clients []string // by their names in programs
 	start   string
-	tag     string // it ends with the end of this element; empty: with the message's text
-	until   string // how the list of files begins
+	tag     string // it ends with the end of this element; if empty, with the message's text
+	until   string // the beginning of the list of files
 	where   position
 	named   bool // other clients write it too; their prompts name the tag
 }
 
-// position says where in a conversation a text stands.
+// position is the position of a text in a conversation.
 type position struct {
 	Opening bool // before the first answer
-	Last    bool // the last part of its message, which has other parts
-	Only    bool // its message holds nothing that a person wrote
+	Last    bool // the last of several parts of its message
+	Only    bool // its message holds no words of a person
 }
 
 // items are the items of the known clients. Clients quote the files of a repository in
@@ -34,18 +33,18 @@ var items = []item{
 	{clients: []string{"Qwen Code"}, start: "This is the Qwen Code. We are setting up the context", until: "\nHere is the folder structure", where: position{Opening: true, Only: true}},
 }
 
-// itemStatement is what a client's own text in a user message states.
+// itemStatement is a client's own statement in a user message.
 type itemStatement struct {
-	Directory string // empty: it cannot be known
-	Tag       string // clients that write the item name this tag in their prompts; empty: none does
+	Directory string // empty if unclear
+	Tag       string // clients that write the item name this tag in their prompts; empty if none does
 	clients   []string
 }
 
-// of reports whether this client states its directory so.
+// of reports whether this client states its directory in this form.
 func (it *itemStatement) of(client string) bool { return slices.Contains(it.clients, client) }
 
-// readItem reads a text of a user message. ok is false when no client states its
-// directory with a text that begins like this one, in this position.
+// readItem reads a text of a user message. ok is false if no client states its directory
+// with a text that begins like this one, in this position.
 func readItem(text []byte, at position) (it itemStatement, ok bool) {
 	for i := range items {
 		f := &items[i]

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// kind finds out what the request is for, by its words.
+// kind determines the purpose of the request from its words.
 func (c *Conversation) kind() Kind {
 	for i := len(c.Messages) - 1; i >= 0 && c.Newest < 0; i-- {
 		if m := &c.Messages[i]; m.Role == RoleUser && (m.Person || !m.Results) {
@@ -40,21 +40,21 @@ func (c *Conversation) kind() Kind {
 	return KindTurn
 }
 
-// asking is the message that the request is about: the newest of a user, or of
-// several between two answers the one in which a person says something. Clients
-// put messages of their own behind it, and behind the results of tools.
+// asking returns the index of the message that the request is about: the newest user
+// message, or the one with a person's words if there are several between two answers.
+// Clients put messages of their own after it, and after the results of tools.
 func (c *Conversation) asking() int {
 	if c.Newest < 0 || c.Messages[c.Newest].Person {
 		return c.Newest
 	}
-	for i := c.Newest; i >= 0 && !c.isSummary(i); i-- { // what stands before one was said before
+	for i := c.Newest; i >= 0 && !c.isSummary(i); i-- { // everything before a summary is earlier history
 		m := &c.Messages[i]
 		if m.Person {
 			return i
 		}
 		if !c.unanswered(i) {
 			if m.Role != RoleAssistant && c.Last >= 0 && c.clients(c.Newest) {
-				return c.Last // the message is of the round
+				return c.Last // the newest message belongs to the tool round
 			}
 			break
 		}
@@ -62,11 +62,11 @@ func (c *Conversation) asking() int {
 	return c.Newest
 }
 
-// clients reports whether all that message i says is a client's.
+// clients reports whether a client wrote all of message i.
 func (c *Conversation) clients(i int) bool { return c.Messages[i].cleaned }
 
-// AsksForSummary reports whether message i, though no rule knows it, is how a client
-// has the conversation summed up.
+// AsksForSummary reports whether message i asks for a summary of the conversation, although
+// it matches no rule for a client.
 func (c *Conversation) AsksForSummary(i int) bool {
 	m := &c.Messages[i]
 	return i > c.answer && slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool {
@@ -78,8 +78,8 @@ func (c *Conversation) sumsUp(s Span) bool {
 	return asksToSumUp(c.startOf(s, instructionsStart)) || c.holdsSummary(s)
 }
 
-// Beside is what a request is for by which the client asks for something beside the
-// conversation, though the words may be a person's.
+// Beside returns the kind of a request that the client makes apart from the conversation,
+// though the words may be a person's.
 func (c *Conversation) Beside() Kind {
 	m := &c.Messages[c.Newest]
 	if slices.ContainsFunc(c.spans[m.from:m.to], c.sumsUp) {
@@ -88,7 +88,7 @@ func (c *Conversation) Beside() Kind {
 	return KindProbe
 }
 
-// prompts appends how the parts of the system prompt start.
+// prompts appends the beginnings of the parts of the system prompt.
 func (c *Conversation) prompts(system [][]byte) [][]byte {
 	for i := c.prompt.from; i < min(c.prompt.to, c.prompt.from+maxParts); i++ {
 		system = append(system, trim(c.startOf(c.spans[i], startBytes)))
@@ -101,7 +101,7 @@ func (c *Conversation) prompts(system [][]byte) [][]byte {
 	return system
 }
 
-// Prompted is the id that stands behind a mark in the request's first prompt.
+// Prompted returns the id that follows a mark in the request's first prompt.
 func (c *Conversation) Prompted(mark string) string {
 	m := &c.prompt
 	if m.from == m.to && len(c.Messages) > 0 && c.Messages[0].System {
@@ -110,12 +110,12 @@ func (c *Conversation) Prompted(mark string) string {
 	return idBehind(c.joined(m), mark)
 }
 
-// Telling is the length, in bytes, from which an answer alone tells its
-// conversation.
+// Telling is the minimum length, in bytes, of an answer that identifies its conversation on
+// its own.
 const Telling = 40
 
-// Transcript is the conversation that the newest user message holds as its text,
-// where that ends the request. Own says that it is this very one, as far as the
+// Transcript returns the conversation in the text of the newest user message, if that
+// message ends the request. own is true if it is this same conversation, as far as the
 // request shows it.
 func (c *Conversation) Transcript() (t Transcript, own bool) {
 	if c.Newest < 0 || c.Newest != len(c.Messages)-1 {
@@ -135,12 +135,12 @@ func (c *Conversation) Transcript() (t Transcript, own bool) {
 	return t, own
 }
 
-// maxAnswers bounds the texts by which the session of a transcript is looked for.
+// maxAnswers bounds the texts in the search for the session of a transcript.
 const maxAnswers = 16
 
-// AnswerFingerprints are the fingerprints of the answers that a transcript has to a person,
-// the newest first, and of the summaries that clients have put in place of what was said
-// before the first message of a person.
+// AnswerFingerprints returns the fingerprints of a transcript's answers to a person, newest
+// first, and of the summaries with which clients have replaced history before the first
+// message of a person.
 func (c *Conversation) AnswerFingerprints(t *Transcript, person Fingerprint) (found [][16]byte) {
 	add := func(text []byte) {
 		if len(text) >= Telling && len(found) < maxAnswers {
@@ -164,8 +164,8 @@ func (c *Conversation) AnswerFingerprints(t *Transcript, person Fingerprint) (fo
 	return found
 }
 
-// asked reports whether message i, of the history, is how a client asked for a
-// chore: then no person wrote it.
+// asked reports whether message i, in the history, is a client's request for a chore and
+// therefore not a person's.
 func (c *Conversation) asked(i int) bool {
 	m := &c.Messages[i]
 	for _, s := range c.spans[m.from:min(m.to, m.from+maxParts)] {
@@ -177,14 +177,14 @@ func (c *Conversation) asked(i int) bool {
 	return false
 }
 
-// partAt returns a part of a message as rules look at it.
+// partAt returns a part of a message in the form that the rules read.
 func (c *Conversation) partAt(s Span) messagePart {
 	return messagePart{Start: trim(c.startOf(s, startBytes)), Raw: c.body[s.Start:s.End], Decode: textOf}
 }
 
 func textOf(raw []byte) []byte { return appendText(nil, raw) }
 
-// start is the beginning of a message's text.
+// start returns the beginning of a message's text.
 func (c *Conversation) start(m *Message) []byte {
 	if m.from == m.to {
 		return nil
@@ -192,11 +192,11 @@ func (c *Conversation) start(m *Message) []byte {
 	return c.startOf(c.spans[m.from], startBytes)
 }
 
-// maxParts bounds the parts of a prompt, and of either end of a message, that are
-// looked at.
+// maxParts bounds the parts that the rules read of a prompt, and of either end of a
+// message.
 const maxParts = 8
 
-// startOf is how a text begins, in so many bytes at most.
+// startOf returns the beginning of a text, from its first most raw bytes.
 func (c *Conversation) startOf(s Span, most int) []byte {
 	raw := c.body[s.Start:s.End]
 	if !s.Escaped {
@@ -215,8 +215,8 @@ func (c *Conversation) startOf(s Span, most int) []byte {
 // maxID bounds an id, in bytes.
 const maxID = 64
 
-// idBehind returns the id that follows a mark in a text. It returns "" when there is
-// none, or when there are different ones: a quoted file may hold one.
+// idBehind returns the id that follows a mark in a text. It returns "" if there is none, or
+// if there are different ones: a quoted file may hold one.
 func idBehind(text []byte, mark string) (id string) {
 	for {
 		i := bytes.Index(text, []byte(mark))

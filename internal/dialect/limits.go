@@ -2,41 +2,41 @@ package dialect
 
 import "time"
 
-// Limits bound the reading of a body. The zero Limits bound only the number of
-// messages.
+// Limits bound the reading of a body. The zero Limits bound only the number of messages.
 type Limits struct {
-	Messages int              // most messages; 0: usualMessages
-	Until    time.Time        // when reading gives up; zero: never
-	Now      func() time.Time // the clock for Until; nil: time.Now
-	Room     Room             // asked before RAM is allocated; nil: there is always enough
+	Messages int              // maximum number of messages; 0 for usualMessages
+	Until    time.Time        // the deadline; zero for none
+	Now      func() time.Time // the clock for Until; nil for time.Now
+	Room     Room             // grants RAM before an allocation; nil for unlimited RAM
 }
 
 // Room grants RAM.
 type Room interface {
-	Grow(bytes int) bool // reports whether it grants this many bytes more
+	Grow(bytes int) bool // reports whether it grants this many more bytes
 }
 
 const (
 	usualMessages = 20000
 
-	// partsOfMessage times the most messages is the most texts in a body.
+	// partsOfMessage times the maximum number of messages is the maximum number of texts in
+	// a body.
 	partsOfMessage = 4
 
 	sizeOfMessage = 80
 	sizeOfSpan    = 24
 
-	// sizeOfTurn is what the decision about a message takes beside it: its
-	// fingerprint, its key, its place, and the decision.
+	// sizeOfTurn is the size of a message's decision outside the message: its fingerprint,
+	// its key, its place, and the decision.
 	sizeOfTurn = 192
 
-	// stride is how many bytes are read before the clock is checked again.
+	// stride is the number of bytes between two checks of the clock.
 	stride = 64 << 10
 )
 
 // Limit sets the limits for reading the next body.
 func (c *Conversation) Limit(l Limits) { c.limits = l }
 
-// Stop says which limit ended the reading of a body that may be valid.
+// Stop is the limit that ended the reading of a possibly valid body.
 type Stop uint8
 
 // The limits that end the reading of a body.
@@ -47,11 +47,11 @@ const (
 	StoppedLate          // reading it took too long
 )
 
-// Stopped says which limit ended the reading of the body.
+// Stopped returns the limit that ended the reading of the body.
 func (c *Conversation) Stopped() Stop { return c.stopped }
 
-// stop gives a body up; the first reason counts. It returns false, which is
-// what its callers return.
+// stop ends the reading of a body; the first reason counts. It returns false, for its
+// callers to return.
 func (c *Conversation) stop(s Stop) bool {
 	if c.stopped == NotStopped {
 		c.stopped = s
@@ -61,12 +61,12 @@ func (c *Conversation) stop(s Stop) bool {
 
 func (c *Conversation) tooLarge() bool { return c.stop(StoppedTooLarge) }
 
-// room asks for RAM before it is allocated.
+// room requests RAM before its allocation.
 func (c *Conversation) room(bytes int) bool {
 	return c.limits.Room == nil || c.limits.Room.Grow(bytes) || c.stop(StoppedBusy)
 }
 
-// maxMessages returns how many messages a body may hold.
+// maxMessages returns the maximum number of messages in a body.
 func (c *Conversation) maxMessages() int {
 	if c.limits.Messages > 0 {
 		return c.limits.Messages
@@ -74,7 +74,7 @@ func (c *Conversation) maxMessages() int {
 	return usualMessages
 }
 
-// InTime reports whether there is time left to read on; if not, the reading stops.
+// InTime reports whether there is time left for the reading; if not, the reading stops.
 func (c *Conversation) InTime() bool {
 	if c.limits.Until.IsZero() {
 		return true
@@ -86,7 +86,7 @@ func (c *Conversation) InTime() bool {
 	return now().Before(c.limits.Until) || c.stop(StoppedLate)
 }
 
-// after counts bytes that were worked on, and asks InTime once in a stride.
+// after counts processed bytes, and calls InTime once in a stride.
 func (c *Conversation) after(bytes int) bool {
 	if c.worked += bytes; c.worked < stride {
 		return true
@@ -95,12 +95,12 @@ func (c *Conversation) after(bytes int) bool {
 	return c.InTime()
 }
 
-// Size returns how many bytes of buffers c keeps for the next body.
+// Size returns the size in bytes of the buffers that c reuses for the next body.
 func (c *Conversation) Size() int {
 	return cap(c.Messages)*sizeOfMessage + cap(c.spans)*sizeOfSpan + cap(c.refs)*sizeOfSpan + cap(c.scratch) + cap(c.inserts)
 }
 
-// addMessage notes a message.
+// addMessage appends a message.
 func (c *Conversation) addMessage(m Message) bool {
 	if len(c.Messages) >= c.maxMessages() {
 		return c.tooLarge()
@@ -112,7 +112,7 @@ func (c *Conversation) addMessage(m Message) bool {
 	return true
 }
 
-// addSpan notes a text.
+// addSpan appends a text.
 func (c *Conversation) addSpan(s Span) bool {
 	if len(c.spans) >= partsOfMessage*c.maxMessages() {
 		return c.tooLarge()

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// dataURI matches a file within a text, base64 its mark, and imageLines lines with nothing
-// but tags around or in place of a picture.
+// dataURI matches a file within a text, base64 its mark, and imageLines the lines that hold
+// only tags around or in place of a picture.
 var (
 	dataURI    = regexp.MustCompile(`data:[\w.+-]*/[\w.+-]*(?:;[\w=.+-]+)*;base64,[\w+/=-]*`)
 	base64     = []byte(";base64,")
@@ -14,8 +14,8 @@ var (
 	imageTag   = regexp.MustCompile(`(?i)</?im(?:ag|g)`)
 )
 
-// WithoutMedia returns a text without what is in it for pictures and other files: nobody
-// says or reads that.
+// WithoutMedia returns a text without the placeholders and data of pictures and other
+// files: they are no words.
 func WithoutMedia(text []byte) []byte {
 	if bytes.Contains(text, base64) {
 		text = dataURI.ReplaceAll(text, nil)

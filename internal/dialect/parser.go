@@ -7,14 +7,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Parser reads a request body into a Conversation. The parsers of all dialects are
-// built on it.
+// Parser reads a request body into a Conversation. It is the base of all dialects' parsers.
 type Parser struct {
 	Scanner
 	c *Conversation
 }
 
-// NewParser begins to read body into c, which it resets.
+// NewParser resets c and returns a parser that reads body into it.
 func NewParser(body []byte, c *Conversation) Parser {
 	c.reset(body)
 	if c.from != nil && !c.from.fits(c) {
@@ -27,8 +26,8 @@ func NewParser(body []byte, c *Conversation) Parser {
 	return Parser{Scanner: s, c: c}
 }
 
-// Whole reads the whole body, an object. member reads each member's value; message
-// reads each message when the reading begins within the list.
+// Whole reads the whole body, an object. member reads each member's value; message reads
+// each message if the reading begins within the list.
 func (p *Parser) Whole(member func(key []byte) bool, message func(i int) bool) bool {
 	if !p.c.room(p.c.Size()) {
 		return false
@@ -39,8 +38,8 @@ func (p *Parser) Whole(member func(key []byte) bool, message func(i int) bool) b
 	return p.Object(member) && p.atEnd()
 }
 
-// Settle ends the reading: it finds out which messages a person wrote, and what the
-// request is for. It returns false when a limit ends it.
+// Settle completes the reading: it determines the messages of the person, and the kind of
+// the request. It returns false if a limit ends it.
 func (p *Parser) Settle() bool { return p.c.settle() }
 
 // Other reads a member that several dialects share, or skips it.
@@ -71,11 +70,10 @@ func (p *Parser) Other(key []byte) bool {
 	return p.field(key)
 }
 
-// formJSON stands in every request for a data format: a schema, an object, a media
-// type.
+// formJSON is part of every request for a data format: a schema, an object, a media type.
 var formJSON = []byte("json")
 
-// field skips a member's value, and notes where it stands when it is a Field.
+// field skips a member's value, and records its span if it is a Field.
 func (p *Parser) field(key []byte) bool {
 	f := fieldOf(key)
 	v, ok := p.Value()
@@ -95,27 +93,27 @@ func (p *Parser) Word(w *[]byte) bool {
 	return ok
 }
 
-// Begin begins a message. The texts that are read until Add belong to it.
+// Begin begins a message. Its texts are the ones added before Add.
 func (p *Parser) Begin() Message { return Message{from: len(p.c.spans), At: -1} }
 
-// AddText adds a text, the inside of a JSON string, to the message that was begun. It
-// returns false when there are too many.
+// AddText adds a text, the inside of a JSON string, to the current message. It returns
+// false if there are too many.
 func (p *Parser) AddText(s Span) bool { return p.c.addSpan(s) }
 
-// DropTexts drops the texts of the message that was begun.
+// DropTexts drops the texts of the current message.
 func (p *Parser) DropTexts(m *Message) { p.c.spans = p.c.spans[:m.from] }
 
-// HasText reports whether the message that was begun has texts.
+// HasText reports whether the current message has texts.
 func (p *Parser) HasText(m *Message) bool { return len(p.c.spans) > m.from }
 
-// Add ends a message. It returns false when there are too many.
+// Add ends a message. It returns false if there are too many.
 func (p *Parser) Add(m Message) bool {
 	m.to = len(p.c.spans)
 	return p.c.addMessage(m)
 }
 
-// Join adds what a message holds to the message before it. It returns false when
-// they do not follow that message's texts directly.
+// Join adds the content of a message to the message before it. It returns false if its
+// texts do not follow that message's texts directly.
 func (p *Parser) Join(m Message) bool {
 	last := len(p.c.Messages) - 1
 	if last < 0 || p.c.Messages[last].to != m.from {
@@ -126,20 +124,20 @@ func (p *Parser) Join(m Message) bool {
 	return true
 }
 
-// HasTools notes that tools are offered.
+// HasTools records that the request offers tools.
 func (p *Parser) HasTools() { p.c.Tools = true }
 
 // Items reports whether a body may hold n items; if not, the reading stops.
 func (p *Parser) Items(n int) bool { return n <= p.c.maxMessages() || p.c.tooLarge() }
 
-// AddReference notes the id of an item that the provider holds.
+// AddReference records the id of an item that the provider holds.
 func (p *Parser) AddReference(id Span) {
 	if id.End-id.Start <= maxField {
 		p.c.refs = append(p.c.refs, id)
 	}
 }
 
-// Prompt reads the system prompt that stands beside the messages.
+// Prompt reads the system prompt outside the messages.
 func (p *Parser) Prompt(parts *Parts) bool {
 	return p.PromptText(func(m *Message) bool { return p.Content(m, parts) })
 }
@@ -154,29 +152,28 @@ func (p *Parser) PromptText(read func(m *Message) bool) bool {
 	return ok
 }
 
-// RunOn says that the texts of one answer are pieces of one text, with nothing
-// between them.
+// RunOn marks the texts of each answer as pieces of one text, without separators.
 func (p *Parser) RunOn() { p.c.runOn = true }
 
 // Decoded returns the text of a span.
 func (p *Parser) Decoded(s Span) []byte { return appendText(nil, p.Raw(s)) }
 
-// opener is the directory with which a client begins a conversation; empty if it
-// cannot be known.
+// opener is a client's statement of its directory at the beginning of a conversation; empty
+// if unclear.
 type opener struct{ client, directory string }
 
-// States notes the directory with which the client itself begins the conversation;
-// empty: it cannot be known. It counts only for requests of that client, or for all if
-// client is empty.
+// States records the directory in the client's own statement at the beginning of the
+// conversation; empty if unclear. It counts only for requests of that client, or for all
+// requests if client is empty.
 func (p *Parser) States(client, directory string) { p.c.opening = &opener{client, directory} }
 
-// Parts says how to read a content that is an array.
+// Parts describes a content that is an array.
 type Parts struct {
-	Form   Form                   // how a block is written as a part
+	Form   Form                   // the form of a block as a part
 	IsText func(kind []byte) bool // reports whether parts of this type hold text
 
-	// Each, if any, is called for every part: with its type, where it begins, and
-	// whether it held text.
+	// Each, if any, is called for every part with its type, its offset, and whether it held
+	// text.
 	Each func(kind []byte, at int, text bool)
 }
 
@@ -198,7 +195,7 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 	return p.Skip()
 }
 
-// Extra skips a member of a message that no dialect reads. Objects and lists may be
+// Extra skips a member of a message that no dialect reads. An object or a list may be
 // content.
 func (p *Parser) Extra(m *Message, key []byte) bool {
 	c := p.Peek()
@@ -206,7 +203,7 @@ func (p *Parser) Extra(m *Message, key []byte) bool {
 	return p.Skip()
 }
 
-// isThought reports whether parts of this type hold what the model thought.
+// isThought reports whether parts of this type hold thoughts of the model.
 func isThought(kind []byte) bool {
 	switch string(kind) {
 	case "thinking", "redacted_thinking", "reasoning":
@@ -225,8 +222,8 @@ func (p *Parser) Name(m *Message) bool {
 	return ok
 }
 
-// AddPart adds the text of a part that begins at an offset of the body. cached says
-// that the provider caches the request up to the end of this part.
+// AddPart adds the text of a part that begins at an offset of the body. cached reports
+// whether the provider caches the request up to the end of this part.
 func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 	s.cached = cached
 	if before := s.Start - at; before <= math.MaxInt32 {
@@ -235,7 +232,7 @@ func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 	return p.AddText(s)
 }
 
-// part reads one part of a message's content, and keeps its text.
+// part reads one part of a message's content, and adds its text.
 func (p *Parser) part(m *Message, parts *Parts) bool {
 	if p.Peek() != '{' {
 		m.Mixed = true
@@ -277,8 +274,8 @@ func (p *Parser) part(m *Message, parts *Parts) bool {
 	return ok
 }
 
-// RoleOf reads a role as OpenAI and Anthropic spell it. system says that the
-// client speaks for itself.
+// RoleOf reads a role in the spelling of OpenAI and Anthropic. system reports whether the
+// message is the client's own.
 func RoleOf(raw []byte) (r Role, system bool) {
 	switch string(raw) {
 	case "user":

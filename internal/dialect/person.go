@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// These gather, over all clients, what they write into a person's messages.
+// The rules of all clients for their additions to a person's messages.
 var (
 	harnessTags     = gather(func(cl *client) []string { return cl.tags })
 	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.texts }))
@@ -50,8 +50,8 @@ func byStart(marks []textMark) (by [256][]textMark) {
 	return by
 }
 
-// mayHoldClientText reports whether a part of a person's message may hold text of a
-// client outside of elements. raw is the inside of a JSON string, trimmed.
+// mayHoldClientText reports whether a part of a person's message may hold text of a client
+// outside of elements. raw is the inside of a JSON string, trimmed.
 func mayHoldClientText(raw []byte) bool {
 	if len(raw) == 0 {
 		return false
@@ -72,9 +72,9 @@ func mayHoldClientText(raw []byte) bool {
 	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64)
 }
 
-// mayBeForeign reports whether somebody else may have written a part of a text: one
-// of its lines begins like what people paste or clients attach. raw is the inside of
-// a JSON string.
+// mayBeForeign reports whether another author may have written a part of a text: one of its
+// lines begins like text that people paste or clients attach. raw is the inside of a JSON
+// string.
 func mayBeForeign(raw []byte) bool {
 	for {
 		raw = trimRawStart(raw)
@@ -90,14 +90,14 @@ func mayBeForeign(raw []byte) bool {
 }
 
 var (
-	// signs are the characters that, when doubled, begin a line that people paste or
-	// clients attach: a fence, a rule, a heading, a frame.
+	// signs are the characters that, if doubled, begin a line that people paste or clients
+	// attach: a fence, a rule, a heading, a frame.
 	signs    = []byte("`~-=#*_<>[|{+")
-	lineFeed = []byte(`\n`) // as a JSON string has it
+	lineFeed = []byte(`\n`) // a line feed in a JSON string
 )
 
-// startsRaw reports whether a text, given as the inside of a JSON string, may begin
-// with start, which may hold line feeds: only its first line is compared.
+// startsRaw reports whether a text, given as the inside of a JSON string, may begin with
+// start, which may hold line feeds: it compares only the first line of start.
 func startsRaw(raw []byte, start string) bool {
 	start, _, _ = strings.Cut(start, "\n")
 	return begins(raw, start)
@@ -108,7 +108,7 @@ func begins(text []byte, with string) bool {
 	return len(text) >= len(with) && string(text[:len(with)]) == with
 }
 
-// tail returns where a client's text begins that reaches to the end, or -1.
+// tail returns the offset of a client's text that reaches to the end, or -1.
 func tail(text []byte) int {
 	for _, t := range harnessTails {
 		if i := bytes.Index(text, t); i >= 0 {
@@ -118,33 +118,33 @@ func tail(text []byte) int {
 	return -1
 }
 
-// textContext tells wordsIn about the message that a text is a part of.
+// textContext provides facts about the message of a text.
 type textContext interface {
 	// opens reports whether the message opens the conversation, and the system
 	// prompt holds this text.
 	opens(prompt string) bool
 
-	// early reports whether the model has answered nothing before the message.
+	// early reports whether the message comes before the model's first answer.
 	early() bool
 
-	// after counts bytes that were worked on, and reports whether there is time left.
+	// after counts processed bytes, and reports whether there is time left.
 	after(bytes int) bool
 }
 
-// origin says who wrote a part of a message.
+// origin is the author of a part of a message.
 type origin uint8
 
 // The origins of parts.
 const (
-	byPerson       origin = iota // it holds nothing of a client
+	byPerson       origin = iota // no client has added to it
 	byBoth                       // a client wrote some of it, or may have
-	inUnknownFrame               // all of it is quoted, or stands in a frame that the table does not know
+	inUnknownFrame               // all of it is quoted, or is in a frame that is not in the table
 	byClient                     // a client wrote all of it
 )
 
-// wordsIn returns what a person said in a part of a message, and who wrote the part.
-// A client's frame reaches to the last of its ends: a file in it may hold one, too.
-// The words may share memory with text.
+// wordsIn returns the person's words in a part of a message, and the part's origin. A
+// client's frame reaches to the last of its ends: a file in it may hold one, too. The words
+// may share memory with text.
 func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	before := len(text)
 	text = WithoutMedia(text)
@@ -189,8 +189,8 @@ var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 // stamp matches the date that a client puts before a person's words.
 var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
 
-// framed reports whether a text stands in one frame, and whether clients are known
-// to put their own text in it.
+// framed reports whether a text is in one frame, and whether clients use that frame for
+// their own text.
 func framed(text []byte) (frame, known bool) {
 	if begins(text, "<<<") {
 		return bytes.HasSuffix(text, []byte(">>>")), false
@@ -205,7 +205,7 @@ func framed(text []byte) (frame, known bool) {
 // wordsFrames are elements that hold a person's words.
 var wordsFrames = slices.Concat(wordsWithin, wordsAround)
 
-// tagAt returns the name of the element that a text begins with, or nil.
+// tagAt returns the name of the element at the beginning of a text, or nil.
 func tagAt(text []byte) []byte {
 	if len(text) == 0 || text[0] != '<' {
 		return nil
@@ -213,8 +213,8 @@ func tagAt(text []byte) []byte {
 	return nameAt(text[1:])
 }
 
-// nameAt returns the name of an element that a text begins with, "<" or "</" already
-// cut off, or nil.
+// nameAt returns the name of the element at the beginning of a text without its "<" or
+// "</", or nil.
 func nameAt(text []byte) []byte {
 	text = text[:min(len(text), maxTag)]
 	n := bytes.IndexFunc(text, func(r rune) bool {
@@ -226,7 +226,7 @@ func nameAt(text []byte) []byte {
 	return text[:n]
 }
 
-// foreign reports whether a line of a text begins like what people paste or clients
+// foreign reports whether a line of a text begins like text that people paste or clients
 // attach: with a tag, or with the same sign twice, as fences, rules and headings do.
 func foreign(text []byte) bool {
 	for line := range bytes.Lines(text) {
@@ -255,14 +255,13 @@ func isHarness(text []byte, in textContext) bool {
 	return false
 }
 
-// isClientsAnswer reports whether a client itself answers so to a summary that it
-// put into a message.
+// isClientsAnswer reports whether a text begins like a client's own answer to a summary
+// that it put into a message.
 func isClientsAnswer(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }
 
-// behindPreface returns a text without what a client put before it, and whether
-// there was any.
+// behindPreface returns a text without a client's preface, and whether there was one.
 func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {
 		if !bytes.HasPrefix(text, []byte(p.start)) {
@@ -275,8 +274,8 @@ func behindPreface(text []byte) (words []byte, found bool) {
 	return text, false
 }
 
-// behindLine returns what follows the last line that equals line or, when ends is
-// set, ends with it.
+// behindLine returns the text after the last line that equals line or, if ends is set, ends
+// with it.
 func behindLine(text []byte, line string, ends bool) (behind []byte, found bool) {
 	for end := len(text); ; {
 		i := bytes.LastIndex(text[:end], []byte(line))
@@ -291,12 +290,12 @@ func behindLine(text []byte, line string, ends bool) (behind []byte, found bool)
 	}
 }
 
-// withinElement returns the person's words from the element into which a client has
-// put them. whole says that the element is the whole text.
+// withinElement returns the person's words from the element into which a client has put
+// them. whole reports whether the element is the whole text.
 func withinElement(text []byte) (words []byte, whole bool) {
 	for _, tag := range wordsWithin {
 		open, shut := []byte("<"+tag+">"), []byte("</"+tag+">")
-		// The last one counts: a file that is attached may hold one.
+		// The last one counts: an attached file may hold one.
 		i := bytes.LastIndex(text, open)
 		if i < 0 || len(text) == 0 || text[0] != '<' {
 			continue // the person only mentions the element
@@ -321,10 +320,9 @@ func withinElement(text []byte) (words []byte, whole bool) {
 	return text, whole
 }
 
-// withoutFiles cuts attached files out of the parts of a message, in place: from the
-// first line that begins a file to the last that ends one, since a file may hold such
-// a line itself; without an end, to the end of the message. It reports whether it
-// cut anything.
+// withoutFiles cuts attached files out of the parts of a message, in place: from the first
+// line that begins a file to the last line that ends one, since a file may hold such a line
+// itself; without an end, to the end of the message. It reports whether it cut anything.
 func withoutFiles(parts [][]byte) (cut bool) {
 	for _, f := range harnessFiles {
 		from, before := -1, []byte(nil)

@@ -5,10 +5,9 @@ import (
 	"hash/maphash"
 )
 
-// Place finds out where the client works. It reads only what that client itself
-// writes, never a person's words, a tool's output or a file that the client quotes.
-// program is the client's name in programs; known is nil where prompts are short.
-// Began and Chain use what it finds.
+// Place determines the client's place. It reads only that client's own text, never a
+// person's words, a tool's output or a file that the client quotes. program is the client's
+// name in programs; known is nil if prompts are short. Began and Chain use the result.
 func (c *Conversation) Place(program string, known Prompts) Place {
 	moves := program == Codex
 	s := c.stated(&c.prompt, known)
@@ -21,7 +20,7 @@ func (c *Conversation) Place(program string, known Prompts) Place {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		if !c.after(c.rawSize(m) + sizeOfMessage) {
-			break // Stopped tells the caller
+			break // Stopped returns the reason
 		}
 		answered = answered || asked && m.Role == RoleAssistant
 		asked = asked || m.Person
@@ -40,7 +39,7 @@ func (c *Conversation) Place(program string, known Prompts) Place {
 	return p
 }
 
-// prompted returns what a system prompt states. It depends on that prompt alone.
+// prompted returns the statements of a system prompt. It depends on that prompt alone.
 func (c *Conversation) prompted(m *Message) (s Statements) {
 	if c.marked(m) {
 		s.readPrompt(c.joined(m), c.after)
@@ -62,8 +61,7 @@ func (c *Conversation) marked(m *Message) bool {
 	return false
 }
 
-// items adds the directories that the client states in its own texts in user message
-// i.
+// items adds the directories in the client's own texts in user message i.
 func (c *Conversation) items(s *Statements, i int, program string) {
 	m := &c.Messages[i]
 	at := position{Opening: c.opens(i), Only: !m.Person}
@@ -82,18 +80,18 @@ func (c *Conversation) items(s *Statements, i int, program string) {
 	}
 }
 
-// part returns the text of a part of a message, trimmed.
+// part returns the trimmed text of a part of a message.
 func (c *Conversation) part(m *Message, n int) []byte {
 	s := c.spans[m.from+n]
 	return trim(appendText(nil, c.body[s.Start:s.End]))
 }
 
-// opens reports whether message i comes before the first answer. A client may send
-// several messages then: a file that the person names goes before its own texts.
+// opens reports whether message i comes before the first answer. There may be several such
+// messages: a file that the person names comes before the client's own texts.
 func (c *Conversation) opens(i int) bool { return i < c.answer }
 
-// names reports whether the client's prompts name a tag that it writes: another
-// client may send a file with that tag as a part. It reads the prompts once.
+// names reports whether the client's prompts name the tag of an item: another client may
+// send a file with that tag as a part. It reads the prompts once.
 func (c *Conversation) names(tag string) bool {
 	if c.details == nil {
 		has := c.holds(&c.prompt, tag)
@@ -114,17 +112,17 @@ func (c *Conversation) holds(m *Message, word string) bool {
 	return false
 }
 
-// move is a message with which the conversation goes on elsewhere.
+// move is a message with which the conversation moves to another place.
 type move struct {
 	message int
 	to      Place
 }
 
-// went notes that a message states another place. Stated before the first answer,
-// even after the person's words, it is where the conversation began; Codex states it
-// before them, and only the first counts. Stated later it moves the conversation from
-// there on. So a message's place depends only on the conversation up to its answer,
-// and stays when the client goes elsewhere.
+// went records that a message states another place. A statement before the first answer,
+// even after the person's words, is the beginning of the conversation; Codex states it
+// before them, and only the first one counts. A later statement moves the conversation from
+// there on. So a message's place depends only on the conversation up to its answer, and is
+// unchanged by later moves of the client.
 func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 	switch {
 	case from == to:
@@ -135,23 +133,23 @@ func (c *Conversation) went(message int, from, to Place, answered, moves bool) {
 	}
 }
 
-// Began returns where the conversation began, as Place has found.
+// Began returns the first place of the conversation, as found by Place.
 func (c *Conversation) Began() Place { return c.began }
 
-// Prompts remember what system prompts state of a place: clients send the same
-// long ones with every request, and reading one takes longer than all else that
-// is done for it.
+// Prompts remembers the statements of system prompts about a place: clients send the same
+// long prompts with every request, and reading one takes longer than the rest of the work
+// for the request.
 type Prompts interface {
-	// Prompt is what the prompt with a hash states. The hash has a seed that nobody
-	// knows: no text can be made up that is taken for another.
+	// Prompt returns the statements of the prompt with a hash. The seed of the hash is
+	// secret, so an attacker cannot construct a text with the hash of another.
 	Prompt(hash uint64) (s Statements, ok bool)
 	KeepPrompt(hash uint64, s Statements)
 }
 
-// maxStated bounds, in bytes, what is remembered of one.
+// maxStated bounds, in bytes, the remembered statements of one prompt.
 const maxStated = 4 << 10
 
-// stated is what a prompt states; known is nil for one that is short.
+// stated returns the statements of a prompt; known is nil if prompts are short.
 func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
 	switch {
 	case m.from == m.to:
@@ -162,8 +160,8 @@ func (c *Conversation) stated(m *Message, known Prompts) (s Statements) {
 	var h maphash.Hash
 	h.SetSeed(rawSeed)
 	for _, s := range c.spans[m.from:m.to] {
-		_, _ = h.Write(c.body[s.Start:s.End]) // which never fails
-		_ = h.WriteByte('"')                  // which no text holds as it stands in a body
+		_, _ = h.Write(c.body[s.Start:s.End]) // never fails
+		_ = h.WriteByte('"')                  // an end mark, since no text in a body holds a bare quote
 	}
 	key := h.Sum64()
 	s, ok := known.Prompt(key)

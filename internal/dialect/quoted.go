@@ -6,36 +6,35 @@ import (
 	"unicode/utf8"
 )
 
-// Applications put documents, results of tools and files into one text with a
-// person's question. No table can know their templates, but a template has a form: it
-// names the question with a label, or frames what it quotes. ownWords goes by that
-// form alone, so it holds in any language:
-//   - A question that ends a line behind a label ("Question: Which port?") is all that
-//     the person says, wherever it is.
-//   - Otherwise lines from the first frame to the last are quoted (an element, a titled
-//     rule, a bracketed line), as are lines that begin with ">", and whatever
-//     follows a line that ends with the name of a file or an address, up to a closing
-//     question.
+// Applications put documents, results of tools and files into one text with a person's
+// question. No table can list their templates, but a template has a form: it labels the
+// question, or frames the quotations. ownWords relies on that form alone, so it works in
+// any language:
+//   - A question that ends a line after a label ("Question: Which port?") is the person's
+//     whole message, in any position.
+//   - Otherwise the quotations are the lines from the first frame to the last (an element,
+//     a titled rule, a bracketed line), the lines that begin with ">", and the lines after
+//     a line that ends with the name of a file or an address, up to a closing question.
 //   - A text that ends with an empty label ("Answer:") is a form for the model.
 //
-// Plain text around pasted lines stays, above and below. Pasted lines without a frame
-// stay too: a log is worth finding again, and no form tells it from words.
+// Plain text around pasted lines stays, above and below. Pasted lines without a frame stay
+// too: a log is worth finding again, and has no form that distinguishes it from words.
 
-// A line is one of a text.
+// A line is one line of a text.
 type line struct {
 	text  []byte // trimmed
-	at    int    // where it begins
+	at    int    // its offset
 	frame bool   // it begins or ends a frame
-	opens bool   // it begins a paragraph, or what a fence holds
+	opens bool   // it begins a paragraph, or follows a fence
 }
 
 const (
 	maxLabel = 40   // bytes
-	maxLines = 4096 // longer texts are cut here: the rest is quoted with its frame
+	maxLines = 4096 // the rest of a longer text is left out along with any quotation
 )
 
-// ownWords returns the words of a person in a text that may quote others, and whether
-// it left anything out. It returns nil if the text has no words of a person.
+// ownWords returns the words of a person in a text that may quote others, and reports
+// whether it left anything out. It returns nil if the text has no words of a person.
 func ownWords(text []byte) (words []byte, quotes bool) {
 	lines := linesOf(text)
 	if len(lines) < 2 {
@@ -83,9 +82,9 @@ func linesOf(text []byte) (lines []line) {
 	return lines
 }
 
-// isFrame reports whether a line begins or ends a frame: an element, a rule with a
-// title, or a label in brackets. Fences frame none: people write them, too, and ask
-// about what is in them.
+// isFrame reports whether a line begins or ends a frame: an element, a rule with a title,
+// or a label in brackets. Fences are no frames: people write them, too, and ask about the
+// text in them.
 func isFrame(l []byte) bool {
 	switch l[0] {
 	case '<':
@@ -98,9 +97,9 @@ func isFrame(l []byte) bool {
 	return false
 }
 
-// labelled counts the labels that begin lines, and returns the question behind one.
-// Of several the one below all labels counts, else the first. ended says that the
-// text ends with a label behind which nothing is said.
+// labelled counts the labels that begin lines, and returns the question after one of them.
+// If there are several questions, the one below all labels counts, else the first. ended
+// reports whether the text ends with an empty label.
 func labelled(lines []line) (labels int, asked []byte, ended bool) {
 	for n, l := range lines {
 		behind, ok := behindLabel(l.text)
@@ -120,7 +119,7 @@ func labelled(lines []line) (labels int, asked []byte, ended bool) {
 	return labels, asked, ended
 }
 
-// behindLabel returns what follows the label of a line: a few words before a colon.
+// behindLabel returns the text after the label of a line: a few words before a colon.
 func behindLabel(l []byte) (behind []byte, ok bool) {
 	start := l[:min(len(l), maxLabel)]
 	i, n := bytes.IndexByte(start, ':'), 1
@@ -142,8 +141,8 @@ func endsWith(text []byte, chars string) bool {
 	return len(text) > 0 && bytes.ContainsRune([]byte(chars), r)
 }
 
-// withoutFrames leaves out all lines from the first of a frame to the last. One line
-// alone frames nothing.
+// withoutFrames removes all lines from the first line of a frame to the last. A single line
+// frames nothing.
 func withoutFrames(lines []line) []line {
 	first := slices.IndexFunc(lines, func(l line) bool { return l.frame })
 	if first < 0 {
@@ -159,12 +158,12 @@ func withoutFrames(lines []line) []line {
 	return slices.Delete(lines, first, last+1)
 }
 
-// minNamed is how many lines a file behind its name has at least: a person, too, may
-// end a line with the name of a file.
+// minNamed is the minimum number of lines of a file after its name: a person, too, may end
+// a line with the name of a file.
 const minNamed = 3
 
-// withoutNamedFile leaves out what follows a line that ends with the name of a file or
-// an address, up to a question that ends the text, and the line itself.
+// withoutNamedFile removes a line that ends with the name of a file or an address, and the
+// lines after it, up to a question that ends the text.
 func withoutNamedFile(lines []line) []line {
 	first := slices.IndexFunc(lines, func(l line) bool { return l.opens && namesFile(l.text) })
 	if first < 0 || first+1 < len(lines) && namesFile(lines[first+1].text) && !isFence(lines[first+1].text) { // a list
@@ -183,8 +182,8 @@ func withoutNamedFile(lines []line) []line {
 	return slices.Delete(lines, first, end)
 }
 
-// lastFence returns the last line that is a fence, when one opens in the three lines
-// from a line on, or -1.
+// lastFence returns the index of the last line that is a fence, or -1 if no fence opens in
+// the three lines from a line on.
 func lastFence(lines []line, from int) int {
 	fence := func(l line) bool { return isFence(l.text) }
 	if near := lines[max(from, 0):]; !slices.ContainsFunc(near[:min(len(near), 3)], fence) {

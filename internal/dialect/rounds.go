@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// AnswerTo returns what the model said last after message i and before a person
-// spoke again; nil when it said nothing, or when a model had asked. Answers to a
-// client's own messages do not count: some clients write those themselves.
+// AnswerTo returns the model's last words after message i and before the person's next
+// message; nil if there are none, or if a model had asked. Answers to a client's own
+// messages do not count: some clients write those themselves.
 func (c *Conversation) AnswerTo(i int) (text []byte) {
 	if c.spawned {
 		return nil
@@ -16,7 +16,7 @@ func (c *Conversation) AnswerTo(i int) (text []byte) {
 	ended := false
 	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person && (!ended || !c.asks(j)); j++ {
 		if c.isSummary(j) {
-			return nil // the message was said long before
+			return nil // message i is much older
 		}
 		if c.Messages[j].Role == RoleAssistant {
 			if said := c.Text(j); len(said) > 0 {
@@ -29,12 +29,12 @@ func (c *Conversation) AnswerTo(i int) (text []byte) {
 }
 
 const (
-	maxTools    = 10 // how many are named
+	maxTools    = 10 // tools in the list
 	maxToolName = 64
 )
 
-// ToolsUsed names the tools that were called since the newest message of a person,
-// such as "read_file ×3, bash", without their arguments and results. It reads the
+// ToolsUsed returns the names of the tools that were called since the newest message of a
+// person, such as "read_file ×3, bash", without their arguments and results. It reads the
 // body again.
 func (c *Conversation) ToolsUsed(d Dialect) string {
 	var names []string
@@ -71,8 +71,8 @@ func toolName(s string) string {
 	}, s[:min(len(s), maxToolName)])
 }
 
-// Answers yields the model's messages that answer a person, newest first. A message
-// before the first of a person answers nobody: it is a client's greeting.
+// Answers yields the model's answers to a person, newest first. A model's message before
+// the person's first one is a client's greeting, and does not count.
 func (c *Conversation) Answers(yield func(i int) bool) {
 	first := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Person })
 	if first < 0 {

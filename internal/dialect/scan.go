@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// maxDepth bounds how deep a body's values may be nested.
+// maxDepth bounds the nesting of a body's values.
 const maxDepth = 200
 
 // Scanner walks over JSON text without decoding it. It accepts valid JSON only, but
@@ -16,26 +16,25 @@ type Scanner struct {
 	i     int
 	depth int
 
-	next  int           // where the clock is checked again
-	hurry *Conversation // has the time limit; nil: there is none
+	next  int           // offset of the next check of the clock
+	hurry *Conversation // has the time limit; nil for none
 }
 
 // NewScanner returns a scanner of b without a time limit.
 func NewScanner(b []byte) Scanner { return Scanner{b: b, next: len(b)} }
 
-// Offset returns where the next value, or the white space before it, begins.
+// Offset returns the offset of the next value, or of the white space before it.
 func (s *Scanner) Offset() int { return s.i }
 
-// Raw returns the bytes of a span.
 func (s *Scanner) Raw(v Span) []byte { return s.b[v.Start:v.End] }
 
-// atEnd reports whether nothing but white space is left.
+// atEnd reports whether only white space is left.
 func (s *Scanner) atEnd() bool {
 	s.space()
 	return s.i == len(s.b)
 }
 
-// Value skips any value and returns where it stands.
+// Value skips any value and returns its span.
 func (s *Scanner) Value() (v Span, ok bool) {
 	s.space()
 	v.Start = s.i
@@ -59,11 +58,11 @@ type Span struct {
 	Start, End int
 	Escaped    bool // it holds a backslash
 	Unicode    bool // it holds a \u
-	quotes     bool // one of its lines may begin or end as if it quoted something
+	quotes     bool // one of its lines may begin or end like a quotation
 
 	// Of a text that is a part of a message:
 	cached bool  // the provider caches the request up to its end
-	part   int32 // how many bytes before Start the part begins; 0: it is no part
+	part   int32 // bytes from the beginning of the part to Start; 0 if it is no part
 }
 
 func (s *Scanner) space() {
@@ -77,7 +76,7 @@ func (s *Scanner) space() {
 	}
 }
 
-// is skips white space and then c, if it stands there.
+// is skips white space and then c, and reports whether it found c.
 func (s *Scanner) is(c byte) bool {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == c {
@@ -96,8 +95,8 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// Quoted reads a string, eight bytes at a time: this loop is most of what the proxy
-// costs a request with a long history.
+// Quoted reads a string, eight bytes at a time: this loop is most of the proxy's cost for a
+// request with a long history.
 func (s *Scanner) Quoted() (Span, bool) {
 	if !s.is('"') {
 		return Span{}, false
@@ -140,8 +139,8 @@ func (s *Scanner) Quoted() (Span, bool) {
 	}
 }
 
-// mayQuote reports whether the line before the line feed at j, or the one behind it, may
-// be one that ownWords looks for.
+// mayQuote reports whether ownWords may have to read the line before the line feed at j, or
+// the one after it.
 func (s *Scanner) mayQuote(start, j int) bool {
 	if j+2 < len(s.b) && quoting[s.b[j+2]] {
 		return true
@@ -150,8 +149,8 @@ func (s *Scanner) mayQuote(start, j int) bool {
 	return len(end) > 0 && (closing[end[len(end)-1]] || bytes.IndexByte(end[:len(end)-1], '.') >= 0)
 }
 
-// quoting are the bytes with which such a line may begin, and closing those with which
-// it may end: those of "：", "？" and "؟" among them.
+// quoting holds the first bytes of such lines, and closing the last: the last bytes of "：",
+// "？" and "؟" among them.
 var quoting, closing = bytesOf("<`~-=*#[> "), bytesOf(":?\x9a\x9f")
 
 func bytesOf(chars string) (in [256]bool) {
@@ -215,9 +214,8 @@ func (s *Scanner) Skip() bool {
 	return s.number()
 }
 
-// Object reads an object; member reads each value and gets its key, which it must
-// not keep. A key with an escape is passed as nil: no client escapes the names that
-// matter.
+// Object reads an object; member reads each value and gets its key, which it must not
+// retain. A key with an escape becomes nil: no client escapes the names that matter.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
 	if !s.is('{') || !s.down() {
 		return false
@@ -249,8 +247,8 @@ func (s *Scanner) members(member func(key []byte) bool) bool {
 	}
 }
 
-// more reports whether another value follows in an object or array that ends with
-// end, and if not, whether it has ended there.
+// more reports whether another value follows in an object or array that ends with end, and
+// if not, whether it has ended there.
 func (s *Scanner) more(end byte) (more, ended bool) {
 	if s.is(end) {
 		s.depth--

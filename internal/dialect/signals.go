@@ -6,17 +6,17 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Signals reads what clients say in a head about what the request is for, which
-// counts for more than its text. It reports whether a subagent speaks: what it
-// is asked comes from a model, and is not kept.
+// Signals reads the headers in which clients state the purpose of a request. They take
+// precedence over its text. It reports whether a subagent speaks: then a model wrote its
+// messages, and they are not stored.
 func (c *Conversation) Signals(h Header) (subagent bool) {
 	set := func(k Kind) {
 		if c.Kind == KindTurn || c.Guessed {
 			c.Kind, c.Guessed = k, false
 		}
 	}
-	// Codex, from 0.169. A turn of a subagent belongs to that of the one it works
-	// for. One that belongs to itself is a person's, who goes on with the thread.
+	// Codex, from 0.169. A subagent's turn belongs to the turn of its parent. A turn that
+	// belongs to itself comes from a person who continues the subagent's thread.
 	person := false
 	if turnData := h.Peek("X-Codex-Turn-Metadata"); len(turnData) > 0 {
 		switch kind := gjson.GetBytes(turnData, "request_kind").Str; kind {
@@ -41,7 +41,7 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 	if bytes.EqualFold(h.Peek("X-Openai-Memgen-Request"), []byte("true")) {
 		set(KindProbe)
 	}
-	// Claude Code, from 2.1.273, when asked for hints.
+	// Claude Code, from 2.1.273, if hints are enabled.
 	switch string(h.Peek("X-Claude-Code-Request-Class")) {
 	case "auxiliary":
 		set(KindTitle)

@@ -4,7 +4,7 @@ import "slices"
 
 // Insert is one piece of text to be spliced into a body.
 type Insert struct {
-	At   int    // offset in the body as the client sent it
+	At   int    // offset in the body from the client
 	Text []byte // JSON, ready to be copied
 }
 
@@ -19,8 +19,8 @@ func Splice(dst, body []byte, inserts []Insert) []byte {
 	return append(dst, body[at:]...)
 }
 
-// Insert returns the insert that puts block before message i's text. It is valid
-// until c is used for another body.
+// Insert returns the insert that puts block before message i's text. It is valid until c is
+// reused for another body.
 func (c *Conversation) Insert(i int, block string) Insert {
 	m := &c.Messages[i]
 	from := len(c.inserts)

@@ -6,14 +6,14 @@ import "bytes"
 const maxEvent = 4 << 20
 
 // EventReader splits a stream of server-sent events, fed in pieces of any size, as
-// https://html.spec.whatwg.org/multipage/server-sent-events.html says: lines end with
-// CR, LF or both, data lines are joined by a line feed, and an empty line ends an
-// event. Unlike a browser it also takes an event that the end of the stream ends.
+// specified by https://html.spec.whatwg.org/multipage/server-sent-events.html: lines end
+// with CR, LF or both, data lines are joined by a line feed, and an empty line ends an
+// event. Unlike a browser it also accepts an event that the end of the stream ends.
 type EventReader struct {
-	// Emit takes each event; it must not keep the bytes.
+	// Emit takes each event; it must not retain the bytes.
 	Emit func(name, data []byte)
 
-	line    []byte // the current line, when it came in pieces
+	line    []byte // the current line, if it came in pieces
 	name    []byte
 	data    []byte
 	hasData bool
@@ -22,10 +22,10 @@ type EventReader struct {
 	begun   bool // the byte order mark, if any, was seen
 }
 
-// keptLine bounds, in bytes, the buffers that are kept from one event to the next.
+// keptLine bounds, in bytes, the buffers that the next event reuses.
 const keptLine = 64 << 10
 
-// Size returns how many bytes its buffers take.
+// Size returns the size of its buffers in bytes.
 func (r *EventReader) Size() int { return cap(r.line) + cap(r.data) + cap(r.name) }
 
 // Feed takes the next piece.
@@ -55,7 +55,7 @@ func (r *EventReader) Feed(p []byte) {
 	}
 }
 
-// emptied returns a buffer to be used again, or nil when it is large.
+// emptied returns a buffer for reuse, or nil if it is large.
 func emptied(b []byte) []byte {
 	if cap(b) > keptLine {
 		return nil
@@ -75,7 +75,7 @@ func (r *EventReader) End() {
 func (r *EventReader) hold(p []byte) {
 	if len(r.line)+len(p) > maxEvent {
 		r.skip = true
-		r.line = append(r.line[:0], ':') // what follows is a comment
+		r.line = append(r.line[:0], ':') // a comment, which take ignores
 		return
 	}
 	r.line = append(r.line, p...)

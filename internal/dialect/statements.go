@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Place says where a client works, as the client states it.
+// Place is a client's working directory and repository, as stated by the client.
 type Place struct {
-	Directory string // an absolute path; empty when it does not say
-	Repo      string // owner/name on GitHub, where it names that
+	Directory string // an absolute path; empty if the client states none
+	Repo      string // owner/name on GitHub; empty if the client states none
 
-	// Unclear says that several places are named, one perhaps by a file of the
-	// repository, and that it cannot be known which of them the client wrote.
+	// Unclear is true if there are several places, perhaps one from a file of the
+	// repository, and their authors are unknown.
 	Unclear bool
 }
 
 // maxPath bounds a path, in bytes.
 const maxPath = 4096
 
-// Statements gather what prompts and the items of clients state about the place. The
+// Statements collects the statements of prompts and clients' items about the place. The
 // zero value is ready.
 type Statements struct {
-	prompts stated // in prompts, before they quote files
+	prompts stated // in prompts, before quoted files
 	quoted  stated // in prompts, after that
 	newest  string // by the newest item of the client
 	items   claim  // by all its items
@@ -31,7 +31,7 @@ type Statements struct {
 	parts   claim  // in texts that may be items, or files that a person attached
 }
 
-// merge adds what another prompt states.
+// merge adds the statements of another prompt.
 func (s *Statements) merge(q Statements) {
 	s.prompts.merge(q.prompts)
 	s.quoted.merge(q.quoted)
@@ -44,10 +44,10 @@ func (s *stated) merge(q stated) {
 	s.repo.merge(q.repo)
 }
 
-// place decides where the client works. All statements have to agree, because it
-// cannot be known who wrote which. What a prompt quotes from files does not count,
-// but a place that only such files name is unclear. moves says that the client
-// changes its directory and states each in an item: then only the newest item counts.
+// place decides on the client's place. All statements have to agree, because their authors
+// are unknown. Quotations from files in a prompt do not count, but a place that only such
+// files name is unclear. moves is true if the client changes its directory and states each
+// one in an item: then only the newest item counts.
 func (s *Statements) place(moves bool) (p Place) {
 	switch {
 	case s.item:
@@ -64,7 +64,7 @@ func (s *Statements) place(moves bool) (p Place) {
 	return p
 }
 
-// claim is a value that is stated once or several times.
+// claim is a value with one or more statements.
 type claim struct {
 	value   string
 	several bool // with different values
@@ -82,20 +82,20 @@ func (c *claim) merge(q claim) {
 	c.several = c.several || q.several
 }
 
-// fits reports whether nothing but v is stated.
+// fits reports whether there is no statement of another value than v.
 func (c *claim) fits(v string) bool { return !c.several && (c.value == "" || c.value == v) }
 
-// state notes the directory of a client's item; empty: it cannot be known.
+// state records the directory of a client's item; empty if unclear.
 func (s *Statements) state(dir string) {
 	s.newest, s.item = dir, true
 	s.items.add(dir)
 	s.items.several = s.items.several || dir == ""
 }
 
-// doubt notes the directory of what may be an item, or a file that a person attached.
+// doubt records the directory of a possible item, or of a file that a person attached.
 func (s *Statements) doubt(dir string) { s.parts.add(dir) }
 
-// Size returns about how many bytes the statements take.
+// Size returns the approximate size of the statements in bytes.
 func (s *Statements) Size() (n int) {
 	for _, c := range []*claim{&s.prompts.dir, &s.prompts.repo, &s.quoted.dir, &s.quoted.repo, &s.items, &s.parts} {
 		n += len(c.value)
@@ -103,15 +103,16 @@ func (s *Statements) Size() (n int) {
 	return n + len(s.newest)
 }
 
-// marks: every statement of a place holds one, however a body escapes the rest.
+// marks are parts of statements: every statement of a place holds one, whichever other
+// characters a body escapes.
 var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("bsolute path: ")}
 
-// mayStatePlace reports whether a text, given as the inside of a JSON string, may
-// state a place: most prompts are long and state none. escapes says that characters
-// may be written as \u0064.
+// mayStatePlace reports whether a text, given as the inside of a JSON string, may state a
+// place: most prompts are long and state none. escapes is true if the text may hold escapes
+// such as \u0064.
 func mayStatePlace(raw []byte, escapes bool) bool {
 	if escapes && bytes.Contains(raw, []byte(`\u00`)) {
-		return true // which may spell a letter
+		return true // an escape may spell a letter
 	}
 	return marked(raw)
 }
@@ -125,7 +126,8 @@ func marked(text []byte) bool {
 	return false
 }
 
-// CleanDirectory removes quotes and cleans a path; "" when it is not absolute.
+// CleanDirectory removes quotes and cleans a path; it returns "" if the path is not
+// absolute.
 func CleanDirectory(s string) string {
 	s = strings.Trim(strings.TrimSpace(s), "`'\"")
 	absolute := strings.HasPrefix(s, "/") || len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
@@ -136,7 +138,7 @@ func CleanDirectory(s string) string {
 }
 
 var (
-	// stating matches a line that states a working directory, of any client.
+	// stating matches a line with a statement of the working directory, of any client.
 	stating = regexp.MustCompile("^\\s*(?:[-*]|\\d+\\.)?\\s*(?:\\*\\*)?(?:The |Primary )?(?:[Cc]urrent )?[Ww]ork(?:ing|space) [Dd]irectory(?::(?:\\*\\*)? (.+)| is `([^`]+)`.*)$" +
 		`|^\s*<cwd>(.+)</cwd>\s*$` +
 		`|^I'm currently working in the directory: (.+)$` +
@@ -145,8 +147,8 @@ var (
 	repoLine = regexp.MustCompile(`^\s*\* Git repository: ([\w.-]+/[\w.-]+)\s*$`) // Copilot CLI
 )
 
-// fileMarks begin the lines after which a prompt quotes files of the repository: the
-// client states nothing itself after them.
+// fileMarks begin the lines after which a prompt quotes files of the repository. The
+// client's own statements come before them.
 var fileMarks = [][]byte{
 	[]byte("Instructions from: "),        // opencode, Kilo
 	[]byte(`<context name="userRules">`), // Continue
@@ -156,10 +158,10 @@ var fileMarks = [][]byte{
 	[]byte("USER'S CUSTOM INSTRUCTIONS"), // Roo, older Cline
 }
 
-// readPrompt adds what a system prompt states. It tells after how much it has read,
-// and ends when after reports that no time is left.
+// readPrompt adds the statements of a system prompt. It passes the number of bytes that it
+// has read to after, and ends when after reports that no time is left.
 func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
-	found, near := &s.prompts, 0 // near: how many more lines of Copilot's may name the repository
+	found, near := &s.prompts, 0 // near: the number of further lines of Copilot's that may name the repository
 	for line := range bytes.Lines(text) {
 		if !after(len(line)) {
 			return
@@ -193,7 +195,7 @@ func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
 // directoryIn returns the directory that a line states, or "".
 func directoryIn(line []byte) string {
 	line = bytes.TrimRight(line, "\r\n")
-	if len(line) > maxPath+100 || !marked(line) { // most lines need no closer look
+	if len(line) > maxPath+100 || !marked(line) { // most lines hold no mark
 		return ""
 	}
 	for _, m := range stating.FindAllSubmatch(line, 1) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// behindSummary returns what follows a summary with which a client has replaced what
-// was said before. The client may say more itself there, so only what follows the
-// end of a tag of the table counts.
+// behindSummary returns the text after a summary with which a client has replaced earlier
+// messages. The client may add more of its own text there, so only the text after the end
+// of a known tag counts.
 func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
 	if !in.early() {
 		return nil, false
@@ -31,10 +31,10 @@ func behindSummary(text []byte, in textContext) (rest []byte, ok bool) {
 	return behind[at:], true
 }
 
-// summaryElement finds an element that holds a summary, from its first beginning to
-// its last end, and returns its content and what follows it. lines demands that the
-// opening tag is a line of its own: within a line a person may mention one. Its time
-// is linear in the text's size.
+// summaryElement finds an element with a summary, from its first beginning to its last end,
+// and returns its content and the text after it. If lines is true, the opening tag has to
+// be a line of its own: within a line a person may mention one. Its time is linear in the
+// text's size.
 func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 	ends := summaryEnds(text)
 	for at := 0; len(ends) > 0; {
@@ -47,7 +47,7 @@ func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 		if tag == nil {
 			continue
 		}
-		from := i + 1 + len(tag) + 1 // behind the tag's end
+		from := i + 1 + len(tag) + 1 // after the tag's end
 		rest := text[min(from, len(text)):]
 		if text[from-1] != '>' || lines && (i > 0 && text[i-1] != '\n' || len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r') {
 			continue
@@ -59,8 +59,8 @@ func summaryElement(text []byte, lines bool) (inner, behind []byte, ok bool) {
 	return nil, nil, false
 }
 
-// summaryEnds returns, by name, where the last end of each element stands that by its
-// name holds a summary.
+// summaryEnds returns the offset of the last end of each element with a name for summaries,
+// by name.
 func summaryEnds(text []byte) map[string]int {
 	if !bytes.Contains(text, []byte("summary")) && !bytes.Contains(text, []byte("snapshot")) {
 		return nil
@@ -79,7 +79,7 @@ func summaryEnds(text []byte) map[string]int {
 	}
 }
 
-// mayHoldSummary reports whether isSummary may find one in a text, given as the
+// mayHoldSummary reports whether isSummary may find a summary in a text, given as the
 // inside of a JSON string.
 func mayHoldSummary(raw []byte) bool {
 	raw = trim(raw)
@@ -87,8 +87,8 @@ func mayHoldSummary(raw []byte) bool {
 		len(raw) > 0 && slices.ContainsFunc(harnessTexts[raw[0]], func(m textMark) bool { return m.summary && startsRaw(raw, m.start) })
 }
 
-// isSummary reports whether a text is a summary with which a client has replaced
-// what was said before.
+// isSummary reports whether a text is a summary with which a client has replaced earlier
+// messages.
 func isSummary(text []byte) bool {
 	if _, _, ok := summaryElement(text, true); ok {
 		return true
@@ -99,17 +99,17 @@ func isSummary(text []byte) bool {
 	})
 }
 
-// SummaryIn returns the summary in a text, without what a model thought aloud before
-// it, or what a client wrote around it.
+// SummaryIn returns the summary in a text, without a model's thoughts before it, or a
+// client's text around it.
 func SummaryIn(text string) string {
 	if inner, _, ok := summaryElement([]byte(text), false); ok {
-		return SummaryIn(string(inner)) // some put one into another
+		return SummaryIn(string(inner)) // it may hold another summary
 	}
 	return strings.TrimSpace(text)
 }
 
-// ReadsLikeSummary reports whether an answer may be the summary that was asked for:
-// it stands in an element for summaries, or has at least two headings or points.
+// ReadsLikeSummary reports whether an answer may be the requested summary: it has an
+// element for summaries, or at least two headings or points.
 func ReadsLikeSummary(answer string) bool {
 	if _, _, ok := summaryElement([]byte(answer), false); ok {
 		return true
@@ -127,11 +127,12 @@ func ReadsLikeSummary(answer string) bool {
 var partOf = regexp.MustCompile(`^\s*(#{1,6} |[-*•] |\d+[.)] |\*\*|[\p{L} ]{2,40}:\s*$)`)
 
 const (
-	// minInstructions is how long, in bytes, a text that asks for a summary is at
-	// least when a client wrote it: a person asks in a sentence.
+	// minInstructions is the minimum length, in bytes, of a client's text that asks for a
+	// summary: a person asks in a sentence.
 	minInstructions = 300
 
-	// instructionsStart is how many bytes of such a text rules look at.
+	// instructionsStart is the length of the start of such a text that the rules read, in
+	// bytes.
 	instructionsStart = 1200
 )
 
@@ -139,12 +140,13 @@ const (
 var sumsUp = regexp.MustCompile(`(?i)(summar|compact|condens|hand-?off|checkpoint)[\p{L}-]*\s+([\p{L},-]+\s+){0,6}(conversation|session|context|history)\b|` +
 	`\bcontext[.,:]?\s+([\p{L},-]+\s+){0,4}(summar|compact|condens|hand-?off|checkpoint)`)
 
-// asksToSumUp reports whether a text asks for a summary of a conversation. start has
-// its first instructionsStart bytes, or all of it.
+// asksToSumUp reports whether a text asks for a summary of a conversation. start holds its
+// first instructionsStart bytes, or all of it.
 func asksToSumUp(start []byte) bool {
 	// Most texts have none of these letters, and matching takes long.
 	return slices.ContainsFunc(sumsUpWords, func(w []byte) bool { return bytes.Contains(start, w) }) && sumsUp.Match(start)
 }
 
-// sumsUpWords: each match of sumsUp holds one, whether or not it begins with a capital.
+// sumsUpWords are parts of words: each match of sumsUp holds one, whether or not it begins
+// with a capital.
 var sumsUpWords = inBytes([]string{"mmar", "MMAR", "mpact", "MPACT", "ondens", "doff", "d-off", "kpoint"})

@@ -20,7 +20,7 @@ func appendText(dst, raw []byte) []byte {
 	return dst
 }
 
-// indexEscape returns where the first escape begins, or the end.
+// indexEscape returns the offset of the first escape, or the end.
 func indexEscape(b []byte) int {
 	if i := bytes.IndexByte(b, '\\'); i >= 0 {
 		return i
@@ -61,8 +61,8 @@ func hex4(b []byte) rune {
 	return hexValue(b[0])<<12 | hexValue(b[1])<<8 | hexValue(b[2])<<4 | hexValue(b[3])
 }
 
-// appendJSON appends text as the inside of a JSON string. It escapes only what JSON
-// demands.
+// appendJSON appends text as the inside of a JSON string. It escapes only the characters
+// that JSON does not allow.
 func appendJSON(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	for i := 0; i < len(text); {

@@ -5,30 +5,30 @@ import (
 	"regexp"
 )
 
-// Transcript is a conversation that a message holds as its text.
+// Transcript is a conversation in the text of a message.
 type Transcript struct {
-	Said   [][]byte // what the person said, in order
-	Answer [][]byte // what the model said or did, in order
+	Said   [][]byte // the person's entries, in order
+	Answer [][]byte // the model's words and actions, in order
 
-	// Kind is what the words around it ask for: KindTitle, KindSummary, or KindTurn
-	// when a person may have pasted it.
+	// Kind is the kind of request that the surrounding words express: KindTitle,
+	// KindSummary, or KindTurn if a person may have pasted the transcript.
 	Kind Kind
 }
 
 const (
-	maxTranscript = 1 << 20 // bytes of a text that are read
+	maxTranscript = 1 << 20 // bytes that are read of a text
 	maxEntries    = 4096
 )
 
 var (
-	// speaker matches what begins an entry of a transcript: [User]: or **User:** or
-	// ### User: or User: or <user>.
+	// speaker matches the beginning of a transcript's entry: [User]: or **User:** or ###
+	// User: or User: or <user>.
 	speaker = regexp.MustCompile(`(?mi)^[ \t]*(?:\[(user|human|assistant|agent|ai|model|tool|system)[^\]\n]{0,30}\]:?|(?:#{1,4}[ \t]+|\*\*)?(user|human|assistant|agent|ai|model|tool|system)(?:\*\*)?:(?:\*\*)?|<(user|human|assistant|ai)>)`)
 
-	// shut matches the end of an element that holds a transcript, or an entry.
+	// shut matches the end of an element around a transcript or an entry.
 	shut = regexp.MustCompile(`(?m)^[ \t]*</[a-zA-Z_-]+>`)
 
-	// aims are what clients ask for when they send a transcript.
+	// aims are the purposes for which clients send a transcript.
 	aims = []struct {
 		kind  Kind
 		words *regexp.Regexp
@@ -38,8 +38,8 @@ var (
 	}
 )
 
-// mayBeTranscript reports whether a text, given as the inside of a JSON string, may
-// hold a transcript.
+// mayBeTranscript reports whether a text, given as the inside of a JSON string, may hold a
+// transcript.
 func mayBeTranscript(raw []byte) bool {
 	for _, s := range []string{"ssistant", "SSISTANT", "gent]", "gent:", "odel]", "odel:", "AI:", "AI]"} {
 		if bytes.Contains(raw, []byte(s)) {
@@ -49,8 +49,8 @@ func mayBeTranscript(raw []byte) bool {
 	return false
 }
 
-// transcriptIn reads the transcript in a text; the zero Transcript when there is
-// none. system has the starts of the parts of the request's prompt.
+// transcriptIn reads the transcript in a text; the zero Transcript if there is none. system
+// holds the beginnings of the parts of the request's prompt.
 func transcriptIn(system [][]byte, text []byte) (t Transcript) {
 	text = text[:min(len(text), maxTranscript)]
 	marks := speaker.FindAllSubmatchIndex(text, maxEntries)

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Typed reports whether message i holds nothing but words that a person typed. It asks
-// for evidence in the structure of the request, and returns false if any is missing:
-//   - One text of the message holds the words. No client wrote into that text, and no
-//     line of it begins like pasted or attached text. Every other text is a known
-//     client's own.
+// Typed reports whether message i holds only words that a person typed. It relies on
+// evidence in the structure of the request, and returns false if any is missing:
+//   - One text of the message holds the words. No client wrote into that text, and no line
+//     of it begins like pasted or attached text. Every other text is a known client's own.
 //   - The message has no other content, such as a file, and no speaker's name.
-//   - Nothing else was said or done in its turn: no other words, no other speaker, no
-//     call of a tool and no result.
+//   - Its turn holds no other words of a person, no other speaker, no call of a tool and no
+//     result.
 //
-// A text that a program composed may still pass: only the text itself shows that.
+// A text that a program composed may still pass: only the text itself shows its origin.
 func (c *Conversation) Typed(i int) bool {
 	m := &c.Messages[i]
 	if !m.Person || m.Mixed || m.Results || m.name != 0 || !c.holdsOnlyWords(m) {
@@ -36,8 +35,8 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
-// holdsOnlyWords reports whether one text of a person's message holds the words and
-// nothing else.
+// holdsOnlyWords reports whether a person's message holds the words in one text, and no
+// other content.
 func (c *Conversation) holdsOnlyWords(m *Message) bool {
 	if m.cleaned {
 		return m.alone
@@ -49,8 +48,8 @@ func (c *Conversation) holdsOnlyWords(m *Message) bool {
 	})
 }
 
-// saysNothing reports whether message j adds nothing to the turn of a person's message
-// but the model's words, or a known client's.
+// saysNothing reports whether message j adds only the model's words, or a known client's,
+// to the turn of a person's message.
 func (c *Conversation) saysNothing(j int) bool {
 	m := &c.Messages[j]
 	switch {
@@ -64,15 +63,15 @@ func (c *Conversation) saysNothing(j int) bool {
 	return m.Role == RoleAssistant || m.System
 }
 
-// roundOpen reports whether a round of tools is open once message m was read: tools were
-// called, and the model has not answered in words since. open says whether one was
+// roundOpen reports whether a round of tools is open after message m: tools were called,
+// and the model has not answered in words since. open reports whether a round was open
 // before.
 //
-// Whatever stands in or behind the results of an open round belongs to its turn.
-// Clients put skills, reminders and files there. So does the person who interrupts a
-// round and types on; these words count only if the client says that the round was
-// interrupted. Otherwise they are not kept, and the turn keeps its first words:
-// nothing else tells them from a file.
+// Any text in or after the results of an open round belongs to its turn. Clients put
+// skills, reminders and files there. A person may also interrupt a round and continue with
+// new words; these count only if the client reports the interruption. Otherwise they are
+// not stored, and the turn keeps its first words: no other sign distinguishes them from a
+// file.
 func (c *Conversation) roundOpen(m *Message, open bool) bool {
 	switch {
 	case m.Role == RoleUser:
@@ -83,8 +82,8 @@ func (c *Conversation) roundOpen(m *Message, open bool) bool {
 	return open && (m.Role != RoleAssistant || m.from == m.to)
 }
 
-// afterInterruption returns which of a message's texts is the first after a client's
-// that says that the person has interrupted the model, or -1.
+// afterInterruption returns the index in a message of the first text after the client's
+// note that the person has interrupted the model, or -1.
 func (c *Conversation) afterInterruption(m *Message) int {
 	for n := m.to - 1; n >= m.from; n-- {
 		raw := trimRaw(c.body[c.spans[n].Start:c.spans[n].End])

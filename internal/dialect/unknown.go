@@ -12,23 +12,23 @@ const Other = "other"
 // Codex is the client that changes its directory within a conversation.
 const Codex = "Codex"
 
-// GeminiCLI is Google's client. With each model it has another prompt.
+// GeminiCLI is Google's client. It has another prompt with each model.
 const GeminiCLI = "Gemini CLI"
 
-// Program is a client as a request names it: a program that people use, or the
-// library with which a program sends its requests.
+// Program is a client as identified by a request: a program that people use, or the library
+// with which a program sends its requests.
 type Program struct {
 	Name string // one of a few
 
-	// Places says that it states its working directory in each conversation.
+	// Places is true if it states its working directory in each conversation.
 	Places bool
 }
 
-// program is how requests name a client.
+// program is a client with its marks in requests.
 type program struct {
 	Program
-	agents  []string // what its User-Agent begins with, up to a version
-	prompts []string // how its prompt begins, when its User-Agent is a library's
+	agents  []string // the beginnings of its User-Agent, up to a version
+	prompts []string // the beginnings of its prompt, for the User-Agent of a library
 	library bool     // other programs send their requests with it
 }
 
@@ -43,7 +43,7 @@ var programs = []program{
 	{Program: Program{"Copilot CLI", true}, prompts: []string{"You are the GitHub Copilot CLI"}},
 	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
 	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},
-	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states nothing
+	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states no place
 	{Program: Program{"pi", true}, prompts: []string{"You are an expert coding assistant operating inside pi, "}},
 	{Program: Program{"Crush", true}, agents: []string{"Crush", "Charm"}, prompts: []string{"You are Crush, "}},
 	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},
@@ -59,7 +59,7 @@ var programs = []program{
 	{Program: Program{"AI SDK", false}, agents: []string{"ai-sdk", "ai"}, library: true},
 }
 
-// byAgent are the programs by the product in their User-Agent.
+// byAgent holds the programs by the product in their User-Agent.
 var byAgent = func() map[string]*program {
 	all := make(map[string]*program)
 	for i := range programs {
@@ -70,8 +70,8 @@ var byAgent = func() map[string]*program {
 	return all
 }()
 
-// ProgramOf returns the client with a User-Agent. It is not sure when that is unknown
-// or a library's.
+// ProgramOf returns the client with a User-Agent. sure is false if the User-Agent is
+// unknown or a library's.
 func ProgramOf(agent []byte) (p Program, sure bool) {
 	name, _, _ := bytes.Cut(agent, []byte{'/'})
 	if known := byAgent[string(name)]; known != nil {
@@ -80,8 +80,8 @@ func ProgramOf(agent []byte) (p Program, sure bool) {
 	return Program{Name: Other}, false
 }
 
-// Program returns the client that sent the request, judged by its User-Agent or, when
-// that is not sure, by how its prompt begins.
+// Program returns the client that sent the request, judged by its User-Agent or, if that is
+// not sure, by the beginning of its prompt.
 func (c *Conversation) Program(agent []byte) Program {
 	p, sure := ProgramOf(agent)
 	if sure {
@@ -119,8 +119,8 @@ func Names() []string {
 	return all
 }
 
-// UnknownTag reports whether a text that is kept as a person's words begins with a
-// tag. Known tags have been cut out before.
+// UnknownTag reports whether a text of a person begins with a tag. Known tags have been cut
+// out before.
 func UnknownTag(text string) bool {
 	rest, opens := strings.CutPrefix(text, "<")
 	name, _, closes := strings.Cut(rest[:min(len(rest), maxTag)], ">")

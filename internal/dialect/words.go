@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// settle finds out which messages a person wrote, and what the request is for. It
-// returns false when that takes too much time or RAM.
+// settle determines the messages of the person, and the kind of the request. It returns
+// false if that takes too much time or RAM.
 func (c *Conversation) settle() bool {
 	if !c.room(len(c.Messages) * sizeOfTurn) {
 		return false
 	}
-	longest := 0 // the longest text that has to be decoded
+	longest := 0 // size of the longest text to decode
 	newest := len(c.Messages) - 1
 	for newest >= 0 && !c.asks(newest) {
 		newest--
@@ -51,8 +51,8 @@ func (c *Conversation) settle() bool {
 	return true
 }
 
-// settleChore lets the message that asks for a chore say all that it frames: that is
-// what the chore is about.
+// settleChore restores the quoted parts of the message that asks for a chore: they are the
+// subject of the chore.
 func (c *Conversation) settleChore() {
 	if c.Newest < 0 || c.Last >= 0 && c.Last != c.Newest {
 		return
@@ -70,9 +70,10 @@ func (c *Conversation) asks(i int) bool {
 	return c.Messages[i].Role == RoleUser && !c.Messages[i].Results
 }
 
-// settleMessage finds out whether a person wrote message i, and what they said.
-// newest is the newest message that asks, person the person's name, open says that a
-// round of tools is open, and round that one was when the message began.
+// settleMessage determines whether a person wrote message i, and the person's words in it.
+// newest is the newest message that asks, person the hash of the person's name; open
+// reports whether a round of tools is open, and round whether one was open at the beginning
+// of the message.
 func (c *Conversation) settleMessage(i, newest int, person uint32, open, round bool) bool {
 	m := &c.Messages[i]
 	m.Person, m.alone, m.cleaned, m.whole, m.frame, m.clean = false, false, false, false, false, nil
@@ -102,8 +103,8 @@ func (c *Conversation) settleMessage(i, newest int, person uint32, open, round b
 	return true
 }
 
-// standBefore puts a block directly before a part of a message: the provider may
-// cache what stands before that part, such as a document.
+// standBefore puts a block directly before a part of a message: the provider may cache the
+// content before that part, such as a document.
 func (c *Conversation) standBefore(m *Message, span int) {
 	if s := c.spans[span]; m.Person && s.part > 0 {
 		m.At = s.Start - int(s.part)
@@ -121,8 +122,8 @@ func (c *Conversation) personsName() uint32 {
 	return 0
 }
 
-// settleFrames finds out who wrote the messages that hold unknown frames: the client,
-// when another message of the turn holds none.
+// settleFrames determines the author of the messages with unknown frames: the client, if
+// another message of the turn holds none.
 func (c *Conversation) settleFrames() {
 	c.Last = -1
 	for from := 0; from < len(c.Messages); {
@@ -142,8 +143,8 @@ func (c *Conversation) settleFrames() {
 	}
 }
 
-// ends reports whether message i is an answer that ends a turn: it says something,
-// and no tool's result follows.
+// ends reports whether message i is an answer that ends a turn: it holds text, and no
+// tool's result follows.
 func (c *Conversation) ends(i int) bool {
 	m := &c.Messages[i]
 	if m.Role != RoleAssistant || m.from == m.to || m.Calls || i+1 == len(c.Messages) {
@@ -153,14 +154,14 @@ func (c *Conversation) ends(i int) bool {
 	return !next.Results && !next.Calls && (next.Role != RoleOther || next.System)
 }
 
-// unanswered reports whether message i is a user's or the client's own, without
-// results of tools: no answer stands between such messages.
+// unanswered reports whether message i is a user's or the client's own, without results of
+// tools: there is no answer between such messages.
 func (c *Conversation) unanswered(i int) bool {
 	return c.Messages[i].System || c.asks(i)
 }
 
-// settleWords finds out what a person said in user message i, whether they are alone,
-// and where a block stands.
+// settleWords determines the person's words in user message i, whether they are alone, and
+// the position of a block.
 func (c *Conversation) settleWords(i int, round, chore bool) {
 	m := &c.Messages[i]
 	texts := make([][]byte, 0, m.to-m.from)
@@ -176,7 +177,7 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 			texts[n], origins[n] = commandWords(texts[n]), byBoth
 			continue
 		}
-		origins[n] = byClient // a command's file is behind it, and files are before the words' frame
+		origins[n] = byClient // also a file after its command, or before the words' frame
 		if (command < 0 || n < command) && n >= frame {
 			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
 		}
@@ -212,8 +213,8 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 	}
 }
 
-// lastFrameOfWords returns the last part that begins with an element that frames the
-// person's words, or 0. A file in a part before it may hold such an element, too.
+// lastFrameOfWords returns the last part that begins with an element around the person's
+// words, or 0. A file in an earlier part may hold such an element, too.
 func lastFrameOfWords(texts [][]byte) int {
 	for n := len(texts) - 1; n > 0; n-- {
 		if tag := tagAt(trim(texts[n])); tag != nil && slices.Contains(wordsWithin, string(tag)) {
@@ -223,8 +224,8 @@ func lastFrameOfWords(texts [][]byte) int {
 	return 0
 }
 
-// settleQuotes leaves out what the parts of a message quote. A part that is only a
-// label names those behind it.
+// settleQuotes removes the quotations in the parts of a message. A part that is only a
+// label introduces the parts after it.
 func settleQuotes(texts [][]byte, origins []origin) {
 	for n, o := range origins {
 		if o > byBoth {
@@ -243,8 +244,8 @@ func settleQuotes(texts [][]byte, origins []origin) {
 	}
 }
 
-// settleDocuments finds the parts that are documents: when the client lets the
-// provider cache a part, and more words follow, those words ask about that part.
+// settleDocuments finds the parts that are documents: if the client lets the provider cache
+// a part, and more words follow, those words ask about that part.
 func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 	asked := false
 	for n := len(origins) - 1; n >= 0; n-- {
@@ -262,8 +263,8 @@ func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 	}
 }
 
-// answeredByClient reports whether message i opens the conversation and the client
-// itself has answered it: then it is a summary of what was said before.
+// answeredByClient reports whether message i opens the conversation and the client itself
+// has answered it: then it is a summary of earlier messages.
 func (c *Conversation) answeredByClient(i int) bool {
 	if c.Last >= 0 || i+1 == len(c.Messages) || c.Messages[i+1].Role != RoleAssistant {
 		return false
@@ -271,8 +272,8 @@ func (c *Conversation) answeredByClient(i int) bool {
 	return isClientsAnswer(trim(c.start(&c.Messages[i+1])))
 }
 
-// suspicious reports whether a message may hold text of a client. It is cheap, since
-// most messages hold none.
+// suspicious reports whether a message may hold text of a client. It is cheap, since most
+// messages hold none.
 func (c *Conversation) suspicious(m *Message) bool {
 	for n, s := range c.spans[m.from:m.to] {
 		raw := c.body[s.Start:s.End]
@@ -283,15 +284,15 @@ func (c *Conversation) suspicious(m *Message) bool {
 	return false
 }
 
-// mayEndQuotes reports whether the first line of a text, or the last, may be one that
-// ownWords looks for.
+// mayEndQuotes reports whether ownWords may have to read the first or the last line of a
+// text.
 func mayEndQuotes(raw []byte) bool {
 	raw = trimRaw(raw)
 	return len(raw) > 0 && (quoting[raw[0]] || closing[raw[len(raw)-1]])
 }
 
-// said returns the index in c.spans of a message's first text that is not blank, and
-// how many such texts there are.
+// said returns the index in c.spans of a message's first text that is not blank, and the
+// number of such texts.
 func (c *Conversation) said(m *Message) (first, texts int) {
 	for n := m.to - 1; n >= m.from; n-- {
 		if s := c.spans[n]; len(trimRaw(c.body[s.Start:s.End])) > 0 {
@@ -310,15 +311,14 @@ func (c *Conversation) blank(m *Message) bool {
 	return true
 }
 
-// mayHoldHarness reports whether a part of a message, as it stands in a JSON
-// string, needs a closer look. escapes says that characters may be written as
-// \u003c.
+// mayHoldHarness reports whether a part of a message, given as the inside of a JSON string,
+// may hold text of a client. escapes is true if the part may hold escapes such as \u003c.
 func mayHoldHarness(raw []byte, role Role, escapes bool) bool {
 	bracket := bytes.IndexByte(raw, '<') >= 0 || escapes && bytes.Contains(raw, []byte(`\u00`))
 	return bracket || role == RoleUser && mayHoldClientText(trimRaw(raw))
 }
 
-// answer returns what the model said in a part of a message.
+// answer returns the model's words in a part of a message.
 func answer(text []byte) []byte {
 	return withoutElement(withoutElement(text, "think"), "graphiti_memory")
 }

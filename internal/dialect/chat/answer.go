@@ -85,7 +85,7 @@ func (r *reader) choice(choice gjson.Result, said string) {
 	switch end := dialect.EndOf(choice.Get("finish_reason").Str); {
 	case end == dialect.EndError:
 		r.failed = true
-	case end != dialect.EndUnknown && r.end != dialect.EndFilter: // a refusal may have come before
+	case end != dialect.EndUnknown && r.end != dialect.EndFilter: // a refusal takes precedence
 		r.end = end
 	}
 }

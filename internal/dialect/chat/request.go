@@ -6,7 +6,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// parts says how to read the parts of a message's content.
+// parts describes the parts of a message's content.
 var parts = dialect.Parts{
 	Form:   `{"type":"text","text":"`,
 	IsText: func(kind []byte) bool { return string(kind) == "text" },
@@ -21,16 +21,15 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 
 type parser struct {
 	dialect.Parser
-	messages bool // they were seen
+	messages bool // the messages were read
 }
 
-// member reads a member of the request.
 func (p *parser) member(key []byte) bool {
 	if string(key) != "messages" {
 		return p.Other(key)
 	}
 	if p.messages {
-		return false // we do not decide which of the two counts
+		return false // ambiguous
 	}
 	p.messages = true
 	return p.Messages(p.message)

@@ -11,12 +11,12 @@ func (Dialect) NewReader(prefill string) dialect.Reader {
 	return &reader{said: dialect.Begun(prefill)}
 }
 
-// reader assembles the first candidate of an answer. Its texts are joined with
-// nothing between.
+// reader assembles the first candidate of an answer. Its texts are joined without a
+// separator.
 type reader struct {
 	said   dialect.Said
 	calls  *dialect.Calls // of functions that the client has
-	n      int            // how many of them there are
+	n      int            // number of those calls
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
@@ -29,7 +29,7 @@ func (r *reader) Event(_, data []byte) {
 	r.read(data)
 }
 
-// Body implements dialect.Reader. A streamed answer that is not sent as events is an
+// Body implements dialect.Reader. A streamed answer that is not in the form of events is an
 // array.
 func (r *reader) Body(body []byte) {
 	r.over = gjson.ValidBytes(body)

@@ -1,6 +1,6 @@
-// Package gemini is Google's Gemini API: generateContent and
-// streamGenerateContent, whose answers come whole, as events or as an array.
-// Its other methods, such as countTokens, are forwarded as they are.
+// Package gemini is Google's Gemini API: generateContent and streamGenerateContent, with
+// answers in one piece, as events or as an array. Requests for its other methods, such as
+// countTokens, are forwarded unchanged.
 //
 // It owns the format of that API's requests, answers and errors. It must not know
 // about other APIs, memory or connections. Of our packages it imports only dialect.

@@ -6,9 +6,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// placeIn returns the directory in which Gemini CLI was started. Its conversations
-// open with a list of directories, that one first, and then the names of files. dir
-// is empty when it cannot be known; ok is false when there is no list.
+// placeIn returns the directory in which Gemini CLI was started. Its conversations open
+// with a list of directories, that one first, and then the names of files. dir is empty if
+// it is unclear; ok is false if there is no list.
 func placeIn(opening []byte) (dir string, ok bool) {
 	_, list, ok := bytes.Cut(opening, []byte("\n- **Workspace Directories:**\n"))
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// textPart is how a block is written as a part of a content.
+// textPart is the form of a block as a part of a content.
 const textPart = dialect.Form(`{"text":"`)
 
 // Parse implements dialect.Dialect. The API takes each name in camel case and
@@ -28,7 +28,7 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	if p.session {
 		client := dialect.GeminiCLI
 		if p.cli {
-			client = "" // its prompt says so, whatever a gateway makes of its User-Agent
+			client = "" // its prompt identifies it, even if a gateway changes its User-Agent
 		}
 		if dir, ok := placeIn(p.Decoded(p.opening)); ok {
 			p.States(client, dir)
@@ -40,13 +40,13 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 type parser struct {
 	dialect.Parser
 	c        *dialect.Conversation
-	contents bool // they were seen
+	contents bool // the contents were read
 	begun
 }
 
-// begun is what the parser knows once it has read the first content.
+// begun is the state of the parser after the first content.
 type begun struct {
-	prompt bool // the system instruction was seen
+	prompt bool // the system instruction was read
 
 	cli     bool // Gemini CLI speaks, with its usual system prompt or to compact
 	session bool // the contents begin like its conversations; its tools' own requests do not
@@ -55,9 +55,9 @@ type begun struct {
 }
 
 // cliPrompt begins Gemini CLI's prompt, and cliSession the first content of its
-// conversations. cliCompacts begins its prompt for a compaction, cliThinks and
-// cliSummary the answers to that. cliAgent stands in the prompts of its subagents,
-// including those that users define.
+// conversations. cliCompacts begins its prompt for a compaction, cliThinks and cliSummary
+// the answers to that. cliAgent is part of the prompts of its subagents, even of
+// user-defined ones.
 var (
 	cliPrompt   = []byte("You are Gemini CLI")
 	cliCompacts = []byte("You are a specialized system component responsible for distilling chat history")
@@ -68,12 +68,11 @@ var (
 	cliAgent    = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
 )
 
-// member reads a member of the request.
 func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "contents":
 		if p.contents {
-			return false // we do not decide which of the two counts
+			return false // ambiguous
 		}
 		p.contents = true
 		if p.Peek() == '[' {
@@ -94,7 +93,7 @@ func (p *parser) member(key []byte) bool {
 	return p.Other(key)
 }
 
-// each reads the items of a list, or the one value in place of a list.
+// each reads the items of a list, or a single value in place of a list.
 func (p *parser) each(item func() bool) bool {
 	if p.Peek() == '[' {
 		return p.Array(func(int) bool { return item() })
@@ -117,7 +116,7 @@ func (p *parser) tool() bool {
 	})
 }
 
-// instruction reads the system instruction: a content whose role does not matter.
+// instruction reads the system instruction: a content with any role.
 func (p *parser) instruction(m *dialect.Message) bool {
 	if p.Peek() != '{' {
 		return p.Skip()
@@ -139,7 +138,6 @@ func (p *parser) item(i int) bool {
 	return ok
 }
 
-// content reads a content.
 func (p *parser) content() bool {
 	if p.Peek() != '{' {
 		return false
@@ -171,7 +169,7 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 	return role, ok
 }
 
-// add adds a message. An answer that came in pieces is sent back in pieces; they
+// add adds a message. Clients send the pieces of an answer back as separate contents; they
 // become one message.
 func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	if len(p.c.Messages) == 0 {
@@ -194,25 +192,25 @@ func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	return p.Add(m)
 }
 
-// summarises reports whether a content is the summary of a compaction. Gemini CLI
-// sends it after the last answer of what it compacts, to have it checked.
+// summarises reports whether a content is the summary of a compaction. Gemini CLI sends it
+// after the last of the compacted answers, to have it checked.
 func (p *parser) summarises(parts *contentParts) bool {
 	begins := p.Raw(parts.begins)
 	return bytes.HasPrefix(begins, cliSummary) || bytes.HasPrefix(begins, cliThinks)
 }
 
-// contentParts gathers what the parts of a content show.
+// contentParts holds facts about the parts of a content.
 type contentParts struct {
 	m      *dialect.Message
 	system bool // they are the system instruction's
 	list   bool
-	first  int          // where the first part of a list begins
-	after  int          // where the first text after the results of functions begins, or -1
+	first  int          // offset of the first part of a list
+	after  int          // offset of the first text after the results of functions, or -1
 	begins dialect.Span // the first text
 }
 
-// part reads a part. It keeps texts, but neither thoughts nor results of functions,
-// nor texts before such a result: a block goes behind the last result.
+// part reads a part. It adds texts, but neither thoughts nor results of functions. It drops
+// texts before such a result, because a block goes after the last result.
 func (p *parser) part(c *contentParts) bool {
 	if p.Peek() != '{' {
 		c.m.Mixed = true
@@ -299,7 +297,7 @@ func (Dialect) Calls(body []byte, behind int, called func(name string)) {
 	})
 }
 
-// call names the function that a part calls.
+// call passes the name of the function that a part calls to called.
 func call(part gjson.Result, called func(name string)) {
 	for _, name := range []string{"functionCall.name", "function_call.name"} {
 		if v := part.Get(name); v.Exists() {

@@ -16,7 +16,7 @@ type reader struct {
 	said   dialect.Said
 	inText bool           // the current block is a text
 	calls  *dialect.Calls // of tools that the client has
-	block  int            // which the next piece of arguments belongs to
+	block  int            // the block of the next piece of arguments
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
@@ -111,8 +111,8 @@ func (r *reader) Answer() dialect.Answer {
 	return a
 }
 
-// addUsage adds the usage that an event says. Anthropic's input_tokens do not include
-// what was cached.
+// addUsage adds the usage in an event. Anthropic's input_tokens do not include cached
+// tokens.
 func addUsage(u *dialect.Usage, r gjson.Result) {
 	r.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {

@@ -52,10 +52,10 @@ func (Dialect) Match(r dialect.Request) dialect.Match {
 	return m
 }
 
-// vertexCount is in the place of a model where Vertex AI counts tokens.
+// vertexCount takes the place of a model in Vertex AI's path for counting tokens.
 const vertexCount = "count-tokens"
 
-// onVertex splits the path of a Claude model on Vertex AI, whose requests have the body of
+// onVertex splits the path of a Claude model on Vertex AI. The requests have the body of
 // the Messages API without a model.
 func onVertex(path []byte) (model []byte, method string, ok bool) {
 	_, name, found := bytes.Cut(path, []byte("/publishers/anthropic/models/"))

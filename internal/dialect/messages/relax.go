@@ -13,10 +13,9 @@ import (
 // conversation; otherwise it refuses the request.
 const dropBound = `{"prefix_mismatch_behavior":"drop_block"}`
 
-// dropThinking sets thinking.block_binding, so that thoughts bound to a block
-// that the conversation has lost are dropped (platform.claude.com, "Preserved
-// thinking"). It returns false when there is nothing to add: a client that sets the
-// field itself has decided.
+// dropThinking sets thinking.block_binding, so that the API drops thoughts bound to a block
+// that the conversation has lost (platform.claude.com, "Preserved thinking"). It returns
+// false if there is nothing to add: a client that sets the field itself has decided.
 func dropThinking(body []byte) (dialect.Insert, bool) {
 	at := objectAt(body, "thinking")
 	thinking := body[at.Start:at.End]
@@ -32,8 +31,8 @@ func dropThinking(body []byte) (dialect.Insert, bool) {
 	return added, ok
 }
 
-// objectAt returns where the last member with this name stands whose value is an
-// object. The API takes the last one.
+// objectAt returns the span of the last member with this name and an object as its value.
+// The API takes the last one.
 func objectAt(body []byte, name string) (at dialect.Span) {
 	s := dialect.NewScanner(body)
 	s.Object(func(key []byte) bool {
@@ -47,8 +46,8 @@ func objectAt(body []byte, name string) (at dialect.Span) {
 	return at
 }
 
-// addition returns the one piece that makes before into after; ok is false when they
-// differ by more than that.
+// addition returns the one piece that turns before into after; ok is false if they differ
+// by more than that.
 func addition(before, after []byte) (added dialect.Insert, ok bool) {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {

@@ -8,7 +8,7 @@ import (
 
 const textPart = `{"type":"text","text":"`
 
-// prompt says how to read the parts of a system prompt.
+// prompt describes the parts of a system prompt.
 var prompt = dialect.Parts{Form: textPart, IsText: isText}
 
 func isText(kind []byte) bool { return string(kind) == "text" }
@@ -23,19 +23,18 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 
 type parser struct {
 	dialect.Parser
-	messages bool // they were seen
+	messages bool // the messages were read
 
 	content dialect.Parts
 	m       dialect.Message // the current one
-	after   int             // where the first text after its results begins, or -1
+	after   int             // offset of the first text after its results, or -1
 }
 
-// member reads a member of the request.
 func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "messages":
 		if p.messages {
-			return false // we do not decide which of the two counts
+			return false // ambiguous
 		}
 		p.messages = true
 		return p.Messages(p.message)
@@ -72,8 +71,8 @@ func (p *parser) message(int) bool {
 	return ok && len(role) > 0 && p.Add(p.m)
 }
 
-// part is called for each part of a message. The results of tools come first, and the
-// API refuses a text before one: a block goes behind the last.
+// part is called for each part of a message. The results of tools come first, and the API
+// refuses a text before one, so a block goes after the last.
 func (p *parser) part(kind []byte, at int, text bool) {
 	switch {
 	case string(kind) == "tool_use":

@@ -24,7 +24,6 @@ var All = []dialect.Dialect{
 	gemini.Dialect{},
 }
 
-// infos are the Infos of All.
 var infos = func() (infos []dialect.Info) {
 	for _, d := range All {
 		infos = append(infos, d.Info())
@@ -32,19 +31,18 @@ var infos = func() (infos []dialect.Info) {
 	return infos
 }()
 
-// Route says how a request is handled and where it goes.
+// Route is the treatment and the destination of a request.
 type Route struct {
 	dialect.Match
-	Dialect  dialect.Dialect // nil: the request is forwarded as it is
+	Dialect  dialect.Dialect // nil if the request is forwarded unchanged
 	Info     *dialect.Info   // of Dialect
 	Upstream string          // one of Upstreams
 
-	// Unserved says that a model answers the request, in an API that is not supported.
+	// Unserved is true if a model answers the request, in an API that is not supported.
 	Unserved bool
 
-	// Speaks is the dialect whose errors the client understands, even when the
-	// request is forwarded as it is. OpenAI's are the best guess where no dialect
-	// claims it.
+	// Speaks is the dialect of the errors that the client understands, even if the request
+	// is forwarded unchanged. OpenAI's are the best guess if no dialect claims it.
 	Speaks dialect.Dialect
 }
 
@@ -67,16 +65,16 @@ func Find(r dialect.Request) Route {
 	return found
 }
 
-// modelCalls are the words with which the paths end by which model APIs have a model answer:
-// of Amazon Bedrock, Ollama, Cohere, Google, Mistral, text-generation servers, and the older
-// APIs of OpenAI.
+// modelCalls are the last words of the paths at which a model answers: those of Amazon
+// Bedrock, Ollama, Cohere, Google, Mistral, text-generation servers, and the older APIs of
+// OpenAI.
 var modelCalls = []string{
 	"invoke", "invoke-with-response-stream", "converse", "converse-stream",
 	"chat", "generate", "generate_stream", "completion", "completions", "runs", "interactions",
 	"generateContent", "streamGenerateContent", "rawPredict", "streamRawPredict",
 }
 
-// asksModel reports whether the path of a request is one by which a model answers.
+// asksModel reports whether a model answers requests to this path.
 func asksModel(r dialect.Request) bool {
 	if string(r.Method) != "POST" {
 		return false
@@ -92,10 +90,10 @@ const DefaultUpstream = "openai"
 // Upstreams are the names of all upstreams, the default one first.
 var Upstreams = distinct(func(i *dialect.Info) []string { return []string{i.Upstream} }, DefaultUpstream)
 
-// Credentials are the places, over all APIs, where a request's credential may stand.
+// Credentials are the possible places of a request's credential, over all APIs.
 var Credentials = distinct(func(i *dialect.Info) []dialect.Credential { return i.Credentials })
 
-// distinct returns first, and then the values of all infos, each once.
+// distinct returns first, and then the values of all infos, without duplicates.
 func distinct[T comparable](of func(*dialect.Info) []T, first ...T) []T {
 	for i := range infos {
 		for _, v := range of(&infos[i]) {

@@ -14,13 +14,13 @@ import (
 func (Dialect) NewReader(string) dialect.Reader { return &reader{} }
 
 // reader assembles an answer from its last event, which holds all of it, or from the
-// items that ended before: ChatGPT's backend leaves the last event's output empty.
+// earlier items: ChatGPT's backend leaves the last event's output empty.
 type reader struct {
 	id    string
 	item  string         // the id of the last message
-	said  dialect.Said   // by the messages that ended
-	calls *dialect.Calls // the client has to do something before the turn ends
-	n     int            // how many of them there are
+	said  dialect.Said   // from the completed messages
+	calls *dialect.Calls // actions for the client before the turn ends
+	n     int            // number of those calls
 	end   dialect.End
 	over  bool // all of it was read
 	usage dialect.Usage
@@ -81,7 +81,7 @@ func (r *reader) whole(response gjson.Result) {
 	}
 }
 
-// incomplete returns the end of an answer that the provider calls incomplete, by its reason.
+// incomplete returns the end of an incomplete answer, by the provider's reason.
 func incomplete(reason string) dialect.End {
 	switch end := dialect.EndOf(reason); end {
 	case dialect.EndUnknown:
@@ -93,7 +93,7 @@ func incomplete(reason string) dialect.End {
 	}
 }
 
-// add takes an output item. Commentary beside the answer is not kept.
+// add takes an output item. It drops commentary, which is not part of the answer.
 func (r *reader) add(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":

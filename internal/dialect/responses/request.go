@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// parts says how to read the parts of a message's content.
+// parts describes the parts of a message's content.
 var parts = dialect.Parts{Form: `{"type":"input_text","text":"`, IsText: isText}
 
 // Parse implements dialect.Dialect.
@@ -30,19 +30,18 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 
 type parser struct {
 	dialect.Parser
-	input    bool // it was seen
-	template bool // the words are the provider's, in a prompt that the request names
+	input    bool // the input was read
+	template bool // the words are in a prompt at the provider, named by the request
 	trigger  bool // the last item asks for a compaction
-	prewarm  bool // no answer is wanted
-	apart    bool // something stands between the last message and the next
+	prewarm  bool // the client wants no answer
+	apart    bool // an item separates the last message from the next
 }
 
-// member reads a member of the request.
 func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "input":
 		if p.input {
-			return false // we do not decide which of the two counts
+			return false // ambiguous
 		}
 		p.input = true
 		if p.Peek() == '[' {
@@ -63,7 +62,7 @@ func (p *parser) member(key []byte) bool {
 	return p.Other(key)
 }
 
-// item reads one item of the input. Messages may come without a type.
+// item reads one item of the input. The type of a message is optional.
 func (p *parser) item(n int) bool {
 	if !p.Items(n + 1) {
 		return false
@@ -110,7 +109,7 @@ func (p *parser) item(n int) bool {
 	p.trigger = string(kind) == "compaction_trigger"
 	isMessage := len(kind) == 0 && len(role) > 0 || string(kind) == "message"
 	if !isMessage || commentary {
-		p.DropTexts(&m) // nobody was told this
+		p.DropTexts(&m) // not part of the dialogue
 	}
 	switch {
 	case isMessage:
@@ -124,8 +123,8 @@ func (p *parser) item(n int) bool {
 	return ok && p.add(m, string(kind) == "reasoning" || commentary)
 }
 
-// add appends a message. Several messages of one answer become one, as they did when
-// the answer was captured; reasoning between them does not separate them.
+// add appends a message. Several messages of one answer become one, as in the captured
+// answer; reasoning between them does not separate them.
 func (p *parser) add(m dialect.Message, silent bool) bool {
 	speaks := m.Role == dialect.RoleAssistant && p.HasText(&m)
 	if speaks && !p.apart && p.Join(m) {
@@ -138,7 +137,7 @@ func (p *parser) add(m dialect.Message, silent bool) bool {
 	return p.Add(m)
 }
 
-// isCall reports whether a model asks the client to do something with such an item.
+// isCall reports whether such an item is a model's request for an action of the client.
 func isCall(kind []byte) bool {
 	switch string(kind) {
 	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call", "mcp_approval_request":
@@ -147,7 +146,7 @@ func isCall(kind []byte) bool {
 	return false
 }
 
-// isResult reports whether such an item holds what the client did for the model.
+// isResult reports whether such an item holds the result of the client's action.
 func isResult(kind []byte) bool {
 	return bytes.HasSuffix(kind, []byte("_output")) || string(kind) == "mcp_approval_response"
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// Ask is a message with which a client asks for a response over a WebSocket.
+// Ask is a client's request for a response over a WebSocket.
 type Ask struct {
-	Lane     string // the id of the answer's stream, when several run side by side
-	Previous string // the response that it continues
-	Turn     string // what Codex says about the turn, as JSON; in a POST it is a header
+	Lane     string // the id of the answer's stream, if several run in parallel
+	Previous string // the id of the response that it continues
+	Turn     string // Codex's metadata about the turn, as JSON; in a POST it is a header
 }
 
 // maxTurn bounds Ask.Turn, in bytes.
 const maxTurn = 16 << 10
 
-// ReadAsk reads a client's message; ok is false when it asks for no response.
+// ReadAsk reads a client's message; ok is false if it asks for no response.
 func ReadAsk(message []byte) (a Ask, ok bool) {
 	if gjson.GetBytes(message, "type").Str != "response.create" {
 		return a, false
@@ -34,12 +34,12 @@ func ReadAsk(message []byte) (a Ask, ok bool) {
 // Event is a provider's message over a WebSocket that belongs to an answer.
 type Event struct {
 	Lane   string // as in Ask
-	Status int    // the HTTP status that it stands for
+	Status int    // the corresponding HTTP status
 	Says   bool   // it is for a Reader
 	Last   bool   // it ends the answer
 }
 
-// ReadEvent reads a provider's message; ok is false when it belongs to no answer.
+// ReadEvent reads a provider's message; ok is false if it belongs to no answer.
 func ReadEvent(message []byte) (e Event, ok bool) {
 	e = Event{Status: http.StatusOK, Says: true, Last: true}
 	switch gjson.GetBytes(message, "type").Str {
@@ -76,6 +76,6 @@ func AppendEvent(dst, message []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// SocketMatch returns the Match of a request over a WebSocket, whatever the
-// connection's path.
+// SocketMatch returns the Match of a request over a WebSocket, for any path of the
+// connection.
 func SocketMatch() dialect.Match { return dialect.Match{Use: dialect.UseTurn, Route: routes[0].path} }
