@@ -54,7 +54,7 @@ func (r *request) identify() identity.Caller {
 // credential.
 type promises struct {
 	stranger bool           // no upstream has accepted the credential so far
-	tenant   string         // is noted as accepted; empty if the operator vouches for it, or if there is none
+	tenant   string         // to note as accepted; empty if there is none, or if the operator vouches for it
 	said     capture.Saying // the person's message, which may address the memory
 }
 

@@ -26,7 +26,7 @@ type pendingTurn struct {
 	at      where
 	turn    ledger.Turn
 	last    [16]byte            // the conversation up to the person's message
-	end     dialect.Fingerprint // the conversation as it was sent
+	end     dialect.Fingerprint // the conversation in the request
 	held    dialect.Fingerprint // of the conversation object at the provider, if there is one
 	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
@@ -38,7 +38,7 @@ type pendingTurn struct {
 	awaited bool   // the answer was fetched by another request
 
 	first firstMessage // of the conversation; zero for a known subagent
-	late  *project     // must be found before the turn is stored; nil if it is known
+	late  *project     // the project to find before the turn is stored; nil if known
 }
 
 // answered is called at the end of the answer. Only an answer with a clean end completes
@@ -105,7 +105,7 @@ func (p *pendingTurn) lost(why observe.Loss) {
 // unread counts an answer that its reader dropped.
 func (p *pendingTurn) unread() { p.lost(observe.LossUnread) }
 
-// broke notes that the turn's answer was cut off, if the turn is to be stored.
+// broke calls cutOff for a turn that should have been stored.
 func (p *pendingTurn) broke() {
 	if p.kept() && p.turn.Kind == "" {
 		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
@@ -191,7 +191,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 // isKnown reports whether a turn contains nothing new, compared with the memory block
 // before it: the person only asked about facts in the block, and the answer repeats them.
 // A question that also states a fact has words that are not in the block: "my cat is
-// called Miso, what may she eat?".
+// called Miso, can she eat cheese?".
 func isKnown(block, said, answer string) bool {
 	return block != "" && words.OnlyAsks(said) && words.Holds(block, said) && words.Holds(block+"\n"+said, answer)
 }

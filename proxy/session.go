@@ -70,9 +70,9 @@ func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *p
 	return n
 }
 
-// references returns the fingerprints of the answers that a request refers to and that
-// the provider holds, the newest first. If the request states its place, they are of
-// that place.
+// references returns the fingerprints of the answers at the provider that a request
+// refers to, the newest first. If the request states its place, the fingerprints include
+// the place.
 func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
 	root := at.base
 	if at.says {
@@ -126,8 +126,8 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 		return id, false
 	}
 	// The client may have dropped the beginning, up to the question of the first
-	// remaining answer. The fingerprints of the model's answers in this place are stored;
-	// a greeting that a client writes itself has none.
+	// remaining answer. The fingerprints of the model's answers in this place are stored.
+	// A client's own greeting has no stored fingerprint.
 	for i := c.Last - 1; i >= 0; i-- {
 		if c.Messages[i].Role != dialect.RoleAssistant {
 			continue

@@ -224,8 +224,8 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	return record, held
 }
 
-// gitOf returns the state of the repository: as Codex reports it (since 0.98), or as read
-// from the repository if it is on this machine.
+// gitOf returns the state of the repository, if it is on this machine. The commit that
+// Codex reports (since 0.98) takes precedence.
 func gitOf(claims *identity.Claims, at *project) (g ledger.Git) {
 	g.Branch, g.Commit = at.Repo.Branch, at.Repo.Commit
 	if repo := claims.CodexRepo(at.Directory); repo.Commit != "" {
