@@ -188,8 +188,8 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(observe.LossStore)
 }
 
-// isKnown reports whether a turn contains nothing new, compared with the memory block
-// before it: the person only asked about facts in the block, and the answer repeats them.
+// isKnown reports whether a turn only repeats the memory block before it: the person only
+// asked about facts in the block, and the answer has only words of the block and question.
 // A question that also states a fact has words that are not in the block: "my cat is
 // called Miso, can she eat cheese?".
 func isKnown(block, said, answer string) bool {
