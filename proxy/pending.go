@@ -112,7 +112,7 @@ func (p *pendingTurn) broke() {
 	}
 }
 
-// locate finds the project of a turn whose directory was not read in time. It sets the
+// locate finds the project of a turn, if its directory was not read in time. It sets the
 // groups of the turn if that project has memory.
 func (p *pendingTurn) locate() {
 	w := *p.late

@@ -39,7 +39,7 @@ type Commands struct {
 type commandFiles struct {
 	texts []string
 	found time.Time     // when texts were read; zero if never
-	read  chan struct{} // closed when the read under way ends; nil if there is none
+	read  chan struct{} // closed at the end of the current read; nil if there is none
 }
 
 // Hold reports whether a file in a project's dot-directories contains a line of the
