@@ -12,23 +12,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// Tenants remembers whose credentials an upstream has accepted.
+// Tenants remembers the tenants with credentials that an upstream has accepted.
 type Tenants interface {
-	// Accepted reports whether a tenant's were, as far as can be learnt before
-	// ctx ends.
+	// Accepted reports whether an upstream has accepted a tenant's credential. It
+	// returns when ctx ends, even if it cannot find out.
 	Accepted(ctx context.Context, tenant string) bool
 
-	// Accept notes that they were. It does not wait.
+	// Accept notes that an upstream has accepted a tenant's credential. It does not
+	// wait.
 	Accept(tenant string)
 }
 
-// caller is who speaks, and what a request of theirs leaves to be done.
+// caller is the identity of a caller, and the promises of the request.
 type caller struct {
 	identity.Caller
 	promises promises
 }
 
-// caller finds out who speaks, and refuses those who have no memory.
+// caller identifies the caller, and refuses one without memory.
 func (s *decider) caller(ctx context.Context, m *Memory, claims *identity.Claims, upstream string) (c caller, no *refusal) {
 	c.Caller = m.Identity.Identify(claims, upstream)
 	switch {
@@ -43,25 +44,24 @@ func (s *decider) caller(ctx context.Context, m *Memory, claims *identity.Claims
 	return c, nil
 }
 
-// identify finds out who speaks, whether or not the body was read.
+// identify identifies the caller, even if the body was not read.
 func (r *request) identify() identity.Caller {
 	claims := r.buffers.claims.ReadHead(r.head)
 	claims.ReadBody(&r.buffers.conv)
 	return r.memory.Identity.Identify(claims, r.route.named)
 }
 
-// promises are what a request leaves to be done once the upstream has accepted
-// its credential.
+// promises are the actions for a request that wait until the upstream has accepted its
+// credential.
 type promises struct {
 	stranger bool           // no upstream has accepted the credential so far
-	tenant   string         // to be noted as accepted; empty: the operator vouches for it, or there is none
+	tenant   string         // to note as accepted; empty if there is none, or if the operator vouches for it
 	said     capture.Saying // the person's message, which may address the memory
 	left     time.Duration  // how long the request may still wait for the memory
 }
 
-// promised returns what is kept for a caller once the upstream has accepted the
-// request. A credential that was made up learns nothing: until it is accepted,
-// its owner has an empty memory.
+// promised returns the promises for a caller. Until an upstream accepts a credential,
+// its owner has an empty memory, so an invented credential reveals nothing.
 func promised(ctx context.Context, known Tenants, caller *identity.Caller) (p promises) {
 	if caller.Vouched || caller.Who.Tenant == "" {
 		return p
@@ -71,14 +71,14 @@ func promised(ctx context.Context, known Tenants, caller *identity.Caller) (p pr
 	return p
 }
 
-// rejected reports whether an upstream has refused a credential. Such an answer
-// does not say what memory did, and nothing of its request is kept.
+// rejected reports whether a status means that an upstream has refused a credential.
+// Such an answer has no X-Graphiti-Memory field, and its request is not stored.
 func rejected(status int) bool {
 	return status == fasthttp.StatusUnauthorized || status == fasthttp.StatusForbidden
 }
 
-// keep does what was promised, now that the status of the answer is known, and
-// counts what the message asked of the memory. It must be called once.
+// keep keeps the promises that the status of the answer allows, and carries out the
+// commands to the memory in the person's message. It must be called once.
 func (p *promises) keep(m *Memory, status int) (h inject.Heard) {
 	accepted := status >= 200 && status < 300
 	if p.tenant != "" && accepted {
@@ -95,8 +95,8 @@ func (p *promises) keep(m *Memory, status int) (h inject.Heard) {
 	return m.Hearer.Hear(ctx, p.said)
 }
 
-// accepted does what the head of an answer allows. The header that follows has the
-// counts, and the answer may never come to its end.
+// accepted keeps the promises at the head of an answer. It does not wait for the end: the
+// answer's header contains the counts, and the answer may never end.
 func (s *Server) accepted(m *Memory, p *promises, status int) (h inject.Heard) {
 	wire.Contain(s.log, "the head of an answer", func() { h = p.keep(m, status) })
 	return h

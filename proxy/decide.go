@@ -18,32 +18,32 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// decider decides what memory does for a request. What serves, a message over a
+// decider decides how memory treats a request. Posted requests, messages over a
 // WebSocket and Explain all go through decide.
 type decider struct {
 	hasher *dialect.Hasher
-	memo   *memo.Memo      // what is known of the conversations of the moment
+	memo   *memo.Memo      // notes about current conversations
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 
 	commands workspace.Commands
 }
 
-// request is what is decided about. Nothing of it changes meanwhile.
+// request is the input of decide, which does not change it.
 type request struct {
 	head   *fasthttp.RequestHeader
 	route  route
-	memory *Memory // as it is set, for all of the request, whatever changes meanwhile
+	memory *Memory // the settings at the start of the request; later changes do not affect it
 	limits Limits
 	body   wire.Body
-	barred *refusal // why nothing of the body was to be read; nil: it was
-	held   *heldEnd // the conversation over a WebSocket that it refers to; nil: none is known
+	barred *refusal // the refusal by the head, before the body is read; nil if there is none
+	held   *heldEnd // the conversation over a WebSocket that the request continues; nil if unknown
 
-	share   *budget.Share // what is held of the request
+	share   *budget.Share // the memory that the request occupies
 	buffers *buffers
 }
 
-// buffers are where a request is read. They are used again for another.
+// buffers hold a parsed request. Another request reuses them.
 type buffers struct {
 	conv   dialect.Conversation
 	known  memo.Reading
@@ -51,26 +51,26 @@ type buffers struct {
 	chain  []dialect.Fingerprint
 }
 
-// decision is what is done for a request, and what each step found.
+// decision is the plan for a request, and the result of each step.
 type decision struct {
-	understood bool // a model answers: the answer says what memory did
+	understood bool // a model answers, so the answer has an X-Graphiti-Memory field
 	moment
 	parsed  parsed
 	caller  caller
 	place   placed
 	session session
 	planned
-	why string // for people, why there is no memory; may be empty
+	why string // the reason for no memory, for people; may be empty
 }
 
-// moment is when a request arrived.
+// moment is the time of a request's arrival.
 type moment struct {
 	arrived    time.Time
-	until      time.Time // it waits no longer for memory
-	generation int64     // of what was forgotten
+	until      time.Time // the request waits for memory until then
+	generation int64     // the count of forgets
 }
 
-// outcome is what memory did; nil where the request's API is not known.
+// outcome returns the outcome for the request; nil if its API is unknown.
 func (d *decision) outcome() *inject.Outcome {
 	if !d.understood {
 		return nil
@@ -78,16 +78,16 @@ func (d *decision) outcome() *inject.Outcome {
 	return &d.plan.Outcome
 }
 
-// kind returns the request's kind, as far as the steps so far have found it.
+// kind returns the request's kind by the last step that found one.
 func (d *decision) kind() dialect.Kind {
 	return cmp.Or(d.session.kind, d.place.names.kind, d.parsed.conv.Kind)
 }
 
-// decide finds out who speaks in which conversation, and what is to be done
-// about it. Each step takes what those before it found and returns what it finds,
-// or a refusal, with which the decision ends: refusal.go has them in their order.
-// Whatever fails here, the request goes on. It writes nothing but through the parts
-// of r.memory and the decider's own.
+// decide identifies the caller and the conversation of a request, and plans its memory.
+// Each step takes the results of the steps before it, and returns its own result or a
+// refusal, which ends the decision: refusal.go lists the refusals in their order. An
+// error or a panic in decide does not stop the request. decide writes only through
+// r.memory and the fields of the decider.
 func (s *decider) decide(r *request) (d decision) {
 	switch {
 	case r.route.unserved:
@@ -138,10 +138,10 @@ func (s *decider) decide(r *request) (d decision) {
 	return d
 }
 
-// refuse ends a decision with why there is no memory.
+// refuse ends a decision with a refusal.
 func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why }
 
-// note notes where the session takes place, and that its turn is being answered.
+// note notes the place of the session, and that this process answers its turn.
 func (s *decider) note(r *request, d *decision) {
 	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.place.where, d.parsed.conv)

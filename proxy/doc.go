@@ -1,10 +1,10 @@
-// Package proxy owns the way of a request: it accepts requests, forwards them and
-// relays the answers, byte for byte, asks the memory packages what to insert, and hands
-// them a copy of what was answered.
+// Package proxy owns the path of a request: it accepts requests, forwards them and
+// relays the answers, byte for byte. It asks the memory packages for the blocks to
+// insert, and gives them a copy of each answer.
 //
-// It must not know how a memory is searched, chosen, formatted, kept or
-// delivered, nor where configuration comes from: what remembers reaches it
-// mostly through the interfaces of memory.go.
+// It must not know how memory is searched, chosen, formatted, stored or delivered, nor
+// the source of the configuration. It uses the memory packages mostly through the
+// interfaces in memory.go.
 //
-// Read handler.go first: it is the way of every request, from top to bottom.
+// Read handler.go first: it contains the path of every request, from top to bottom.
 package proxy

@@ -10,12 +10,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// statusGone is what logs and traces say of a client that left; nobody is told
-// so, and the number is nginx's.
+// statusGone is the status in logs and traces for a client that disconnected. It is
+// never sent. The number is nginx's.
 const statusGone = 499
 
-// writeError answers with an error of the proxy's own, in the shape that the
-// API's clients understand. It returns the status.
+// writeError answers with an error of the proxy in the API's format, and returns the
+// status.
 func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err error) (status int) {
 	if errors.Is(err, wire.ErrGone) || c.x.Gone() && !errors.Is(err, wire.ErrBodyLate) {
 		s.observer.Abandoned()
@@ -61,7 +61,7 @@ func (s *Server) writeError(c *call, ctx *fasthttp.RequestCtx, d decision, err e
 	return status
 }
 
-// turnedAway is the whole answer to a connection that is not served.
+// turnedAway returns the complete answer to a connection that the proxy does not serve.
 func turnedAway(why string) []byte {
 	var resp fasthttp.Response
 	resp.Header.DisableNormalizing()

@@ -16,10 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// Explanation says who a request is from and what memory does for it.
+// Explanation describes the identity and the memory of a request.
 type Explanation struct {
 	Claims   []identity.Claim  `json:"claims"`
-	Off      string            `json:"off,omitempty"` // why there is no memory; empty: there is
+	Off      string            `json:"off,omitempty"` // the reason for no memory; empty if there is memory
 	Status   inject.Status     `json:"status,omitempty"`
 	Reason   inject.Reason     `json:"reason,omitempty"`
 	Reads    []graphiti.Target `json:"reads"`
@@ -29,15 +29,16 @@ type Explanation struct {
 	session string // of the turn
 }
 
-// explainFor is how long an explanation may take: nobody waits for an answer.
+// explainFor is the timeout of an explanation. It is long because no answer is delayed.
 const explainFor = 10 * time.Second
 
-// greeting stands for a body, where none is given: all APIs read a question in it.
+// greeting replaces a missing body. It contains a question in the format of each API.
 const greeting = `{"model":"","max_tokens":1,"messages":[{"role":"user","content":"hello"}],"input":"hello","contents":[{"role":"user","parts":[{"text":"hello"}]}]}`
 
-// Explain says what a server with this memory does for a request, by the function
-// that serves it: path is with the query, a nil body stands for any question. Nothing is written:
-// planner is one of a dry run (inject.DryRun), or nil where memory is off.
+// Explain returns the explanation of a request to a server with this memory, by the
+// function that decides about requests (decide). path includes the query. If body is nil,
+// it uses a short question. It writes nothing: planner is a dry run (inject.DryRun), or
+// nil if memory is off.
 func (m Memory) Explain(planner Planner, limits Limits, path string, header map[string][]string, body []byte) Explanation {
 	s := &decider{hasher: dialect.NewHasher(), memo: memo.New(0), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 	return s.explain(m, planner, limits, path, header, body)
@@ -56,7 +57,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 		r.barred = s.barred(&m, r.head)
 	}
 	d := s.decide(r)
-	if len(d.caller.Why[identity.User])+len(d.caller.Who.User) == 0 { // refused before anybody asked
+	if len(d.caller.Why[identity.User])+len(d.caller.Who.User) == 0 { // refused before the caller step
 		d.caller.Caller = r.identify()
 	}
 	if d.who.Session != "" {
@@ -78,7 +79,7 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 	return e
 }
 
-// offBecause is why memory does nothing, in words.
+// offBecause returns the reason for no memory, in words.
 func offBecause(d *decision) string {
 	o := &d.plan.Outcome
 	switch {
@@ -98,7 +99,7 @@ func offBecause(d *decision) string {
 	return ""
 }
 
-// headOf is the head of a request that is posted.
+// headOf returns the head of a POST request.
 func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
 	h := &fasthttp.RequestHeader{}
 	h.SetMethod(fasthttp.MethodPost)
@@ -111,7 +112,7 @@ func headOf(path string, header map[string][]string) *fasthttp.RequestHeader {
 	return h
 }
 
-// readSessions looks sessions up and notes none.
+// readSessions finds sessions, but stores none.
 type readSessions struct{ Sessions }
 
 func (readSessions) SetPending(context.Context, [16]byte, string)   {}

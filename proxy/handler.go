@@ -14,19 +14,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// serve is the way of every client request, from top to bottom.
+// serve contains the path of every client request, from top to bottom.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	x := s.wire.Begin(ctx, s.routing().timeouts())
 	c := s.newCall(x, &ctx.Request.Header)
-	defer s.finish(c)                      // a bug ends this connection, and no other
+	defer s.finish(c)                      // a panic ends only this connection
 	c.route = s.match(&ctx.Request.Header) // route.go: API and upstream
 	c.seen = s.observer.Begin(c.head, c.route.match.Route, ctx.Time())
-	status, d := 0, decision{} // of the answer; 0: none yet
+	status, d := 0, decision{} // status is 0 before the answer
 	defer func() { c.seen.End(c.head, status, d.outcome()) }()
 
-	webSocket, err := s.admit(x, c) // what cannot be forwarded as it is
+	webSocket, err := s.admit(x, c) // refuses requests that must not be forwarded
 	if err == nil {
-		c.body, err = x.ReadBody(c.reading()) // body.go: whose body is inspected
+		c.body, err = x.ReadBody(c.reading()) // parse.go: how much of it is read now
 	}
 	if err != nil {
 		status = s.writeError(c, ctx, d, err)
@@ -44,7 +44,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	status = a.Status
 	c.seen.Headed()
 	s.observer.Answer(c.route.upstream.Name, status)
-	heard := s.accepted(c.memory, &d.promises, status) // caller.go: what only an accepted request may do
+	heard := s.accepted(c.memory, &d.promises, status) // caller.go: the actions that wait for acceptance
 	d.plan.Outcome.Heard = heard
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
@@ -55,22 +55,22 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
 	c.freeBody(&d, held)
 	added := wire.Rewrite{Add: c.answerFields(&d, status)}
-	if a.Event { // its bytes as they come, when serve has returned
+	if a.Event { // the stream is relayed after serve returns
 		x.Stream(a, added, tee, c.ending(status, &d))
 		return
 	}
-	s.observer.Relayed(x.Relay(a, added, tee)) // bytes as they come
+	s.observer.Relayed(x.Relay(a, added, tee)) // without delay
 }
 
-// forward sends a request. Where the provider refuses it with a new block, it gets the
-// client's own request.
+// forward sends a request. If the provider refuses it with a new block, forward sends the
+// client's own request without the block.
 //
-// A POST is never sent twice, and this one is not: what was refused is a request that the
-// client never made. 400 and 413 say that nothing was done for it. Without this, a
-// request that fits by itself fails because of the proxy, and many clients show such an
-// error as the last word. The status decides, and not the words of the error, which each
-// server chooses for itself: a request that is refused for another reason is refused
-// again, and the client gets that answer.
+// This does not repeat a client's POST: the refused request was not the client's. After a
+// 400 or 413, the provider has not processed it. Without the second attempt, a request of
+// an acceptable size would fail because of the proxy, and many clients treat such an
+// error as final. Only the status counts, because the text of the error differs between
+// servers. A request that was refused for another reason is refused again, and the client
+// gets that answer.
 func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, error) {
 	a, err := c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
 	if err != nil || !s.withdrawn(c.memory, d, a.Status) {
@@ -83,7 +83,8 @@ func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, err
 	return c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
 }
 
-// withdrawn reports whether a request was refused with a new block, and goes on without.
+// withdrawn reports whether a request was refused with a new block, and the block was
+// withdrawn.
 func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
 	if !refusesRequest(status) || !d.plan.Withdrawable() {
 		return false
@@ -92,14 +93,14 @@ func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
 	return ok
 }
 
-// refusesRequest reports whether a status says that a provider does not take a request as
-// it is.
+// refusesRequest reports whether a status means that a provider refuses a request because
+// of its content or size.
 func refusesRequest(status int) bool {
 	return status == fasthttp.StatusBadRequest || status == fasthttp.StatusRequestEntityTooLarge
 }
 
-// admit refuses what cannot be forwarded as it is, and reports whether the
-// messages of a WebSocket are to be read. What may have memory is known then.
+// admit refuses a request that must not be forwarded, and reports whether to read the
+// messages of a WebSocket. It also sets c.barred.
 func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	if !c.limits.Keys.Admit(c.head) {
 		return false, wire.ErrClientKey
@@ -116,7 +117,7 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 	return webSocket, nil
 }
 
-// decided reports what was decided, and notes what the next requests need to know.
+// decided reports a decision, and stores notes for the next requests.
 func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
@@ -128,7 +129,7 @@ func (s *Server) decided(c *call, d *decision) {
 		}
 		wire.Contain(s.log, "noting a decision", func() {
 			s.note(&c.request, d)
-			if c.route.match.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // no refusal came before
+			if c.route.match.Use == dialect.UseTurn && d.who != (graphiti.Who{}) { // not refused before the plan
 				c.memory.Figures.Asked(d.who, d.plan)
 			}
 		})
@@ -137,25 +138,26 @@ func (s *Server) decided(c *call, d *decision) {
 	c.seen.Send(c.head, c.route.upstream.Host, c.route.provider, c.buffers.conv.Model)
 }
 
-// deed is what is noted of a request.
+// deed returns the entry of a request for the observer.
 func (d *decision) deed(r *request) observe.Deed {
 	if !d.understood {
 		return observe.Deed{}
 	}
 	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts)}
-	if d.who == (graphiti.Who{}) && d.caller.Known { // it was refused, and not for who sent it
+	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}
 	if d.parsed.claims != nil {
 		of.Program = d.parsed.claims.Program()
 	}
-	if d.relax != nil { // which is inserted too
+	if d.relax != nil { // it is an insert, but no block
 		of.Blocks--
 	}
 	return of
 }
 
-// ending returns what is done when a stream ends, after the call is gone.
+// ending returns the function to call at the end of a stream, after the call was
+// released.
 func (c *call) ending(status int, d *decision) func(wire.Relayed) {
 	share, report := c.share, c.seen.Streamed(c.head, status, d.outcome())
 	c.share = budget.Share{}
@@ -165,18 +167,17 @@ func (c *call) ending(status int, d *decision) func(wire.Relayed) {
 	}
 }
 
-// outgoing is what is sent upstream: the client's own request, and what is
-// inserted.
+// outgoing returns the request to the upstream: the client's own, with the inserts.
 func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 	inserts := d.plan.Inserts
 	if len(inserts) > 0 {
 		c.pieces = appendPieces(c.pieces[:0], d.parsed.text, inserts)
 		o.Pieces = c.pieces
 	}
-	if d.parsed.decoded && len(inserts) > 0 { // it goes on decoded
+	if d.parsed.decoded && len(inserts) > 0 { // the upstream gets the decoded body
 		o.Head.Without = append(o.Head.Without, "content-encoding")
 	}
-	if webSocket { // compressed frames could not be read
+	if webSocket { // the proxy cannot read compressed frames
 		o.Head.Without = append(o.Head.Without, "sec-websocket-extensions")
 	}
 	if fields, replaced := c.seen.Context(); replaced {
@@ -189,8 +190,8 @@ func (c *call) outgoing(d *decision, webSocket bool) (o wire.Outgoing) {
 	return o
 }
 
-// appendPieces cuts a body into pieces, with the inserts between them. It is the
-// only place that adds a byte to a request. Inserts are in ascending order.
+// appendPieces cuts a body into pieces, with the inserts between them. No other function
+// adds bytes to a body. Inserts are in ascending order.
 func appendPieces(dst [][]byte, body []byte, inserts []dialect.Insert) [][]byte {
 	at := 0
 	for _, ins := range inserts {
@@ -200,8 +201,8 @@ func appendPieces(dst [][]byte, body []byte, inserts []dialect.Insert) [][]byte 
 	return append(dst, body[at:])
 }
 
-// finish gives a call back. A bug in serve ends the client's connection: nobody
-// can say how much of the answer was sent.
+// finish releases a call. After a panic in serve, it ends the client's connection, because
+// any part of the answer may have been sent.
 func (s *Server) finish(c *call) {
 	r := recover()
 	x := c.x
@@ -212,20 +213,20 @@ func (s *Server) finish(c *call) {
 	}
 	wire.LogPanic(s.log, "a request", r)
 	c.share.Release()
-	x.Break() // neither is used again: what broke may still hold them
+	x.Break() // c and x are not reused: the code that panicked may still refer to them
 }
 
-// call is what belongs to a request from its first byte to the answer's last. It
+// call is the state of a request from its first byte to the last byte of the answer. It
 // belongs to the goroutine that serves the request.
 type call struct {
-	request // what is decided about
+	request // the input of decide
 
 	buffers buffers
-	share   budget.Share // what is held of the request
+	share   budget.Share // the memory that the request occupies
 
 	x      *wire.Exchange // nil over a WebSocket
-	pieces [][]byte       // of the body that is sent
-	fields []byte         // that the answer gets
+	pieces [][]byte       // of the outgoing body
+	fields []byte         // the proxy's lines for the answer's head
 	seen   observe.Request
 }
 
@@ -244,7 +245,7 @@ func (c *call) ask(s *Server, h *fasthttp.RequestHeader) {
 	c.request = request{head: h, memory: s.currentMemory(), limits: s.routing().limits, share: &c.share, buffers: &c.buffers}
 }
 
-// release gives the call's buffers back. Nothing may refer to them any more.
+// release returns the call to the pool. The caller must not use its buffers afterwards.
 func (c *call) release() {
 	c.dropConversation()
 	c.share.Release()
@@ -255,18 +256,18 @@ func (c *call) release() {
 	calls.Put(c)
 }
 
-// freeBody gives back what was needed for reading the request, which has been
-// sent. What the answer's turn holds of it stays counted.
+// freeBody frees the buffers of the request after it was sent. The bytes that the
+// answer's turn holds stay counted.
 func (c *call) freeBody(d *decision, held int) {
 	c.dropConversation()
 	c.body, d.parsed = wire.Body{}, parsed{}
 	c.share.Shrink(c.x.FreeBody() + c.buffers.conv.Size() + held)
 }
 
-// dropConversation takes what was read of the body from the call, unless it is
-// small.
+// dropConversation removes the parsed body from the call. It keeps small buffers for
+// reuse.
 func (c *call) dropConversation() {
-	c.buffers.conv.Reset() // which refers to the body
+	c.buffers.conv.Reset() // it refers to the body
 	c.buffers.known.Reset()
 	memo.TakeBack(&c.buffers.conv)
 	if cap(c.buffers.chain) > memo.Small/16 {

@@ -4,15 +4,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// memoryHeader is the field in which a request chooses what memory does, and
-// an answer says what it did.
+// memoryHeader is the field for the memory's mode in a request, and for its outcome in
+// an answer.
 const memoryHeader = "X-Graphiti-Memory"
 
-// requestHeader names a request in an answer and in the log.
+// requestHeader is the field for the request's id in an answer. The log has the same id.
 const requestHeader = "X-Graphiti-Request-Id"
 
-// ours reports whether a field is one of those that clients address to the
-// proxy. They never reach the upstream.
+// ours reports whether a field of a request is for the proxy. Such fields never reach the
+// upstream.
 func ours(name []byte) bool {
 	switch len(name) {
 	case 15:
@@ -31,14 +31,13 @@ func ours(name []byte) bool {
 	return false
 }
 
-// onlyOurs reports whether a field of an answer is one that only the proxy
-// writes.
+// onlyOurs reports whether only the proxy may write a field of an answer.
 func onlyOurs(name []byte) bool {
 	return wire.FieldIs(name, "x-graphiti-memory") || wire.FieldIs(name, "x-graphiti-request-id")
 }
 
-// answerFields are the lines that say what memory did, for the head of an answer
-// with this status.
+// answerFields returns the proxy's own lines for the head of an answer with this status:
+// the memory's outcome and the request's id.
 func (c *call) answerFields(d *decision, status int) []byte {
 	if !d.understood || status < 200 {
 		return nil

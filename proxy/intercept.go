@@ -22,50 +22,49 @@ const (
 	// maxAnswers bounds the answers that requests of one connection can refer to.
 	maxAnswers = 1024
 
-	// maxAnswerID bounds the ids of answers that requests can refer to, in bytes.
+	// maxAnswerID bounds the id of an answer that requests can refer to, in bytes.
 	maxAnswerID = 16 << 10
 
-	// maxLanes bounds the answers that are under way at once over one connection.
+	// maxLanes bounds the concurrent answers over one connection.
 	maxLanes = 256
 )
 
-// errLanes ends a connection over which too much is under way.
+// errLanes ends a connection with too many concurrent answers.
 var errLanes = fmt.Errorf("graphiti-proxy: more than %d responses are under way over this connection", maxLanes)
 
-// intercept is the Responses API over one WebSocket: each response.create is a
-// request like one that is posted, and gets memory, and what follows until the
-// response's end is its answer. Conversations may share a connection, each in
-// a lane that has a stream_id.
+// intercept adds memory to the Responses API over one WebSocket. Each response.create
+// is a request, and the events up to the response's end are its answer. Conversations
+// may share a connection, each in a lane with its own stream_id.
 type intercept struct {
 	s     *Server
 	head  fasthttp.RequestHeader // of the request that opened the connection
 	route route
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards lanes, ended and closed
 	lanes  map[string]*exchange
 	ended  map[string]heldEnd // by the id of an answer
-	closed bool               // no answer comes any more
+	closed bool               // the connection has ended
 
-	broken atomic.Bool // the code of memory has panicked: what follows passes as it is
+	broken atomic.Bool // the memory's code has panicked: later messages pass unchanged
 }
 
-// WebSocket says what is done about the Responses API over WebSocket. Other
-// WebSockets, such as Realtime's, are tunnelled.
+// WebSocket is the mode for the Responses API over WebSocket. Other WebSockets, such as
+// Realtime's, are tunnelled.
 type WebSocket int
 
-// What can be done.
+// Modes for the Responses API over WebSocket.
 const (
-	WebSocketRefuse    WebSocket = iota // clients go on with POST
+	WebSocketRefuse    WebSocket = iota // clients use POST instead
 	WebSocketTunnel                     // without memory
 	WebSocketIntercept                  // with memory
 )
 
-// errUseHTTP makes clients that prefer WebSocket for the Responses API, such as
-// Codex, go on with POST at once.
+// errUseHTTP makes clients that prefer WebSocket for the Responses API, such as Codex,
+// switch to POST at once.
 var errUseHTTP = &wire.ClientError{Status: fasthttp.StatusUpgradeRequired, Message: "graphiti-proxy: the Responses API over WebSocket has no memory here; use POST, or set websocket to intercept"}
 
-// webSocket reports whether a request is for a WebSocket whose messages are to be
-// read. It returns an error for one that is refused.
+// webSocket reports whether a request opens a WebSocket and the proxy reads its
+// messages. It returns an error for a WebSocket that it refuses.
 func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
 	setting := s.routing().webSocket
 	if setting == WebSocketTunnel || !x.IsUpgrade() {
@@ -81,29 +80,29 @@ func (s *Server) webSocket(x *wire.Exchange, c *call) (read bool, err error) {
 	return c.memory.Planner != nil && s.barred(c.memory, c.head) == nil, nil
 }
 
-// breaks ends the work of memory on this connection after a panic in its code.
+// breaks turns memory off for this connection, after a panic in the memory's code.
 func (x *intercept) breaks() { x.broken.Store(true) }
 
-// exchange is a request whose answer is under way.
+// exchange is a request and its answer, which has not ended.
 type exchange struct {
 	tee     *response.Tee
-	reader  dialect.Reader // tells at once how the conversation has ended
-	pending *pendingTurn   // nil: nothing of it is kept
+	reader  dialect.Reader // reads the answer at once, for ended
+	pending *pendingTurn   // nil if the answer is not recorded
 	end     dialect.Fingerprint
 	at      where
 	session string
 	seen    observe.Request
-	share   budget.Share // of what is held of the request until the answer has ended
+	share   budget.Share // the memory that the request occupies until the answer's end
 
 	memory   *Memory
-	promises promises    // what is kept once it is accepted
-	plan     inject.Plan // what Withdraw needs of it
-	backfill func()      // keeps what was said before, then; may be nil
-	judged   bool        // whether it is, is known
+	promises promises    // actions that wait until the upstream accepts the request
+	plan     inject.Plan // the part that Withdraw needs
+	backfill func()      // records earlier turns after acceptance; may be nil
+	judged   bool        // judge was called
 }
 
-// judge does what was promised, when an event is the first that tells whether
-// the upstream has accepted the request.
+// judge keeps the promises of a request by the status of its first event. It ignores
+// later calls.
 func (ex *exchange) judge(status int) {
 	if ex.judged {
 		return
@@ -111,33 +110,33 @@ func (ex *exchange) judge(status int) {
 	ex.judged = true
 	ex.seen.Headed()
 	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
-		ex.pending.turn.Targets, ex.pending.recall = nil, false // its turn would say what it ended
+		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
 	}
 	if refusesRequest(status) && ex.plan.Withdrawable() {
-		ex.memory.Planner.Withdraw(&ex.plan) // the client sends it again itself
+		ex.memory.Planner.Withdraw(&ex.plan) // the client repeats the request itself
 	}
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
 	}
 }
 
-// heldEnd is where a conversation stands after an answer that the provider
-// holds. A client that refers to it goes on with the same conversation as one
-// that sends it whole.
+// heldEnd is the end of a conversation that the provider holds, after an answer. A
+// request that refers to the answer belongs to the same conversation as a request with
+// the whole history.
 type heldEnd struct {
 	end     dialect.Fingerprint
-	at      where // of the request that was answered
+	at      where // of the answered request
 	session string
 }
 
-// messages reads those of the connection that c opened; nil where they are not
-// to be read.
+// messages returns the reader of the messages of the connection that c opened; nil if
+// they are not read.
 func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSocket {
 	defer wire.CatchPanic(s.log, "start of a WebSocket", func() {})
 	if !read || s.barred(c.memory, c.head) != nil {
 		return nil
 	}
-	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // nobody offered one
+	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // outgoing removes the client's offer
 		s.log.Warn("frames of a WebSocket are in an extension that nobody offered; they pass without memory")
 		return nil
 	}
@@ -148,8 +147,8 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 	return &wire.WebSocket{Messages: x, Share: s.budget.Share, Limit: func() int { return s.routing().limits.InspectBytes }}
 }
 
-// Request gives a message of the client its memory; nil means that it goes on
-// as it is. An error ends the connection.
+// Request returns a message of the client with its memory; nil if the message is
+// unchanged. An error ends the connection.
 func (x *intercept) Request(message []byte) ([]byte, error) {
 	defer wire.CatchPanic(x.s.log, "request over a WebSocket", x.breaks)
 	ask, ok := responses.ReadAsk(message)
@@ -157,7 +156,7 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 		return nil, nil
 	}
 	c := x.newCall(message, &ask)
-	defer c.share.Release() // but for what the exchange takes over
+	defer c.share.Release() // except for the part that the exchange takes over
 	if c.held, ok = x.admit(ask.Lane, ask.Previous); !ok {
 		return nil, errLanes
 	}
@@ -171,22 +170,22 @@ func (x *intercept) Request(message []byte) ([]byte, error) {
 	return dialect.Splice(nil, message, d.plan.Inserts), nil
 }
 
-// newCall is a message as a request like one that is posted.
+// newCall returns a call for a message, as if it were posted.
 func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 	c := new(call)
 	c.ask(x.s, &fasthttp.RequestHeader{})
 	x.head.CopyTo(c.head)
 	c.route = x.route
-	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // what is made of it
+	c.body = wire.Body{Bytes: message, Whole: true, Busy: !c.share.Grow(2 * len(message))} // the message and its changed copy
 	c.barred = x.s.barred(c.memory, c.head)
-	if ask.Turn != "" { // stands in a header where the request is posted
+	if ask.Turn != "" { // a header in a posted request
 		c.head.Set("X-Codex-Turn-Metadata", ask.Turn)
 	}
 	return c
 }
 
-// newExchange awaits the answer to a request. It takes over what the call holds
-// of it.
+// newExchange returns the exchange of a request. It takes over the call's share of the
+// budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, plan: d.plan.Unanswered()}
 	if chain := d.session.chain; len(chain) > 0 {
@@ -207,8 +206,8 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 	return ex
 }
 
-// admit reports whether there is room for another request, and where the
-// conversation stands that it refers to; nil where it is not known.
+// admit reports whether there is room for another request, and returns the end of the
+// conversation that the request refers to; nil if unknown.
 func (x *intercept) admit(lane, previous string) (held *heldEnd, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -218,7 +217,7 @@ func (x *intercept) admit(lane, previous string) (held *heldEnd, ok bool) {
 	return held, x.lanes[lane] != nil || len(x.lanes) < maxLanes
 }
 
-// begin puts an exchange under way.
+// begin adds an exchange to the lanes. It ends an earlier one in the same lane.
 func (x *intercept) begin(lane string, ex *exchange) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -278,14 +277,14 @@ func (x *intercept) Event(message []byte) {
 	ex.share.Release()
 }
 
-// abandoned ends an exchange that came to no end.
+// abandoned ends an exchange without a complete answer.
 func (ex *exchange) abandoned() {
 	ex.tee.Close(false)
 	ex.seen.EndMessage(statusGone)
 	ex.share.Release()
 }
 
-// End ends what is under way when the connection ends.
+// End ends all exchanges at the end of the connection.
 func (x *intercept) End() {
 	defer wire.CatchPanic(x.s.log, "end of a WebSocket", x.breaks)
 	x.mu.Lock()

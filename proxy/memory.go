@@ -13,38 +13,37 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// Planner decides what is inserted into a request. It must not block longer
-// than ctx, nor keep the conversation.
+// Planner plans the blocks to insert into a request. It must not block longer than ctx,
+// nor retain the conversation.
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Withdraw takes the block out of a Withdrawable plan, and reports whether the turn
-	// goes on without it.
+	// Withdraw removes the new block from a Withdrawable plan, and reports whether it
+	// did.
 	Withdraw(p *inject.Plan) bool
-	// Writes returns the groups that a turn is to be kept in.
+	// Writes returns the groups to store a turn in.
 	Writes(who graphiti.Who) []graphiti.Target
 
-	// ToBackfill returns those of a plan's unseen turns that are to be kept. It may wait.
+	// ToBackfill returns the unseen turns of a plan that must be stored. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
-	// Remember takes a finished turn of a generation, and what
-	// Conversation.Work says was done in it, into its session's short-term
-	// memory. It may wait.
+	// Remember adds a finished turn of a generation, and the work that inject.NoteOf
+	// returned for it, to its session's short-term memory. It may wait.
 	Remember(who graphiti.Who, generation int64, work []byte, said string)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, generation int64, said, answered string)
 }
 
-// Sessions knows which session a conversation belongs to, by fingerprints of
-// its beginning.
+// Sessions finds the session of a conversation by fingerprints of its beginning.
 type Sessions interface {
-	// Pending finds the first of some conversations that has no answer yet.
+	// Pending returns the session of the first of these conversations that has no answer
+	// yet.
 	Pending(ctx context.Context, fingerprints ...[16]byte) (session string, ok bool)
 	SetPending(ctx context.Context, fingerprint [16]byte, session string)
 	EndPending(fingerprint [16]byte)
 
-	// Find returns the session of the first fingerprint that is known.
+	// Find returns the session of the first known fingerprint.
 	Find(ctx context.Context, fingerprints [][16]byte) (session string, ok bool, err error)
 	Put(ctx context.Context, session string, fingerprints ...[16]byte) error
 	PutAsync(fingerprint [16]byte, session string) // does not wait
@@ -54,73 +53,73 @@ type Sessions interface {
 type Turns interface {
 	Add(ctx context.Context, t ledger.Turn) error
 
-	// AddAsync keeps turns in the background, even if the request fails. It does not
+	// AddAsync records turns in the background, even if the request fails. It does not
 	// block, and reports whether there is room for them.
 	AddAsync(turns []ledger.Turn) bool
 
 	Begin(turn string)                               // notes that this process answers the turn
-	CutOff(ctx context.Context, t ledger.Turn) error // notes that an answer came to no clean end
-	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recorded for all these groups a short while ago
+	CutOff(ctx context.Context, t ledger.Turn) error // notes that an answer had no clean end
+	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recently recorded for all these groups
 	Known(turn [16]byte) bool                        // reports whether this process answers or has recorded a turn
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
 }
 
-// Hearer does what people ask of the memory in a message.
+// Hearer carries out the commands to the memory in a person's message.
 type Hearer interface {
-	// Hear does what a message asks, such as "remember that …", and counts it. It may
-	// wait for the state until ctx ends.
+	// Hear carries out the commands in a message, such as "remember that …", and counts
+	// them. It may wait for the state until ctx ends.
 	Hear(ctx context.Context, s capture.Saying) inject.Heard
 }
 
-// Generations counts forgets. A request reads the count once, and what is written for
-// the request carries it.
+// Generations counts forgets. A request reads the count once, and everything that is
+// written for the request includes it.
 type Generations interface{ Now() int64 }
 
-// Figures counts what memory does. It must not block.
+// Figures counts requests, lost answers and tokens for the memory's statistics. It must
+// not block.
 type Figures interface {
-	// Asked counts a request that may have had memory, by what was planned for it. The
-	// plan's slices must not be kept.
+	// Asked counts a request by its plan. It must not retain the plan's slices.
 	Asked(who graphiti.Who, p inject.Plan)
 
 	// Lost counts an answer that was not stored, by the reason.
 	Lost(who graphiti.Who, reason string)
 
-	// Used counts the tokens of a request, as its provider said them.
+	// Used counts the tokens of a request, as its provider reported them.
 	Used(who graphiti.Who, input, cached int)
 }
 
-// Memory says how the proxy remembers, and by which services.
+// Memory contains the settings and services of the memory.
 type Memory struct {
 	Settings
 	Services
-	Off Off // says why there is no Planner
+	Off Off // if there is no Planner
 }
 
-// Off says why memory is off.
+// Off describes a memory that is off.
 type Off struct {
 	Reason inject.Reason // may be empty
-	Missed func()        // is called for each turn of a person that is forwarded without memory, and must not block; may be nil
+	Missed func()        // is called for each turn of a person that is forwarded without memory; must not block; may be nil
 }
 
-// Settings say how the proxy remembers.
+// Settings are the settings of the memory.
 type Settings struct {
 	Identity identity.Settings
 	Rules    Rules
 	Recall   bool
 	Ingest   bool
 	Note     Note
-	Timeout  time.Duration // the most that a request waits for memory
+	Timeout  time.Duration // the longest time that a request waits for memory
 
-	// DropThinking lets Anthropic drop thoughts that are bound to a block that
-	// was forgotten.
+	// DropThinking lets Anthropic drop thinking blocks that depend on a forgotten memory
+	// block.
 	DropThinking bool
 }
 
-// Note says what else is noted with a turn.
+// Note selects additional details to record with a turn.
 type Note struct{ Git, Tools bool }
 
-// Services are what the proxy remembers with. Without a Planner it only forwards. Any
-// other service that is nil does nothing.
+// Services are the services of the memory. Without a Planner, the proxy only forwards.
+// Another service that is nil does nothing.
 type Services struct {
 	Planner     Planner
 	Sessions    Sessions
@@ -130,11 +129,10 @@ type Services struct {
 	Generations Generations
 	Figures     Figures
 	Responses   *response.Workers
-	Pending     *PendingTurns // the turns whose end is awaited
+	Pending     *PendingTurns // the turns that have not ended
 }
 
-// orNothing returns the memory with services that do nothing in place of those that are
-// nil.
+// orNothing returns the memory with its nil services replaced by services that do nothing.
 func (m Memory) orNothing() *Memory {
 	if m.Sessions == nil {
 		m.Sessions = nothing{}
@@ -157,7 +155,7 @@ func (m Memory) orNothing() *Memory {
 	return &m
 }
 
-// nothing stands for the services that there are not.
+// nothing implements services that do nothing.
 type nothing struct{}
 
 func (nothing) Pending(context.Context, ...[16]byte) (string, bool)    { return "", false }

@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// barred returns why a request cannot have memory, by its head only; nil: it may. It is
-// asked before the body is read, so that a request without memory costs no more than
-// relaying it. decide finds what only the body says.
+// barred returns the refusal of a request by its head only; nil if the request may have
+// memory. It is called before the body is read, so that a request without memory costs
+// no more than a relay. decide finds the refusals by the body.
 func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 	switch {
 	case m.Planner == nil:
@@ -35,18 +35,18 @@ func (s *decider) barred(m *Memory, h *fasthttp.RequestHeader) *refusal {
 }
 
 const (
-	// relayedBody is how much of a body is read before it is sent on, where
-	// nothing in it is of interest.
+	// relayedBody is the number of bytes of a body that are read before it is forwarded,
+	// for a request of no dialect.
 	relayedBody = 64 << 10
 
-	// copiedBody is the same for a request of a dialect that says how long its body is,
-	// but has no memory: to send a short body at once is cheaper. Of a longer body
-	// nothing is read before the head is sent.
+	// copiedBody replaces relayedBody for a request of a dialect without memory, if the
+	// request has a Content-Length: to send a short body in one piece is cheaper. A longer
+	// body is not read before the head is sent.
 	copiedBody = 256 << 10
 )
 
-// reading is how much of a request's body is read before it is sent on: all of
-// it where the request may have memory.
+// reading returns the amount of the request's body to read before it is forwarded: all
+// of it, up to a limit, if the request may have memory.
 func (r *request) reading() wire.Reading {
 	w := wire.Reading{Limit: relayedBody, Share: r.share}
 	switch {
@@ -59,21 +59,20 @@ func (r *request) reading() wire.Reading {
 	return w
 }
 
-// parsed is what a request says, in its head and its body. No later step changes
-// any of it.
+// parsed is the content of a request's head and body. No later step changes it.
 type parsed struct {
-	text     []byte // of the body, as it is read
-	decoded  bool   // the body itself is encoded
+	text     []byte // the body, decoded
+	decoded  bool   // the body was sent with a Content-Encoding
 	conv     *dialect.Conversation
 	claims   *identity.Claims
-	states   dialect.Place // where the client says that it works
-	subagent bool          // one speaks
-	recall   bool          // the client wants it
-	ingest   bool          // likewise
+	states   dialect.Place // the place that the client states
+	subagent bool          // the request is from a subagent
+	recall   bool          // the client allows recall
+	ingest   bool          // the client allows ingestion
 }
 
-// parse reads a request. It refuses one whose body may not be read, was not
-// understood, or takes more memory or time than there is.
+// parse reads a request. It refuses a request that is barred, has a body of an unknown
+// form, or exceeds the limits of memory or time.
 func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	switch {
 	case r.barred != nil:
@@ -111,8 +110,8 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	return p, nil
 }
 
-// read reads the body, a long one from where the one before it in the
-// conversation ended: then something may be known of its prompts too.
+// read parses the body. For a long body, it starts at the end of the conversation's
+// previous body, and may return notes about its prompts too.
 func (s *decider) read(d dialect.Dialect, p *parsed, known *memo.Reading) (dialect.Prompts, bool) {
 	if !s.memo.Worth(len(p.text)) {
 		return nil, d.Parse(p.text, p.conv)
@@ -121,7 +120,7 @@ func (s *decider) read(d dialect.Dialect, p *parsed, known *memo.Reading) (diale
 	return known, s.memo.Parse(d, p.claims.AppendCredentials(buf[:0]), p.text, p.conv, known)
 }
 
-// wanted is what the client says about memory.
+// wanted returns the mode in the request's X-Graphiti-Memory fields.
 func wanted(h *fasthttp.RequestHeader) (recall, ingest bool) {
 	recall, ingest = true, true
 	for _, v := range h.PeekAll(memoryHeader) {
@@ -132,7 +131,7 @@ func wanted(h *fasthttp.RequestHeader) (recall, ingest bool) {
 				ingest = false
 			case "ingest":
 				recall = false
-			default: // off, and what may be meant so
+			default: // off, and any unknown word
 				return false, false
 			}
 		}
@@ -140,13 +139,13 @@ func wanted(h *fasthttp.RequestHeader) (recall, ingest bool) {
 	return recall, ingest
 }
 
-// missed counts a turn that memory is off for. What was not read whole, or is
-// compressed, counts as one.
+// missed counts a turn while memory is off. A body that is compressed, or was not read to
+// its end, counts as a turn.
 func missed(r *request) {
 	if r.memory.Off.Missed == nil {
 		return
 	}
-	// No more than copiedBody is there, which takes next to no time.
+	// The body has at most copiedBody bytes, so this is fast.
 	c := &r.buffers.conv
 	c.Limit(dialect.Limits{Messages: r.limits.Messages, Room: r.share})
 	if r.body.Whole && len(r.head.Peek(fasthttp.HeaderContentEncoding)) == 0 {
@@ -158,13 +157,13 @@ func missed(r *request) {
 	r.memory.Off.Missed()
 }
 
-// maxRatio is how many bytes one byte of an encoded body may stand for. What
-// people and tools say is far below.
+// maxRatio is the highest compression ratio of an encoded body. The ratio of real
+// conversations is far lower.
 const maxRatio = 100
 
-// decodeBody reads an encoded body, which some clients send (Codex: zstd). It
-// refuses one that cannot be read within bounds: a small body may stand for a
-// very large one.
+// decodeBody decodes a body with a Content-Encoding, which some clients send (Codex:
+// zstd). It refuses a body that exceeds the limits when decoded: a small body may decode
+// to a very large one.
 func decodeBody(r *request, encoding []byte, until time.Time) (plain []byte, no *refusal) {
 	plain, err := response.Decode(strings.ToLower(strings.TrimSpace(string(encoding))), r.body.Bytes, response.Decoding{
 		Max: r.limits.InspectBytes, Ratio: maxRatio, Share: r.share, Until: until,

@@ -18,34 +18,34 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// pendingTurn is a turn whose answer is not complete yet.
+// pendingTurn is a turn without a complete answer.
 type pendingTurn struct {
 	s       *Server
-	memory  *Memory // as it was when the request came
+	memory  *Memory // the settings when the request arrived
 	who     graphiti.Who
 	at      where
 	turn    ledger.Turn
 	last    [16]byte            // the conversation up to the person's message
-	end     dialect.Fingerprint // the conversation as it was sent
-	held    dialect.Fingerprint // of the conversation that the provider holds, where it has a name
-	prefill string              // beginning of the answer that the request holds
+	end     dialect.Fingerprint // the conversation in the request
+	held    dialect.Fingerprint // of the conversation object at the provider, if there is one
+	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
-	work    []byte // what tools did, as it stands in the body
-	guessed bool   // it may be no summary that was asked for
-	recall  bool   // the next turn may be prepared for
-	block   string // that stood before the person's message
-	awaited bool   // the answer is one that was fetched
+	work    []byte // the tools' work, from inject.NoteOf
+	guessed bool   // the request was only inferred to ask for a summary
+	recall  bool   // a recall for the next turn may be prepared
+	block   string // the memory block before the person's message
+	awaited bool   // the answer was fetched by another request
 
-	first firstMessage // of the conversation; zero if a subagent is known to speak
-	late  *project     // to be found before the turn is kept; nil: it is known
+	first firstMessage // of the conversation; zero for a known subagent
+	late  *project     // the project to find before the turn is stored; nil if known
 }
 
-// answered is called when the answer has ended. Only a clean end makes a turn: an
-// answer that was interrupted, failed, or was left by the client is not one. One
-// that calls tools is a round of a turn that goes on.
+// answered is called at the end of the answer. Only an answer with a clean end completes
+// a turn: an answer that was interrupted, failed, or was abandoned by the client does
+// not. An answer that calls tools is a round of a turn that continues.
 func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
-	own := *p // the next request may be reading what this one began with
+	own := *p // the next request may be reading the original
 	p = &own
 	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
 	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
@@ -70,8 +70,8 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		}
 	default:
 		open.Free(&p.turn)
-		// What is fetched can be fetched again, and an answer whose end was said
-		// may stand in the client's history as a whole.
+		// The client can fetch a background answer again. An answer that reported its
+		// end may be complete in the client's history.
 		if !p.awaited && !a.End.Final() {
 			p.broke()
 		}
@@ -81,7 +81,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	}
 }
 
-// lossOf returns the reason why an answer with this end is not stored.
+// lossOf returns the reason for not storing an answer with this end.
 func lossOf(end dialect.End, clean bool) observe.Loss {
 	switch {
 	case end == dialect.EndError:
@@ -94,7 +94,7 @@ func lossOf(end dialect.End, clean bool) observe.Loss {
 	return observe.LossNoEnd
 }
 
-// lost counts an answer that is not stored, where it was to be.
+// lost counts an answer that should have been stored, but is not.
 func (p *pendingTurn) lost(why observe.Loss) {
 	if p.kept() && p.turn.Kind == "" {
 		p.memory.Figures.Lost(p.who, string(why))
@@ -102,17 +102,17 @@ func (p *pendingTurn) lost(why observe.Loss) {
 	}
 }
 
-// unread counts an answer that was given up.
+// unread counts an answer that its reader dropped.
 func (p *pendingTurn) unread() { p.lost(observe.LossUnread) }
 
-// broke notes that the turn has no answer so far, where it is to be kept.
+// broke calls cutOff for a turn that should have been stored.
 func (p *pendingTurn) broke() {
 	if p.kept() && p.turn.Kind == "" {
 		wire.Contain(p.s.log, "noting an answer that was cut off", p.cutOff)
 	}
 }
 
-// locate finds the project of a turn whose directory was not read in time. It sets the
+// locate finds the project of a turn, if its directory was not read in time. It sets the
 // groups of the turn if that project has memory.
 func (p *pendingTurn) locate() {
 	w := *p.late
@@ -130,23 +130,23 @@ func (p *pendingTurn) locate() {
 	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 }
 
-// cutOff notes, over restarts, that the turn is not to be kept as a history
-// shows it. This process knows it anyway.
+// cutOff notes that a later history must not be used to store this turn. The note
+// survives a restart; this process knows the turn anyway.
 func (p *pendingTurn) cutOff() {
 	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
 		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
 	}
 }
 
-// kept reports whether there is a group that the turn is to be kept in.
+// kept reports whether there is a group to store the turn in.
 func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
 
-// finish is the end of a turn. What may wait, or fail, comes after what must
-// not be lost, and a bug costs its own step only.
+// finish ends a turn. The steps that may wait or fail come last, and a panic in one step
+// does not prevent the others.
 func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
-	// The session first: should the process end between the two, the turn is
-	// found again in the next request of the same session, and kept once.
+	// The session comes first: if the process ends between the two steps, the next
+	// request of the session contains the turn, and it is stored once.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
@@ -161,15 +161,15 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 }
 
-// keep has the turn on disk when it returns. Until then what was held of its
-// rounds stays held.
+// keep writes the turn to disk before it returns. Only then does it release the turn's
+// rounds.
 func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.turn.Kind != "" {
 		if p.guessed && !dialect.ReadsLikeSummary(a.Text) {
 			return
 		}
 		if p.turn.User = dialect.SummaryIn(a.Text); p.turn.User == "" {
-			return // a compaction that only the provider can read
+			return // only the provider can read this compaction
 		}
 		p.turn.Assistant = ""
 	}
@@ -188,20 +188,20 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(observe.LossStore)
 }
 
-// isKnown reports whether a turn says no more than the block that was shown with it: the
-// person only asked, of what stands there, and the answer repeats it. A question that
-// states something has words that the block does not have: "my cat is called Miso, what
-// may she eat?".
+// isKnown reports whether a turn only repeats the memory block before it: the person only
+// asked about facts in the block, and the answer has only words of the block and question.
+// A question that also states a fact has words that are not in the block: "my cat is
+// called Miso, can she eat cheese?".
 func isKnown(block, said, answer string) bool {
 	return block != "" && words.OnlyAsks(said) && words.Holds(block, said) && words.Holds(block+"\n"+said, answer)
 }
 
-// remember notes what the session is known by from now on, in one write.
+// remember stores the fingerprints of the session after this turn, in one write.
 func (p *pendingTurn) remember(a dialect.Answer) {
 	var by [][16]byte
 	if len(a.Text) >= dialect.Telling {
-		// A request may hold the session as a transcript, or its summary in place of
-		// what was said. Some clients go on with a summary as if the model had said it.
+		// A request may contain the session as a transcript, or a summary in place of its
+		// messages. Some clients send the summary as a message of the model.
 		by = append(by, p.at.person.OfAnswer([]byte(dialect.SummaryIn(a.Text))))
 		if p.chained || p.turn.Kind != "" {
 			by = append(by, p.at.here.Link(dialect.RoleAssistant, []byte(a.Text)))
@@ -219,14 +219,14 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 	p.memory.Sessions.EndPending(p.last)
 }
 
-// chain adds how the conversation must begin from now on.
+// chain adds the fingerprints that the beginning of the next request may have.
 func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
-	for _, id := range []string{a.ID, a.Item} { // it may hold no more than a reference to this answer
+	for _, id := range []string{a.ID, a.Item} { // the next request may contain only a reference to this answer
 		if id == "" {
 			continue
 		}
 		by = append(by, p.at.here.Reference(id))
-		if p.at.here != p.at.base { // it may not even say where it takes place
+		if p.at.here != p.at.base { // it may not state its place
 			by = append(by, p.at.base.Reference(id))
 		}
 	}
@@ -234,30 +234,29 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 		return append(by, p.end)
 	}
 	rest := a.Text
-	if p.prefill != "" { // the client may join the two, or keep them apart
+	if p.prefill != "" { // the client may join the prefill and the answer, or not
 		by = append(by, p.before.Link(dialect.RoleAssistant, []byte(a.Text)))
 		rest = strings.TrimPrefix(rest, p.prefill)
 	}
 	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
-// order is what answers of one conversation have in common: they are reported in
-// their order.
+// order returns a number for the conversation. Answers with the same number are reported
+// in their order.
 func (p *pendingTurn) order() uint64 { return xxhash.Sum64String(p.who.Session) }
 
-// PendingTurns are the turns whose end is awaited. While the provider holds a
-// conversation, the request that brings the results of tools does not say to
-// which turn they belong, but by a reference.
+// PendingTurns are the turns that have not ended. If the provider holds a conversation,
+// a request with the results of tools has only a reference to its turn.
 type PendingTurns = capture.PendingTurns[pendingTurn]
 
-// NewPendingTurns hands a turn to keep when nothing more of it has come for the
-// time after.
+// NewPendingTurns returns pending turns that call keep with a turn after no request of
+// the turn has arrived for the time after.
 func NewPendingTurns(after time.Duration, keep func(context.Context, ledger.Turn) error, log *slog.Logger) *PendingTurns {
 	return capture.NewPending[pendingTurn](after, keep, log)
 }
 
-// goesOn lets requests that refer to the turn's last answer, by its id, or to its
-// conversation find the turn.
+// goesOn makes the turn available to requests that refer to its last answer, by the
+// answer's id, or to its conversation.
 func (p *pendingTurn) goesOn(answer string) {
 	var none dialect.Fingerprint
 	var references []dialect.Fingerprint
@@ -271,11 +270,11 @@ func (p *pendingTurn) goesOn(answer string) {
 		return
 	}
 	round := *p
-	round.turn.Assistant = "" // the answer to come is written there
+	round.turn.Assistant = "" // the next answer is written there
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
 }
 
-// names returns the turn's id and the groups that it is kept in; nothing for a nil turn.
+// names returns the turn's id and the groups to store it in; empty for a nil turn.
 func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
 	if p == nil {
 		return "", nil
@@ -283,10 +282,10 @@ func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
 	return p.turn.ID, p.turn.Targets
 }
 
-// fetched is the turn whose answer, made in the background, is fetched with this
-// request; nil where it is not known.
+// fetched returns the turn with the background answer that this request fetches; nil if
+// unknown.
 func (s *Server) fetched(c *call) *pendingTurn {
-	if !c.body.Whole || c.memory.Planner == nil || !c.memory.Pending.Referable() { // else the head may still grow a trailer
+	if !c.body.Whole || c.memory.Planner == nil || !c.memory.Pending.Referable() { // until the body ends, a trailer may change the head
 		return nil
 	}
 	caller := c.identify()

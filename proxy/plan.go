@@ -11,21 +11,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// planned is what is to be done for a request.
+// planned is the plan for a request.
 type planned struct {
 	plan     inject.Plan
-	who      graphiti.Who // of the turn; zero where nothing was planned
+	who      graphiti.Who // of the turn; zero without a plan
 	project  project
-	late     *project       // of the turn, to be found when it ends; nil: it is known, or not needed
-	relax    *dialect.Relax // what is asked of the provider, because a block was lost; nil: nothing
-	pending  *pendingTurn   // that the request goes on with, where it does not say so itself
-	promises promises       // to be kept when the upstream has accepted the request
+	late     *project       // the turn's project, found at its end; nil if known or not needed
+	relax    *dialect.Relax // the option for the provider after a forgotten block; nil if none
+	pending  *pendingTurn   // the turn that a request without a person's message continues
+	promises promises       // actions that wait until the upstream accepts the request
 }
 
-// ofTheSearch are the reasons that tell what a search came to.
+// ofTheSearch are the reasons that result from a search.
 var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
 
-// plan finds out what is allowed, and plans it.
+// plan plans the memory of a request, within the mode that is allowed.
 func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
 	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
@@ -42,7 +42,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
 	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
-		o.Reason = inject.ReasonSubagent // which is why its turns are not kept
+		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 	}
 	if d.plan.Forgotten && m.DropThinking {
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
@@ -61,7 +61,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	return d
 }
 
-// commandWait is the most that a request waits for the files of a project's commands.
+// commandWait is the longest time that a request waits for a project's command files.
 const commandWait = 20 * time.Millisecond
 
 // fromFile reports whether a message is the content of a command or skill file of a project
@@ -73,8 +73,9 @@ func (s *decider) fromFile(said string, w *project) bool {
 	return s.commands.Hold(w.Repo.Dir, said, commandWait) || w.Repo.Root != w.Repo.Dir && s.commands.Hold(w.Repo.Root, said, commandWait)
 }
 
-// mode is what configuration, person, place and client allow. Of the reasons why
-// nothing new is decided, though what was decided is repeated, the first counts.
+// mode returns the mode that configuration, person, place and client allow. If there are
+// several reasons against a new block, the first one counts. Earlier blocks are repeated
+// even then.
 func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed, f *session, w *project) (mode inject.Mode) {
 	mode.Beside = f.kind
 	if c.Off || w.Repo.Ignore || m.Rules.skipsModel(p.conv.Model) {

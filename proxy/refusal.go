@@ -5,10 +5,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// refusal says why a request goes on without memory. The client gets no error.
+// refusal is the outcome of a request that is forwarded without memory. The client gets
+// no error.
 type refusal struct {
 	inject.Outcome
-	why string // for people; empty: the reason says it
+	why string // the reason in words; empty if Reason is enough
 }
 
 func off(reason inject.Reason, why string) *refusal {
@@ -19,11 +20,11 @@ func skipped(reason inject.Reason) *refusal {
 	return &refusal{inject.Outcome{Status: inject.StatusSkipped, Reason: reason}, ""}
 }
 
-// The refusals, in the order in which they are decided. That memory is off comes before
-// all of them, with a reason of its own (Off). The reasons of a request that is not
-// refused are found after them, by mode in plan.go and by inject.Memory.Plan.
+// The refusals, in the order of their steps. The barred step first refuses every request
+// if memory is off, with the reason in Off. The reasons of a request that is not refused
+// come later, from mode in plan.go and from inject.Memory.Plan.
 var (
-	// By the path, before anything else (decide).
+	// By the path, before all other steps (decide).
 	notServed = skipped(inject.ReasonAPI)
 
 	// By the head, before the body is read (barred).
@@ -38,12 +39,12 @@ var (
 	late       = &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
 	notThatAPI = skipped(inject.ReasonNone)
 
-	// By who speaks (caller).
+	// By the caller (caller).
 	contradicts = off(inject.ReasonUntrusted, "a header that says whose memory it is stands twice, with different values, or its signature is not valid")
 	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed who this person of identity.users_file is")
 	noCaller    = off(inject.ReasonNobody, nobody)
 
-	// By what was said (decide). Behind it session refuses, as late, what took too long.
+	// By the messages (decide). After it, session may still refuse a request as late.
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 
@@ -51,7 +52,7 @@ const lateDirectory = "its directory could not be read in time; the turn is kept
 
 const nobody = "no person and no actor is known"
 
-// stopped is why a body was not read to its end.
+// stopped returns the refusal of a body that was not read to its end.
 func stopped(c *dialect.Conversation) *refusal {
 	switch c.Stopped() {
 	case dialect.StoppedTooLarge:

@@ -10,28 +10,27 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// route says where a request goes and whether it is understood.
+// route is the upstream of a request, and the dialect of its API.
 type route struct {
-	dialect  dialect.Dialect // nil: forwarded as it is
+	dialect  dialect.Dialect // nil if the request is forwarded unchanged
 	upstream *wire.Upstream
 	match    dialect.Match
-	speaks   dialect.Dialect // whose errors the client understands
+	speaks   dialect.Dialect // the dialect of errors for the client
 	provider string          // of dialect, for traces
 	api      string          // the name of dialect
 
-	unserved bool // a model answers, in an API that has no memory
+	unserved bool // a model answers, but its API has no memory
 
-	named   string          // the upstream's name in the setting upstreams; empty: it is an API's
-	fetched dialect.Dialect // of an answer that the request fetches; nil: it fetches none
+	named   string          // the upstream's name in the setting upstreams; empty for an API's upstream
+	fetched dialect.Dialect // of the answer that the request fetches; nil if it fetches none
 }
 
-// replays reports whether the request's conversation is only looked at by the
-// provider: what was decided is inserted, and nothing else happens.
+// replays reports whether the request has a conversation, but asks for no answer, such as
+// a count of its tokens: earlier blocks are inserted, and nothing else happens.
 func (r *route) replays() bool { return r.match.Use == dialect.UseReplay }
 
-// match asks the registry for the route of a request, and cuts an upstream's name
-// off its path. The route's upstream is nil where the path asks
-// for a name that none has.
+// match returns the route of a request from the registry, and removes an upstream's name
+// from its path. The route's upstream is nil if the path has an unknown name.
 func (s *Server) match(h *fasthttp.RequestHeader) route {
 	all := s.routing().upstreams
 	n, named := all.Named(h)
@@ -46,8 +45,8 @@ func (s *Server) match(h *fasthttp.RequestHeader) route {
 	return r
 }
 
-// routeOf is the route of a request by its path in the plain spelling, and the
-// name of its API's upstream.
+// routeOf returns the route of a request by its path in plain spelling, and the name of
+// its API's upstream.
 func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	found := registry.Find(dialect.Request{Method: h.Method(), Path: path, Header: h})
 	r = route{match: found.Match, speaks: found.Speaks, unserved: found.Unserved}
@@ -61,16 +60,16 @@ func routeOf(h *fasthttp.RequestHeader, path []byte) (r route, api string) {
 	return r, found.Upstream
 }
 
-// Routes say where requests go and how much of them is looked at. Of the limits
-// those of the listener stay what they were when the server was made.
+// Routes are the upstreams, and the limits of requests. SetRoutes does not change the
+// limits of the listener.
 type Routes struct {
-	Upstreams map[string]string // base addresses, by the names that the registry of dialects has, and by others
+	Upstreams map[string]string // base addresses, by the registry's names and others
 	Limits    Limits
-	WebSocket WebSocket // the Responses API over one
-	Logged    bool      // a line for each request at info
+	WebSocket WebSocket // mode for the Responses API over WebSocket
+	Logged    bool      // log a line for each request at level info
 }
 
-// routes are Routes as they are in force, with their upstreams.
+// routes are Routes in use, with their upstreams.
 type routes struct {
 	upstreams Upstreams
 	limits    Limits
@@ -84,8 +83,7 @@ func newRoutes(w Routes, roots *tls.Config) (*routes, error) {
 
 func (s *Server) routing() *routes { return s.routes.Load() }
 
-// SetRoutes changes them from the next request on; requests under way end as
-// they began.
+// SetRoutes changes the routes for later requests. Requests in progress keep theirs.
 func (s *Server) SetRoutes(w Routes) error {
 	now, err := newRoutes(w, s.roots)
 	if err != nil {
@@ -98,7 +96,7 @@ func (s *Server) SetRoutes(w Routes) error {
 	return nil
 }
 
-// apply puts routes in force.
+// apply makes routes the current ones.
 func (s *Server) apply(now *routes, w Routes) {
 	s.routes.Store(now)
 	s.observer.LogRequests(w.Logged)
@@ -107,7 +105,7 @@ func (s *Server) apply(now *routes, w Routes) {
 	}
 }
 
-// timeouts are those of upstreams.
+// timeouts returns the timeouts of upstreams.
 func (w *routes) timeouts() wire.Timeouts {
 	return wire.Timeouts{Response: w.limits.UpstreamResponse, Idle: w.limits.UpstreamIdle}
 }

@@ -26,52 +26,52 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// Limits bounds what clients and upstreams may take of the proxy. All fields
-// but PerAddress, Allow and Keys are required.
+// Limits limits the resources for clients and upstreams. All fields except PerAddress,
+// Allow and Keys are required.
 type Limits struct {
-	InspectBytes     int                   // longest body that is inspected; longer ones are streamed through, without memory
-	InspectTotal     int                   // most bytes that are inspected at the same time; above it bodies are streamed through
-	Messages         int                   // most messages of a body; a body with more has no memory
-	HeaderBytes      int                   // head of a request
-	HeaderTimeout    time.Duration         // for a request's head to arrive
-	IdleTimeout      time.Duration         // for the next request on a kept connection
-	BodyTimeout      time.Duration         // longest silence of a client within a request's body
-	Connections      int                   // clients at the same time; more are answered 503
-	PerAddress       int                   // of them, those from one address; 0: all
-	Allow            []netip.Prefix        // networks whose clients are served, beside this machine; none: all
-	Keys             identity.Fingerprints // a client must show one of them; nil: it need not
-	UpstreamConnect  time.Duration         // for connecting, TLS included
+	InspectBytes     int                   // longest inspected body; longer ones are relayed without memory
+	InspectTotal     int                   // most bytes inspected at the same time; bodies beyond it are relayed without memory
+	Messages         int                   // most messages in a body; a body with more has no memory
+	HeaderBytes      int                   // size of a request's head
+	HeaderTimeout    time.Duration         // for a request's head
+	IdleTimeout      time.Duration         // for the next request on an open connection
+	BodyTimeout      time.Duration         // longest pause of a client within a request's body
+	Connections      int                   // concurrent client connections; more get status 503
+	PerAddress       int                   // concurrent connections from one address; 0 if unlimited
+	Allow            []netip.Prefix        // networks of clients that are served, besides this machine; all if empty
+	Keys             identity.Fingerprints // a client must show one of them; nil if it need not
+	UpstreamConnect  time.Duration         // for connecting, including TLS
 	UpstreamResponse time.Duration         // for the head of an answer
-	UpstreamIdle     time.Duration         // longest silence within a body, either side
+	UpstreamIdle     time.Duration         // longest pause of an upstream within a body, and longest write to a client
 }
 
 // Options configures a Server.
 type Options struct {
 	Listen    string // host:port
 	Routes    Routes
-	TLS       *tls.Config // for upstreams; nil: the system's roots
-	Memory    Memory      // what to insert and keep
-	Memo      *memo.Memo  // what is known of the conversations of the moment
-	ServerTLS *tls.Config // of the clients' side; nil: none
+	TLS       *tls.Config // for upstreams; nil for the system's roots
+	Memory    Memory
+	Memo      *memo.Memo  // notes about current conversations; nil for a new one
+	ServerTLS *tls.Config // for clients; nil for no TLS
 
-	// Budget bounds what is inspected at the same time. SetRoutes sets its size.
-	// nil: there is no bound.
+	// Budget limits the bytes that are inspected at the same time. SetRoutes sets its
+	// size. If it is nil, there is no limit.
 	Budget *budget.Budget
 
-	Passed bool // the newest requests are noted, for Passed
+	Passed bool // record the newest requests, for Server.Passed
 
 	Meter  metric.Meter
-	Tracer trace.Tracer // nil: nobody looks
-	Log    *slog.Logger // warnings may come with each request
+	Tracer trace.Tracer // nil for no spans
+	Log    *slog.Logger // may get a warning for each request
 }
 
 // Server is the client side of the proxy.
 type Server struct {
-	*decider // what memory does for a request
+	*decider // decides about the memory of requests
 
 	routes atomic.Pointer[routes]
 	memory atomic.Pointer[Memory]
-	budget *budget.Budget // of all that is inspected
+	budget *budget.Budget // of inspected bytes
 
 	roots *tls.Config // for upstreams
 
@@ -90,8 +90,8 @@ type Server struct {
 	aging  sync.WaitGroup
 }
 
-// New binds the address and makes the server ready to serve. Shutdown ends what
-// it begins, whether or not it has served.
+// New binds the address and returns a server that is ready to serve. Shutdown must be
+// called even if Serve was not.
 func New(o Options) (*Server, error) {
 	o.TLS = cmp.Or(o.TLS, &tls.Config{MinVersion: tls.VersionTLS12})
 	w, err := newRoutes(o.Routes, o.TLS)
@@ -137,21 +137,21 @@ func New(o Options) (*Server, error) {
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
-		// Bodies are read by the handler, which knows how much it wants. What
-		// it leaves unread it answers with the connection's end.
+		// The handler reads bodies, because it knows how much to read. If it does not
+		// read a body to its end, it closes the connection.
 		StreamRequestBody:            true,
 		MaxRequestBodySize:           math.MaxInt,
 		DisablePreParseMultipartForm: true,
 		HeaderReceived:               s.bodyPatience,
-		// The server's own answer must be written, and swallowed, before the
-		// next request begins: see clientConn in wire.
+		// fasthttp's own answer must be written, and discarded, before the next request
+		// begins: see clientConn in wire.
 		ReduceMemoryUsage:     true,
 		ConnState:             wire.Follow,
 		ReadBufferSize:        o.Routes.Limits.HeaderBytes,
 		WriteBufferSize:       1 << 10,
 		ReadTimeout:           o.Routes.Limits.HeaderTimeout,
 		IdleTimeout:           o.Routes.Limits.IdleTimeout,
-		Concurrency:           math.MaxInt32, // wire.ClientConns bounds them
+		Concurrency:           math.MaxInt32, // wire.ClientConns limits the connections
 		NoDefaultServerHeader: true,
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
@@ -163,26 +163,25 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// currentMemory returns what the proxy remembers with, as it is set now.
+// currentMemory returns the current settings and services of the memory.
 func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 
-// Set changes how the proxy remembers, from the next request on. The parts that
-// do the remembering must stay what they are.
+// Set changes the memory's settings for later requests. The services must stay the same.
 func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
 // Clients returns the clients that the observer has seen.
 func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
 
-// Outcomes counts the requests since the start by what memory did.
+// Outcomes returns the number of requests since the start for each outcome.
 func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }
 
-// Passed returns the newest requests behind the one with a number, oldest first: those of
-// an owner, or of everybody where that is empty.
+// Passed returns up to limit of the newest requests after the one with number after,
+// oldest first. If owner is not empty, it returns only the owner's requests.
 func (s *Server) Passed(after, limit int, owner string) []observe.Passed {
 	return s.observer.Passed(after, limit, owner)
 }
 
-// Addr is the address that clients connect to.
+// Addr returns the address for clients.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
@@ -194,13 +193,12 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// cutTime is how long connections may take to end by themselves when they are
-// cut off, before they are broken off.
+// cutTime is the time for connections to close after Cut, before BreakAll closes them.
 const cutTime = 2 * wire.Linger
 
-// Shutdown stops accepting and lets running requests finish until ctx ends;
-// then it cuts them off, and returns ctx's error. It returns within twice
-// cutTime of that, whatever clients and upstreams do. It may be called again.
+// Shutdown stops accepting connections and lets running requests finish until ctx ends;
+// then it cuts them off, and returns ctx's error. It returns at most twice cutTime later,
+// whatever clients and upstreams do. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Store(true)
 	s.wire.Drain()
@@ -210,7 +208,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.cancel()
 	s.wire.Cut()
-	if !s.clients.Wait(cutTime) { // of one that does not read, a write takes longer
+	if !s.clients.Wait(cutTime) { // a write to a client that does not read takes longer
 		s.clients.BreakAll()
 		s.clients.Wait(cutTime)
 	}
@@ -228,7 +226,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) stopping() bool { return s.ending.Load() }
 
-// newListener accepts clients' connections.
+// newListener returns a listener for clients' connections.
 func (s *Server) newListener() *wire.Listener {
 	return wire.NewListener(s.listener, wire.ListenerOptions{
 		Conns: s.clients,
@@ -244,13 +242,13 @@ func (s *Server) newListener() *wire.Listener {
 	})
 }
 
-// makeRoom closes connections on which nothing happens, of both sides.
+// makeRoom closes idle connections to upstreams and clients.
 func (s *Server) makeRoom() {
 	s.routing().upstreams.CloseIdle(time.Now().Add(time.Hour))
 	s.clients.MakeRoom()
 }
 
-// ageUpstreams closes upstream connections that nobody used for a while.
+// ageUpstreams closes upstream connections that were idle for wire.IdleUpstream.
 func (s *Server) ageUpstreams() {
 	t := time.NewTicker(wire.IdleUpstream / 6)
 	defer t.Stop()
@@ -264,13 +262,13 @@ func (s *Server) ageUpstreams() {
 	}
 }
 
-// bodyPatience replaces the head's deadline by the body's, since fasthttp reads
-// the beginning of a body itself.
+// bodyPatience replaces the head's timeout by the body's, because fasthttp reads the
+// beginning of a body itself.
 func (s *Server) bodyPatience(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{ReadTimeout: s.routing().limits.BodyTimeout}
 }
 
-// refuse answers what is no valid request.
+// refuse answers an invalid request.
 func refuse(ctx *fasthttp.RequestCtx, err error) {
 	status, message := fasthttp.StatusBadRequest, "graphiti-proxy: this is not a valid HTTP request"
 	var small *fasthttp.ErrSmallBuffer
@@ -287,7 +285,7 @@ func refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.SetBody(dialect.OpenAIError(dialect.Failure{Status: status, Type: "invalid_request_error", Message: message}))
 }
 
-// silent keeps fasthttp from logging: what it says holds parts of requests.
+// silent discards fasthttp's log, which contains parts of requests.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

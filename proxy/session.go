@@ -9,22 +9,22 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// session is the conversation that a request goes on with.
+// session is the session of a request.
 type session struct {
 	id    string
 	first bool         // the conversation begins with this request
-	kind  dialect.Kind // what the request is for, as its session tells
-	guess bool         // the kind was inferred by what the session's turns have in common
-	agent bool         // a subagent speaks
+	kind  dialect.Kind // the request's kind, compared with its session
+	guess bool         // the kind was inferred from the session's other turns
+	agent bool         // the request is from a subagent
 	chain []dialect.Fingerprint
 }
 
-// session finds out which conversation a request goes on with: the one that it
-// names, or the one in which this was said.
+// session finds the session of a request: the session that it names, or the session with
+// its messages.
 func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *parsed, at *placed) (f session, no *refusal) {
 	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
 	f = session{id: at.names.session, kind: at.names.kind, chain: b.chain}
-	if !p.conv.InTime() { // or where it takes place was not found in time
+	if !p.conv.InTime() { // or the place step took too long
 		return f, stopped(p.conv)
 	}
 	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
@@ -40,17 +40,17 @@ func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *pa
 
 // named is the session that a request names.
 type named struct {
-	session string // empty: it names none
-	byID    bool   // its client or its connection does, and not what was answered
+	session string // empty if it names none
+	byID    bool   // named by the client's id or the connection, not by an answer
 	held    *heldEnd
-	kind    dialect.Kind // what the request is for: of a transcript what is asked about it
+	kind    dialect.Kind // of the request; for a transcript, of the question about it
 }
 
-// named finds the session that a request names: by an id, by the conversation that
-// its connection holds, by the answers that it refers to, or by a transcript.
+// named finds the session that a request names: by an id, by the conversation that its
+// connection holds, by the answers that it refers to, or by a transcript.
 //
-// A person may have pasted a transcript that is not known; one that is known was
-// written by a client.
+// A client has written a transcript of a known session. A person may have pasted an
+// unknown transcript.
 func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *parsed, at *where, id string) named {
 	n := named{session: id, held: held.of(at, p.claims.Codex()), kind: p.conv.Kind}
 	if n.session == "" && n.held != nil {
@@ -70,8 +70,9 @@ func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *p
 	return n
 }
 
-// references are the answers that a request refers to and that the provider holds,
-// the newest first: where the request says where it takes place, only there.
+// references returns the fingerprints of the answers at the provider that a request
+// refers to, the newest first. If the request states its place, the fingerprints include
+// the place.
 func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
 	root := at.base
 	if at.says {
@@ -84,8 +85,7 @@ func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
 	return answers
 }
 
-// answered finds the session in which one of those answers ended; empty: it is not
-// known.
+// answered returns the session with one of the answers; empty if unknown.
 func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) string {
 	if len(fingerprints) == 0 {
 		return ""
@@ -97,15 +97,15 @@ func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][
 	return session
 }
 
-// spoken finds the session of a conversation that has no id, by where it takes
-// place and what was said in it: after a turn it is known how the next request
-// must begin. first says that the conversation begins with this request.
+// spoken finds the session of a conversation without an id, by its place and messages:
+// each turn stores the fingerprints that the next request may begin with. first reports
+// whether the conversation begins with this request.
 func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (session string, first bool) {
 	last := [16]byte(chain[c.Last])
 	if id, ok := known.Pending(ctx, last); ok {
 		return id, false
 	}
-	// An answer ends each beginning that was remembered; the newest first.
+	// The stored beginnings end with an answer. The newest comes first.
 	var answered [][16]byte
 	for i := range c.Answers {
 		if f := [16]byte(chain[i]); len(answered) == 0 || answered[len(answered)-1] != f {
@@ -115,8 +115,7 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	if id := s.answered(ctx, known, answered); id != "" {
 		return id, false
 	}
-	// An earlier turn whose answer was never seen to its end: the client may
-	// have kept a part of it.
+	// An earlier turn may have no complete answer, and the client may show a part of it.
 	var asked [][16]byte
 	for i := c.Last - 1; i >= 0; i-- {
 		if c.Messages[i].Person {
@@ -126,9 +125,9 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	if id, ok := known.Pending(ctx, asked...); ok {
 		return id, false
 	}
-	// The beginning may have been cut off, perhaps with the message that the first
-	// answer left replies to. What the model has answered in this place is known
-	// here; a greeting that a client writes itself is not.
+	// The client may have dropped the beginning, up to the question of the first
+	// remaining answer. The fingerprints of the model's answers in this place are stored.
+	// A client's own greeting has no stored fingerprint.
 	for i := c.Last - 1; i >= 0; i-- {
 		if c.Messages[i].Role != dialect.RoleAssistant {
 			continue
@@ -140,27 +139,27 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 			break
 		}
 	}
-	// The answer may have ended between the two questions: a turn is pending
-	// until its answer is known.
+	// The answer may have ended between the two queries: a turn is pending until its
+	// answer is stored.
 	if id := s.answered(ctx, known, answered); id != "" {
 		return id, false
 	}
 	session = "session:" + rand.Text()
 	if len(answered) > 0 {
-		// Other replicas that know nothing of it come to the same.
+		// Other replicas derive the same id.
 		session = "session:" + hex.EncodeToString(answered[len(answered)-1][:])
 	}
 	known.SetPending(ctx, last, session)
 	if len(answered) > 0 {
-		// The same history again, with this message or another, is the same
-		// conversation, though nothing of it was seen.
+		// A later request with the same history belongs to this session, even with
+		// another new message.
 		known.PutAsync(answered[0], session)
 	}
 	return session, true
 }
 
-// continued returns the turn that a request without words of a person continues; nil
-// when that is not known, or was begun elsewhere.
+// continued returns the turn that a request without a person's message continues; nil if
+// the turn is unknown, or began in another place.
 func continued(open *PendingTurns, c *dialect.Conversation, at *where) *pendingTurn {
 	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
 		if id := c.Field(f); id != nil {
@@ -173,26 +172,26 @@ func continued(open *PendingTurns, c *dialect.Conversation, at *where) *pendingT
 	return nil
 }
 
-// sessionOf is a session of a person, in a workspace that a header names or in
-// none: others may use the same id.
+// sessionOf identifies a session by its caller, the workspace that a header names, and
+// its id. Other callers may use the same id.
 type sessionOf struct {
 	base    dialect.Fingerprint
 	session string
 }
 
-// sessionNote is what is known of a session that no request says. It is
-// remembered as long as there is room.
+// sessionNote is a note about the earlier requests of a session. It is dropped if the
+// memo is full.
 type sessionNote struct {
-	place  dialect.Place // where it takes place
-	placed bool          // that is known
+	place  dialect.Place
+	placed bool // place is known
 
-	// What its turns have in common, by which what a client asks for itself beside
-	// them is recognised.
-	tools bool // they offer tools
-	free  bool // they want an answer of no form
+	// Common properties of the session's turns. A client's own request in the session (a
+	// chore) differs in them.
+	tools bool // turns offer tools
+	free  bool // turns do not ask for a structured answer
 
-	// odd is the conversation up to the message that was taken for a chore. Where it
-	// stands in a history, it was a turn: the session has other habits now.
+	// odd is the conversation up to the message of the last chore. If a later history
+	// contains it, it was a turn, and the session has new properties.
 	odd dialect.Fingerprint
 }
 
@@ -200,13 +199,13 @@ func (s *decider) noteKey(of sessionOf) memo.Key {
 	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(of.base), Name: s.memo.Name(of.session)}
 }
 
-// sessionNote is what is known of a session.
+// sessionNote returns the note about a session; zero if there is none.
 func (s *decider) sessionNote(of sessionOf) sessionNote {
 	n, _ := s.memo.Get(s.noteKey(of)).(sessionNote)
 	return n
 }
 
-// changeNote notes something of a session.
+// changeNote changes the note about a session.
 func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 	s.memo.Update(s.noteKey(of), func(was any) (any, int) {
 		n, _ := was.(sessionNote)
@@ -215,9 +214,9 @@ func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 	})
 }
 
-// noteTurn notes where a turn takes place, as it says: not every request of a
-// client does. A title or a probe comes before the first turn, and says nothing or
-// something else: it decides nothing for the others.
+// noteTurn notes the place that a turn states, because other requests of the session may
+// state none. It is called only for turns: the request for a title, or a probe, may state
+// no place, or another place.
 func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 	change := func(n *sessionNote) {
 		if !at.seen || at.says {
@@ -232,9 +231,10 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 	}
 }
 
-// isChore reports whether a request repeats what was said in a session in order to
-// ask for something beside it, whatever its words: it offers none of the tools that
-// the session's turns offer, or wants an answer of a form that they do not want.
+// isChore reports whether a request repeats a session's messages, but is no turn of it,
+// such as a client's request for a title. It does not depend on the prompt: a chore
+// offers no tools although the session's turns do, or asks for a structured answer
+// although they do not.
 func (s *decider) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	if kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
 		return false
@@ -253,8 +253,8 @@ func (s *decider) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversati
 	return true
 }
 
-// answeredBefore reports whether the model has answered a person before the newest
-// message of theirs.
+// answeredBefore reports whether the model has answered before the person's newest
+// message.
 func answeredBefore(c *dialect.Conversation) bool {
 	for i := range c.Answers {
 		if i < c.Last {
@@ -264,18 +264,18 @@ func answeredBefore(c *dialect.Conversation) bool {
 	return false
 }
 
-// opening counts the sessions of a person that began with the same words.
+// opening counts the sessions of a person with the same first message.
 type opening struct {
 	sessions int
 	last     string
 }
 
-// template is the number of sessions after which identical first words count as a
+// template is the number of sessions after which an identical first message counts as a
 // program's.
 const template = 100
 
-// isTemplate reports whether the words that a turn begins a session with are to the
-// letter those of many others: then a program wrote them.
+// isTemplate reports whether a turn begins a session with exactly the same message as
+// many other sessions: a program wrote such a message.
 func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if answeredBefore(c) {
 		return false

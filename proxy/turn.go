@@ -19,10 +19,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// reader returns what gets a copy of the answer, and how many bytes of the
-// request are held for it; nil when nothing is to be learnt from the answer. The
-// answer to a turn that is not to be kept may still be needed to know how the
-// conversation goes on.
+// reader returns the tee for a copy of the answer, and the number of the request's bytes
+// that it holds; nil if the answer is not needed. The answer to a turn that is not stored
+// may still be needed, to recognize the rest of the conversation.
 func (s *Server) reader(c *call, head *wire.AnswerHead, d *decision) (tee wire.Tee, held int) {
 	wire.Contain(s.log, "reading an answer", func() {
 		var t *response.Tee
@@ -45,7 +44,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 		}
 	}
 	if d.plan.Outcome.Forgets {
-		d.plan.Write = nil // its turn would say what it ended
+		d.plan.Write = nil // the turn would repeat the fact that it made the memory forget
 	}
 	if !reads(&c.request, d) {
 		return nil, 0
@@ -61,7 +60,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	return tee, held
 }
 
-// callback is what is done with an answer that has been read.
+// callback returns the function to call with an answer after it was read.
 func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) {
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
@@ -70,7 +69,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 	}
 }
 
-// reads reports whether anything is to be learnt from the answer.
+// reads reports whether the answer must be read.
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
@@ -80,10 +79,9 @@ func reads(r *request, d *decision) bool {
 // chained reports whether the session was found by, or begins, a chain.
 func (d *decision) chained() bool { return !d.place.names.byID }
 
-// pendingTurn returns the turn whose answer is awaited, and a function that records
-// earlier turns which nobody has kept: it is called once the upstream accepts the
-// request. held is how many bytes were copied, because the request's buffers are
-// reused.
+// pendingTurn returns the turn of a request, and a function that records earlier turns
+// that were not stored: it must be called once the upstream has accepted the request.
+// held is the number of bytes that were copied, because the request's buffers are reused.
 func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill func(), held int) {
 	p, backfill = d.pending, func() {}
 	if p == nil {
@@ -100,7 +98,7 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 	return p, backfill, held
 }
 
-// newPending is a turn that begins with the request.
+// newPending returns a turn that begins with the request.
 func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	conv, chain := d.parsed.conv, d.session.chain
 	p = &pendingTurn{
@@ -111,7 +109,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(), // which a compaction may ask with another
+		chained: d.chained() || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
@@ -144,7 +142,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	return p, held
 }
 
-// asked reports whether what the model said before a message has a question.
+// asked reports whether the model's messages directly before a message contain a question.
 func asked(conv *dialect.Conversation, message int) bool {
 	for i := message - 1; i >= 0 && !conv.Messages[i].Person; i-- {
 		if conv.Messages[i].Role == dialect.RoleAssistant && words.HasQuestion(string(conv.Text(i))) {
@@ -154,8 +152,7 @@ func asked(conv *dialect.Conversation, message int) bool {
 	return false
 }
 
-// turn is what is known of one of the conversation's turns without what was
-// said.
+// turn returns a turn of the conversation without its messages.
 func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.Turn {
 	t := ledger.Turn{
 		ID:      id,
@@ -176,9 +173,10 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 	return t
 }
 
-// backfill returns a function that records turns from before this conversation was
-// first seen, or from shortly before a crash, and how many bytes it holds. Their times
-// are not known: they are set shortly before now, in their order.
+// backfill returns a function that records earlier turns of the history, and the number
+// of bytes that it holds. Such turns are older than the first request of the conversation,
+// or were lost in a crash. Their times are unknown: they get times shortly before now, in
+// their order.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
 	var turns []ledger.Turn
@@ -189,7 +187,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		id := u.Turn.String()
 		answer := conv.AnswerTo(u.Message)
 		if answer == nil {
-			c.memory.Turns.Begin(id) // there is nothing to record
+			c.memory.Turns.Begin(id) // no answer, so nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
@@ -226,8 +224,8 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	return record, held
 }
 
-// gitOf is what is known of the repository: what Codex tells (since 0.98), and
-// what stands in the repository itself where that is on this machine.
+// gitOf returns the state of the repository, if it is on this machine. The commit that
+// Codex reports (since 0.98) takes precedence.
 func gitOf(claims *identity.Claims, at *project) (g ledger.Git) {
 	g.Branch, g.Commit = at.Repo.Branch, at.Repo.Commit
 	if repo := claims.CodexRepo(at.Directory); repo.Commit != "" {

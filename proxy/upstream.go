@@ -14,11 +14,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// Upstreams are upstreams by name. It is not changed once it is in use.
+// Upstreams are upstreams by name. An Upstreams in use does not change.
 type Upstreams map[string]*wire.Upstream
 
-// NewUpstreams makes the upstreams. There must be a base address for each name of
-// registry.Upstreams.
+// NewUpstreams returns the upstreams with these base addresses. There must be one for
+// each name in registry.Upstreams.
 func NewUpstreams(bases map[string]string, roots *tls.Config, connect time.Duration) (Upstreams, error) {
 	s := make(Upstreams)
 	for _, name := range slices.Concat(registry.Upstreams, slices.Sorted(maps.Keys(bases))) {
@@ -39,7 +39,7 @@ func NewUpstreams(bases map[string]string, roots *tls.Config, connect time.Durat
 
 func ofAPI(name string) bool { return slices.Contains(registry.Upstreams, name) }
 
-// Keep has upstreams that stay the same keep their connections.
+// Keep reuses the unchanged upstreams of before, with their connections.
 func (s Upstreams) Keep(before Upstreams) {
 	for name, u := range before {
 		if now := s[name]; now != nil && u.Same(now) {
@@ -48,7 +48,7 @@ func (s Upstreams) Keep(before Upstreams) {
 	}
 }
 
-// Retire closes the connections of those that are not in another set.
+// Retire closes the connections of the upstreams that are not in now.
 func (s Upstreams) Retire(now Upstreams) {
 	for name, u := range s {
 		if u != now[name] {
@@ -64,19 +64,19 @@ func (s Upstreams) CloseIdle(t time.Time) {
 	}
 }
 
-// upstreamNamed is what a path names.
+// upstreamNamed is the upstream that a path names.
 type upstreamNamed struct {
 	Name     string
-	Upstream *wire.Upstream // nil: there is none of that name, or the name is not spelt plainly
-	Path     []byte         // what stands behind the name, in its plain spelling, where there is no upstream
+	Upstream *wire.Upstream // nil if the name is unknown, or is not in plain spelling
+	Path     []byte         // without an upstream, the path after the name, in plain spelling
 }
 
-// Named returns the upstream that a request names, and takes the name from its
-// path: what is left is forwarded as it came. ok is false where it names none;
-// where none is configured, no path is special.
+// Named returns the upstream that a request names, and removes the name from its path.
+// The rest of the path is forwarded unchanged. ok is false if the request names no
+// upstream, or if only the APIs' upstreams are configured.
 //
-// What only means /u/<name>/… in another spelling has no upstream: its credential
-// is one for a server that was to be named, and must not go to another.
+// A path that means /u/<name>/… in another spelling has no upstream: its credential is
+// for a certain server, and must not reach another.
 func (s Upstreams) Named(h *fasthttp.RequestHeader) (n upstreamNamed, ok bool) {
 	if len(s) == len(registry.Upstreams) {
 		return upstreamNamed{}, false
@@ -89,14 +89,14 @@ func (s Upstreams) Named(h *fasthttp.RequestHeader) (n upstreamNamed, ok bool) {
 		n.Upstream = s[n.Name]
 	}
 	if n.Upstream != nil {
-		n.Path = nil // SetRequestURIBytes may write where it is
+		n.Path = nil // SetRequestURIBytes may overwrite it
 		h.SetRequestURIBytes(rest)
 	}
 	return n, ok || name != nil
 }
 
-// stripUpstream takes the name of an upstream from a request's path, whether or not
-// there is such an upstream; empty: it names none.
+// stripUpstream removes the name of an upstream from a request's path, and returns it;
+// empty if there is none. The upstream need not exist.
 func stripUpstream(h *fasthttp.RequestHeader) (name string) {
 	found, rest := cut(h.RequestURI())
 	if found != nil {
@@ -106,7 +106,8 @@ func stripUpstream(h *fasthttp.RequestHeader) (name string) {
 	return name
 }
 
-// cut cuts /u/<name>/… before the second slash; nil: the target has another form.
+// cut splits /u/<name>/… into the name and the rest, which begins with a slash; nil if
+// the target has another form.
 func cut(target []byte) (name, rest []byte) {
 	path, ok := bytes.CutPrefix(wire.OriginForm(target), []byte("/u/"))
 	i := bytes.IndexByte(path, '/')
@@ -116,8 +117,8 @@ func cut(target []byte) (name, rest []byte) {
 	return path[:i], path[i:]
 }
 
-// cutPlain cuts /u/<name>/… before the second slash, where the path is in its
-// plain spelling but for capital letters. The name may be missing.
+// cutPlain splits /u/<name>/… as cut does. The path must be in plain spelling, except for
+// capital letters. The name may be missing.
 func cutPlain(path []byte) (name, rest []byte, ok bool) {
 	if len(path) < 2 || path[1]|0x20 != 'u' || len(path) > 2 && path[2] != '/' {
 		return nil, path, false

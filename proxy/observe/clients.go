@@ -11,53 +11,52 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// sign is a hint that a client has changed what it writes into requests, and that a
-// rule no longer matches.
+// sign is a hint that a client has changed the form of its requests, and that a rule no
+// longer matches.
 type sign string
 
 const (
 	signTag   sign = "unknown_tag" // a turn's kept text begins with a tag that no rule knows
-	signPlace sign = "no_place"    // a request's place is not known
+	signPlace sign = "no_place"    // a request's place is unknown
 	signWords sign = "no_words"    // no rule finds a person's words in a request
 )
 
 var signs = []sign{signTag, signPlace, signWords}
 
-// Client counts what was seen of one version of a client since the process began.
+// Client counts the signs of one version of a client since the process began.
 type Client struct {
-	Name    string // its name in package dialect, or what an unknown client calls itself
-	Version string // empty: it does not say
+	Name    string // the name in package dialect, or an unknown client's name for itself
+	Version string // empty if unknown
 
 	UnknownTags int64 // turns
-	NoPlace     int64 // requests whose place is not known: the client states it in an unknown form
-	NoDirectory int64 // requests with tools that work on files, of an unknown client that states no directory
+	NoPlace     int64 // requests with an unknown place: the client states it in an unknown form
+	NoDirectory int64 // requests with tools that work on files, but without a directory
 	NotHere     int64 // requests from a directory that is not on this machine
-	NoWords     int64 // requests without a person's words; zero when one had some
-	LostAnswers int64 // answers that the proxy could not read or store; zero when they are few
+	NoWords     int64 // requests without a person's words; zero after a request with them
+	LostAnswers int64 // answers that the proxy could not read or store; zero if there are few
 }
 
 const (
-	// fewRequests is how many requests without a person's words are no sign yet.
+	// fewRequests is the number of requests without a person's words that is a sign.
 	fewRequests = 5
 
-	// maxSeen bounds the versions of clients that are counted.
+	// maxSeen is the maximum number of client versions that are counted.
 	maxSeen = 128
 
-	// maxName bounds what a client calls itself, and its version, in bytes.
+	// maxName is the maximum length of a client's name for itself, and of its version.
 	maxName = 32
 )
 
-// clients are the versions of clients that were seen. It is safe for concurrent
-// use.
+// clients counts the signs of all versions of clients. It is safe for concurrent use.
 type clients struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the other fields
 	seen map[string]map[string]*Client
 	n    int
-	said map[*Client]bool // those with words of a person
+	said map[*Client]bool // clients with requests that contain a person's words
 }
 
-// of returns the counts of a version of a client; beyond maxSeen, counts that nobody
-// reads. The caller holds mu.
+// of returns the counts of a version of a client; beyond maxSeen, the shared counts of
+// all further clients. The caller holds mu.
 func (c *clients) of(name string, version []byte) *Client {
 	if one := c.seen[name][string(version)]; one != nil {
 		return one
@@ -79,8 +78,8 @@ func (c *clients) of(name string, version []byte) *Client {
 	return one
 }
 
-// called returns how a client is shown: an unknown one by what it calls itself, and
-// without a version when that would be a library's.
+// called returns a client's name and version for display. An unknown client has its own
+// name for itself. The version is empty if it would be a library's.
 func called(p dialect.Program, agent []byte) (name string, version []byte) {
 	product, rest, _ := bytes.Cut(agent, []byte{'/'})
 	version, _, _ = bytes.Cut(rest, []byte{' '})
@@ -93,7 +92,7 @@ func called(p dialect.Program, agent []byte) (name string, version []byte) {
 	return p.Name, version
 }
 
-// plain reports whether a word can be shown, and is too short to be a secret.
+// plain reports whether a word can be displayed, and is too short to be a secret.
 func plain(word []byte) bool {
 	return len(word) <= maxName && !bytes.ContainsFunc(word, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '.' && r != '-' && r != '_' && r != '+'
@@ -110,7 +109,7 @@ const (
 	MissingHere                     // the directory is not on this machine
 )
 
-// remedies has a remedy for each cause.
+// remedies contains a remedy for each cause.
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
@@ -120,20 +119,19 @@ var remedies = [...]string{
 // Remedy returns the remedy for the cause.
 func (m Missing) Remedy() string { return remedies[m] }
 
-// Ask is a request of a conversation, as far as it shows something about the rules for
-// its client.
+// Ask contains the properties of a request that are related to the rules for its client.
 type Ask struct {
 	Program dialect.Program
-	Agent   []byte // its User-Agent
+	Agent   []byte // the User-Agent
 	Kind    dialect.Kind
-	Tools   bool // it offers some
+	Tools   bool // the request offers tools
 	Reason  inject.Reason
-	Missing Missing // where Reason is ReasonPlace
+	Missing Missing // if Reason is ReasonPlace
 }
 
-// Asked notes what a request shows about the rules for its client. A request without
-// tools for which no place is known may be one that the client makes for itself, such
-// as a title, which no rule knows.
+// Asked counts the signs in a request. It does not count a request without tools and
+// without a place, because that may be a client's own request, such as for a title, and
+// match no rule.
 func (o *Observer) Asked(a Ask) {
 	name, version := called(a.Program, a.Agent)
 	o.clients.mu.Lock()
@@ -174,9 +172,9 @@ func (o *Observer) unplaced(one *Client, m Missing) {
 	}
 }
 
-// Kept checks the kept text of a turn: when a client wraps a person's words in a tag
-// that no rule knows, they begin with it. kind is the kind of a curated text, which no
-// person wrote; product is what the client calls itself.
+// Kept checks the stored text of a turn: if a client wraps a person's words in a tag that
+// no rule knows, the text begins with the tag. kind is the kind of a curated text, which
+// no person wrote; product is the client's name for itself.
 func (o *Observer) Kept(kind, product, words string) {
 	if kind != "" || !dialect.UnknownTag(words) {
 		return

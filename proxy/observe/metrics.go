@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// instruments are made once, with their attributes.
+// instruments are the metrics. Their attributes are made only once.
 type instruments struct {
-	requests    *tally[outcomeKey]      // status × reason × source; some thirty occur
+	requests    *tally[outcomeKey]      // status × reason × source; about thirty occur
 	duration    metric.Float64Histogram // one series
 	facts       metric.Int64Counter     // one series
 	chars       metric.Int64Counter     // one series
@@ -51,7 +51,7 @@ type signKey struct {
 
 type resultKey struct{ upstream, result string }
 
-// Results of a request to an upstream, other than the class of a status.
+// Results of a request to an upstream without an answer.
 const (
 	Unreachable = "unreachable"
 	Timeout     = "timeout"
@@ -139,7 +139,7 @@ func labels(of ...string) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(list...))
 }
 
-// Outcomes counts the requests since the start by what memory did: by the status in the
+// Outcomes returns the number of requests since the start for each status in the
 // X-Graphiti-Memory header, with the reason if there is one ("empty, weak").
 func (o *Observer) Outcomes() map[string]int64 {
 	out := make(map[string]int64)
@@ -153,7 +153,7 @@ func (o *Observer) Outcomes() map[string]int64 {
 	return out
 }
 
-// planned records what memory did for a request.
+// planned records the outcome and the searches of a request.
 func (in *instruments) planned(p *inject.Plan) {
 	ctx, o := context.Background(), &p.Outcome
 	in.requests.add(outcomeKey{o.Status, o.Reason, o.Source})
@@ -177,14 +177,14 @@ func (in *instruments) planned(p *inject.Plan) {
 	}
 	repeated := len(p.Inserts)
 	if repeated > 0 && o.Status == inject.StatusRecalled && o.Source != inject.SourceSticky {
-		repeated-- // the newest turn's is new
+		repeated-- // the newest turn's block is new
 	}
 	if repeated > 0 {
 		in.repeated.Add(ctx, int64(repeated))
 	}
 }
 
-// used records an answer's usage, as the provider says it.
+// used records an answer's usage, as the provider reported it.
 func (in *instruments) used(u dialect.Usage) {
 	if u.Input > 0 {
 		in.inputTokens.Add(context.Background(), int64(u.Input))
@@ -201,15 +201,15 @@ func (in *instruments) Answer(upstream string, status int) {
 	in.NoAnswer(upstream, class)
 }
 
-// NoAnswer records why there is no answer: Unreachable or Timeout.
+// NoAnswer records the result of a request without an answer: Unreachable or Timeout.
 func (in *instruments) NoAnswer(upstream, result string) {
 	in.answers.add(resultKey{upstream, result})
 }
 
-// FirstChunk records when the client had the first of a streamed answer.
+// FirstChunk records the time until the client got the first part of a streamed answer.
 func (in *instruments) FirstChunk(after time.Duration) {
 	in.firstChunk.Record(context.Background(), after.Seconds())
 }
 
-// Abandoned records that a client left before its answer's end.
+// Abandoned records that a client disconnected before the end of its answer.
 func (in *instruments) Abandoned() { in.abandoned.Add(context.Background(), 1) }

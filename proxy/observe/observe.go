@@ -22,17 +22,17 @@ import (
 // Observer reports the requests of one server. It is safe for concurrent use.
 type Observer struct {
 	*instruments
-	tracer  trace.Tracer // nil: nobody traces
+	tracer  trace.Tracer // nil if tracing is off
 	log     *slog.Logger
-	prefix  string // of request ids: those of two processes differ
+	prefix  string // of request ids, different for each process
 	last    atomic.Uint64
 	clients clients
-	logs    atomic.Bool // a line for each request
-	passed  *passed     // nil: the newest requests are not noted
+	logs    atomic.Bool // log a line for each request
+	passed  *passed     // nil if the newest requests are not recorded
 }
 
-// New makes all instruments, so that a request only has to record numbers. Without a
-// tracer there are no spans.
+// New returns an Observer with all instruments, so that a request only records numbers.
+// Without a tracer there are no spans.
 func New(m metric.Meter, t trace.Tracer, log *slog.Logger) (*Observer, error) {
 	in, err := newInstruments(m)
 	if err != nil {
@@ -43,20 +43,19 @@ func New(m metric.Meter, t trace.Tracer, log *slog.Logger) (*Observer, error) {
 	return &Observer{instruments: in, tracer: t, log: log, prefix: hex.EncodeToString(b[:]) + "-"}, nil
 }
 
-// Request is one request, as operators see it. It belongs to the goroutine that
-// serves the request.
+// Request reports one request. It belongs to the goroutine that serves the request.
 type Request struct {
 	o     *Observer
 	id    uint64
-	spans *spans // nil: nobody traces
+	spans *spans // nil if tracing is off
 	began time.Time
 
-	memory  *inject.Outcome // what memory did for a message
-	passing *passing        // nil: the request is not noted
+	memory  *inject.Outcome // for a message of a WebSocket
+	passing *passing        // nil if the request is not recorded
 }
 
-// Begin numbers a request and begins its span. route is its path without variable
-// parts; empty when it belongs to no known API.
+// Begin numbers a request and begins its span. route is its path without variable parts;
+// empty if it belongs to no known API.
 func (o *Observer) Begin(h *fasthttp.RequestHeader, route string, began time.Time) Request {
 	r := Request{o: o, id: o.last.Add(1), began: began}
 	r.passing = o.passed.begin(r.id, began)
@@ -71,17 +70,17 @@ func (r *Request) AppendID(dst []byte) []byte {
 	return strconv.AppendUint(append(dst, r.o.prefix...), r.id, 36)
 }
 
-// Planned reports what memory did for a request.
+// Planned reports the plan of a request.
 func (r *Request) Planned(p *inject.Plan) {
 	r.o.planned(p)
 	r.spans.planned(p)
 }
 
-// Read says that the answer will be read. The result's Report is called when all of it
-// was read, and ends the upstream's span.
+// Read notes that the answer will be read. The caller must call Report of the result at
+// the end of the answer, which ends the upstream's span.
 func (r *Request) Read() Answered { return Answered{r.o, r.spans.handOver(), r.passing, r.id} }
 
-// Unread says that the answer will not be read after all.
+// Unread revokes Read: the answer will not be read.
 func (r *Request) Unread() {
 	if r.spans != nil {
 		r.spans.handed = false
@@ -91,12 +90,12 @@ func (r *Request) Unread() {
 // Answered reports an answer that was read.
 type Answered struct {
 	o       *Observer
-	span    trace.Span // of the upstream; nil: nobody traces
-	passing *passing   // of the request with the id, as long as that is noted
+	span    trace.Span // of the upstream; nil if tracing is off
+	passing *passing   // belongs to the request only while it has the same id
 	id      uint64
 }
 
-// Report reports what the provider said about the answer.
+// Report reports the answer's usage of tokens.
 func (a Answered) Report(of *dialect.Answer) {
 	u := of.Usage
 	a.o.used(u)
@@ -106,16 +105,15 @@ func (a Answered) Report(of *dialect.Answer) {
 	}
 }
 
-// LogRequests says whether each request is logged.
+// LogRequests turns the log line for each request on or off.
 func (o *Observer) LogRequests(on bool) { o.logs.Store(on) }
 
 // RequestLine is the message of a request's line in the log.
 const RequestLine = "request"
 
-// End ends the spans of a request, and logs one line about it: nothing of what was
-// said, and of its address only the path without anything that looks like a key.
-// status is the answer's; 0: there was none. memory is what memory did; nil when the
-// request belongs to no known API.
+// End ends the spans of a request, and logs one line about it. The line contains no
+// messages, and only the path of the address, without possible keys. status is the
+// answer's; 0 if there was none. memory is nil if the request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
 	if r.o.logged() {
 		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
@@ -125,7 +123,7 @@ func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outc
 	r.end(status)
 }
 
-// Relayed reports how relaying an answer ended.
+// Relayed reports the end of an answer's relay.
 func (o *Observer) Relayed(r wire.Relayed) {
 	switch {
 	case r.Err == nil:
@@ -136,8 +134,8 @@ func (o *Observer) Relayed(r wire.Relayed) {
 	}
 }
 
-// Streamed returns a function that reports the end of a stream, and of its request. It
-// keeps nothing of the head, which is gone by then. End does nothing from now on.
+// Streamed returns a function that reports the end of a stream, and of its request. The
+// function does not use h, which is reused by then. Later calls of End do nothing.
 func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) func(wire.Relayed) {
 	of := *r
 	*r = Request{}
@@ -165,7 +163,7 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 	}
 }
 
-// OfMessage returns a request for a message of a WebSocket that has come now.
+// OfMessage returns a request for a message of a WebSocket that arrived just now.
 func (r *Request) OfMessage(memory *inject.Outcome) Request {
 	of := *r
 	r.passing = nil

@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	maxPassed = 512 // requests that are noted, the newest
+	maxPassed = 512 // recorded requests
 	maxModel  = 64  // bytes of a model's name
 	maxPath   = 256 // bytes of a path
 )
 
-// Passed is one request that passed. Nothing that was said is in it.
+// Passed is the record of one request. It contains no messages.
 type Passed struct {
-	Number int // in the order in which requests ended, from 1 on
+	Number int // in the order of the requests' ends, from 1
 	ID     string
 	Began  time.Time
 
 	Client, Version, Model string
-	API                    string // the dialect's name; empty: none is known
+	API                    string // the dialect's name; empty if unknown
 	Path                   string
-	Status                 int // 0: there was no answer
+	Status                 int // 0 if there was no answer
 	Stream                 bool
 
-	Outcome  inject.Outcome // its status is empty where no model answers
-	Blocks   int            // that were sent with the request
-	Upstream time.Duration  // from memory's end to the answer's head
+	Outcome  inject.Outcome // without a status if no model answers
+	Blocks   int            // in the outgoing request
+	Upstream time.Duration  // from the plan to the answer's head
 	Total    time.Duration
 	Searches []Search
 
-	Input, Cached int // tokens, as the provider said them
+	Input, Cached int // tokens, as the provider reported them
 
-	Session string // its key; empty where it is not known
+	Session string // key; empty if unknown
 	Turn    string
-	Person  string // the key of a person who is proven among several; else empty
+	Person  string // key of a proven person, if several persons have memories; else empty
 }
 
 // Search is one search for a request.
@@ -54,20 +54,20 @@ type Search struct {
 	Failed string // timeout or error
 }
 
-// passed are the newest requests. It is safe for concurrent use. What one needs is used
-// again for another.
+// passed records the newest requests, and reuses the records of older ones. It is safe
+// for concurrent use.
 type passed struct {
 	spare sync.Pool // of *passing
 
-	mu   sync.Mutex // guards what follows, and what is in the ring
+	mu   sync.Mutex // guards ring, its elements, and last
 	ring [maxPassed]*passing
 	last int // the number of the newest
 }
 
-// passing is a request that passes. Until it is added to the ring it belongs to the
-// goroutine that serves it.
+// passing is the record of a request. Until it is added to the ring, it belongs to the
+// goroutine that serves the request.
 type passing struct {
-	id atomic.Uint64 // of the request; 0: of none
+	id atomic.Uint64 // of the request; 0 if there is none
 
 	began           time.Time
 	client, api     string
@@ -76,7 +76,7 @@ type passing struct {
 	status, blocks  int
 	stream          bool
 	outcome         inject.Outcome
-	ready           time.Time // when memory was done with it
+	ready           time.Time // the time of the plan
 	upstream, total time.Duration
 	searches        []Search
 	who             graphiti.Who
@@ -85,12 +85,13 @@ type passing struct {
 	input, cached int // guarded by passed.mu
 }
 
-// NotePassed has the newest requests noted, for Passed. It is called before the first one.
+// NotePassed turns on the record of the newest requests, for Passed. It must be called
+// before the first request.
 func (o *Observer) NotePassed() {
 	o.passed = &passed{spare: sync.Pool{New: func() any { return new(passing) }}}
 }
 
-// begin returns what is noted of a request; nil: nothing is.
+// begin returns the record of a new request; nil if requests are not recorded.
 func (l *passed) begin(id uint64, began time.Time) *passing {
 	if l == nil {
 		return nil
@@ -101,7 +102,7 @@ func (l *passed) begin(id uint64, began time.Time) *passing {
 	return p
 }
 
-// add notes a request that has ended.
+// add adds a request that has ended to the ring.
 func (l *passed) add(p *passing) {
 	l.mu.Lock()
 	l.last++
@@ -117,8 +118,8 @@ func (l *passed) add(p *passing) {
 	}
 }
 
-// reset empties a request, but keeps its memory. It belongs to none from now on, so that a
-// late reader of its answer changes nothing. The caller holds passed.mu.
+// reset clears a record for reuse. It sets the id to 0, so that a late call of used has no
+// effect. The caller holds passed.mu.
 func (p *passing) reset() {
 	p.id.Store(0)
 	p.began, p.ready = time.Time{}, time.Time{}
@@ -128,7 +129,7 @@ func (p *passing) reset() {
 	p.upstream, p.total, p.input, p.cached = 0, 0, 0, 0
 }
 
-// used notes what the provider said of a request's tokens.
+// used records a request's tokens, as the provider reported them.
 func (l *passed) used(p *passing, id uint64, u dialect.Usage) {
 	if p == nil || u.Input <= 0 {
 		return
@@ -140,16 +141,16 @@ func (l *passed) used(p *passing, id uint64, u dialect.Usage) {
 	}
 }
 
-// Deed is what was done for a request, and for whom.
+// Deed contains the caller, the API and the blocks of a request.
 type Deed struct {
-	API     string          // empty: none is known
-	Program dialect.Program // the client; without a name: not known
-	Model   []byte          // as it stands in the body
+	API     string          // empty if unknown
+	Program dialect.Program // the client; without a name if unknown
+	Model   []byte          // from the body
 	Who     graphiti.Who
 	Blocks  int
 }
 
-// Did notes what memory did for a request, which goes to its upstream now.
+// Did records the plan of a request, directly before it is sent to its upstream.
 func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	p := r.passing
 	if p == nil {
@@ -173,7 +174,7 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	}
 }
 
-// named notes which client sent the request.
+// named records the client's name and version.
 func (p *passing) named(of dialect.Program, h *fasthttp.RequestHeader) {
 	agent := h.UserAgent()
 	if of.Name == "" {
@@ -187,7 +188,7 @@ func (p *passing) named(of dialect.Program, h *fasthttp.RequestHeader) {
 	p.client, p.version = name, append(p.version[:0], version...)
 }
 
-// appendModel writes a model's name as it may be shown.
+// appendModel appends a model's name, or hidden if the name must not be displayed.
 func appendModel(dst, raw []byte) []byte {
 	name := bytes.Trim(raw, `"`)
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '<' }
@@ -197,14 +198,14 @@ func appendModel(dst, raw []byte) []byte {
 	return append(dst, name...)
 }
 
-// Headed notes that the head of the answer has come.
+// Headed notes that the head of the answer has arrived.
 func (r *Request) Headed() {
 	if p := r.passing; p != nil && p.upstream == 0 && !p.ready.IsZero() {
 		p.upstream = time.Since(p.ready)
 	}
 }
 
-// pass notes a request that ends. Its path is noted already.
+// pass records the end of a request. The path must be recorded before.
 func (r *Request) pass(status int, stream bool) {
 	p := r.passing
 	if p == nil {
@@ -215,7 +216,7 @@ func (r *Request) pass(status int, stream bool) {
 	r.o.passed.add(p)
 }
 
-// headOf notes the path and the client of a request while its head is there.
+// headOf records the path and the client of a request before its head is reused.
 func (r *Request) headOf(h *fasthttp.RequestHeader) {
 	if p := r.passing; p != nil {
 		p.at(loggedPath(h.RequestURI()))
@@ -232,9 +233,9 @@ func (p *passing) at(path string) {
 	p.path = append(p.path[:0], path...)
 }
 
-// Passed returns up to limit of the newest requests behind the one with a number, oldest
-// first: those of an owner, or of everybody where that is empty. A number that is not
-// given yet is one of an earlier process.
+// Passed returns up to limit of the newest requests after the one with number after,
+// oldest first. If owner is not empty, it returns only the owner's requests. A number
+// that is too high is from an earlier process, and counts as 0.
 func (o *Observer) Passed(after, limit int, owner string) (list []Passed) {
 	l := o.passed
 	if l == nil {
@@ -264,7 +265,7 @@ func (p *passing) shown(o *Observer, number int) Passed {
 	}
 }
 
-// personOf returns the person who is proven, where several have memories.
+// personOf returns the proven person, if several persons have memories; else empty.
 func personOf(w *graphiti.Who) string {
 	if w.Tenant == "" || !w.Proven {
 		return ""

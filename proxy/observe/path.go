@@ -8,14 +8,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// hidden stands for a part of a path that looks like a key.
+// hidden replaces a possible key.
 const hidden = "***"
 
-// keyPrefixes begin keys that are short enough to be missed otherwise.
+// keyPrefixes are the prefixes of keys that may be too short for random.
 var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "hf_", "gsk_", "eyJ", "r8_", "Bearer"}
 
-// loggedPath is a request's path as it may be logged: without its query, and
-// without what looks like a key.
+// loggedPath returns a request's path for the log, without its query and possible keys.
 func loggedPath(target []byte) string {
 	path, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
@@ -35,7 +34,7 @@ func loggedPath(target []byte) string {
 	return text
 }
 
-// hides reports whether a segment of a path may be, or hold, a key.
+// hides reports whether a segment of a path may be or contain a key.
 func hides(segment string) bool {
 	if plain, err := url.PathUnescape(segment); err == nil {
 		segment = plain
@@ -43,10 +42,10 @@ func hides(segment string) bool {
 	return likeKey(segment)
 }
 
-// likeKey reports whether some text may be, or hold, a key: it begins like one,
-// has a long run of letters and digits, or changes between small and capital
-// letters and digits more than names do. Ids of answers and files look the
-// same, and go too.
+// likeKey reports whether a text may be or contain a key: it has a key's prefix, has a
+// long run of letters and digits, or changes between lower case, upper case and digits
+// more often than names do. It is also true for ids of answers and files, which have the
+// same form.
 func likeKey(s string) bool {
 	if _, rest, ok := strings.Cut(s, ":"); ok && strings.Contains(rest, "@") { // user:password@
 		return true
@@ -64,10 +63,10 @@ func likeKey(s string) bool {
 	return false
 }
 
-// random reports whether text looks as if nobody had chosen it.
+// random reports whether a text seems to be generated at random.
 func random(s string) bool {
 	const (
-		longRun  = 32 // letters and digits in a row: no word has so many
+		longRun  = 32 // letters and digits in a row; words are shorter
 		longText = 20
 	)
 	run, changes, last := 0, 0, byte(0)

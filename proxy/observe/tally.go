@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// tally is a counter with labels to which each request adds: one atomic addition, while
-// a counter of the SDK aggregates each time. It is read when somebody scrapes or
-// exports. It is safe for concurrent use.
+// tally is a counter with labels. Adding to it costs one atomic addition, while a counter
+// of the SDK aggregates each time. It is read only for a scrape or an export. It is safe
+// for concurrent use.
 type tally[K comparable] struct {
 	labels func(K) metric.ObserveOption
 	known  map[K]*series // does not change
@@ -24,15 +24,15 @@ type tally[K comparable] struct {
 type series struct {
 	labels metric.ObserveOption
 	n      atomic.Int64
-	zero   bool // it is reported from the beginning, so that its first rise is seen
+	zero   bool // reported before its first addition, so that the first increase is visible
 }
 
 func newTally[K comparable](labels func(K) metric.ObserveOption) *tally[K] {
 	return &tally[K]{labels: labels, known: make(map[K]*series), other: make(map[K]*series)}
 }
 
-// expect makes a series before the tally is used. With zero it is reported from
-// the beginning.
+// expect adds a series before the tally is used. With zero, the series is reported before
+// its first addition.
 func (t *tally[K]) expect(k K, zero bool) { t.known[k] = &series{labels: t.labels(k), zero: zero} }
 
 // add adds one to a series, and returns its sum.
@@ -70,7 +70,7 @@ func (t *tally[K]) report(m metric.Meter, name, what string) error {
 	return nil
 }
 
-// each calls f for what was counted.
+// each calls f for each series with a count.
 func (t *tally[K]) each(f func(k K, n int64)) {
 	for k, s := range t.known {
 		if n := s.n.Load(); n > 0 {

@@ -18,18 +18,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// spans are the spans of one request: its own, with children for the searches for
-// facts and for the upstream; the deliveries of its turn become children later. The
-// methods of a nil one do nothing.
+// spans are the spans of one request: its own, with children for the searches for facts
+// and for the upstream. The deliveries of its turn become children later. Methods of a
+// nil spans do nothing.
 //
-// Attributes are named after OpenTelemetry's semantic conventions for HTTP and
-// for generative AI, where these have a name.
+// Attributes have the names of OpenTelemetry's semantic conventions for HTTP and for
+// generative AI, if these define one.
 type spans struct {
 	tracer   trace.Tracer
 	ctx      context.Context //nolint:containedctx // holds the span that is the parent
 	server   trace.Span
-	upstream trace.Span // nil: the request was not sent yet
-	handed   bool       // the upstream's span ends when the answer has been read
+	upstream trace.Span // nil before the request is sent
+	handed   bool       // the reader of the answer ends the upstream's span
 }
 
 // traceContext reads and writes W3C's fields for traces
@@ -62,7 +62,7 @@ func (o *Observer) begin(r *Request, h *fasthttp.RequestHeader, route string, be
 	return &spans{tracer: o.tracer, ctx: ctx, server: span}
 }
 
-// recording reports whether somebody will see the spans.
+// recording reports whether the spans are recorded.
 func (s *spans) recording() bool { return s != nil && s.server.IsRecording() }
 
 func (s *spans) planned(p *inject.Plan) {
@@ -88,13 +88,13 @@ func (s *spans) planned(p *inject.Plan) {
 	}
 }
 
-// hashOf returns the hash that stands for a group.
+// hashOf returns the hash that replaces a group's id.
 func hashOf(group string) string {
 	sum := sha256.Sum256([]byte(group))
 	return hex.EncodeToString(sum[:8])
 }
 
-// faultOf names a fault without its words, which may quote somebody.
+// faultOf returns the kind of an error without its text, which may contain messages.
 func faultOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "timeout"
@@ -102,12 +102,12 @@ func faultOf(err error) string {
 	return "error"
 }
 
-// Send begins the upstream's span. provider and model are empty when the request
-// belongs to no known API.
+// Send begins the upstream's span. provider and model are empty if the request belongs to
+// no known API.
 func (r *Request) Send(h *fasthttp.RequestHeader, host, provider string, model []byte) {
 	s := r.spans
 	if !s.recording() {
-		return // the request's own context goes on
+		return // Context then returns the request's own span
 	}
 	name := string(h.Method())
 	attrs := []attribute.KeyValue{attribute.String("server.address", host)}
@@ -120,8 +120,8 @@ func (r *Request) Send(h *fasthttp.RequestHeader, host, provider string, model [
 	s.ctx, s.upstream = s.tracer.Start(s.ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 }
 
-// Context returns the fields that tell the upstream which trace the request belongs to.
-// They replace the client's own, which stay when nobody traces.
+// Context returns the header fields with the request's trace for the upstream. They
+// replace the client's fields, unless tracing is off.
 func (r *Request) Context() (fields []byte, replaced bool) {
 	if r.spans == nil {
 		return nil, false
@@ -134,8 +134,8 @@ func (r *Request) Context() (fields []byte, replaced bool) {
 	return fields, true
 }
 
-// Parent returns the request's span in a form that a turn keeps, so that its deliveries
-// become children of it; empty when nobody traces.
+// Parent returns the request's span as a traceparent field. A turn stores it, so that its
+// deliveries become children of the span. It is empty if the span is not sampled.
 func (r *Request) Parent() string {
 	if r.spans == nil || !r.spans.server.SpanContext().IsSampled() {
 		return ""
@@ -145,8 +145,8 @@ func (r *Request) Parent() string {
 	return fields.Get("traceparent")
 }
 
-// handOver returns the upstream's span, which the reader of the answer ends; nil when
-// there is none.
+// handOver returns the upstream's span for the reader of the answer, which must end it;
+// nil if there is none.
 func (s *spans) handOver() trace.Span {
 	if s == nil || s.upstream == nil || !s.upstream.IsRecording() {
 		return nil

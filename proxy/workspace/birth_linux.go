@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// birthOf returns when a file was created, which no archive and no copy can choose;
-// empty if the file system does not record it.
+// birthOf returns the time of a file's creation; empty if the file system does not record
+// it. An archive or a copy cannot set this time.
 func birthOf(path string, _ fs.FileInfo) string {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &s)

@@ -4,5 +4,5 @@ package workspace
 
 import "io/fs"
 
-// birthOf returns when a file was created, which is not known here.
+// birthOf returns an empty string, because the time of a file's creation is unknown here.
 func birthOf(string, fs.FileInfo) string { return "" }

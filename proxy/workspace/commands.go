@@ -12,26 +12,25 @@ import (
 )
 
 const (
-	// commandsFresh is how long the files of a directory count before they are read
-	// again.
+	// commandsFresh is the time after which the files of a directory are read again.
 	commandsFresh = 10 * time.Second
 
-	maxCommandDirs  = 256 // directories that are remembered
+	maxCommandDirs  = 256 // cached directories
 	maxCommandFiles = 256 // files of a directory
 	maxCommandFile  = 64 << 10
 	maxCommandBytes = 1 << 20 // of all files of a directory
 	maxCommandDepth = 4       // below the dot-directory
 
-	// A line of a message is compared if it has at least minCommandLine bytes, and by
-	// its first maxCommandLine bytes: arguments may follow.
+	// Hold compares the first maxCommandLine bytes of a line, because arguments may follow.
+	// It ignores lines with less than minCommandLine bytes.
 	minCommandLine = 20
 	maxCommandLine = 40
 )
 
-// Commands finds out whether a message is the file of a command, prompt or skill.
-// Several clients send such a file as if the person had typed it. Every client keeps
-// these files in a directory of the project that begins with a dot, as Markdown or TOML,
-// so no list of clients is needed. The zero value is ready, and safe for concurrent use.
+// Commands checks whether a message is the content of a command, prompt or skill file.
+// Several clients send such a file as if the person had typed it. All clients store these
+// files as Markdown or TOML in a directory of the project with a leading dot, so no list
+// of clients is needed. The zero value is ready to use. It is safe for concurrent use.
 type Commands struct {
 	mu    sync.Mutex // protects known, and every commandFiles
 	known map[string]*commandFiles
@@ -40,11 +39,11 @@ type Commands struct {
 type commandFiles struct {
 	texts []string
 	found time.Time     // when texts were read; zero if never
-	read  chan struct{} // closed when the read under way ends; nil if there is none
+	read  chan struct{} // closed at the end of the current read; nil if there is none
 }
 
-// Hold reports whether a file of a project's dot-directories holds a line of a message.
-// It also does if the file system does not answer within wait.
+// Hold reports whether a file in a project's dot-directories contains a line of the
+// message. It also returns true if the file system does not answer within wait.
 func (c *Commands) Hold(dir, message string, wait time.Duration) bool {
 	texts, ok := c.files(filepath.Clean(dir), wait)
 	if !ok {
@@ -102,8 +101,8 @@ func (c *Commands) readFiles(dir string, one *commandFiles) {
 	one.read = nil
 }
 
-// readCommands returns the texts of the files that may be commands, within bounds. What
-// cannot be read is no command.
+// readCommands returns the texts of the files that may be commands, within the limits. It
+// skips files that it cannot read.
 func readCommands(dir string) (texts []string) {
 	entries, _ := os.ReadDir(dir)
 	left, files := maxCommandBytes, 0

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// OfDirectory returns the key of the workspace of a client that works in a
-// directory, for a person who names the directory on a command line. file and
-// clones are those of a Projects; the file is not changed.
+// OfDirectory returns the workspace key for a client that works in a directory. It is for
+// directories on a command line. file is the file of OpenProjects, and clones are the
+// patterns of SetClones; the file is not changed.
 func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	abs, err := existing(dir)
 	if err != nil {
@@ -19,8 +19,7 @@ func OfDirectory(dir, file string, clones []string) (key string, err error) {
 	return key, nil
 }
 
-// existing returns the absolute path of a directory that a person names, or an
-// error that says why there is none.
+// existing returns the absolute path of a directory. The error is for a person.
 func existing(dir string) (abs string, err error) {
 	if abs, err = filepath.Abs(dir); err != nil {
 		return "", fmt.Errorf("%q cannot be found: %w", dir, err)
@@ -34,8 +33,8 @@ func existing(dir string) (abs string, err error) {
 	return abs, nil
 }
 
-// Around returns the repository that holds a directory, and the key that
-// OfDirectory returns for it. ok is false if no repository holds it.
+// Around returns the repository that contains a directory, and the key that OfDirectory
+// returns for it. ok is false if no repository contains it.
 func Around(dir, file string, clones []string) (repo Repo, key string, ok bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Bounds of what is read of git's configuration.
+// Limits for reading git's configuration.
 const (
-	maxIncludes = 16      // files, the first one and all that are included
+	maxIncludes = 16      // files, including the first
 	maxEntries  = 1 << 14 // entries of all files
 )
 
-// gitConfig holds the entries of git's configuration that we use. It ignores
+// gitConfig contains the entries of git's configuration that the proxy uses. It ignores
 // conditional includes (includeIf).
 type gitConfig struct {
-	remotes []gitRemote // in the order in which they are named
+	remotes []gitRemote // in the order of the file
 	aliases []gitAlias
 	tree    string // core.worktree
 	files   int
@@ -31,10 +31,10 @@ type gitRemote struct{ name, url string }
 // pushes there.
 type gitAlias struct{ short, base string }
 
-// originOf returns the address that a repository came from: that of the remote
-// called origin, or else of the first remote. It expands an abbreviation
-// (insteadOf), but not a full address: an alias to a mirror, or to a host of the
-// person's ssh configuration, would mean nothing to other clones.
+// originOf returns the address of the remote origin, or of the first remote if there is
+// no origin. It expands an abbreviation (insteadOf), but not a full address: an alias for
+// a mirror, or for a host in the person's ssh configuration, has no meaning in other
+// clones.
 func originOf(file string) string {
 	var c gitConfig
 	c.read(file)
@@ -51,7 +51,7 @@ func originOf(file string) string {
 	for _, f := range personalConfigs() {
 		c.read(f)
 	}
-	var best gitAlias // as git: the longest
+	var best gitAlias // the longest match, as in git
 	for _, a := range c.aliases {
 		if len(a.short) > len(best.short) && strings.HasPrefix(url, a.short) {
 			best = a
@@ -60,15 +60,16 @@ func originOf(file string) string {
 	return best.base + strings.TrimPrefix(url, best.short)
 }
 
-// workTreeOf returns the directory in which a repository says it is checked out.
+// workTreeOf returns core.worktree, the directory of a repository's checkout; empty if it
+// is not set.
 func workTreeOf(file string) string {
 	var c gitConfig
 	c.read(file)
 	return c.tree
 }
 
-// isAddress reports whether an address means the same to everybody: it names a
-// repository on a host with a domain.
+// isAddress reports whether an address names a repository on a host with a domain, and so
+// has the same meaning on every machine.
 func isAddress(url string) bool {
 	key, ok := graphiti.WorkspaceKey(url)
 	repo, isRepo := strings.CutPrefix(key, graphiti.RepoPrefix)
@@ -148,8 +149,7 @@ func included(by, path string) string {
 	return filepath.Join(filepath.Dir(by), path)
 }
 
-// gitParser reads a file of git's configuration, entry by entry. It skips a line
-// that it does not understand.
+// gitParser reads a file of git's configuration, entry by entry. It skips invalid lines.
 type gitParser struct {
 	rest []byte
 
@@ -257,7 +257,7 @@ func (p *gitParser) text() string {
 	return string(out[:kept])
 }
 
-// escape reads what follows a backslash.
+// escape reads the rest of an escape after the backslash.
 func (p *gitParser) escape(out []byte) []byte {
 	if len(p.rest) > 1 && p.rest[0] == '\r' && p.rest[1] == '\n' {
 		p.rest = p.rest[1:]

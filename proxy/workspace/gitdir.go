@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// gitDir finds the git directory of the checkout at a path whose .git has the info:
-// git is its own, common that of its repository. A .git that points elsewhere, as in
-// a worktree or a submodule, counts only if the git directory there points back at
-// this checkout: an archive can hold a .git that points at anybody's repository. If
-// ok is false, git is the path that .git points at.
+// gitDir finds the git directories of the checkout at a path: git is the checkout's own,
+// common is its repository's. info describes the checkout's .git. A .git that points to
+// another directory, as in a worktree or a submodule, counts only if that git directory
+// points back to this checkout: an archive can contain a .git that points to any
+// repository. If ok is false, git is the target of .git.
 func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
 	path := filepath.Join(at, ".git")
 	if info.IsDir() {
-		// A .git directory that git makes holds no commondir, which could point elsewhere.
+		// git creates no commondir in a .git directory. It could point to another repository.
 		return path, path, !exists(filepath.Join(path, "commondir"))
 	}
 	git = path
@@ -36,8 +36,8 @@ func gitDir(at string, info fs.FileInfo) (git, common string, ok bool) {
 	return to, common, ok && sameOwner(at, path, to, common)
 }
 
-// worktreeOf returns the git directory of the repository of which at is a linked
-// worktree. git is the worktree's own git directory.
+// worktreeOf returns the repository's git directory for the linked worktree at. git is the
+// worktree's own git directory. ok is false if at is not a linked worktree.
 func worktreeOf(at, git string) (common string, ok bool) {
 	if filepath.Base(filepath.Dir(git)) != "worktrees" {
 		return "", false
@@ -48,9 +48,8 @@ func worktreeOf(at, git string) (common string, ok bool) {
 		filepath.Base(back) == ".git" && leadsTo(git, filepath.Dir(back), at)
 }
 
-// isWorkTree reports whether the repository with the git directory git is checked
-// out at at: by git init --separate-git-dir, or as a submodule inside the checkout
-// that it is a part of.
+// isWorkTree reports whether at is the checkout of the repository with the git directory
+// git: by git init --separate-git-dir, or as a submodule inside the checkout of its parent.
 func isWorkTree(at, git string) bool {
 	if exists(filepath.Join(git, "commondir")) || !leadsTo(git, workTreeOf(filepath.Join(git, "config")), at) {
 		return false
@@ -67,10 +66,10 @@ func isWorkTree(at, git string) bool {
 	return err == nil && filepath.IsLocal(inside)
 }
 
-// mainOf returns the main checkout of the repository with the git directory common,
-// of which at is a checkout. A repository without one, such as a bare one, is named by
-// its git directory. What its configuration says counts only if that checkout leads
-// back to it.
+// mainOf returns the main checkout of the repository with the git directory common. at is
+// a checkout of the repository. For a repository without a main checkout, such as a bare
+// repository, mainOf returns the git directory. A configured work tree counts only if it
+// leads back to the repository.
 func mainOf(at, common string) string {
 	if common == filepath.Join(at, ".git") {
 		return at
@@ -97,8 +96,8 @@ func gitDirIs(at, common string) bool {
 	return ok && its == common
 }
 
-// leadsTo reports whether a path that a file in dir names leads to want, which is
-// free of symbolic links.
+// leadsTo reports whether a path from a file in dir leads to want. want must not contain
+// symbolic links.
 func leadsTo(dir, path, want string) bool {
 	if path == "" {
 		return false
@@ -107,7 +106,7 @@ func leadsTo(dir, path, want string) bool {
 	return err == nil && to == want
 }
 
-// from returns a path that is relative to a directory, unless it is absolute.
+// from returns a path, joined to dir if it is relative.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -115,7 +114,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// exists reports whether a path exists, or cannot be looked at.
+// exists reports whether a path exists. It also returns true if that cannot be determined.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil || !os.IsNotExist(err)

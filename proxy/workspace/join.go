@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// Joined is the result of Join: a directory, and the project that it belongs to
-// from now on.
+// Joined is the result of Join: a directory and its new project.
 type Joined struct {
 	Directory string   `json:"directory"`
 	Workspace string   `json:"workspace"`      // the project's key
-	With      []string `json:"with,omitempty"` // the other git directories that belong to it
+	With      []string `json:"with,omitempty"` // the project's other git directories
 }
 
-// Join makes the repository of a directory belong to the project that its remote
-// names, though another directory was seen with that remote first. file and clones
-// are those of OfDirectory. A proxy that runs sees the change after claimFresh.
-// Directories of the project that do not exist any more are removed from it.
+// Join adds the repository of a directory to the project of its remote, even if the
+// project is bound to another directory. file and clones are as in OfDirectory. A running
+// proxy sees the change after claimFresh. Join also removes directories that no longer
+// exist from the project.
 func Join(dir, file string, clones []string) (j Joined, err error) {
 	abs, err := existing(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Key returns the workspace key of the repository with an address; empty for an
-// address that means nothing on other machines, such as a path.
+// Key returns the workspace key of the repository with an address; empty for an address
+// without a meaning on other machines, such as a path.
 func Key(remote string) string {
 	key, ok := graphiti.WorkspaceKey(remote)
 	if !ok || !strings.HasPrefix(key, graphiti.RepoPrefix) {
@@ -23,7 +23,7 @@ func Within(path, directory string) bool {
 }
 
 // MatchAny reports whether one of the names matches one of the patterns, in which *
-// stands for any text. An empty name matches none.
+// matches any text. An empty name matches no pattern.
 func MatchAny(patterns []string, names ...string) bool {
 	return len(patterns) > 0 && slices.ContainsFunc(names, func(n string) bool { return n != "" && Match(patterns, n) })
 }
@@ -33,7 +33,7 @@ func Match(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, s) })
 }
 
-// match reports whether s matches a pattern in which * stands for any text.
+// match reports whether s matches a pattern, in which * matches any text.
 func match(pattern, s string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -4,7 +4,7 @@ package workspace
 
 import "io/fs"
 
-// fileOwner is not known here.
+// fileOwner is empty, because the owner of a file is unknown here.
 type fileOwner struct{}
 
 func ownerOf(fs.FileInfo) fileOwner { return fileOwner{} }

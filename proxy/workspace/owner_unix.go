@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// fileOwner is the user whom a file belongs to.
+// fileOwner is the id of a file's owner.
 type fileOwner uint32
 
 func ownerOf(info fs.FileInfo) fileOwner {
@@ -18,8 +18,8 @@ func ownerOf(info fs.FileInfo) fileOwner {
 	return 0
 }
 
-// inodeOf returns device and inode, which tell a directory from one that is made
-// at the same path later.
+// inodeOf returns the device and inode of a file. They distinguish a directory from a
+// later one at the same path.
 func inodeOf(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d:%d", s.Dev, s.Ino)

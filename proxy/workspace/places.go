@@ -9,46 +9,44 @@ import (
 )
 
 const (
-	// placeFresh is how long a Repo counts before its directory is read again.
+	// placeFresh is the time after which a directory is read again.
 	placeFresh = 5 * time.Minute
 
-	// claimFresh is placeFresh for a Repo with a Claimed address: the person may
+	// claimFresh is placeFresh for a Repo with a Claimed address, because the person may
 	// run workspace join at any moment.
 	claimFresh = time.Second
 
-	// placeWait is the most that a request waits for a file system, unless
-	// Places.Wait says otherwise.
+	// placeWait is the default of Places.Wait.
 	placeWait = 50 * time.Millisecond
 
-	// patience is the most that a finished turn waits for a file system.
+	// patience is the longest time that a finished turn waits for a file system.
 	patience = 5 * time.Second
 
-	// maxPlaces bounds the directories that are remembered.
+	// maxPlaces is the maximum number of cached directories.
 	maxPlaces = 4096
 
-	// maxLooks bounds the reads under way. There are so many only if a file
+	// maxLooks is the maximum number of concurrent reads. It is reached only if a file
 	// system does not answer.
 	maxLooks = 128
 )
 
-// Repo is the repository that a directory of this machine belongs to.
+// Repo is the repository of a directory on this machine.
 type Repo struct {
-	Dir    string // the directory itself, without symbolic links; empty: it does not exist
-	Root   string // of the repository; without a repository, the directory
-	Main   string // of the repository's main checkout, which its worktrees share; of a bare one, its git directory
-	Remote string // the address of its origin; empty: it has none that counts
+	Dir    string // the directory itself, without symbolic links; empty if it does not exist
+	Root   string // the root of the checkout; the directory, if there is no repository
+	Main   string // the main checkout, which worktrees share; the git directory of a bare repository
+	Remote string // the address of the origin; empty if there is none or it does not count
 
-	// Claimed is the address of an origin that does not count, because another
-	// directory was seen with it first (see Projects).
+	// Claimed is the address of an origin that does not count, because its project is
+	// bound to another directory (see Projects).
 	Claimed string
 
 	Branch string
 	Commit string
-	Ignore bool // a file .graphiti-proxy-ignore is in it, or above it
+	Ignore bool // there is a file .graphiti-proxy-ignore in the directory, or above it
 }
 
-// Key returns the key of the project that a directory belongs to; empty if it does
-// not exist.
+// Key returns the key of the directory's project; empty if the directory does not exist.
 func (r *Repo) Key() string {
 	if key := Key(r.Remote); key != "" || r.Main == "" {
 		return key
@@ -59,32 +57,32 @@ func (r *Repo) Key() string {
 // Places finds the repository of a directory. It reads each directory every few
 // minutes and starts no process. It is safe for concurrent use.
 type Places struct {
-	// Projects decides which remotes are believed.
+	// Projects decides which remotes are trusted.
 	Projects *Projects
 
-	// Read reads one directory. It may take as long as the file system does.
+	// Read reads one directory. It may block as long as the file system does.
 	Read func(dir string) Repo
 
-	// Wait is the most that a request waits for a file system.
+	// Wait is the longest time that a request waits for a file system.
 	Wait time.Duration
 
-	mu    sync.Mutex // guards what follows, and every place
+	mu    sync.Mutex // guards known, its places, and looks
 	known map[string]*place
-	looks int // under way
+	looks int // number of concurrent reads
 }
 
-// place is what is known of a directory. While the directory is read again, the
-// last Repo counts.
+// place is the cached Repo of a directory. The old Repo counts until the directory has
+// been read again.
 type place struct {
 	repo  Repo
-	found time.Time     // when repo was read; zero: never
-	look  chan struct{} // closed when the read under way ends; nil: there is none
-	began time.Time     // when that read began
-	fault any           // the panic of the last read; nil: none
+	found time.Time     // the time of the last read; zero before the first
+	look  chan struct{} // closed at the end of the current read; nil if there is none
+	began time.Time     // the beginning of the current read
+	fault any           // the panic of the last read; nil if there was none
 }
 
-// NewPlaces returns a Places that is ready for use. It believes every remote until
-// its Projects are set.
+// NewPlaces returns a Places that is ready for use. It trusts every remote until its
+// Projects are set.
 func NewPlaces() *Places {
 	p := &Places{Projects: &Projects{readOnly: true}, Wait: placeWait, known: make(map[string]*place)}
 	p.Read = func(dir string) Repo { return p.Projects.settle(readCheckout(dir)) }
@@ -96,7 +94,7 @@ func NewPlaces() *Places {
 // answered by then.
 func (p *Places) Find(dir string) (repo Repo, ok bool) { return p.find(dir, p.Wait) }
 
-// Await is Find for what no request waits for.
+// Await is Find with a longer wait, for a finished turn.
 func (p *Places) Await(dir string) (repo Repo, ok bool) { return p.find(dir, patience) }
 
 func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
@@ -135,9 +133,9 @@ func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
 	return one.repo, !one.found.IsZero()
 }
 
-// place returns the place of a directory. When there are maxPlaces, it drops those
-// that are not being read: no second read of a directory begins beside a first.
-// mu is held.
+// place returns the place of a directory. If there are maxPlaces, it drops the others,
+// except during their read, so that two reads of a directory never run at the same time.
+// The caller holds mu.
 func (p *Places) place(dir string) *place {
 	one := p.known[dir]
 	if one != nil {

@@ -23,28 +23,27 @@ import (
 
 const (
 	maxProjects = 10_000
-	maxWarned   = 1024 // directories that are warned about
+	maxWarned   = 1024 // directories with a warning
 	lockWait    = time.Second
 
-	// joins is the remedy. It does not quote the directory's name: whoever made
-	// an archive chose that, and a person would paste it into a shell.
+	// joins is the remedy. It does not contain the directory's name, which may come from
+	// an archive, because a person would paste it into a shell.
 	joins = "if it is yours, run in it: graphiti-proxy workspace join ."
 )
 
-// Projects decides which directories belong to the project that a remote's address
-// names. Any archive can name an address, so the first directory that is seen with
-// one is bound to the project. Another belongs to it only if the person says so: by
-// workspace join, or by a pattern of workspace.clones. A repository without such a
-// remote is bound to the project of its path. A directory that was moved stays in its
-// project. Several goroutines and processes may use Projects and its file at the same
-// time.
+// Projects decides which directories belong to the project of a remote's address. An
+// archive can name any address, so the project is bound to the first directory with the
+// address. Another directory joins it only by workspace join, or by a pattern of
+// workspace.clones. A repository without such a remote is bound to the project of its
+// path. A directory stays in its project when it is moved. Several goroutines and
+// processes may use Projects and its file at the same time.
 type Projects struct {
-	file     string // holds the projects and their directories; empty: none does
+	file     string // contains the projects and their directories; empty if there is no file
 	readOnly bool   // no directory is bound
 	log      *slog.Logger
 
-	mu     sync.Mutex // guards what follows
-	clones []string   // patterns of directories that are believed
+	mu     sync.Mutex // guards clones, warned and apart
+	clones []string   // patterns of trusted directories
 	warned map[string]bool
 	apart  map[string]Apart
 }
@@ -55,24 +54,24 @@ type Apart struct {
 	Workspace string `json:"workspace"` // the project's key
 }
 
-// Remedy returns how the directory joins the project.
+// Remedy returns the command for joining the project.
 func (Apart) Remedy() string { return joins }
 
 // project is the binding of a remote's address, or of a path.
 type project struct {
-	directory             // the first that was seen
+	directory             // the first one
 	Joined    []directory `json:"joined,omitempty"` // by workspace join
 }
 
 // directory is the git directory of a repository.
 type directory struct {
 	Git   string `json:"git"`
-	Inode string `json:"inode,omitempty"` // device:inode, which another directory at the same path does not have
-	Birth string `json:"birth,omitempty"` // when it was created, see birthOf
+	Inode string `json:"inode,omitempty"` // device:inode; differs for another directory at the same path
+	Birth string `json:"birth,omitempty"` // the time of creation, see birthOf
 }
 
-// is reports whether two are the same directory. It does not compare the devices:
-// their numbers may change when the machine restarts.
+// is reports whether d and other are the same directory. It does not compare the devices,
+// because their numbers may change when the machine restarts.
 func (d directory) is(other directory) bool {
 	return d.Git == other.Git && d.inode() == other.inode()
 }
@@ -82,8 +81,8 @@ func (d directory) inode() string {
 	return inode
 }
 
-// became reports whether d is now at the path of other, because it was moved. An
-// inode alone does not prove that: a new directory may get that of a deleted one.
+// became reports whether d was moved to the path of other. The inode alone does not prove
+// that, because a new directory may reuse the inode of a deleted one.
 func (d directory) became(other directory) bool {
 	return d.Git != other.Git && d.Birth != "" && d.Birth == other.Birth && d.inode() == other.inode()
 }
@@ -103,14 +102,14 @@ func (d directory) gone() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !d.is(now)
 }
 
-// OpenProjects returns the projects in a file. While the file cannot be read or
-// written, nothing is bound, and every directory is a project of its own.
+// OpenProjects returns the projects in a file. While the file cannot be read or written,
+// no directory is bound, and every directory is its own project.
 func OpenProjects(file string, log *slog.Logger) *Projects {
 	return &Projects{file: file, log: log, warned: make(map[string]bool), apart: make(map[string]Apart)}
 }
 
-// SetClones sets the patterns (workspace.clones) of directories whose remotes are
-// believed; * stands for any text.
+// SetClones sets the patterns (workspace.clones) of directories with a trusted remote; *
+// matches any text.
 func (p *Projects) SetClones(patterns []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +123,8 @@ func (p *Projects) Apart() []Apart {
 	return slices.SortedFunc(maps.Values(p.apart), func(a, b Apart) int { return strings.Compare(a.Directory, b.Directory) })
 }
 
-// settle decides whether the remote of a checkout counts, and which path names its
-// project where none does. It returns its Repo.
+// settle returns the Repo of a checkout. It decides whether the remote counts, and
+// otherwise finds the path that names the project.
 func (p *Projects) settle(c checkout) Repo {
 	key := Key(c.Remote)
 	if key != "" && !p.owns(key, &c) {
@@ -137,8 +136,8 @@ func (p *Projects) settle(c checkout) Repo {
 	return c.Repo
 }
 
-// home returns the path that names the project of a repository without a remote that
-// counts: of its main checkout, or where that was when it was seen first.
+// home returns the path that names the project of a repository, if no remote counts: the
+// current or the first path of its main checkout.
 func (p *Projects) home(c *checkout) string {
 	here, err := directoryAt(c.git)
 	if err != nil || p.file == "" {
@@ -146,7 +145,7 @@ func (p *Projects) home(c *checkout) string {
 	}
 	known, err := p.load()
 	if err != nil {
-		return c.Main // owns logs it where it matters
+		return c.Main // owns logs this error
 	}
 	home, binds := homeOf(known, c.Main, here)
 	if !binds || p.readOnly || c.Ignore {
@@ -165,8 +164,8 @@ func (p *Projects) home(c *checkout) string {
 	return home
 }
 
-// homeOf returns the path that names the project of the git directory here, of a
-// repository whose main checkout is at main, and whether it is to be bound.
+// homeOf returns the path that names the project of the git directory here, and whether
+// to bind it. main is the main checkout of the repository.
 func homeOf(known map[string]project, main string, here directory) (home string, binds bool) {
 	one, bound := known[graphiti.PathPrefix+main]
 	if bound && one.is(here) {
@@ -180,7 +179,7 @@ func homeOf(known map[string]project, main string, here directory) (home string,
 	if !bound || one.gone() {
 		return main, true
 	}
-	return here.Git, false // the project of this path was moved, and is alive
+	return here.Git, false // the directory of this path's project was moved away, and still exists
 }
 
 // owns reports whether a checkout belongs to the project with a key, and binds the
@@ -218,8 +217,8 @@ func (p *Projects) owns(key string, c *checkout) bool {
 	return false
 }
 
-// admits reports whether a checkout belongs to a project (ours), and whether the
-// project is to be bound to it (binds).
+// admits reports whether a checkout belongs to a project (ours), and whether to bind the
+// project to it (binds).
 func (p *Projects) admits(known map[string]project, key string, here directory, c *checkout) (ours, binds bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +244,7 @@ func bind(known map[string]project, key string, to project) error {
 	return nil
 }
 
-// load reads the file, which another process may have changed.
+// load reads the file each time, because another process may have changed it.
 func (p *Projects) load() (known map[string]project, err error) {
 	known = make(map[string]project)
 	b, err := os.ReadFile(p.file)
@@ -258,8 +257,8 @@ func (p *Projects) load() (known map[string]project, err error) {
 	return known, err
 }
 
-// change calls f to change the projects, writes them and returns them. It holds a
-// lock on the file meanwhile.
+// change calls f to change the projects, writes them and returns them. It locks the file
+// for this time.
 func (p *Projects) change(f func(known map[string]project) error) (known map[string]project, err error) {
 	lock := flock.New(p.file+".lock", flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
@@ -292,8 +291,8 @@ func (p *Projects) noteApart(a Apart, apart bool) {
 	}
 }
 
-// isNew reports whether this warning about a directory is the first: err is nil for
-// a remote that is another directory's, and not for a file that cannot be used.
+// isNew reports whether this warning about a directory is the first. There are two
+// warnings: err is nil for the remote of another directory, and not for an unusable file.
 func (p *Projects) isNew(dir string, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,20 +13,20 @@ import (
 	"strings"
 )
 
-// IgnoreFile turns memory off in the directory that holds it, and below.
+// IgnoreFile is the name of a file that turns memory off in its directory, and below.
 const IgnoreFile = ".graphiti-proxy-ignore"
 
-const maxGitFile = 1 << 20 // bytes that are read of one of git's files
+const maxGitFile = 1 << 20 // bytes read from one of git's files
 
-// checkout is a directory with what git's files say about it. All of that may come
-// from an archive that somebody else made.
+// checkout is a directory with the content of git's files. It is not trustworthy, because
+// it may come from an archive.
 type checkout struct {
 	Repo
-	git string // the repository's git directory, without symbolic links; empty: there is none
+	git string // the repository's git directory, without symbolic links; empty if there is none
 }
 
-// readCheckout reads which repository a directory belongs to, also by a worktree or
-// a submodule, and the origin that the repository names.
+// readCheckout reads the repository of a directory, also through a worktree or a
+// submodule, and the repository's origin.
 func readCheckout(dir string) (c checkout) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		c.Ignore = err != nil && !isAbsent(err)
@@ -45,8 +45,8 @@ func readCheckout(dir string) (c checkout) {
 		}
 		c.Root, c.Main = at, at
 		git, common, ok := gitDir(at, info)
-		// The worktrees and submodules of an ignored repository are ignored too,
-		// wherever they are, even if the repository does not know them.
+		// The worktrees and submodules of an ignored repository are ignored too, wherever
+		// they are, even if the repository does not list them.
 		inside := string(filepath.Separator) + ".git" + string(filepath.Separator)
 		if i := strings.Index(git, inside); i > 0 {
 			c.Ignore = c.Ignore || isIgnored(git[:i])
@@ -71,8 +71,8 @@ func isIgnored(dir string) bool {
 	return false
 }
 
-// isAbsent reports whether a file does not exist, or we may not look. It returns
-// false for a file system that fails.
+// isAbsent reports whether an error means that a file does not exist, or that access is
+// denied. It returns false for other errors of a file system.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
@@ -90,8 +90,8 @@ func upwards(dir string) iter.Seq[string] {
 	}
 }
 
-// readGit reads the state of a repository: git holds what is of this checkout,
-// common what it shares with the repository's worktrees.
+// readGit reads the state of a repository: the checkout's own state from git, and the
+// state that all worktrees share from common.
 func (c *checkout) readGit(git, common string) {
 	c.git = common
 	c.Remote = originOf(filepath.Join(common, "config"))
@@ -104,7 +104,7 @@ func (c *checkout) readGit(git, common string) {
 		return
 	}
 	if ref == "refs/heads/.invalid" {
-		return // the references are in the reftable format, which we do not read
+		return // the references are in the reftable format, which is not supported
 	}
 	c.Branch = strings.TrimPrefix(ref, "refs/heads/")
 	c.Commit = commitOf(common, ref)
@@ -113,7 +113,7 @@ func (c *checkout) readGit(git, common string) {
 // commitOf returns the hash of the commit that a reference names; empty if it
 // cannot be read.
 func commitOf(git, ref string) string {
-	for range 2 { // one may name another
+	for range 2 { // a reference may name another one
 		if !strings.HasPrefix(ref, "refs/") || strings.Contains(ref, "..") {
 			return ""
 		}
@@ -133,14 +133,14 @@ func commitOf(git, ref string) string {
 	return ""
 }
 
-// isHash reports whether s is the hash of an object of git's.
+// isHash reports whether s is the hash of a git object.
 func isHash(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
-// packed returns the hash of a reference in the text of packed-refs; empty: it is
-// not there.
+// packed returns the hash of a reference in the text of packed-refs; empty if the
+// reference is missing.
 func packed(refs []byte, ref string) string {
 	for line := range bytes.Lines(refs) {
 		if hash, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && name == ref {
