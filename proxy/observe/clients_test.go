@@ -1,3 +1,9 @@
+package observe
+
+import (
+	"fmt"
+	"testing"
+)
 
 // TestClientsOf_Bound: clients beyond the bound share one entry.
 func TestClientsOf_Bound(t *testing.T) {
