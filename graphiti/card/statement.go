@@ -83,7 +83,8 @@ func Read(text string) (m Message) {
 		one, ok := statement(s, asked, ruled)
 		switch {
 		case !ok:
-			m.Alone = m.Alone && words.Nods(s)
+			// "Thanks!" may follow; a short sentence before is a title, and a label is a template's.
+			m.Alone = m.Alone && len(m.Statements) > 0 && words.Nods(s) && !strings.ContainsAny(s, ":：")
 		case utf8.RuneCountInString(one.Text) > maxWish:
 			m.TooLong++
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
