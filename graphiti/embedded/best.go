@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // toModel is what Weakest is for messages to a model: of those, one answers.
@@ -32,6 +34,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		strongest = max(strongest, h.strength)
 	}
 	turns := make(map[string]bool)
+	told := false // by a message without a question
 	var out []*hit
 	for at, h := range hits {
 		if len(out) >= most || h.score < e.numbers.Marginal*hits[0].score {
@@ -40,7 +43,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
-		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (len(out) > 0 || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
 			continue
 		}
 		if h.row == nil {
@@ -58,6 +61,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 			}
 			turns[turn] = true
 		}
+		told = told || !words.HasQuestion(h.content)
 		out = append(out, h)
 	}
 	newestFirst(out)
