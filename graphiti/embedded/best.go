@@ -40,7 +40,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 		if len(out) >= most || h.score < e.numbers.Marginal*hits[0].score {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && h.strength < toModel*strongest {
+		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
