@@ -18,8 +18,9 @@ const spare = 4
 
 // best reads and returns the best most hits, best first. Of one turn it does not return a
 // model's answer beside its question. It returns a message that states nothing, such as a
-// question or "noted", only when there is nothing else, and then only one.
-func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) ([]*hit, error) {
+// question or "noted", only when there is nothing else, and then only one, and none that
+// begins with the same question.
+func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
 		return nil, err
@@ -33,11 +34,12 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 	for _, h := range hits {
 		strongest = max(strongest, h.strength)
 	}
+	top, asked := topScore(hits), firstQuestion(question)
 	turns := make(map[string]bool)
 	told := false // by a message without a question
 	var out []*hit
 	for at, h := range hits {
-		if len(out) >= most || h.score < e.numbers.Marginal*hits[0].score {
+		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
 		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < toModel*strongest {
@@ -47,11 +49,17 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 			continue
 		}
 		if h.row == nil {
-			if err := e.load(ctx, g.groupNumber(), e.worth(hits, at+most+spare)[at:]); err != nil {
+			if err := e.load(ctx, g.groupNumber(), hits[at:min(len(hits), at+most+spare)]); err != nil {
 				return nil, err
 			}
 		}
 		if h.row == nil { // just deleted
+			continue
+		}
+		if asked != "" && firstQuestion(h.content) == asked { // the same question does not answer it
+			if len(out) == 0 && at+1 < len(hits) {
+				top = hits[at+1].score
+			}
 			continue
 		}
 		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
@@ -66,6 +74,23 @@ func (e *Store) best(ctx context.Context, g *groupIndex, hits []*hit, most int) 
 	}
 	newestFirst(out)
 	return out, nil
+}
+
+// topScore returns the score of the first hit.
+func topScore(hits []*hit) float64 {
+	if len(hits) == 0 {
+		return 0
+	}
+	return hits[0].score
+}
+
+// firstQuestion returns the question that a text begins with, in lower case, or "".
+func firstQuestion(text string) string {
+	i := strings.IndexAny(text, "?？؟")
+	if i < 0 || strings.ContainsAny(text[:i], ".!\n") {
+		return ""
+	}
+	return strings.ToLower(strings.Trim(text[:i], " \"'“„«"))
 }
 
 // newestFirst puts the newest first among hits that speak as strongly about the same.

@@ -80,7 +80,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
 		return nil, err
 	}
-	return e.best(ctx, g, hits, max)
+	return e.best(ctx, g, q.text, hits, max)
 }
 
 // known returns the messages at these places with their notes. It reads those whose notes
