@@ -30,11 +30,14 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		return nil, err
 	}
 	order(hits)
+	top, asked := topScore(hits), firstQuestion(question)
+	repeats := func(h *hit) bool { return asked != "" && h.row != nil && firstQuestion(h.content) == asked }
 	strongest := 0.0
 	for _, h := range hits {
-		strongest = max(strongest, h.strength)
+		if !repeats(h) {
+			strongest = max(strongest, h.strength)
+		}
 	}
-	top, asked := topScore(hits), firstQuestion(question)
 	turns := make(map[string]bool)
 	told := false // by a message without a question
 	var out []*hit
@@ -56,7 +59,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if h.row == nil { // just deleted
 			continue
 		}
-		if asked != "" && firstQuestion(h.content) == asked { // the same question does not answer it
+		if repeats(h) { // the same question does not answer it
 			if len(out) == 0 && at+1 < len(hits) {
 				top = hits[at+1].score
 			}
