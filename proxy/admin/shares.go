@@ -133,7 +133,7 @@ func isImport(r *http.Request) bool {
 // refusing answers a call that is not served.
 type refusing func(w http.ResponseWriter, status int, why string)
 
-// tooManyCalls is what a caller beyond their rate reads.
+// tooManyCalls is the answer to a caller beyond their rate.
 const tooManyCalls = "too many calls; try again in a second"
 
 func tooMany(w http.ResponseWriter, refuse refusing, why string) {
