@@ -54,7 +54,7 @@ type memory interface {
 	// and before the first change.
 	reload(cfg *config.Config, rest func() error) error
 
-	// host is what operations run on.
+	// host returns the host of the operations.
 	host() *service.Host
 
 	// describe adds the state of the memory to a status. It calls the memory, and waits for
@@ -216,7 +216,7 @@ func (a *app) memoryOpened(read *config.Config) {
 	}
 }
 
-// host is what operations run on.
+// host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
 	h.Status, h.Passed = a.status, a.passed

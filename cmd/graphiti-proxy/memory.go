@@ -45,8 +45,9 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 	return &s
 }
 
-// findGroups returns the groups of a selector, and the groups of which it selects only the
-// messages of a session. It returns none if all of them are empty.
+// findGroups returns the groups of a selector. For a session these include groups with
+// other messages, too, of which it selects a part. It returns none if all of them are
+// empty.
 func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
