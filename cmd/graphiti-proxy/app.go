@@ -22,8 +22,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// app is a proxy: the side for clients, the side for operators, and what it
-// remembers with.
+// app is a proxy: the client side, the admin side and the memory.
 type app struct {
 	*settings
 	log     *slog.Logger
@@ -38,39 +37,39 @@ type app struct {
 	stopStack
 }
 
-// memory is what a proxy remembers with: remembering, noMemory, or first this and then
-// that: awaited.
+// memory is the memory of a proxy: remembering, noMemory, or awaited, which begins as
+// noMemory and becomes remembering.
 type memory interface {
-	// serving is what a proxy that begins is given.
+	// serving returns the memory for a new proxy.
 	serving() proxy.Memory
 
-	// start begins what goes on beside the requests of p, until the app ends. It calls
-	// opened if there is a memory only later.
+	// start starts the work outside of the requests of p, until the app ends. It calls
+	// opened if the memory opens later.
 	start(p *proxy.Server, opened func(read *config.Config))
 
-	// warm has the first searches find an index, and returns when they do.
+	// warm builds the index for the first searches, and returns when it is ready.
 	warm(ctx context.Context)
 
-	// reload takes over a configuration. rest is tried after everything else that can
-	// be refused, and before anything is changed.
+	// reload applies a configuration. It runs rest after all its own steps that can fail,
+	// and before the first change.
 	reload(cfg *config.Config, rest func() error) error
 
-	// host is what operations run on.
+	// host returns the host of the operations.
 	host() *service.Host
 
-	// describe adds to a status what there is to say of the memory. Only where fresh
-	// is set does it ask the memory, and wait for it.
+	// describe adds the state of the memory to a status. It calls the memory, and waits for
+	// it, only if fresh is set.
 	describe(ctx context.Context, s *health.Status, fresh bool)
 
 	queue() capture.QueueStatus
 }
 
-// holders is a memory that knows whom credentials prove.
+// holders is a memory that can identify the holders of credentials.
 type holders interface {
 	holder(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
 }
 
-// adminSide is where operators ask: a server, or noAdmin.
+// adminSide is the listener for operators: a server, or noAdmin.
 type adminSide interface {
 	Addr() net.Addr
 	Serve() error
@@ -78,7 +77,7 @@ type adminSide interface {
 	SetToken(token string)
 }
 
-// noAdmin is the side for operators of a proxy that has none.
+// noAdmin is the admin side of a proxy without one.
 type noAdmin struct{}
 
 func (noAdmin) Addr() net.Addr                 { return nil }
@@ -86,8 +85,8 @@ func (noAdmin) Serve() error                   { return nil }
 func (noAdmin) Shutdown(context.Context) error { return nil }
 func (noAdmin) SetToken(string)                {}
 
-// newApp builds the parts and binds the addresses. What it had built is ended
-// again when something fails.
+// newApp builds the parts and binds the addresses. If it fails, it ends the parts that it
+// has built.
 func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	quiet := telemetry.Quiet(log)
 	a := &app{
@@ -156,7 +155,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	return a, t.ObserveQueue(a.memory.queue)
 }
 
-// openAdmin opens the side for operators; lock is nil where data_dir is not used.
+// openAdmin opens the admin side. lock is nil if data_dir is not in use.
 func openAdmin(o admin.Options, dir string, lock *datadir.Lock) (side *admin.Server, err error) {
 	if lock == nil {
 		return admin.New(o)
@@ -171,12 +170,11 @@ func openAdmin(o admin.Options, dir string, lock *datadir.Lock) (side *admin.Ser
 	return side, err
 }
 
-// adminGrace is how long the end waits for calls of the admin side.
+// adminGrace bounds the wait for calls of the admin side at the end.
 const adminGrace = time.Second
 
-// closeSides has both sides take nothing more, at the same time: a call of the
-// admin side, or a connection to it that says nothing, must not have clients
-// come in meanwhile.
+// closeSides closes both sides at the same time: clients must not connect while a call of
+// the admin side, or an idle connection to it, delays its end.
 func (a *app) closeSides(ctx context.Context) error {
 	done := make(chan struct{})
 	// Ends within adminGrace.
@@ -209,8 +207,8 @@ func (a *app) Serve() error {
 	return nil
 }
 
-// memoryOpened takes over a memory that was not there at the start; read is the
-// configuration as it was read last.
+// memoryOpened applies a memory that opened after the start. read is the latest
+// configuration.
 func (a *app) memoryOpened(read *config.Config) {
 	a.hosted.Become(a.host())
 	if err := a.proxy.SetRoutes(a.routes(read)); err != nil {
@@ -218,16 +216,16 @@ func (a *app) memoryOpened(read *config.Config) {
 	}
 }
 
-// host is what operations run on.
+// host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
 	h.Status, h.Passed = a.status, a.passed
 	return h
 }
 
-// status tells how the proxy is, in words: of the memory as it was when it was
-// asked last, or as it is where fresh is set. What it says of the memory's kind
-// and place is what the proxy runs with, whatever the file says by now.
+// status returns the state of the proxy in words. The state of the memory is the last known
+// one, or with fresh the current one. The kind and the place of the memory are those in
+// use, even if the file has changed.
 func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	read := a.live.Load()
 	s := health.Status{

@@ -16,13 +16,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
-// retryFilesEvery is how long after a failed try busy files are opened again.
+// retryFilesEvery is the time between two tries to open busy files.
 const retryFilesEvery = time.Second
 
 var errBusyFiles = errors.New("another program uses a file of the proxy, which cannot tell whose key this is; try again in a moment")
 
-// awaited is the memory of a proxy that began while another program used a file of
-// data_dir: none at first, and from the first successful try on the one in the files.
+// awaited is the memory of a proxy that started while another program used a file of
+// data_dir: none at first, and after the first successful try the memory in the files.
 type awaited struct {
 	opener *opener // with a stopStack of its own
 	proxy  *proxy.Server
@@ -33,8 +33,8 @@ type awaited struct {
 	ended   context.Context // of the retries
 	end     context.CancelFunc
 
-	reloading sync.Mutex     // held while a configuration or the memory is taken over
-	read      *config.Config // as it was read last
+	reloading sync.Mutex     // held while a configuration or the memory changes
+	read      *config.Config // latest configuration
 }
 
 // await returns a memory that opens the parts later.
@@ -67,7 +67,7 @@ func (w *awaited) describe(ctx context.Context, s *health.Status, fresh bool) {
 
 func (w *awaited) start(p *proxy.Server, opened func(*config.Config)) {
 	w.proxy, w.opened = p, opened
-	w.retries.Go(w.retry) // ends with a try that is not refused as busy, or with close
+	w.retries.Go(w.retry) // ends after a try without a busy file, or with close
 }
 
 func (w *awaited) retry() {
@@ -91,7 +91,7 @@ func (w *awaited) retry() {
 	}
 }
 
-// take gives the proxy a memory that was opened.
+// take gives an open memory to the proxy.
 func (w *awaited) take(r *remembering) {
 	w.reloading.Lock()
 	defer w.reloading.Unlock()
@@ -116,7 +116,7 @@ func (w *awaited) reload(cfg *config.Config, rest func() error) error {
 	return err
 }
 
-// holder is remembering.holder, as soon as there is one.
+// holder is remembering.holder, once the memory is open.
 func (w *awaited) holder(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error) {
 	if r, ok := w.current().(*remembering); ok {
 		return r.holder(ctx, fingerprint, head)

@@ -18,19 +18,19 @@ import (
 
 const projectsFile = "projects.json" // in data_dir
 
-// callers says who callers are. It stays over a reload.
+// callers identifies callers. A reload does not replace it.
 type callers struct {
 	people   *identity.Registry
-	owner    string              // the key of the person of single mode
-	projects *workspace.Projects // of single mode: in multi mode directories say nothing
+	owner    string              // key of the person in single mode
+	projects *workspace.Projects // for single mode: directories have no meaning in multi mode
 }
 
-// newCallers returns how callers are identified; owner is as ownerOf returns it.
+// newCallers returns callers; owner is the result of ownerOf.
 func newCallers(cfg *config.Config, owner string, people *identity.Registry, log *slog.Logger) callers {
 	return callers{people: people, owner: owner, projects: workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), log)}
 }
 
-// settings are how callers are identified, and how their groups are named.
+// settings returns the settings that identify callers and name their groups.
 func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Namer, error) {
 	id, namer, err := identitySettings(cfg)
 	if err != nil {
@@ -41,18 +41,18 @@ func (c *callers) settings(cfg *config.Config) (identity.Settings, graphiti.Name
 		c.projects.SetClones(cfg.Workspace.Clones)
 		id.Places = workspace.NewPlaces()
 		id.Places.Projects = c.projects
-		id.Places.Wait = cfg.Recall.Timeout / 8 // a share of what memory may cost a request
+		id.Places.Wait = cfg.Recall.Timeout / 8 // a share of the time for memory in a request
 	}
 	return id, namer, nil
 }
 
-// identitySettings returns the settings that come from the configuration only.
+// identitySettings returns the settings from the configuration alone.
 func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.Namer, err error) {
 	id = identity.Settings{Multi: cfg.Identity.Mode == "multi", BodyUsers: cfg.Identity.BodyUsers, OpenWebUI: cfg.Identity.OpenWebUI}
 	namer.Raw, namer.Named = cfg.Identity.GroupIDs == "raw", cfg.Identity.WorkspaceIDs == "raw"
 	home, err := os.UserHomeDir()
 	if err != nil {
-		home = "" // {login} is not known
+		home = "" // {login} is unknown
 	}
 	namer.Also = graphiti.Also{Names: cfg.Recall.AlsoGroups, Home: home, Proven: id.Multi}
 	if namer.Recall, err = graphiti.ParseScopes(cfg.Recall.Scopes); err != nil {
@@ -65,9 +65,9 @@ func identitySettings(cfg *config.Config) (id identity.Settings, namer graphiti.
 	return id, namer, err
 }
 
-// ownerOf returns the key of the person of single mode: whom the configuration
-// names, else the data directory. If its file owner was lost, the groups in the
-// record of turns say who that was. In multi mode it may be empty.
+// ownerOf returns the key of the person in single mode: from the configuration, or else
+// from the data directory. If its file owner was lost, it finds the owner in the groups of
+// the record of turns. In multi mode the key may be empty.
 func ownerOf(cfg *config.Config, log *slog.Logger) (string, error) {
 	owner := cfg.Identity.Owner
 	if owner == "" {

@@ -9,21 +9,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// consent says whether conversations may be sent to the memory that the proxy runs
-// with: it counts for the endpoint that it stands beside, and the running one may not
-// be it any more. The embedded memory needs none.
+// consent is the permission to send conversations to the memory in use. It is valid for the
+// endpoint in the same configuration, which may differ from the endpoint in use after a
+// reload. The embedded memory needs no consent.
 type consent struct {
 	*settings
 	log   *slog.Logger
-	noted atomic.Pointer[datadir.Consent] // in data_dir; nil: none is needed, or there is none
+	noted atomic.Pointer[datadir.Consent] // from data_dir; nil if none is needed or given
 }
 
-// given reports whether a configuration that was read gives it.
+// given reports whether a configuration gives consent.
 func (c *consent) given(read *config.Config) bool {
 	return !c.cfg.RemoteMemory() || read.Memory.Consent && !c.moved(read)
 }
 
-// note writes to data_dir since when it counts.
+// note writes the time of the consent to data_dir.
 func (c *consent) note() error {
 	if !c.cfg.RemoteMemory() {
 		return nil
@@ -33,8 +33,7 @@ func (c *consent) note() error {
 	return err
 }
 
-// reload takes over what a configuration says of it, and reports whether it is
-// given.
+// reload applies the consent of a configuration, and reports whether it is given.
 func (c *consent) reload(cfg *config.Config) bool {
 	if c.given(cfg) {
 		if err := c.note(); err != nil {

@@ -26,8 +26,8 @@ func newDemoCommand() *cobra.Command {
 	}
 }
 
-// startDemo starts a proxy in a directory. Neither the environment nor a file
-// has a say in its settings.
+// startDemo starts a proxy in a directory. The environment and files do not affect its
+// settings.
 func startDemo(dir, upstream string) (*cli.DemoProxy, error) {
 	cfg, err := config.Load(config.Sources{Env: []string{"HOME=" + dir}, Flags: map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": dir, "upstream.openai": upstream, "upstream.anthropic": upstream,

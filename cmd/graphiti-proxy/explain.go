@@ -19,7 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// explainFlags are those of status that describe a request.
+// explainFlags are the flags of status for a request.
 type explainFlags struct {
 	headers []string
 	body    string
@@ -35,8 +35,8 @@ func (f *explainFlags) add(c *cobra.Command) {
 
 func (f *explainFlags) given() bool { return len(f.headers) > 0 || f.body != "" }
 
-// explain says who a request would be from, and which groups it would read and
-// write. It needs no running proxy, and sends nothing.
+// explain prints the person of a request, and the groups that it would read and write. It
+// needs no running proxy, and sends nothing.
 func (f *explainFlags) explain(c *cobra.Command) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 			return fmt.Errorf("--body: %w", err)
 		}
 	}
-	if cfg.Identity.Mode != "multi" && cfg.Identity.Owner == "" { // the directory says who that is
+	if cfg.Identity.Mode != "multi" && cfg.Identity.Owner == "" { // the owner is in the directory
 		if err := misnamed(cfg); err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	return cli.Output(c, e, func(w io.Writer) { printExplanation(w, &e) })
 }
 
-// dryPlanner decides as the proxy does that has nothing in its memory; nil where
-// memory is off.
+// dryPlanner returns a planner that decides like a proxy with an empty memory. It returns
+// nil if memory is off.
 func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) proxy.Planner {
 	if off != inject.ReasonNone {
 		return nil

@@ -16,22 +16,22 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 )
 
-// files are the databases of data_dir, and what is lost while one of them cannot be
-// used. Without them there is no memory: a block could not be repeated, or a turn
-// would be lost.
+// files are the databases of data_dir, with a count of the turns lost while one of them
+// cannot be used. Without them there is no memory: the proxy could not repeat a block, or
+// would lose a turn.
 type files struct {
 	datadir.Files
 	cfg  *config.Config
 	log  *slog.Logger
-	lost atomic.Int64 // turns that were not kept meanwhile
+	lost atomic.Int64 // turns lost meanwhile
 }
 
-// serving is the memory of a proxy whose files cannot be used.
+// serving returns the memory of a proxy without usable files.
 func (f *files) serving() proxy.Memory {
 	return proxy.Memory{Off: proxy.Off{Reason: inject.ReasonState, Missed: func() { f.lost.Add(1) }}}
 }
 
-// busy notes that another program uses a file, which is tried again.
+// busy records that another program uses a file. The proxy tries the file again.
 func (f *files) busy(err error) {
 	f.Broken(f.cfg.DataDir, err)
 	for _, t := range f.NotOpened() {
@@ -39,8 +39,8 @@ func (f *files) busy(err error) {
 	}
 }
 
-// broken notes that a file could not be opened, and logs everything that is wrong.
-// Files that are not locked may be another's.
+// broken records that a file could not be opened, and logs all faults. It tests the other
+// files only with the lock: without it they may be another process's.
 func (f *files) broken(err error, locked bool) {
 	all := []error{err}
 	f.Opened()
@@ -55,8 +55,8 @@ func (f *files) broken(err error, locked bool) {
 	}
 }
 
-// addTo adds what was lost while memory was off, and since when turns cannot be
-// kept.
+// addTo adds the number of lost turns, and the fault that keeps turns from being stored,
+// with its start.
 func (f *files) addTo(s *capture.QueueStatus) {
 	s.NotKept += int(f.lost.Load())
 	unopened := f.NotOpened()
@@ -71,7 +71,7 @@ func (f *files) addTo(s *capture.QueueStatus) {
 	}
 }
 
-// turnsFile is where turns are kept.
+// turnsFile returns the path of the record of turns.
 func turnsFile(cfg *config.Config) string {
 	if cfg.RemoteMemory() {
 		return filepath.Join(cfg.DataDir, "spool.db")
@@ -79,18 +79,18 @@ func turnsFile(cfg *config.Config) string {
 	return filepath.Join(cfg.DataDir, "memory.db")
 }
 
-// memorySwitch gives a proxy what it remembers with, and takes it away while a file
-// of data_dir cannot be used.
+// memorySwitch gives its memory to a proxy, and turns it off while a file of data_dir
+// cannot be used.
 type memorySwitch struct {
 	files *files
 	proxy *proxy.Server
 
-	mu     sync.Mutex   // guards what follows
-	wanted proxy.Memory // as the configuration has it
-	off    bool         // because of a file
+	mu     sync.Mutex   // guards the fields below
+	wanted proxy.Memory // memory of the configuration
+	off    bool         // turned off because of a file
 }
 
-// set takes over the settings of memory.
+// set applies the settings of memory.
 func (s *memorySwitch) set(m proxy.Memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// Why somebody who is known is not let in, as they read it.
+// The reasons for refusing a known person, in words for them.
 var (
 	errGateway   = errors.New("this is the key of a gateway (identity.trusted_keys), which speaks for many people, and nobody is named: the gateway names the person in X-Graphiti-User of each call, or in another header of docs/identity.md; on a page use a key of your own, or admin.token")
 	errTwoNamed  = errors.New("the headers that name the person contradict each other, or are not signed with identity.openwebui_jwt_secret: name one person in one header")
@@ -23,11 +23,12 @@ var (
 	errMemoryOff = errors.New("your memory is turned off (memoryEnabled in identity.users_file): nothing is kept of you, and there is nothing to see")
 )
 
-// holderWaits bounds what finding somebody waits for the state.
+// holderWaits bounds the wait for the state in a search for a holder.
 const holderWaits = 2 * time.Second
 
-// holder finds whom a credential proves, by its fingerprint, as a request with it would
-// be identified: a registered person, or itself, once an upstream has accepted it.
+// holder returns the owner of a credential, by its fingerprint. It identifies them like a
+// request with that credential: a registered person, or the credential itself after an
+// upstream has accepted it.
 func (r *remembering) holder(ctx context.Context, fingerprint string, head http.Header) (c service.Caller, err error) {
 	cfg := r.live.Load()
 	id, _, err := r.callers.settings(cfg)
@@ -38,7 +39,7 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	case gateway:
 		return asserted(&id, fingerprint, head)
 	case person == nil:
-	case person.Admin && !person.Doubted: // also one who wants no memory of their own
+	case person.Admin && !person.Doubted: // even without a memory of their own
 		return service.Caller{Operator: true, Name: person.ID}, nil
 	case person.Off:
 		return c, errMemoryOff
@@ -49,8 +50,9 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	}
 	ctx, cancel := context.WithTimeout(ctx, holderWaits)
 	defer cancel()
-	// Of several upstreams with a name that have accepted it, each has a tenant of its own:
-	// theirs is the one of an API's own server, else of the first by name.
+	// Each named upstream that has accepted the credential has a tenant of its own. The
+	// holder's tenant is that of an API's default server, or else of the first upstream by
+	// name.
 	for _, upstream := range append([]string{""}, slices.Sorted(maps.Keys(cfg.Named))...) {
 		var w graphiti.Who
 		w.SetCredentials(upstream, fingerprint)
@@ -65,8 +67,9 @@ func (r *remembering) holder(ctx context.Context, fingerprint string, head http.
 	return c, admin.ErrUnknown
 }
 
-// asserted finds the person whom a trusted gateway names in the head of a call, as in a
-// request with the same head. They are never an operator: a name is no proof of that.
+// asserted returns the person that a trusted gateway names in the header of a call, as in a
+// request with the same header. The person is never an operator: a name does not prove
+// that.
 func asserted(id *identity.Settings, fingerprint string, head http.Header) (c service.Caller, err error) {
 	switch found := id.Asserted(head); {
 	case found.Contradicts:

@@ -1,7 +1,7 @@
-// Command graphiti-proxy gives any LLM client a long-term memory. It owns the wiring of
-// the packages, and commands, signals, output and exit codes. It may import any package.
+// Command graphiti-proxy gives any LLM client a long-term memory. It owns the wiring of the
+// packages, and commands, signals, output and exit codes. It may import any package.
 //
-// It must not know how an operation works: a command and a running proxy call the same
+// It must not know the work of an operation: a command and a running proxy call the same
 // functions of package service.
 package main
 

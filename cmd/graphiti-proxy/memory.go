@@ -32,7 +32,7 @@ func newMemoryCommand() *cobra.Command {
 	return c
 }
 
-// selectorFlags lets a command say whose memory is meant.
+// selectorFlags adds the flags that select a memory.
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	f := c.Flags()
@@ -45,8 +45,9 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 	return &s
 }
 
-// findGroups finds the groups that a selector means, and those of which it means
-// only what was said in a session; none where nothing is kept in any of them.
+// findGroups returns the groups of a selector. For a session these include groups with
+// other messages, too, of which it selects a part. It returns none if all of them are
+// empty.
 func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
@@ -59,7 +60,7 @@ func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledg
 	return all, err
 }
 
-// oneOf is what a call about one of the groups names.
+// oneOf returns the selector of a call about one of the groups.
 func oneOf(s *service.Selector, group string) service.Selector {
 	one := service.Selector{Group: group}
 	if s.Session != "" {
@@ -131,7 +132,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	return c
 }
 
-// forgetOne deletes one message, or takes a line off the card.
+// forgetOne deletes one message, or removes a line from the card.
 func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message says which message is meant: leave out --card and --session"))
@@ -149,7 +150,7 @@ func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
 	})
 }
 
-// messageGone says in words what became of a message that was forgotten.
+// messageGone returns the result of forgetting a message, in words.
 func messageGone(f *service.Forgotten) string {
 	says := fmt.Sprintf("message %s in %s; blocks that were sent with it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
 	if f.NamesKept {
@@ -158,8 +159,8 @@ func messageGone(f *service.Forgotten) string {
 	return says
 }
 
-// ask asks a person, and reports whether they agree. The error says that nobody can
-// be asked.
+// ask asks a person for confirmation, and reports whether they agree. It returns an error
+// without a terminal.
 func ask(errOut io.Writer, question string) (agreed bool, err error) {
 	if !terminal.Is(os.Stdin) {
 		return false, errors.New("there is no terminal to ask on")
@@ -175,8 +176,8 @@ func isYes(line string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// forgetGroups deletes one group after the other, so that what fails can be
-// done again.
+// forgetGroups deletes one group after the other, so that a failed deletion can be
+// repeated.
 func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups []ledger.Owned) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
@@ -221,7 +222,7 @@ func newMemoryExportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
-	_ = c.Flags().MarkHidden("json") // it is there: JSON Lines are printed anyway
+	_ = c.Flags().MarkHidden("json") // the flag exists; the output is JSON Lines anyway
 	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {

@@ -86,16 +86,16 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 	}
 }
 
-// whereKept says whose a message is, where several are meant.
+// whereKept names the owner of a message in a list of several memories.
 var whereKept = map[string]string{string(graphiti.ScopeWorkspace): "project", string(graphiti.ScopeUser): "you"}
 
-// minute is a time for people.
+// minute formats a time for people, to the minute.
 func minute(rfc3339 string) string {
 	return strings.Replace(rfc3339[:min(len(rfc3339), len("2026-11-21T09:00"))], "T", " ", 1)
 }
 
-// hintAt tells of groups that were not searched: what was said in a project is
-// kept with the project.
+// hintAt prints a hint at groups outside of the search: the messages of a project are
+// stored with the project.
 func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
 	if len(others) == 0 {
 		return
@@ -107,8 +107,8 @@ func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
 	fmt.Fprintf(w, "not searched: %s of theirs, which %s names\n", terminal.Count(len(others), "other group"), list)
 }
 
-// sayWhose says whose memory is meant where no flag does, and beside data where
-// data are asked for.
+// sayWhose prints the memory in use if no flag selects one: on the output, or with --json
+// on the error output.
 func sayWhose(c *cobra.Command, s *service.Selector) {
 	w := c.OutOrStdout()
 	if cli.WantsJSON(c) {
@@ -119,7 +119,7 @@ func sayWhose(c *cobra.Command, s *service.Selector) {
 	}
 }
 
-// meantHere says in words whose memory is meant where no flag does.
+// meantHere returns the memory in use if no flag selects one, in words.
 func meantHere(s *service.Selector) string {
 	if !s.Own {
 		return "your own memory"

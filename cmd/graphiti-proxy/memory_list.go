@@ -50,8 +50,8 @@ func newMemoryListCommand() *cobra.Command {
 	return c
 }
 
-// printApart says where the memory of this directory's project is, if the directory
-// has one of its own.
+// printApart prints the place of the memory of this directory's project, if the directory
+// has a memory of its own.
 func printApart(c *cobra.Command) {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil || cfg.Identity.Mode == "multi" {

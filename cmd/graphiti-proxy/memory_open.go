@@ -26,8 +26,7 @@ func inFiles(cfg *config.Config) string {
 	return "using the files in " + cfg.DataDir + ", which no running proxy uses"
 }
 
-// nameWorkspace puts a workspace's key in the place of the directory that
-// --workspace names.
+// nameWorkspace replaces the directory in --workspace with the key of its workspace.
 func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 	f := c.Flags().Lookup("workspace")
 	if f == nil || !workspace.IsDirectory(f.Value.String()) {
@@ -40,8 +39,8 @@ func nameWorkspace(c *cobra.Command, cfg *config.Config) error {
 	return f.Value.Set(key)
 }
 
-// target is the proxy that a command line is about: the one that owns its
-// data_dir, or the one at an address if the command line names only that.
+// target returns the proxy of a command line: the owner of its data_dir, or the proxy at an
+// address if the command line names only that.
 func target(cfg *config.Config) cli.ClientOptions {
 	const flag = "flag"
 	o := cli.ClientOptions{
@@ -54,9 +53,9 @@ func target(cfg *config.Config) cli.ClientOptions {
 	return o
 }
 
-// standHere has a selector that names nobody mean the project that a command is
-// called in, and the person's own; outside of projects, and in one without memory,
-// it stays as it is.
+// standHere sets an empty selector to the project of the current directory and the person's
+// own memory. Outside of projects, and in a project without memory, the selector stays
+// empty.
 func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 	if *s != (service.Selector{}) || cfg.Identity.Mode == "multi" {
 		return
@@ -67,16 +66,15 @@ func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 	}
 }
 
-// runAt is a command about what is remembered, at the place where it runs.
+// runAt is a command about memory, with the place of its operations.
 type runAt func(c *cobra.Command, args []string, at *cli.Place) error
 
-// opens opens the files that a command needs, where no proxy was found that uses them.
+// opens opens the files for a command, if no running proxy uses them.
 type opens func(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error)
 
-// withPlace runs a command through the proxy that runs, else on the files that open
-// opens for as long as it takes, and tells a person which of them it acts on. With
-// here it only looks: without a flag that says whose memory is meant, where it is
-// called does.
+// withPlace runs a command through the running proxy, or else on files that open opens for
+// that time, and prints the place for people. With here, the command only reads: without a
+// flag that selects a memory, the current directory selects it.
 func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		cfg, err := cli.LoadConfig(c)
@@ -100,8 +98,8 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 	}
 }
 
-// misnamed is an error where data_dir was set, and there is no such directory: one
-// that reads does not make it. The usual one may be made at any time.
+// misnamed returns an error if data_dir is set to a missing directory: a command that reads
+// does not create it. The default directory may be missing.
 func misnamed(cfg *config.Config) error {
 	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) && cfg.Origin("data_dir") != "default" {
 		return fmt.Errorf("data_dir: there is no directory %s; set data_dir to the one that the proxy uses", cfg.DataDir)
@@ -117,9 +115,9 @@ func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 	return makeMemoryFiles(ctx, cfg, found)
 }
 
-// makeMemoryFiles likewise; a data directory may be made for it.
+// makeMemoryFiles is openMemoryFiles, but may create the data directory.
 func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
-	log := slog.New(slog.DiscardHandler) // what it would log is not what was asked for
+	log := slog.New(slog.DiscardHandler) // a command prints its result, not the log
 	o := opener{
 		settings: newSettings(cfg), log: log, quiet: log, budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size),
 		files: &files{cfg: cfg, log: log}, stop: &stopStack{Grace: cfg.ShutdownGrace, Log: log},

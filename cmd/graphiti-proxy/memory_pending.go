@@ -67,8 +67,8 @@ func newMemoryPendingCommand() *cobra.Command {
 	return c
 }
 
-// decided checks that at most one decision was asked for, and adds ids to it that follow its
-// first.
+// decided checks that the flags contain at most one decision, and adds the ids after its
+// first one.
 func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	var chosen []string
 	for _, name := range []string{"accept", "accept-all", "reject", "reject-all", "undo", "all"} {
@@ -116,12 +116,12 @@ func settle(c *cobra.Command, at *cli.Place, in *service.SettleRequest) error {
 	})
 }
 
-// became says what a decision has made of a line.
+// became describes the result of a decision on a line.
 var became = map[card.State]string{
 	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
 }
 
-// printStanding lists lines by the place where they were said.
+// printStanding lists lines by the place of their message.
 func printStanding(w io.Writer, lines []service.Standing, all bool) {
 	if len(lines) == 0 {
 		fmt.Fprintln(w, map[bool]string{true: "there are no rules and no facts that you asked to have remembered", false: "nothing waits for your confirmation"}[all])

@@ -74,7 +74,7 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	}
 }
 
-// waited prints how long a request waited for memory, on average.
+// waited returns the average wait of a request for memory.
 func waited(f *service.Figures) string {
 	if f.Requests == 0 {
 		return "-"
@@ -82,7 +82,7 @@ func waited(f *service.Figures) string {
 	return fmt.Sprintf("%.1f ms each", f.WaitedMs/float64(f.Requests))
 }
 
-// counts prints counts by name, the highest first.
+// counts returns counts by name, the highest first.
 func counts[N int | int64](of map[string]N) string {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b)) })
 	for i, name := range names {

@@ -13,14 +13,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// noMemory is the memory of a proxy that has none before a restart: it says why.
+// noMemory is the memory of a proxy without one until a restart. It reports the reason.
 type noMemory struct {
 	files *files
 	given proxy.Memory
 	why   func(*health.Memory)
 }
 
-// unwanted is the memory where a setting says that there is none.
+// unwanted returns the memory of a proxy with memory.backend off.
 func unwanted(f *files) *noMemory {
 	return &noMemory{files: f, why: func(m *health.Memory) {
 		m.Where = ""
@@ -28,14 +28,14 @@ func unwanted(f *files) *noMemory {
 	}}
 }
 
-// withoutConsent is the memory where nobody has allowed its use.
+// withoutConsent returns the memory of a proxy without consent.
 func withoutConsent(s *settings, f *files) *noMemory {
 	return &noMemory{files: f, given: proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}}, why: func(m *health.Memory) {
 		m.WithoutConsent(false, s.live.Load().ConsentFor())
 	}}
 }
 
-// withoutFiles is the memory where a file could not be opened.
+// withoutFiles returns the memory of a proxy with a file that could not be opened.
 func withoutFiles(f *files) *noMemory {
 	return &noMemory{files: f, given: f.serving(), why: func(m *health.Memory) { m.WithoutFiles(f.Faults()) }}
 }
@@ -44,7 +44,7 @@ func (n *noMemory) serving() proxy.Memory                   { return n.given }
 func (*noMemory) start(*proxy.Server, func(*config.Config)) {}
 func (*noMemory) warm(context.Context)                      {}
 
-// reload only looks for mistakes.
+// reload only checks for mistakes.
 func (*noMemory) reload(cfg *config.Config, rest func() error) error {
 	if _, err := identity.LoadPeople(cfg.Identity.UsersFile); err != nil {
 		return err

@@ -40,8 +40,8 @@ func newOpenCommand() *cobra.Command {
 	}
 }
 
-// browse has the person's browser open an address. It does not wait for the browser.
-// display names the screen, on systems on which there may be none.
+// browse opens an address in the person's browser, and does not wait for the browser.
+// display names the screen, on systems that may have none.
 func browse(system, display, url string) error {
 	line := []string{"xdg-open", url}
 	switch {

@@ -30,24 +30,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// recallCacheBytes bounds the cache of what searches found.
+// recallCacheBytes bounds the cache of search results.
 const recallCacheBytes = 24 << 20
 
-// opener is what a memory is opened with, for a proxy or for a command.
+// opener opens a memory, for a proxy or for a command.
 type opener struct {
 	*settings
 	log    *slog.Logger
-	quiet  *slog.Logger   // for what may happen with each request
-	tracer trace.Tracer   // nil: nobody looks
-	budget *budget.Budget // of what is inspected
-	known  *memo.Memo     // what is known of the conversations of the moment
+	quiet  *slog.Logger   // for messages that each request may cause
+	tracer trace.Tracer   // nil without tracing
+	budget *budget.Budget // for inspected bodies
+	known  *memo.Memo     // data about current conversations
 	files  *files
-	stop   *stopStack // gets the parts
+	stop   *stopStack // receives the parts
 }
 
-// open opens what remembering needs. Where data_dir cannot be used, and nobody else
-// uses it, the proxy goes on without memory, until another program lets a file go if
-// that is all. lock is nil where data_dir is not used.
+// open opens the memory. If data_dir cannot be used, and no other process uses it, the
+// proxy continues without memory. If a file is only busy, the memory opens later. lock is
+// nil if data_dir is not in use.
 func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	cfg := o.cfg
 	switch {
@@ -83,8 +83,8 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	return opened, lock, nil
 }
 
-// openParts opens what is in data_dir and what works with it, from the memory
-// itself to the watcher of answers.
+// openParts opens the files of data_dir and the parts that use them, from the memory itself
+// to the watcher of answers.
 func (o *opener) openParts() (*remembering, error) {
 	cfg := o.cfg
 	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
@@ -156,7 +156,7 @@ func (o *opener) openParts() (*remembering, error) {
 	return r, nil
 }
 
-// opening asks the service, which is there before the first request.
+// opening calls the service, which exists before the first request.
 type opening struct{ *remembering }
 
 func (o opening) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
@@ -167,8 +167,7 @@ func (o opening) Summary(ctx context.Context, w graphiti.Who, session string) (a
 	return o.service.Summary(ctx, w, session)
 }
 
-// openState opens where blocks and sessions are kept; shared is nil where no replicas
-// share it.
+// openState opens the store of blocks and sessions. shared is nil if no replicas share it.
 func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
 	if o.cfg.State.Backend != "redis" {
 		if state, err = cache.OpenState(filepath.Join(o.cfg.DataDir, "state.db"), o.cfg.Recall.StickyTTL); err != nil {
@@ -203,7 +202,7 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*redis.DB, error) {
 	return db, nil
 }
 
-// openPipeline opens the record of turns, and delivers what waits in it.
+// openPipeline opens the record of turns, and starts the delivery of its waiting turns.
 func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fact], state *cache.State, shared *redis.DB) (p *capture.Pipeline, err error) {
 	cfg := o.cfg
 	cards := card.Cards{Lists: state.Snapshots}
@@ -238,8 +237,8 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	return p, shareGenerations(p, state.Generations)
 }
 
-// shareGenerations has the queue know what was forgotten, and the state the
-// newest generation: either file may have been lost.
+// shareGenerations gives the generations of forgotten groups to the queue, and the newest
+// generation to the state: either file may have been lost.
 func shareGenerations(p *capture.Pipeline, g *cache.Generations) error {
 	floors, err := g.Floors(context.Background())
 	if err != nil {

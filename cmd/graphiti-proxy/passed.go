@@ -33,5 +33,5 @@ func requestOf(p *observe.Passed) service.Request {
 	return r
 }
 
-// milliseconds is a time as figures have it: to the microsecond.
+// milliseconds returns a time in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

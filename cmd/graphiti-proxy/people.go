@@ -14,34 +14,34 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// people are the registered people, and the doubts about who they are. They implement
+// people are the registered people, with the doubts about their identity. They implement
 // the service's interface to them.
 type people struct {
 	identity.Registry
 	proofs *cache.Proofs
 	log    *slog.Logger
 	quiet  *slog.Logger
-	doubts atomic.Pointer[[]identity.Doubt] // of the last judge
+	doubts atomic.Pointer[[]identity.Doubt] // result of the last judge
 
 	base   context.Context //nolint:containedctx // ends with close
 	cancel context.CancelFunc
 
-	mu       sync.Mutex // guards what follows; held from judge to take
-	retrying bool       // retry runs, or must not begin because the app ends
+	mu       sync.Mutex // guards the fields below; held from judge to takeLocked
+	retrying bool       // retry runs, or must not start because the app ends
 	retries  sync.WaitGroup
 }
 
 const (
-	// readPeopleWithin bounds what a start, a reload and a replica's event wait
-	// for the state.
+	// readPeopleWithin bounds the wait for the state at a start, at a reload and at a
+	// replica's event.
 	readPeopleWithin = 10 * time.Second
 
-	// retryPeopleEvery is how long after a failed read the state is read again.
+	// retryPeopleEvery is the time between a failed read of the state and the next.
 	retryPeopleEvery = time.Second
 )
 
-// openPeople puts the people of the configuration into use. While the state cannot be
-// read they have no memory.
+// openPeople applies the people of the configuration. They have no memory until the state
+// can be read.
 func openPeople(proofs *cache.Proofs, list []identity.Person, log, quiet *slog.Logger) *people {
 	p := &people{proofs: proofs, log: log, quiet: quiet}
 	p.doubts.Store(&[]identity.Doubt{})
@@ -53,7 +53,7 @@ func openPeople(proofs *cache.Proofs, list []identity.Person, log, quiet *slog.L
 	return p
 }
 
-// close ends what tries again.
+// close ends the retries.
 func (p *people) close() {
 	p.cancel()
 	p.mu.Lock()
@@ -62,7 +62,7 @@ func (p *people) close() {
 	p.retries.Wait()
 }
 
-// reload takes over other people, unless their proofs cannot be read, or rest fails.
+// reload applies another list of people, unless their proofs cannot be read or rest fails.
 func (p *people) reload(list []identity.Person, rest func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *people) judge(list []identity.Person) (identity.Judged, error) {
 	return identity.Judge(list, known), nil
 }
 
-// takeLocked puts the judged people into use, and logs who has no memory.
+// takeLocked applies the judged people, and logs the people without memory.
 func (p *people) takeLocked(j identity.Judged) {
 	ctx, cancel := context.WithTimeout(p.base, readPeopleWithin)
 	defer cancel()
@@ -116,8 +116,8 @@ func (p *people) takeLocked(j identity.Judged) {
 	p.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
 }
 
-// check judges the people again. If the state cannot be read, nothing changes,
-// and it tries again until it can.
+// check judges the people again. If the state cannot be read, nothing changes, and check
+// starts retries until it can be.
 func (p *people) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *people) retry() {
 	}
 }
 
-// errGone says that a reload has just removed the person.
+// errGone is the error after a reload has just removed the person.
 var errGone = errors.New("nobody has this id any more")
 
 func (p *people) find(id string) *identity.Person {
@@ -172,7 +172,7 @@ func (p *people) name(key string) (name string, ok bool) {
 	return "", false
 }
 
-// All returns everybody who is registered.
+// All returns all registered people.
 func (p *people) All() []service.Person {
 	doubts := make(map[string]string)
 	for _, d := range *p.doubts.Load() {
@@ -187,7 +187,7 @@ func (p *people) All() []service.Person {
 	return list
 }
 
-// MemoryOf returns the key of the memory of the person with an id.
+// MemoryOf returns the key of a person's memory, by the person's id.
 func (p *people) MemoryOf(id string) (string, bool) {
 	if one := p.find(id); one != nil {
 		return one.Memory(), true
@@ -195,8 +195,8 @@ func (p *people) MemoryOf(id string) (string, bool) {
 	return "", false
 }
 
-// Accept confirms a person: it makes the keys and identities that they have now the
-// proofs of their memory.
+// Accept confirms a person: it makes their current keys and identities the proofs of their
+// memory.
 func (p *people) Accept(ctx context.Context, id string) error {
 	one := p.find(id)
 	if one == nil {
@@ -211,7 +211,7 @@ func (p *people) Accept(ctx context.Context, id string) error {
 // Check judges the people again.
 func (p *people) Check() { _ = p.check() }
 
-// unconfirmed lists the people in doubt, for the status.
+// unconfirmed returns the people in doubt, for the status.
 func (p *people) unconfirmed() (list []health.Unconfirmed) {
 	for _, d := range *p.doubts.Load() {
 		list = append(list, health.Unconfirmed{ID: d.ID, Why: d.Why(), Remedy: d.Remedy()})

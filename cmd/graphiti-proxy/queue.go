@@ -35,10 +35,10 @@ func newQueueCommand() *cobra.Command {
 	return c
 }
 
-// openQueueFiles opens the queue of a proxy that does not run, in its data directory or
-// as replicas share it, and delivers nothing.
+// openQueueFiles opens the queue of a proxy that does not run, in its data directory or in
+// the Redis of its replicas. It delivers nothing.
 func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Place, error) {
-	if cfg.State.Backend == "redis" { // what replicas share
+	if cfg.State.Backend == "redis" { // shared by replicas
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 	return c
 }
 
-// askKeep asks whether what a person's memory holds is theirs. It does not ask if the
+// askKeep asks whether the contents of a person's memory are theirs. It does not ask if the
 // memory is empty.
 func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) {
 	groups, err := findGroups(c.Context(), at, &service.Selector{User: id})

@@ -12,10 +12,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// reload takes over what has changed in a new configuration, and returns the
-// settings that have changed and are not taken over before a restart. With a
-// mistake in it everything stays as it is: whatever can be refused is tried
-// before anything is changed.
+// reload applies the changes of a new configuration, and returns the changed settings that
+// wait for a restart. A mistake in it leaves everything unchanged: all steps that can fail
+// come before the first change.
 func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.WorkspaceIDs != a.cfg.Identity.WorkspaceIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
 		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids say whose memory is whose; restart the proxy to change them")

@@ -21,8 +21,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// remembering is what a proxy remembers with: parts that opener.openParts opens, and
-// that stay over a reload.
+// remembering is the memory of a proxy: the parts that opener.openParts opens. They survive
+// a reload.
 type remembering struct {
 	*settings
 	log *slog.Logger
@@ -73,7 +73,7 @@ func (r *remembering) queue() capture.QueueStatus {
 func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool) {
 	read := r.live.Load()
 	m := &s.Memory
-	// It can be withdrawn while the proxy runs, and given again.
+	// Consent can be withdrawn and given again while the proxy runs.
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(key string) bool { return key == "memory.consent" })
 	if s.Identity == "single" {
 		s.Owner = r.service.Owner()
@@ -108,7 +108,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	}
 }
 
-// groups are those that a configuration names.
+// groups are the groups of a configuration.
 type groups struct {
 	graphiti.Namer
 	reads func(w graphiti.Who, about bool) []graphiti.Target
@@ -118,7 +118,7 @@ func (g groups) Reads(w graphiti.Who, about bool) []graphiti.Target { return g.r
 
 func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
 	return groups{namer, func(w graphiti.Who, about bool) []graphiti.Target {
-		if !about && w.Workspace != "" { // what was promoted for everywhere counts everywhere
+		if !about && w.Workspace != "" { // texts promoted for everywhere count in projects, too
 			g, ok := namer.Group(graphiti.ScopeUser, w)
 			about = ok && r.pipeline.Promoted(g)
 		}
@@ -126,8 +126,8 @@ func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
 	}}
 }
 
-// searched are the groups that a recall searches: of a service those that may
-// hold something.
+// searched returns the groups for a recall. With a service, it leaves out groups that
+// cannot contain anything.
 func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group string) bool) func(graphiti.Who, bool) []graphiti.Target {
 	return func(w graphiti.Who, about bool) []graphiti.Target {
 		reads := namer.Reads(w, about)
@@ -139,7 +139,7 @@ func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group stri
 	}
 }
 
-// ownedTurns are recorded behind whose each of their groups is.
+// ownedTurns records turns after the owners of their groups.
 type ownedTurns struct {
 	*capture.Pipeline
 	owned func([]ledger.Turn) []ledger.Turn
@@ -151,7 +151,7 @@ func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
 
 func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
 
-// proxyMemory is how a proxy remembers by a configuration, and what with.
+// proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
 	var turns proxy.Turns = r.pipeline
 	if cfg.Ingest.IncludeSystem {

@@ -42,7 +42,7 @@ func newServeCommand() *cobra.Command {
 	return c
 }
 
-// serve serves until a signal. settings says where they come from, and read reads
+// serve serves until a signal. settings names the source of the settings, and read reads
 // them again.
 func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Config, read func() (*config.Config, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -85,7 +85,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		}
 		break
 	}
-	stop() // a second Ctrl-C ends the process at once
+	stop() // a second Ctrl-C ends the process immediately
 	patience := a.live.Load().ShutdownGrace
 	log.Info("shutting down, running streams may finish", "grace", patience.String())
 	grace, cancel := context.WithTimeout(context.Background(), patience)
@@ -95,27 +95,27 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	errors.As(err, &lost)
 	var stuck *stuckError
 	if errors.As(err, &stuck) {
-		return err // what serves may hang too
+		return err // the servers may hang, too
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("streams were cut off at the end of shutdown_grace")
 		err = nil
 	}
 	if lost != nil {
-		err = lost // the rest follows from the same disk
+		err = lost // the other errors have the same cause on the disk
 	}
 	return errors.Join(err, <-served)
 }
 
-// beginApp makes the app, unless a signal ends the process before it is there:
-// a directory or a service that hangs must not keep it.
+// beginApp makes the app, unless a signal arrives first: a directory or a service that
+// hangs must not delay the end of the process.
 func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, error) {
 	type made struct {
 		app *app
 		err error
 	}
 	done := make(chan made, 1)
-	// Ends with what newApp waits for, or with the process.
+	// Ends with newApp, or with the process.
 	go func() {
 		a, err := newApp(cfg, log)
 		done <- made{a, err}
@@ -126,15 +126,15 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	case <-ctx.Done():
 	}
 	select {
-	case m := <-done: // it is ended as any other
+	case m := <-done: // ended like any other app
 		return m.app, m.err
 	case <-time.After(partBound):
 		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not start within %s; check that data_dir and state.redis_url can be reached", partBound)
 	}
 }
 
-// banner says what a person needs to know to use the proxy; command is how they
-// call it.
+// banner prints the information for the use of the proxy; command is the command line of
+// the person.
 func banner(w io.Writer, settings, command string, a *app) {
 	base := a.base()
 	fmt.Fprintf(w, `settings: %s
@@ -153,12 +153,12 @@ graphiti-proxy %s
 `, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base, command)
 }
 
-// base is the address that clients of this machine use.
+// base returns the address for clients on this machine.
 func (a *app) base() string {
 	return address(a.cfg, "client", a.cfg.Listen, a.proxy.Addr())
 }
 
-// inspector is where people look at their memory, with a browser of this machine.
+// inspector returns the address of the inspector for browsers on this machine, or off.
 func (a *app) inspector() string {
 	if a.cfg.Admin.Listen == "off" {
 		return "off"
@@ -166,8 +166,8 @@ func (a *app) inspector() string {
 	return address(a.cfg, "admin", a.cfg.Admin.Listen, a.admin.Addr())
 }
 
-// listening is where a listener listens: the host that it was set to, which the
-// system may spell otherwise, and the port that it has got.
+// listening returns the address of a listener: its configured host, which the system may
+// spell differently, and its actual port.
 func listening(set string, at net.Addr) string {
 	host, _, err := net.SplitHostPort(set)
 	_, port, bad := net.SplitHostPort(at.String())
@@ -177,14 +177,13 @@ func listening(set string, at net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// address is where a listener is reached from this machine. One that listens on all
-// addresses and speaks TLS is reached by a name of its certificate, where that has
-// any.
+// address returns the URL of a listener for this machine. For a listener on all addresses
+// with TLS, the host is a name in its certificate, if there is one.
 func address(cfg *config.Config, side, set string, at net.Addr) string {
 	return reachedAt(cfg, side, listening(set, at))
 }
 
-// reachedAt is address, of where the listener listens.
+// reachedAt is address for a given listen address.
 func reachedAt(cfg *config.Config, side, listens string) string {
 	host, port, err := net.SplitHostPort(listens)
 	reached := cli.Reachable(listens)
@@ -198,14 +197,13 @@ func reachedAt(cfg *config.Config, side, listens string) string {
 	return scheme(cfg, side) + reached
 }
 
-// begun says the same in the log, for who reads that.
+// begun logs the same information.
 func begun(log *slog.Logger, a *app) {
 	log.Info("serving", "version", telemetry.Version(), "listen", a.base(), "upstream", a.cfg.Upstream.OpenAI, "memory", a.memoryLine(),
 		"openai_base_url", a.base()+"/v1", "anthropic_base_url", a.base(), "inspector", a.inspector())
 }
 
-// memoryLine says in a few words which memory is used, or that a file of it
-// cannot be.
+// memoryLine returns the memory in use in a few words, or the faults of its files.
 func (a *app) memoryLine() string {
 	line := cli.MemoryLine(a.cfg)
 	for i, t := range a.files.NotOpened() {
@@ -217,7 +215,7 @@ func (a *app) memoryLine() string {
 	return line
 }
 
-// scheme begins the addresses of a listener, client or admin.
+// scheme returns the URL scheme of a listener, client or admin.
 func scheme(cfg *config.Config, listener string) string {
 	if cfg.TLSFor(listener) {
 		return "https://"
@@ -225,8 +223,7 @@ func scheme(cfg *config.Config, listener string) string {
 	return "http://"
 }
 
-// reload applies a changed configuration. With a mistake in it the old one stays
-// in force.
+// reload applies a changed configuration. If it has a mistake, the old one stays in force.
 func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), log *slog.Logger) {
 	cfg, err := read()
 	var waiting []string

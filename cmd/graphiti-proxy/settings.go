@@ -21,10 +21,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// settings are the configuration that an app runs with.
+// settings are the configuration of an app.
 type settings struct {
-	cfg  *config.Config                // as it was at the start
-	live atomic.Pointer[config.Config] // as it was read last
+	cfg  *config.Config                // configuration at the start
+	live atomic.Pointer[config.Config] // latest configuration
 }
 
 func newSettings(cfg *config.Config) *settings {
@@ -33,14 +33,13 @@ func newSettings(cfg *config.Config) *settings {
 	return s
 }
 
-// moved reports whether a configuration that is read while the proxy runs
-// names another memory than the one that it runs with, which consent was given
-// for.
+// moved reports whether a new configuration names another memory than the memory in use,
+// for which consent was given.
 func (s *settings) moved(read *config.Config) bool {
 	return s.cfg.RemoteMemory() && read.RemoteMemory() && s.cfg.Memory.Endpoint != read.Memory.Endpoint
 }
 
-// What follows is what each package reads of a configuration.
+// The functions below return the options of each package.
 
 func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
 	return telemetry.Options{
@@ -56,7 +55,7 @@ func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics
 	}
 }
 
-// routes are where requests go.
+// routes returns the routes of requests.
 func (a *app) routes(cfg *config.Config) proxy.Routes {
 	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Routes{
@@ -82,7 +81,7 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 	}
 }
 
-// inspectTotal is what may be inspected at the same time.
+// inspectTotal returns the bytes that may be inspected at the same time.
 func inspectTotal(cfg *config.Config) int {
 	if cfg.Limits.InspectTotal > 0 {
 		return cfg.Limits.InspectTotal
@@ -90,7 +89,7 @@ func inspectTotal(cfg *config.Config) int {
 	return budget.Default()
 }
 
-// webSocket reads the setting: without memory there is nothing to refuse for.
+// webSocket converts the setting. Without memory there is no reason to refuse.
 func webSocket(setting string, memory bool) proxy.WebSocket {
 	if !memory {
 		return proxy.WebSocketTunnel
@@ -106,8 +105,8 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-// memoryOptions says which memory is opened. Nothing is sent to an embedding
-// model without consent.
+// memoryOptions returns the options of the memory. Without consent, nothing is sent to an
+// embedding model.
 func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Log: log}
 	switch e := cfg.Embedding; {
@@ -120,7 +119,7 @@ func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 	return o
 }
 
-// planning is how is decided what goes into requests.
+// planning returns the settings for decisions about blocks in requests.
 func (s *settings) planning(cfg *config.Config) inject.Settings {
 	return inject.Settings{
 		Timeout:    cfg.Recall.Timeout,
@@ -148,7 +147,7 @@ func serviceSettings(cfg *config.Config, namer graphiti.Namer) service.Settings 
 	return service.Settings{Namer: namer, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Ingest.MaxMessageChars, Timeout: cfg.Memory.Timeout, Directives: cfg.Promote.Directives, Remember: cfg.Promote.Remember}
 }
 
-// ingestBounds are those of the record of turns that a reload changes.
+// ingestBounds returns the bounds of the record of turns that a reload changes.
 func ingestBounds(cfg *config.Config) capture.Bounds {
 	return capture.Bounds{
 		MaxTurns: cfg.Ingest.MaxTurns, MaxBytes: cfg.Ingest.MaxBytes, MaxAge: cfg.Ingest.MaxAge, MaxBatch: cfg.Ingest.MaxBatch,

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// partBound is how long a part may take to end when the grace is over.
+	// partBound is the time for the end of a part after the grace.
 	partBound = 5 * time.Second
 
-	// stopBound is how long all of them may.
+	// stopBound is the time for all parts together.
 	stopBound = 10 * time.Second
 
-	// leastBound is what each has, so that one that hangs does not keep the
-	// others from writing down what they hold.
+	// leastBound is the time that each part has in any case, so that one that hangs does
+	// not keep the others from writing their data.
 	leastBound = 100 * time.Millisecond
 )
 
@@ -30,9 +30,9 @@ func (e *stuckError) Error() string {
 		strings.Join(e.Parts, ", "), stopBound)
 }
 
-// stopStack holds the parts that have begun.
+// stopStack contains the started parts.
 type stopStack struct {
-	Grace time.Duration // of Shutdown, where its context has no end
+	Grace time.Duration // for Shutdown, if its context has no deadline
 	Log   *slog.Logger
 
 	parts []part // ended last to first
@@ -41,35 +41,35 @@ type stopStack struct {
 
 type part struct {
 	name  string
-	lock  bool // it stays as long as another part may still write
+	lock  bool // not ended while another part may still write
 	close func(context.Context) error
 }
 
-// OnClose adds a part that f ends.
+// OnClose adds a part. f ends it.
 func (s *stopStack) OnClose(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, close: f})
 }
 
-// closes makes a function for OnClose of one that returns no error.
+// closes converts a function without an error for OnClose.
 func closes(f func()) func(context.Context) error {
 	return func(context.Context) error { f(); return nil }
 }
 
-// closing makes a function for OnClose of one that takes no context.
+// closing converts a function without a context for OnClose.
 func closing(f func() error) func(context.Context) error {
 	return func(context.Context) error { return f() }
 }
 
-// OnUnlock adds a part that keeps other processes out. While another part hangs it is
-// not ended, because the other part may still write.
+// OnUnlock adds a part that keeps other processes out. It is not ended while another part
+// hangs, because that part may still write.
 func (s *stopStack) OnUnlock(name string, f func(context.Context) error) {
 	s.parts = append(s.parts, part{name: name, lock: true, close: f})
 }
 
-// Begun returns how many parts there are.
+// Begun returns the number of parts.
 func (s *stopStack) Begun() int { return len(s.parts) }
 
-// Undo ends the parts that were added after the first begun ones.
+// Undo ends the parts after the first begun ones.
 func (s *stopStack) Undo(begun int) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopBound)
 	defer cancel()
@@ -78,9 +78,9 @@ func (s *stopStack) Undo(begun int) {
 	}
 }
 
-// Shutdown ends all parts, the last one added first: no request is accepted, then what
-// requests left behind is written, then what that needs is closed. It returns within
-// stopBound of the end of ctx. A second call does nothing.
+// Shutdown ends all parts, the last one first: it stops requests, then writes their data,
+// then closes the files. After the end of ctx it waits for stopBound, and then at most
+// leastBound for each other part that hangs. A second call does nothing.
 func (s *stopStack) Shutdown(ctx context.Context) (err error) {
 	s.once.Do(func() {
 		if _, bounded := ctx.Deadline(); !bounded {
@@ -116,8 +116,8 @@ func (s *stopStack) end(ctx context.Context, begun int) (err error) {
 	return err
 }
 
-// end ends the part, and reports whether it has ended. When ctx is over it
-// waits for PartBound at most, which it takes from what is left of Bound.
+// end ends the part, and reports whether it has ended. After the end of ctx it waits for at
+// most partBound, and subtracts the wait from left.
 func (p *part) end(ctx context.Context, left *time.Duration) (ended bool, err error) {
 	done := make(chan error, 1)
 	// Ends with the part, or with the process.

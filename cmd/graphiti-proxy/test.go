@@ -41,7 +41,7 @@ func newTestCommand() *cobra.Command {
 	return c
 }
 
-// stay follows no redirect: the key is not for where it leads.
+// stay refuses redirects: the key is not for their target.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
@@ -57,8 +57,8 @@ func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	if err != nil {
 		return err
 	}
-	// The key goes where clients with these settings send theirs, whatever the status
-	// says.
+	// The key goes to the address in these settings, like the keys of clients, and not to
+	// another one in the status.
 	if cli.Reachable(s.Listen) != cli.Reachable(cfg.Listen) {
 		return fmt.Errorf("the proxy listens on %s, and listen is %s here: no key is sent; name its address with --set listen=%s", terminal.Printable(s.Listen), cfg.Listen, terminal.Printable(s.Listen))
 	}

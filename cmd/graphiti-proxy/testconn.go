@@ -60,7 +60,7 @@ func newTestConnectionCommand() *cobra.Command {
 	return c
 }
 
-// askMemory reports an error unless the memory service is healthy.
+// askMemory returns an error unless the memory service is healthy.
 func askMemory(ctx context.Context, cfg *config.Config) error {
 	m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
 	if err != nil {

@@ -20,7 +20,7 @@ func (v valid) Search(ctx context.Context, groups []string, query string, most i
 	return withoutEnded(ctx, v.ended, found, err, groups...)
 }
 
-// validRecent is valid for what a remote memory may not have processed.
+// validRecent is valid for messages that a remote memory may not have processed yet.
 type validRecent struct {
 	recent inject.Recent
 	ended  *cache.Ended
@@ -31,7 +31,7 @@ func (v validRecent) Recent(ctx context.Context, group, query string, most int) 
 	return withoutEnded(ctx, v.ended, found, err, group)
 }
 
-// withoutEnded removes ended messages, and the facts that only they say. If the state
+// withoutEnded removes ended messages, and facts from ended messages only. If the state
 // cannot be read, it returns no facts: one of them may have been ended.
 func withoutEnded(ctx context.Context, ended *cache.Ended, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
 	if err != nil || len(found) == 0 {

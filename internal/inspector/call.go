@@ -6,8 +6,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// look runs an operation for a page. What a page asks for by itself is valid, so that
-// what fails is the memory's.
+// look runs an operation for a page. The page itself builds the input, so a failure of the
+// input counts as a failure of the memory.
 func look[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) (Out, error) {
 	out, err := call(v, op, fill, nil)
 	if err != nil && op.Fails == service.OfInput {
@@ -16,18 +16,18 @@ func look[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) 
 	return out, err
 }
 
-// change runs an operation that a form asks for.
+// change runs the operation of a form.
 func change[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)) (Out, error) {
 	return call(v, op, fill, nil)
 }
 
-// each runs an operation with many answers.
+// each runs an operation with many answers, and calls f with each.
 func each[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) error {
 	_, err := call(v, op, fill, f)
 	return err
 }
 
-// call runs an operation for the visitor, and has it audited like a call of the API.
+// call runs an operation for the visitor, and writes the audit line that the API writes.
 func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) (out Out, err error) {
 	host := v.p.o.Host.Now()
 	if host.Memory == nil && !op.WithoutMemory {
@@ -57,7 +57,7 @@ func call[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), 
 	return out, nil
 }
 
-// failed is what an operation failed with, and what is at fault if its input is valid.
+// failed is the error of an operation, with the part at fault if the input is valid.
 type failed struct {
 	kind service.Failure
 	error
@@ -65,5 +65,5 @@ type failed struct {
 
 func (f failed) Unwrap() error { return f.error }
 
-// errOff says that there is no memory to ask.
+// errOff is the error of an operation without a memory.
 var errOff = errors.New("the memory is off")

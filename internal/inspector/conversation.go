@@ -11,25 +11,25 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// conversation is the page that says why the model said what it said.
+// conversation is the page of a conversation, with the reasons for its answers.
 type conversation struct {
 	whose
 	service.Conversation
 	Turns   []turn
 	All     int
-	Older   string // the page of the turns before these
+	Older   string // page of the turns before these
 	Newer   string
 	Note    string
 	In      []memoryRow
 	Forget  string
-	Message string // the one that is shown, on its own page
-	Whole   string // the page of the whole conversation, there
+	Message string // id of the message on its own page
+	Whole   string // page of the whole conversation, on the page of a message
 }
 
 // turn is one turn of a conversation.
 type turn struct {
 	ID, Time string
-	Asked    []spoken // what the person said; the block stood before it
+	Asked    []spoken // messages of the person, after the block
 	Answered []spoken
 	Decision *decision
 }
@@ -39,13 +39,13 @@ type spoken struct {
 	ID, Role, Time string
 	Text           said
 	Href           string
-	Talk           string // the page of its conversation, where it is not shown in it
-	Here           bool   // it is the one that the page is about
-	Waits          bool   // it has not arrived in the memory
-	Ended          string // since when its person has ended it
+	Talk           string // page of its conversation, outside of that page
+	Here           bool   // the page is about this message
+	Waits          bool   // not yet in the memory
+	Ended          string // time at which its person ended it
 }
 
-// Class is how it looks.
+// Class returns the CSS class of the message.
 func (s *spoken) Class() string {
 	if _, known := roles[s.Role]; known {
 		return s.Role
@@ -53,45 +53,46 @@ func (s *spoken) Class() string {
 	return "user"
 }
 
-// decision is what memory did for a turn.
+// decision is the result of memory for a turn.
 type decision struct {
 	Shown, Gone bool
 	Lines       int
 	Chars       int
 	Why         explained
 	Says        string
-	Pieces      []piece // that were shown
-	Others      []piece // the best of the others
+	Pieces      []piece // pieces in the block
+	Others      []piece // best pieces outside of the block
 	Raw         string
 }
 
-// piece is one thing that memory found.
+// piece is one result of a search in memory.
 type piece struct {
 	Label, Says string
 	Text        said
-	Now         said // what the message says, if the line does not
+	Now         said // text of the message, if the line has another
 	Kind, Scope string
 	Role, Time  string
 	Strength    string
 	Percent     int
-	Source      string // the page of the conversation that it was said in
-	Href        string // the page of the message
+	Source      string // page of its conversation
+	Href        string // page of the message
 	Gone        bool
 	Card        *onCard
 }
 
-// onCard is a line of the card, for who takes it off.
+// onCard is a line of the card, with the fields of the form that takes it off.
 type onCard struct {
 	whose
 	CSRF, Group, Line, Back string
 }
 
 const (
-	// A page has so many turns, and the newest of them only if they need more room.
+	// turnsAtOnce and roomForTurns bound a page: it has only the newest of its turns if
+	// they need more room.
 	turnsAtOnce  = 30
 	roomForTurns = 80 << 10 // bytes
 
-	around = 1200 // bytes around a text, about
+	around = 1200 // bytes of HTML around a text, about
 )
 
 func (v *visit) conversation() error {
@@ -112,7 +113,7 @@ func (v *visit) conversation() error {
 	return v.shownTurns(&got, hash, skip)
 }
 
-// shownTurns shows a conversation from behind its newest turns.
+// shownTurns shows a conversation without its skip newest turns.
 func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error {
 	path := "/conversation/" + url.PathEscape(hash)
 	c := v.shownConversation(got, path, "")
@@ -125,7 +126,7 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 	return v.show("conversation", "Why did it say that?", c)
 }
 
-// conversationAt is the page of a conversation, at one of its turns if that is known.
+// conversationAt returns the address of a conversation, at a turn unless turn is empty.
 func (v *visit) conversationAt(hash, turn string) string {
 	return conversationAt(v.whose(), hash, turn)
 }
@@ -138,8 +139,8 @@ func conversationAt(w whose, hash, turn string) string {
 	return at
 }
 
-// shownConversation is a conversation as a page at a path shows it; message is the one
-// that the page is about.
+// shownConversation returns the conversation for a page at path. message is the id of the
+// page's message, or empty.
 func (v *visit) shownConversation(got *service.Explained, path, message string) *conversation {
 	w := v.whose()
 	c := &conversation{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
@@ -174,14 +175,14 @@ func (v *visit) turn(t *service.Turn, path, message string) turn {
 	return out
 }
 
-// spoken is a message, and back the page to return to after a change of it.
+// spoken converts a message. back is the page to return to after a change of it.
 func (v *visit) spoken(r *service.Record, back string) spoken {
 	href := v.messageAt(r.ID, r.Group, back)
 	v.used += around / 2
 	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue", Ended: r.Ended}
 }
 
-// messageAt is the page of a message in a group; empty without an id.
+// messageAt returns the address of a message in a group, or "" without an id.
 func (v *visit) messageAt(id, group, back string) string {
 	if id == "" {
 		return ""
@@ -215,7 +216,7 @@ func (v *visit) piece(p *service.Piece, back string) piece {
 		out.Scope = scopeOf(p.Scope)
 	}
 	out.Text = v.cut(cmp.Or(p.Line, p.Text), lineBeginning, out.Href)
-	if p.Line != "" && p.Text != "" && p.Text != p.Line && !strings.HasSuffix(p.Line, ": "+p.Text) { // behind who said it, and when
+	if p.Line != "" && p.Text != "" && p.Text != p.Line && !strings.HasSuffix(p.Line, ": "+p.Text) { // the line adds the author and the time
 		out.Now = v.cut(p.Text, lineBeginning, out.Href)
 	}
 	if p.Strength != nil {

@@ -21,14 +21,14 @@ type conversationRow struct {
 }
 
 const (
-	rowsAtOnce = 50   // of a page
-	rowsAtMost = 1000 // that can be reached: operations list no more
+	rowsAtOnce = 50   // rows of a page
+	rowsAtMost = 1000 // rows in reach: operations list no more
 )
 
 // pager leads to the other pages of a list.
 type pager struct{ Newer, Older, Span string }
 
-// skipped is how many rows of a list are on the pages before this one.
+// skipped returns the number of rows on the pages before this one.
 func (v *visit) skipped() int {
 	n, err := strconv.Atoi(v.r.FormValue("skip"))
 	if err != nil {
@@ -37,11 +37,11 @@ func (v *visit) skipped() int {
 	return min(max(n, 0), rowsAtMost-rowsAtOnce)
 }
 
-// listed is how many rows an operation has to list for this page.
+// listed returns the number of rows that an operation has to list for this page.
 func (v *visit) listed() int { return v.skipped() + rowsAtOnce }
 
-// onPage returns the rows of a list that are on this page, and leads to the others. path
-// and with are the address of the list, and all is how long it is.
+// onPage returns the rows of this page, with links to the others. path and with are the
+// address of the list, all is its length.
 func onPage[T any](v *visit, list []T, all int, path string, with ...string) ([]T, pager) {
 	skip := min(v.skipped(), len(list))
 	list = list[skip:]

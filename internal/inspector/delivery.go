@@ -20,7 +20,7 @@ type delivery struct {
 	Needs  []need
 	Dead   []dead
 	All    int
-	Text   bool // what was said in them is shown
+	Text   bool // show the text of the turns
 	Others string
 	Times  struct{ Oldest, Quiet string }
 }
@@ -56,7 +56,7 @@ func (v *visit) delivery() error {
 	return v.show("delivery", "Delivery", &d)
 }
 
-// deliveryNeeds says what keeps turns from being delivered.
+// deliveryNeeds returns the causes of undelivered turns.
 func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	if q.Failing != nil {
 		list = append(list, need{What: "Delivery fails since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
@@ -82,7 +82,7 @@ func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	return list
 }
 
-// chosen are the dead letters that a form names.
+// chosen returns the dead letters that a form names.
 func (v *visit) chosen() (s service.Selection, err error) {
 	if v.r.FormValue("all") == "1" {
 		return service.Selection{All: true}, nil
@@ -101,7 +101,7 @@ func (v *visit) chosen() (s service.Selection, err error) {
 }
 
 func (v *visit) retry() error {
-	_ = v.r.ParseForm() // what cannot be read is not chosen
+	_ = v.r.ParseForm() // an unreadable form chooses no turn
 	s, err := v.chosen()
 	if err != nil {
 		return err
@@ -112,11 +112,11 @@ func (v *visit) retry() error {
 	return v.done("/delivery", "retried")
 }
 
-// dropping is the page that asks whether dead letters are to be deleted.
+// dropping is the page with the confirmation before dead letters are deleted.
 type dropping struct{ service.Selection }
 
 func (v *visit) drop() error {
-	_ = v.r.ParseForm() // what cannot be read is not chosen
+	_ = v.r.ParseForm() // an unreadable form chooses no turn
 	s, err := v.chosen()
 	if err != nil {
 		return err

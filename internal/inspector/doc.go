@@ -1,9 +1,9 @@
-// Package inspector owns the pages in which people look at their memory: what was kept,
-// what was shown and why, what passes, and who may have it changed. They are HTML that
-// the server renders, with their styles and scripts in the binary.
+// Package inspector owns the pages for people to see their memory: stored messages, blocks
+// and the reasons for them, requests in progress, and changes by those who are allowed to
+// make them. The server renders the pages as HTML, with styles and scripts from the binary.
 //
-// It must not know who may see what: package admin lets visitors in and says who they are.
-// Nor may it know what an operation does: it runs those of package service and shows what
-// they return. Of our packages it may import service, and those whose types operations
-// have.
+// It must not know the permissions of visitors: package admin lets visitors in and
+// identifies them. It must not know the effect of an operation either: it runs the
+// operations of package service and shows their results. Of our packages it may import
+// service, and the packages of the types that operations use.
 package inspector

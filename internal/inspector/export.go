@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// export sends all that is kept of one memory, or of all memories of somebody, as a
-// file of JSON Lines. After its first line, an error is its last one.
+// export sends the contents of one memory, or of all memories of a person, as a file of
+// JSON Lines. An error after the first line becomes the last line.
 func (v *visit) export() error {
 	var groups []string
 	if group := v.r.FormValue("group"); group != "" {
@@ -43,7 +43,7 @@ func (v *visit) export() error {
 			return err
 		}
 		if err != nil {
-			_ = lines.Encode(map[string]string{"error": err.Error()}) // the browser left: nobody to tell
+			_ = lines.Encode(map[string]string{"error": err.Error()}) // fails only after the browser has left
 			break
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// fault is a page that says what went wrong, in a sentence, and what helps.
+// fault is a page with an error as a sentence, and with its remedy.
 type fault struct {
 	Says, Remedy string
 	Title        string
-	Off          bool // the memory is
+	Off          bool // memory is off
 }
 
-// fail shows what a page failed with.
+// fail shows the error of a page.
 func (v *visit) fail(err error) {
 	status, f := v.judge(err)
 	if status == http.StatusInternalServerError {
@@ -28,7 +28,7 @@ func (v *visit) fail(err error) {
 	}
 }
 
-// judge says what a failure means for who asked.
+// judge returns the HTTP status and the page for an error.
 func (v *visit) judge(err error) (int, fault) {
 	says, remedy, _ := strings.Cut(err.Error(), "; to do: ")
 	f := fault{Says: sentence(says), Remedy: sentence(remedy)}
@@ -64,24 +64,24 @@ func (v *visit) judge(err error) (int, fault) {
 	return http.StatusInternalServerError, fault{Title: "The page cannot be shown", Says: "The proxy's log says why."}
 }
 
-// errNowhere says that there is nothing at an address.
+// errNowhere is the error of an unknown address.
 var errNowhere = errors.New("nothing is at this address; choose a place of the navigation")
 
 func (v *visit) nowhere() error { return errNowhere }
 
-// sentence makes a sentence of an error.
+// sentence returns an error as a sentence.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return ""
 	}
-	if !strings.ContainsAny(strings.Fields(s)[0], "._:=/-") { // a setting or a command
+	if !strings.ContainsAny(strings.Fields(s)[0], "._:=/-") { // not for a setting or a command
 		s = upper(s)
 	}
 	return ended(s)
 }
 
-// ended ends a sentence.
+// ended returns s with a full stop, unless s has an end.
 func ended(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") || strings.HasSuffix(s, "…") {
@@ -90,7 +90,7 @@ func ended(s string) string {
 	return s + "."
 }
 
-// upper begins a sentence.
+// upper returns s with a capital letter.
 func upper(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s

@@ -9,23 +9,23 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// forgetting is the page on which somebody says that memory is to be deleted.
+// forgetting is the page for the confirmation of a deletion.
 type forgetting struct {
 	whose
 	Group, Session string
-	Name           string // what is deleted
-	Word           string // what has to be typed
-	Wrong          bool   // something else was typed
+	Name           string // of the memory to delete
+	Word           string // text that confirms the deletion
+	Wrong          bool   // the typed text differs from Word
 	Goes, Stays    []goes
 }
 
-// Back is the page of those who do not forget.
+// Back returns the address to return to without a deletion.
 func (f *forgetting) Back() string { return f.at("/memory") }
 
-// goes is a memory that is deleted, or stays because others wrote to it.
+// goes is a memory that is deleted, or that stays because other people wrote to it.
 type goes struct {
 	Name string
-	Part bool // only what was said in the conversation
+	Part bool // only the messages of the conversation
 	service.Kept
 	Counted bool
 }
@@ -41,14 +41,14 @@ func (v *visit) forgetForm() error {
 	return v.show("forget", "Forget "+f.Name, f)
 }
 
-// selector is what is to be deleted.
+// selector returns the selector of the memory to delete.
 func (f *forgetting) selector() service.Selector {
 	s := f.whose.selector()
 	s.Group, s.Session = f.Group, f.Session
 	return s
 }
 
-// forgetting finds what the request asks to delete.
+// forgetting returns the page for a request, and the groups or parts to delete.
 func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
 	f := &forgetting{whose: v.whose(), Group: v.r.FormValue("group"), Session: v.r.FormValue("session")}
 	found, err := v.toForget(f)
@@ -92,10 +92,10 @@ func (v *visit) forgetting() (*forgetting, []ledger.Owned, error) {
 	return f, doomed, nil
 }
 
-// toForget finds the groups, and the parts of groups, that are meant.
+// toForget returns the groups, and parts of groups, of the request.
 func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
 	s := f.selector()
-	if f.Group != "" && f.Session == "" { // with whose it is, and what it is called
+	if f.Group != "" && f.Session == "" { // listed, for its owner and its name
 		s = f.whose.selector()
 		if s == (service.Selector{}) && v.multi() && v.Caller.Operator {
 			return []ledger.Owned{{Group: f.Group}}, nil
@@ -116,7 +116,8 @@ func (v *visit) toForget(f *forgetting) ([]ledger.Owned, error) {
 	return []ledger.Owned{{Group: f.Group}}, nil
 }
 
-// typed is what has to be typed to delete a memory: its name, if that can be typed.
+// typed returns the text that confirms a deletion: the name of the memory, if a keyboard
+// can type it.
 func typed(name string) string {
 	for _, prefix := range []string{"the project ", "the agent ", "the session ", "the group ", "the memory of "} {
 		name = strings.TrimPrefix(name, prefix)
@@ -145,7 +146,7 @@ func (v *visit) forget() error {
 				in.Group = o.Group
 			}
 		})
-		failed = errors.Join(failed, err) // what fails can be done again
+		failed = errors.Join(failed, err) // a failed deletion can be repeated
 	}
 	if failed != nil {
 		return failed

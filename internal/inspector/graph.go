@@ -6,7 +6,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// graph is the page of what is connected with what.
+// graph is the page of the connections between things in a memory.
 type graph struct {
 	*about
 	Places []place

@@ -14,8 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// importing is the page on which somebody chooses a file, and which says what came of
-// it.
+// importing is the page with the form of an import, and with its result.
 type importing struct {
 	whose
 	Name   string
@@ -24,14 +23,14 @@ type importing struct {
 	Done   *imported
 }
 
-// imported is what came of an import. Scripts get it as one line of JSON for each step.
+// imported is the result of an import. Scripts receive one line of JSON for each step.
 type imported struct {
-	Lines  int    `json:"lines"`           // that are done
-	Waits  string `json:"waits,omitempty"` // for what
+	Lines  int    `json:"lines"`           // processed lines
+	Waits  string `json:"waits,omitempty"` // reason for a wait
 	Kept   int    `json:"kept"`
 	Known  int    `json:"known"`
-	Notes  int    `json:"notes,omitempty"` // of sessions, which only an operator may import
-	Left   int    `json:"left,omitempty"`  // turns that wait for the memory
+	Notes  int    `json:"notes,omitempty"` // session notes left out: only an operator may import them
+	Left   int    `json:"left,omitempty"`  // turns that wait for delivery
 	Error  string `json:"error,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 	Done   bool   `json:"done,omitempty"`
@@ -61,18 +60,18 @@ func (v *visit) importing(done *imported) *importing {
 	return i
 }
 
-// asked is whose memory the address names: the body of the form is the file.
+// asked returns the person in the address: the body of the form is the file.
 func (v *visit) asked() whose {
 	q := v.r.URL.Query()
 	return whose{q.Get("user"), q.Get("credential")}
 }
 
-// importFile imports a file that was sent. A script that asks for it gets each step.
+// importFile imports an uploaded file. A script that accepts JSON Lines receives each step.
 func (v *visit) importFile() error {
 	c := http.NewResponseController(v.w)
 	name, err := v.received()
 	if name != "" {
-		defer func() { _ = os.Remove(name) }() // it is in a folder that is emptied by itself
+		defer func() { _ = os.Remove(name) }() // the system empties the folder later
 	}
 	if err != nil {
 		return err
@@ -89,7 +88,7 @@ func (v *visit) importFile() error {
 			return
 		}
 		last = time.Now()
-		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush()) // the browser left: it goes on
+		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush()) // the import continues without the browser
 	})
 	if err != nil {
 		_, f := v.judge(err)
@@ -107,7 +106,7 @@ func (v *visit) importFile() error {
 	return v.render(status, "import", "Import", v.importing(&done))
 }
 
-// importFrom imports a file of this machine.
+// importFrom imports a local file.
 func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imported, error) {
 	file, _, err := service.OpenImport(name)
 	if err != nil {
@@ -137,8 +136,8 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 	return done, err
 }
 
-// received writes the file that was sent to one of this machine, which only its user
-// can read, and returns its name. The caller deletes it.
+// received writes the upload to a local file that only its user can read, and returns the
+// name. The caller deletes the file.
 func (v *visit) received() (name string, err error) {
 	part, err := v.sentFile()
 	if err != nil {
@@ -162,7 +161,7 @@ func (v *visit) received() (name string, err error) {
 	return f.Name(), nil
 }
 
-// sentFile finds the file in the form, whether or not somebody has read that already.
+// sentFile returns the file in the form, whether or not the form is parsed already.
 func (v *visit) sentFile() (io.ReadCloser, error) {
 	if v.r.MultipartForm != nil {
 		f, _, err := v.r.FormFile("file")

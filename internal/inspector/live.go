@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// live is the page of requests as they pass, the newest first.
+// live is the page of current requests, the newest first.
 type live struct {
 	Requests []passed
 	Last     int
@@ -17,16 +17,16 @@ type live struct {
 // passed is one request.
 type passed struct {
 	service.Request
-	Parts    [3]int  // of its time, in percent: memory, the provider until its answer begins, the answer
-	Answer   float64 // how long that took
+	Parts    [3]int  // percent of its time: memory, provider until the answer begins, answer
+	Answer   float64 // milliseconds of the answer
 	AnswerAt int
 	Bad      bool
 	Why      explained
-	Talk     string // the page of its conversation
+	Talk     string // page of its conversation
 }
 
 const (
-	liveRows = 100 // are shown at once
+	liveRows = 100 // rows of the page
 	partsBar = 100 // units of the bar
 )
 
@@ -38,8 +38,8 @@ func (v *visit) live() error {
 	return v.show("live", "Live", l)
 }
 
-// liveRows sends the rows behind one that a page has, for its script. The header
-// X-Last says how far they go.
+// liveRows sends the rows after the newest row of a page, for its script. The header X-Last
+// has the number of the last request.
 func (v *visit) liveRows() error {
 	after, err := strconv.Atoi(v.r.FormValue("after"))
 	if err != nil || after < 0 {

@@ -4,15 +4,16 @@ import (
 	"net/http"
 )
 
-// login is the page on which one shows a token.
+// login is the page with the form for a token.
 type login struct {
 	Problem string
 	Multi   bool
 	CSRF    string
 }
 
-// ServeLogin serves the login form, which posts token and csrf to /login. problem says why
-// the last try failed; multi says that people may log in with a credential of their own.
+// ServeLogin serves the login form, which posts token and csrf to /login. problem is the
+// reason for the failure of the last try; multi allows people to log in with their own
+// credential.
 func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem, csrf string, multi bool) {
 	secure(w)
 	page, err := fill(p.templates["login"], "bare", frame{Title: "Log in", Visit: Visit{CSRF: csrf}, Main: login{sentence(problem), multi, csrf}})
@@ -23,5 +24,5 @@ func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem, csrf stri
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(page) // the browser left: nobody to tell
+	_, _ = w.Write(page) // fails only after the browser has left
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// memories is the page that says what there is memory of.
+// memories is the page with the list of memories.
 type memories struct {
 	whose
-	Name  string // whose it is, if not the visitor's
+	Name  string // of the person, if not the visitor
 	List  []memoryRow
 	All   int
 	Pager pager
@@ -58,30 +58,30 @@ func (v *visit) memoryRow(k *service.Kept) memoryRow {
 	return memoryRow{Kept: *k, whose: w, CSRF: v.CSRF, Open: w.at("/memory/show", "group", k.Group), Forget: w.at("/memory/forget", "group", k.Group)}
 }
 
-// about is the memory that a page is about: a group, and how people call it.
+// about is the memory of a page: a group, and its name for people.
 type about struct {
 	whose
 	ledger.Owned
 	Name string
-	Here string // which of its pages is shown
+	Here string // the current one of its pages
 }
 
-// Timeline, Facts and Forget are the pages of a memory.
+// Timeline returns the address of the newest messages.
 func (a *about) Timeline() string { return a.at("/memory/show", "group", a.Group) }
 
-// Facts is the page of what is valid.
+// Facts returns the address of the valid facts.
 func (a *about) Facts() string { return a.at("/memory/facts", "group", a.Group) }
 
-// EveryFact is the page of what is known, valid or not.
+// EveryFact returns the address of all facts, valid or not.
 func (a *about) EveryFact() string { return a.at("/memory/facts", "group", a.Group, "all", "1") }
 
-// Forget is the page on which it is forgotten.
+// Forget returns the address of the deletion of the memory.
 func (a *about) Forget() string { return a.at("/memory/forget", "group", a.Group) }
 
-// Graph is the page of what is connected with what in it.
+// Graph returns the address of the connections in the memory.
 func (a *about) Graph() string { return a.at("/graph", "group", a.Group) }
 
-// meant finds the memory that the address of a page names.
+// meant returns the memory that the address of a page names.
 func (v *visit) meant(here string) (*about, error) {
 	a := &about{whose: v.whose(), Here: here}
 	a.Group = v.r.FormValue("group")
@@ -99,13 +99,13 @@ func (v *visit) meant(here string) (*about, error) {
 	return a, nil
 }
 
-// groups returns the memories of whom a page is about.
+// groups returns the memories of the page's person.
 func (v *visit) groups() ([]ledger.Owned, error) {
 	m, err := look(v, service.Groups, func(in *service.Selector) { *in = v.ofWhom(v.r.FormValue("group")) })
 	return m.Groups, err
 }
 
-// nameOf is how people call a memory.
+// nameOf returns the name of a memory for people.
 func (v *visit) nameOf(o ledger.Owned) string {
 	switch o.Scope {
 	case "workspace":
@@ -125,13 +125,13 @@ func (v *visit) nameOf(o ledger.Owned) string {
 	return cmp.Or(o.Group, "your own memory")
 }
 
-// cardField is a line of a card as the field of a form has it: marks that a page shows
-// in place of what does not print are none of it.
+// cardField encodes a line of a card for a form: the marks that a page shows for
+// unprintable characters are not part of it.
 func cardField(line string) string { return base64.RawURLEncoding.EncodeToString([]byte(line)) }
 
 func (v *visit) takeOff() error {
 	line, err := base64.RawURLEncoding.DecodeString(v.r.FormValue("line"))
-	if err != nil || len(line) == 0 { // without a line all of the memory would be meant
+	if err != nil || len(line) == 0 { // without a line the request would delete the whole memory
 		return errNowhere
 	}
 	_, err = change(v, service.Forget, func(in *service.ForgetRequest) {

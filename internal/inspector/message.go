@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// message is the page of one message, in its conversation, with what can be done to it.
+// message is the page of one message, with its conversation and the possible changes of it.
 type message struct {
 	whose
 	ID, Group string
@@ -16,8 +16,8 @@ type message struct {
 	Text      string
 	Role      string
 	Time      string
-	Ended     string        // since when; empty: it is not
-	Talk      *conversation // nil: it was said in none
+	Ended     string        // time of its end, or empty
+	Talk      *conversation // nil without a conversation
 	Alone     spoken
 	Scope     string
 	PinTo     []choice
@@ -27,7 +27,7 @@ type message struct {
 // choice is an option of a form.
 type choice struct{ Value, Says string }
 
-// turnsAround is how many turns are shown before and after the turn of a message.
+// turnsAround is the number of turns before and after the turn of a message.
 const turnsAround = 1
 
 func (v *visit) message() error {
@@ -38,7 +38,7 @@ func (v *visit) message() error {
 	})
 	var invalid service.InvalidError
 	switch {
-	case errors.As(err, &invalid) && m.Group != "": // what was promoted was said in no conversation
+	case errors.As(err, &invalid) && m.Group != "": // promoted texts have no conversation
 		if err := v.alone(m, err); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (v *visit) message() error {
 	return v.show("message", "One message", m)
 }
 
-// inConversation fills in the message, with the turns around its own.
+// inConversation fills in the message and the turns around its own.
 func (v *visit) inConversation(m *message, got *service.Explained) error {
 	for i := range got.Turns {
 		for _, r := range got.Turns[i].Messages {
@@ -70,8 +70,7 @@ func (v *visit) inConversation(m *message, got *service.Explained) error {
 	return failed{service.OfInput, errors.New("the message is not among the newest of its conversation; to do: open the conversation")}
 }
 
-// alone fills in a message of no conversation, or returns the error that it was not found
-// with.
+// alone fills in a message without a conversation, or returns notFound.
 func (v *visit) alone(m *message, notFound error) error {
 	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
 	if err != nil {
@@ -88,7 +87,7 @@ func (v *visit) alone(m *message, notFound error) error {
 	return notFound
 }
 
-// is fills in what a message says.
+// is fills in the fields of a message.
 func (m *message) is(r *service.Record) {
 	m.Text, m.Role, m.Time, m.Scope, m.Ended = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended
 	if m.Group == "" {
@@ -96,7 +95,7 @@ func (m *message) is(r *service.Record) {
 	}
 }
 
-// pinTo says where a message of a scope can be pinned.
+// pinTo returns the targets for a pin of a message from scope.
 func pinTo(scope string) (list []choice) {
 	if scope == "workspace" {
 		list = append(list, choice{"here", "this project"})
@@ -104,9 +103,9 @@ func pinTo(scope string) (list []choice) {
 	return append(list, choice{"user", "you, everywhere"})
 }
 
-// onMessage does something to the message that a form is about. It means each of a
-// person's memories that holds it. Only where it is not said whose it is, or where it
-// may be others' too, it means the one memory in which the message was found.
+// onMessage applies do to the message of a form, in each of the person's memories that
+// contains it. Without a person, or if that is forbidden because other people may share the
+// message, it applies do to the one memory that the form names.
 func (v *visit) onMessage(do func(service.Selector) error) error {
 	s := v.whose().selector()
 	s.Message = v.r.PathValue("id")

@@ -15,17 +15,17 @@ type Options struct {
 	Host *service.Host
 	Log  *slog.Logger
 
-	// Audit writes the audit line of one call of an operation for a visitor; err is its
-	// error, nil where it succeeded.
+	// Audit writes the audit line for a visitor's call of an operation; err is the error of
+	// the call, or nil.
 	Audit func(r *http.Request, e *service.Entry, err error)
 }
 
-// Visit is one request of somebody who was let in. For any method but GET and HEAD,
-// whoever lets them in has checked Origin, Host and the CSRF token.
+// Visit is one request of an admitted visitor. For methods other than GET and HEAD, the
+// caller of Serve has checked Origin, Host and the CSRF token.
 type Visit struct {
 	Caller service.Caller
-	CSRF   string // forms send it as csrf, scripts as X-CSRF-Token
-	Leave  bool   // they logged in, and can log out
+	CSRF   string // sent by forms as csrf, by scripts as X-CSRF-Token
+	Leave  bool   // the visitor has a login to log out of
 }
 
 // Pages serves the inspector. It is safe for concurrent use.
@@ -33,7 +33,7 @@ type Pages struct {
 	o         Options
 	mux       *http.ServeMux
 	templates map[string]*template.Template // by the name of their page
-	files     map[string]file               // what is below /static/
+	files     map[string]file               // by path, below /static/
 }
 
 // New returns the pages.
@@ -54,7 +54,7 @@ func New(o Options) (*Pages, error) {
 	return p, nil
 }
 
-// routes are the pages, and what their forms ask for.
+// routes are the pages and the actions of their forms.
 var routes = map[string]func(*visit) error{
 	"GET /{$}": (*visit).today,
 
@@ -97,10 +97,10 @@ var routes = map[string]func(*visit) error{
 // maxForm bounds the form of a page, in bytes.
 const maxForm = 1 << 20
 
-// visitKey is where the context of a request has its Visit.
+// visitKey is the context key of the Visit of a request.
 type visitKey struct{}
 
-// Serve serves a page, or does what a form of one asks for.
+// Serve serves a page, or the action of its form.
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 	secure(w)
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
@@ -111,13 +111,13 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, v Visit) {
 		return
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		r.Body = http.NoBody
-	case pattern != "POST /memory/import": // which bounds its file itself
+	case pattern != "POST /memory/import": // the import bounds its file itself
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	}
 	p.mux.ServeHTTP(w, r)
 }
 
-// answer runs one page, and shows what it fails with.
+// answer runs one page, and shows its error.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, show func(*visit) error) {
 	in, _ := r.Context().Value(visitKey{}).(Visit) // Serve put it there
 	v := &visit{Visit: in, p: p, w: w, r: r, room: roomForText}
@@ -126,8 +126,8 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, show func(*visit)
 	}
 }
 
-// secure says what browsers may do with a page: nothing but what the binary holds.
-// Origin is sent with forms only where the referrer is not withheld from the same site.
+// secure sets headers that restrict a page to content from the binary. Browsers send Origin
+// with forms only if the policy allows a referrer to the same site.
 func secure(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

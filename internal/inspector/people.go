@@ -5,7 +5,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// crowd is the page of everybody who has a memory.
+// crowd is the page of all people with a memory.
 type crowd struct {
 	People      []person
 	All         int
@@ -31,9 +31,9 @@ func (v *visit) crowd(got *service.Crowd, path string) *crowd {
 		case w != (whose{}):
 			p.Open = w.at(path)
 		case s.Means.Group == "":
-		case path == "/memory": // that of one group
+		case path == "/memory": // page of one group
 			p.Open = w.at("/memory/show", "group", s.Means.Group)
-		case path != "/conversations": // which are a person's
+		case path != "/conversations": // conversations belong to a person
 			p.Open = w.at(path, "group", s.Means.Group)
 		}
 		c.People = append(c.People, p)
@@ -55,7 +55,7 @@ func (v *visit) people() error {
 	return v.show("people", "People", c)
 }
 
-// accept confirms whose a memory is.
+// accept confirms the owner of a memory.
 func (v *visit) accept() error {
 	_, err := change(v, service.Accept, func(in *service.Acceptance) {
 		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"

@@ -6,17 +6,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// plot is a bar chart of the week, and the same as a table.
+// plot is a bar chart of the week, and the same data as a table.
 type plot struct {
 	Title string
-	Says  string // what it shows, for who does not see it
+	Says  string // description for screen readers
 	Names []string
 	Days  []bars
-	Most  string // what the highest bar stands for
+	Most  string // value of the highest bar
 	Empty bool
 }
 
-// bars are those of one day, one above the other.
+// bars are the stacked bars of one day.
 type bars struct {
 	Date, Day string
 	X         int
@@ -37,10 +37,10 @@ const (
 	plotStep   = 40
 	plotWidth  = 26
 	plotHeight = 96
-	plotTop    = 14 // above the bars: what the highest stands for
+	plotTop    = 14 // room above the bars for the highest value
 )
 
-// series is what a plot draws of a day.
+// series is one figure of each day in a plot.
 type series struct {
 	name string
 	of   func(*service.Figures) int
@@ -68,7 +68,7 @@ func weekPlots(days []service.Day) []plot {
 	return filled
 }
 
-// drawn draws one plot.
+// drawn returns one plot, with the series stacked.
 func drawn(title string, days []service.Day, all ...series) plot {
 	p := plot{Title: title}
 	most := 0

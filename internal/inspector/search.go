@@ -7,12 +7,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// search is the page that says what a message would recall, and why not more.
+// search is the page of the results for a message, with the reasons against the others.
 type search struct {
 	whose
-	Group     string // instead of whose
+	Group     string // selects a memory without a person
 	Query     string
-	Place     string // the group of the project in which it is asked
+	Place     string // group of the project for the search
 	Places    []choice
 	Asked     bool
 	Threshold string
@@ -20,7 +20,7 @@ type search struct {
 	Others    []result
 }
 
-// result is a fact that was found.
+// result is one fact in the results.
 type result struct {
 	Text           said
 	Label, Says    string
@@ -40,8 +40,7 @@ func (v *visit) searchForm() error {
 	return v.show("search", "Search", s)
 }
 
-// searching is the page before anything was found, and the key of the project that was
-// chosen.
+// searching returns the page without results, and the key of the chosen project.
 func (v *visit) searching() (s *search, workspace string, err error) {
 	s = &search{whose: v.whose(), Group: v.r.FormValue("group"), Query: v.r.PostFormValue("query"), Place: v.r.PostFormValue("place")}
 	groups, err := v.groups()

@@ -8,24 +8,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// linesAtOnce is how many lines of each kind a page shows.
+// linesAtOnce is the number of lines of each kind on a page.
 const linesAtOnce = 30
 
-// standings are the standing lines of somebody, or of one memory.
+// standings are the standing lines of a person, or of one memory.
 type standings struct {
 	Waiting, Card, Others []standing
 	AllWaiting            int // shown or not
 }
 
-// standing is a line with what can be done to it.
+// standing is a line with its possible changes.
 type standing struct {
 	service.Standing
 	whose
-	CSRF, In, Back string // In is the memory that the page is about
+	CSRF, In, Back string // In is the group of the page
 	Editable       string
 }
 
-// State is the state in words.
+// State returns the state in words.
 func (s *standing) State() string {
 	return cmp.Or(lineStates[s.Standing.State], oneLine(string(s.Standing.State)))
 }
@@ -33,10 +33,10 @@ func (s *standing) State() string {
 // Waits reports whether the line waits for confirmation.
 func (s *standing) Waits() bool { return s.Standing.State == card.Pending }
 
-// Undoes reports whether a decision on the line can be taken back.
+// Undoes reports whether a decision on the line is reversible.
 func (s *standing) Undoes() bool { return s.Standing.State != card.Superseded }
 
-// Accepts says what accepting the line does.
+// Accepts returns the effect of accepting the line, in words.
 func (s *standing) Accepts() string {
 	var now, then string
 	switch {
@@ -62,7 +62,8 @@ func (s *standing) Accepts() string {
 	return now + then
 }
 
-// standings returns the lines of one memory, or without one the lines that wait.
+// standings returns the lines of one memory. If of is nil, it returns the lines that wait
+// for confirmation.
 func (v *visit) standings(of *about) (list standings, err error) {
 	group, back := "", v.whose().at("/")
 	if of != nil {
@@ -91,7 +92,7 @@ func (v *visit) standings(of *about) (list standings, err error) {
 	return list, nil
 }
 
-// settle does with lines what a form of theirs asks for.
+// settle applies the decision of a form to its lines.
 func (v *visit) settle() error {
 	what := v.r.FormValue("do")
 	ids := v.r.PostForm["id"]
@@ -126,14 +127,14 @@ func (v *visit) settle() error {
 	return v.done(v.back(v.whose().at("/")), notice, changed...)
 }
 
-// undo is the form that takes back what was just done to lines.
+// undo is the form that reverts the last decision on lines.
 type undo struct {
 	whose
 	CSRF, In, Back string
 	IDs            []string
 }
 
-// undo returns the form, where a notice says that there is something to take back.
+// undo returns the form if the page shows a notice of a reversible decision, or nil.
 func (v *visit) undo(notice string) *undo {
 	q := v.r.URL.Query()
 	ids := q["undo"]

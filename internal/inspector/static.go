@@ -13,15 +13,15 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// file is one that is served below /static/.
+// file is a file below /static/.
 type file struct {
 	kind string // its Content-Type
 	etag string
 	body []byte
 }
 
-// kinds are the types of the files by how their names end: what the machine's own table
-// says would differ from one machine to another.
+// kinds are the content types by file extension: the system's own table differs between
+// machines.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 	".md": "text/plain; charset=utf-8", "": "text/plain; charset=utf-8",
@@ -44,7 +44,7 @@ func readStatic() (map[string]file, error) {
 	return files, err
 }
 
-// ServeStatic serves what is below /static/: styles, scripts, icons. Anybody may have it.
+// ServeStatic serves the styles, scripts and icons below /static/ to any client.
 func (p *Pages) ServeStatic(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.files[r.URL.Path]
 	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -53,12 +53,12 @@ func (p *Pages) ServeStatic(w http.ResponseWriter, r *http.Request) {
 	}
 	secure(w)
 	h := w.Header()
-	h.Set("Cache-Control", "no-cache") // a new version of the proxy has others under the same name
+	h.Set("Cache-Control", "no-cache") // another version of the proxy has other files with the same names
 	h.Set("Content-Type", f.kind)
 	h.Set("ETag", f.etag)
 	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(f.body) // the browser left: nobody to tell
+	_, _ = w.Write(f.body) // fails only after the browser has left
 }

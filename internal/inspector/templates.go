@@ -10,10 +10,10 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// both is two values for a template that takes one.
+// both passes two values to a template with one parameter.
 type both struct{ A, B any }
 
-// functions are those that templates call.
+// functions are available in templates.
 var functions = template.FuncMap{
 	"both":    func(a, b any) both { return both{a, b} },
 	"n":       grouped,
@@ -31,7 +31,7 @@ var functions = template.FuncMap{
 	"say":     sentence,
 }
 
-// parseTemplates parses each page together with what all pages share.
+// parseTemplates parses each page together with the shared templates.
 func parseTemplates() (map[string]*template.Template, error) {
 	base, err := template.New("").Funcs(functions).ParseFS(templateFiles, "templates/shared/*.html")
 	if err != nil {

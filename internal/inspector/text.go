@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// beginning is how many bytes of a text a page shows at once, and lineBeginning of one
-	// among many.
+	// beginning is the number of bytes of a text that a page shows at once. lineBeginning
+	// is the same for a text in a list.
 	beginning     = 1200
 	lineBeginning = 400
 
-	// roomForText is how many bytes of what follows the beginnings a page may hold.
+	// roomForText is the number of bytes on a page for texts after their beginnings.
 	roomForText = 48 << 10
 )
 
-// said is a text as a page shows it.
+// said is a text on a page.
 type said struct {
 	Begins string
-	Rest   string // what is shown when one asks for it
-	Chars  int    // of all of it, where something is left out at first
-	More   string // where all of it is, where the page has no room for the rest
+	Rest   string // shown on request
+	Chars  int    // of the whole text, if Begins is only a part
+	More   string // page of the whole text, if this page has no room for Rest
 }
 
-// said cuts a text. more is a page that has all of it.
+// said cuts a text. more is a page with the whole text.
 func (v *visit) said(text, more string) said { return v.cut(text, beginning, more) }
 
-// cut cuts a text behind its first bytes.
+// cut cuts a text after at most most bytes.
 func (v *visit) cut(text string, most int, more string) said {
 	text = strings.TrimSpace(text)
 	at := cutAt(text, most)
@@ -53,13 +53,13 @@ func (v *visit) cut(text string, most int, more string) said {
 	return s
 }
 
-// weightOf is how many bytes of a page a text is.
+// weightOf returns the number of bytes of a text on a page.
 func weightOf(text string) int {
 	return len(visible([]byte(html.EscapeString(text))))
 }
 
-// cutAt returns where a text may be cut that shows at most so many bytes: behind a word,
-// if there is one.
+// cutAt returns the place to cut a text after at most most bytes: after a space if the
+// second half has one.
 func cutAt(text string, most int) int {
 	if len(text) <= most {
 		return len(text)
@@ -74,8 +74,8 @@ func cutAt(text string, most int) int {
 	return end
 }
 
-// visible replaces what turns text around, hides in it or does not print with a mark
-// that says what it is. Joiners stay: scripts and emoji need them.
+// visible replaces unprintable characters, and those that reverse text or hide in it, with
+// a mark of their number. Joiners stay: scripts and emoji need them.
 func visible(page []byte) []byte {
 	if !bytes.ContainsFunc(page, hides) {
 		return page
@@ -96,8 +96,8 @@ func visible(page []byte) []byte {
 	return out
 }
 
-// editable is a text for a field in which it may be changed: what does not print is left
-// out, so that no mark is sent back.
+// editable returns a text for a field of a form, without unprintable characters, so that a
+// form sends no marks back.
 func editable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if hides(r) {
@@ -107,7 +107,7 @@ func editable(text string) string {
 	}, text)
 }
 
-// hides reports whether a character turns text around, hides in it or does not print.
+// hides reports whether a character reverses text, hides in it or does not print.
 func hides(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d', '\u00ad':
@@ -128,7 +128,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// grouped writes a number with its thousands apart.
+// grouped formats a number with a comma between thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -137,7 +137,7 @@ func grouped(n int) string {
 	return s
 }
 
-// counted writes a number of things.
+// counted formats a number with its noun.
 func counted(n int, one string) string {
 	switch {
 	case n == 1:
@@ -148,7 +148,7 @@ func counted(n int, one string) string {
 	return grouped(n) + " " + one + "s"
 }
 
-// took writes a duration.
+// took formats a duration.
 func took(ms float64) string {
 	switch {
 	case ms <= 0:
@@ -163,7 +163,7 @@ func took(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).Round(time.Second).String()
 }
 
-// utc writes a time for who has no script: their zone is not known here.
+// utc formats a time for browsers without scripts: their time zone is unknown here.
 func utc(at string) string {
 	t, err := time.Parse(time.RFC3339, at)
 	if err != nil {
@@ -172,13 +172,13 @@ func utc(at string) string {
 	return t.UTC().Format("2006-01-02 15:04") + " UTC"
 }
 
-// isMoment reports whether a time can be read.
+// isMoment reports whether at is a valid time.
 func isMoment(at string) bool {
 	_, err := time.Parse(time.RFC3339, at)
 	return err == nil
 }
 
-// dated is a time as pages take it; empty where it is not known.
+// dated formats a time for pages. It returns "" for an unknown time.
 func dated(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// timeline is the page of what was said last in one memory.
+// timeline is the page of the newest messages in one memory.
 type timeline struct {
 	*about
 	Lines    standings
@@ -14,7 +14,7 @@ type timeline struct {
 	Unlisted bool
 }
 
-// day is what was said on one day, the newest last.
+// day is one day of messages, the newest first.
 type day struct {
 	Date     string
 	Messages []spoken
@@ -34,7 +34,7 @@ func (v *visit) timeline() error {
 	if t.Lines, err = v.standings(a); err != nil {
 		return err
 	}
-	for i := len(got.Messages) - 1; i >= 0; i-- { // the newest first
+	for i := len(got.Messages) - 1; i >= 0; i-- { // start with the newest
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())
 		if hash := ledger.SessionOf(r.Source); hash != "" {
@@ -56,13 +56,13 @@ func (v *visit) timeline() error {
 	return v.show("timeline", upper(a.Name), &t)
 }
 
-// facts is the page of what is valid in one memory.
+// facts is the page of the facts in one memory.
 type facts struct {
 	*about
 	List     []known
 	All      int
-	AtMost   bool // older messages were not read
-	Every    bool // also what is not valid now
+	AtMost   bool // older messages are left out
+	Every    bool // also facts that are not valid now
 	Other    string
 	Pager    pager
 	Note     string
@@ -74,7 +74,7 @@ type known struct {
 	Shown said
 	Href  string
 	State string
-	Ended bool // by its person: it can be restored
+	Ended bool // ended by its person, who can restore it
 }
 
 func (v *visit) facts() error {

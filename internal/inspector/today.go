@@ -13,12 +13,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// today is the page that says how the week was, and what needs attention.
+// today is the page of the week, with the problems that need attention.
 type today struct {
-	New   *welcome // nothing has passed yet
+	New   *welcome // set before the first requests
 	Needs []need
-	Lines standings // that wait for the visitor
-	Known bool      // figures were counted
+	Lines standings // lines that wait for the visitor
+	Known bool      // the figures are valid
 	From  string
 	To    string
 
@@ -29,23 +29,23 @@ type today struct {
 
 	State   *health.Status // for operators
 	Started string
-	Since   []silence // what memory did for requests since the start
+	Since   []silence // outcomes of requests since the start
 }
 
-// need is something that needs attention.
+// need is a problem that needs attention.
 type need struct{ What, Remedy, Href, Link string }
 
 // figure is one number of the week.
 type figure struct{ Name, Value, More string }
 
-// silence is a reason, and how often it held.
+// silence is a reason, with its frequency.
 type silence struct {
 	explained
 	Count int
 	Share int // percent
 }
 
-// welcome is what a newcomer sees: how to connect a client.
+// welcome is the introduction for newcomers, with settings that connect a client.
 type welcome struct {
 	Lines []struct{ For, Set string }
 	Off   bool
@@ -67,7 +67,7 @@ func (v *visit) today() error {
 		w, err = look(v, service.Stats, func(in *service.Selector) { *in = v.whose().selector() })
 		var invalid service.InvalidError
 		switch {
-		case errors.As(err, &invalid): // of nobody in particular
+		case errors.As(err, &invalid): // without a person
 			t.Notes = append(t.Notes, "What is kept is counted for one person at a time: choose one below People.")
 		case err != nil:
 			_, f := v.judge(err)
@@ -86,8 +86,8 @@ func (v *visit) today() error {
 	return v.show("today", "Today", &t)
 }
 
-// waiting fills in the lines that wait for the visitor's confirmation, or for that of whom
-// they look at. What waits for everybody together is nobody's to confirm.
+// waiting fills in the lines that wait for confirmation by the visitor, or by the person of
+// the page. An operator who has chosen no person cannot confirm lines.
 func (v *visit) waiting(t *today) (err error) {
 	if v.p.o.Host.Memory == nil || v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
 		return nil
@@ -100,7 +100,7 @@ func (v *visit) waiting(t *today) (err error) {
 	return err
 }
 
-// count fills in what is known of the week.
+// count fills in the figures of the week.
 func (t *today) count(w *service.Week) {
 	f := &w.Week
 	t.Notes = append(t.Notes, w.Notes...)
@@ -145,7 +145,7 @@ func waited(f *service.Figures) string {
 	return fmt.Sprintf("for memory; %s each, of %s", took(f.WaitedMs/float64(f.Requests)), counted(f.Requests, "request"))
 }
 
-// shares explains what was counted by words, the most frequent first.
+// shares explains counts by their words, the most frequent first.
 func shares(of map[string]int64) []silence {
 	var all int64
 	for _, n := range of {
@@ -154,7 +154,7 @@ func shares(of map[string]int64) []silence {
 	list := make([]silence, 0, len(of))
 	for _, word := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) }) {
 		says := explained{}
-		if status, reason, two := strings.Cut(word, ", "); two { // an outcome with its reason
+		if status, reason, two := strings.Cut(word, ", "); two { // outcome and reason
 			says = reasonOf(reason)
 			says.Says = sentence(outcomeOf(status)) + " " + says.Says
 		} else if _, ok := reasons[word]; ok {
@@ -167,7 +167,7 @@ func shares(of map[string]int64) []silence {
 	return list
 }
 
-// needs lists what needs attention, the more urgent first.
+// needs lists the problems that need attention, the most urgent first.
 func needs(st *health.Status) (list []need) {
 	m, q := &st.Memory, &st.Queue
 	if m.Why != "" {
@@ -207,7 +207,7 @@ func needs(st *health.Status) (list []need) {
 	return list
 }
 
-// clientNeeds says which rules for a client may no longer match.
+// clientNeeds returns the rules for a client that may no longer match.
 func clientNeeds(c *health.Client) (list []need) {
 	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
 	add := func(n int64, what, remedy string) {
@@ -223,7 +223,7 @@ func clientNeeds(c *health.Client) (list []need) {
 	return list
 }
 
-// newcomer says how a client is connected.
+// newcomer returns the settings that connect a client.
 func newcomer(st *health.Status) *welcome {
 	w := &welcome{}
 	at := "http://127.0.0.1:8787"
@@ -239,7 +239,7 @@ func newcomer(st *health.Status) *welcome {
 	return w
 }
 
-// address is where clients reach the proxy from its machine.
+// address returns the URL of the proxy for clients on its machine.
 func address(st *health.Status) string {
 	scheme := "http://"
 	if st.TLS {

@@ -17,22 +17,22 @@ type visit struct {
 	w http.ResponseWriter
 	r *http.Request
 
-	room int // bytes that the page still has for texts beyond their beginnings
-	used int // bytes of all other texts on it, and of what stands around them, about
+	room int // bytes left on the page for texts after their beginnings
+	used int // bytes of all other texts and the HTML around them, about
 }
 
-// frame is what stands around the content of each page.
+// frame is the layout around the content of each page.
 type frame struct {
 	Title  string
 	Wide   bool
 	Places []place
 	Visit
 	Notice string
-	Undo   *undo // what the notice is about can be taken back
+	Undo   *undo // reverts the change of the notice
 	Main   any
 }
 
-// place is one place of the navigation.
+// place is one link of the navigation.
 type place struct {
 	Name, Href string
 	Here       bool
@@ -43,7 +43,7 @@ func (v *visit) show(name, title string, main any) error {
 	return v.render(http.StatusOK, name, title, main)
 }
 
-// render renders a page with a status. Nothing is sent before all of it is there.
+// render renders a page with a status. It sends the page only when it is complete.
 func (v *visit) render(status int, name, title string, main any) error {
 	done := v.r.URL.Query().Get("done")
 	f := frame{Title: title, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
@@ -55,15 +55,15 @@ func (v *visit) render(status int, name, title string, main any) error {
 	return nil
 }
 
-// write sends HTML.
+// write sends a page.
 func (v *visit) write(status int, page []byte) {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(page) // the browser left: nobody to tell
+	_, _ = v.w.Write(page) // fails only after the browser has left
 }
 
-// fill fills a template in. What does not print, or turns text around, is made visible
-// in all of it: no template has any of that.
+// fill executes a template. It makes unprintable characters visible in the whole page: no
+// template contains any.
 func fill(t *template.Template, name string, data any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
@@ -72,7 +72,7 @@ func fill(t *template.Template, name string, data any) ([]byte, error) {
 	return visible(b.Bytes()), nil
 }
 
-// places returns the navigation, as far as the visitor may go.
+// places returns the links of the navigation that the visitor may follow.
 func (v *visit) places() []place {
 	list := []place{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
 		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Graph", Href: "/graph"}}
@@ -94,15 +94,15 @@ func (v *visit) multi() bool {
 	return v.p.o.Host.Now().Memory != nil && v.p.o.Host.Now().Memory.Multi()
 }
 
-// whose is whose memory a page is about. Nobody named is the owner, or the visitor.
+// whose identifies the person of a page. The zero value is the owner, or the visitor.
 type whose struct{ User, Credential string }
 
 func (v *visit) whose() whose {
 	return whose{v.r.FormValue("user"), v.r.FormValue("credential")}
 }
 
-// ofWhom is whose memory a page is about. Where an operator of several people's memories
-// does not say whose, a group says it.
+// ofWhom returns the selector for the memory of a page. It selects by group if an operator
+// of several people's memories names no person.
 func (v *visit) ofWhom(group string) service.Selector {
 	s := v.whose().selector()
 	if s == (service.Selector{}) && v.Caller.Operator && v.multi() {
@@ -115,7 +115,7 @@ func (w whose) selector() service.Selector {
 	return service.Selector{User: w.User, Credential: w.Credential}
 }
 
-// at returns the address of a page about the same memory, with more in its query.
+// at returns the address of a page about the same person, with more in its query.
 func (w whose) at(path string, more ...string) string {
 	q := make(url.Values)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -135,8 +135,8 @@ func (w whose) at(path string, more ...string) string {
 	return path + "?" + q.Encode()
 }
 
-// somebody reports whether it is known whose memory a page is about. If not, it shows
-// whom one can choose.
+// somebody reports whether a page has a person or a group. If not, it shows a list of
+// people to choose from.
 func (v *visit) somebody(title string) (bool, error) {
 	if !v.Caller.Operator || !v.multi() || v.whose() != (whose{}) || v.r.FormValue("group") != "" {
 		return true, nil
@@ -148,7 +148,7 @@ func (v *visit) somebody(title string) (bool, error) {
 	return false, v.show("choose", title, v.crowd(&crowd, v.r.URL.Path))
 }
 
-// back returns the path of a page of ours that a form names, or another one.
+// back returns the page that a form names, or otherwise if that is not a path of ours.
 func (v *visit) back(otherwise string) string {
 	to, err := url.Parse(v.r.FormValue("back"))
 	if err != nil || to.Scheme != "" || to.Host != "" || to.User != nil || !strings.HasPrefix(to.Path, "/") ||
@@ -158,8 +158,8 @@ func (v *visit) back(otherwise string) string {
 	return to.String()
 }
 
-// done sends the visitor to a page after a change, with a notice of what was done, and the
-// lines whose decision can be taken back.
+// done redirects the visitor to a page after a change, with a notice of it and the lines
+// for an undo.
 func (v *visit) done(to, notice string, undo ...string) error {
 	u, err := url.Parse(to)
 	if err != nil {

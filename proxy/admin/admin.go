@@ -21,31 +21,32 @@ import (
 // Options configures a Server. Host, Metrics, Log and Audit are required.
 type Options struct {
 	Listen string // host:port
-	Token  string // empty: no token is asked for, which suits loopback only
+	Token  string // if empty, no token is required, which suits loopback only
 
-	// Callers finds whom a credential proves, by its SHA-256 in hex digits. Its error is
-	// ErrUnknown, or says to the person why they are not let in. It may wait for a
-	// store until ctx ends, and it keeps nothing. head is that of a call, in which a
-	// trusted gateway names a person; nil on pages. nil: only the token lets anybody in.
+	// Callers returns the caller that a credential proves, by the SHA-256 of the credential
+	// in hex digits. Its error is ErrUnknown, or explains the refusal to the person. It may
+	// wait for a store until ctx ends, and stores nothing. head is the header of a call, in
+	// which a trusted gateway names a person; it is nil on pages. Without Callers, only the
+	// token lets a caller in.
 	Callers func(ctx context.Context, fingerprint string, head http.Header) (service.Caller, error)
 
-	Proxies []netip.Prefix // reverse proxies that are believed about their clients
+	Proxies []netip.Prefix // reverse proxies with trusted X-Forwarded headers
 
-	Host    *service.Host // what operations run on
+	Host    *service.Host // runs operations
 	Metrics http.Handler
-	// Instance names the data directory that the proxy owns: calls that are
-	// meant for another are refused. Everybody may know it. Empty: none.
+	// Instance names the data directory that the proxy owns: calls for another are refused.
+	// It is public. It is empty without a data directory.
 	Instance string
 
-	// Secret is what it proves itself with to commands. nil: it cannot.
+	// Secret proves the identity of the proxy to commands. If nil, it gives no proof.
 	Secret []byte
 
-	TLS   *tls.Config // nil: none
+	TLS   *tls.Config // nil without TLS
 	Log   *slog.Logger
-	Audit *slog.Logger // gets a line for each look at, and change of, what is remembered
+	Audit *slog.Logger // gets a line for each read and each change of memory
 }
 
-// Server answers operators, and people who ask for what is theirs.
+// Server answers operators, and people about their own data.
 type Server struct {
 	o      Options
 	ln     net.Listener
@@ -55,14 +56,14 @@ type Server struct {
 	calls  *limits[service.Caller] // calls and pages, by keyOf
 	places *places
 	fails  *limits[netip.Prefix]  // wrong credentials
-	token  atomic.Pointer[string] // empty: none is asked for
+	token  atomic.Pointer[string] // empty if not required
 
 	sessions *sessions
 	seal     seal
-	own      string // the cookie of everybody while no token is asked for
+	own      string // cookie of every visitor while no token is required
 }
 
-// SetToken changes what is asked for, from the next call on.
+// SetToken changes the required token, from the next call on.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
 
 // New binds the address.
@@ -89,7 +90,7 @@ func New(o Options) (*Server, error) {
 		ConnContext:       s.conns.add,
 		ConnState:         s.conns.change,
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       patience, // where no caller is let in; see paced
+		ReadTimeout:       patience, // for requests without a caller; see paced
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    16 << 10,
@@ -98,7 +99,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// routes serves the endpoints, and the inspector wherever there is none.
+// routes serves the endpoints, and the inspector at all other paths.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
@@ -122,7 +123,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// Addr is the address that operators connect to.
+// Addr returns the address of the listener.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
@@ -136,7 +137,7 @@ func (s *Server) Serve() error {
 // Shutdown stops the server, at the latest when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	_ = s.ln.Close() // when Serve was never called
+	_ = s.ln.Close() // needed if Serve was never called
 	if err != nil {
 		_ = s.http.Close()
 		return fmt.Errorf("stop administration: %w", err)
@@ -144,18 +145,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// healthz is true while the process lives.
-// Who is healthy it says too, for commands that look for a certain proxy.
+// healthz answers 200 while the process lives. It also identifies the proxy, for commands
+// in search of one.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	s.prove(w, r)
 	w.Header().Set(InstanceHeader, cmp.Or(s.o.Instance, NoInstance))
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readyz is true when requests can be forwarded. Trouble with the memory is
-// told in the body and never makes the proxy unready: it can still forward. The
-// memory is not asked: one that hangs would make the answer late, and everybody
-// may call this.
+// readyz answers 200 if requests can be forwarded. Trouble with the memory is in the body,
+// and never makes the proxy unready: it can still forward. readyz does not call the memory:
+// one that hangs would delay the answer, and the endpoint is public.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	st := s.o.Host.Status(r.Context(), false)
 	code := http.StatusOK

@@ -12,17 +12,17 @@ import (
 
 const (
 	// maxConns bounds the open connections: twice as many as may serve callers, so that
-	// there is always one that can make room for a health check. The file descriptors that
-	// package wire leaves to others suffice for them.
+	// there is always one to close for a health check. The file descriptors that package
+	// wire leaves to others suffice for them.
 	maxConns = 4 * maxCalls
 
 	// maxStrangers bounds the waiting connections of one address without a credential.
 	maxStrangers = 32
 )
 
-// conns are the open connections. A connection that serves a caller is left alone. Every
-// other one waits, for a head or for the next request, and the oldest of them is closed
-// where there are too many: connections that are only held keep no health check out.
+// conns are the open connections. A connection that serves a caller stays open. Every
+// other one waits, for a head or for the next request, and the oldest of them is closed if
+// there are too many: idle connections keep no health check out.
 type conns struct {
 	proxies []netip.Prefix // not bounded by address
 
@@ -33,9 +33,9 @@ type conns struct {
 type conn struct {
 	all   *conns
 	from  netip.Prefix // network of the client; invalid if it is not bounded by address
-	since time.Time    // begin of the last request, or of the wait for the next
-	known bool         // a caller was let in on it
-	busy  bool         // serves a caller
+	since time.Time    // start of the last request, or of the wait for the next
+	known bool         // it has served a caller
+	busy  bool         // it serves a caller
 }
 
 type connKey struct{}
@@ -44,8 +44,8 @@ func newConns(trusted []netip.Prefix) *conns {
 	return &conns{proxies: trusted, open: make(map[net.Conn]*conn)}
 }
 
-// add counts a new connection, and closes one that waits if there are too many. It is
-// the ConnContext of the server.
+// add adds a new connection, and closes a waiting one if there are too many. It is the
+// ConnContext of the server.
 func (cs *conns) add(ctx context.Context, c net.Conn) context.Context {
 	one := &conn{all: cs, since: time.Now()}
 	if a, ok := addrOf(c.RemoteAddr().String()); ok && !within(cs.proxies, a) {
@@ -94,7 +94,7 @@ func (cs *conns) surplusLocked(from netip.Prefix) net.Conn {
 	return known.c
 }
 
-// oldest is the connection that has waited for longest among those that were offered.
+// oldest is the connection with the longest wait among those offered.
 type oldest struct {
 	c     net.Conn
 	since time.Time
@@ -119,7 +119,7 @@ func (cs *conns) change(c net.Conn, state http.ConnState) {
 	}
 }
 
-// serveCaller keeps the connection of a call open until done is called.
+// serveCaller protects the connection of a call from being closed until done is called.
 func serveCaller(ctx context.Context) (done func()) {
 	one, ok := ctx.Value(connKey{}).(*conn)
 	if !ok {

@@ -15,46 +15,47 @@ import (
 )
 
 const (
-	// CSRFHeader and csrfField carry the token without which nothing is changed.
+	// CSRFHeader and csrfField carry the token that every change requires.
 	CSRFHeader = "X-CSRF-Token"
 	csrfField  = "csrf"
 
-	maxForm  = 1 << 20 // bytes of a form that is read for its token
-	maxFirst = 4 << 10 // likewise of one with a file
+	maxForm  = 1 << 20 // bytes of a form
+	maxFirst = 4 << 10 // bytes at the start of a form with a file
 )
 
-// seal makes what only this process can have made. Its key is random, and ends with it.
+// seal signs values, so that only this process can make them. Its key is random, and ends
+// with the process.
 type seal struct{ key []byte }
 
 func newSeal() seal { return seal{[]byte(random())} }
 
 func (s seal) of(what, value string) string {
 	m := hmac.New(sha256.New, s.key)
-	_, _ = m.Write([]byte(what + "\x00" + value)) // which never fails
+	_, _ = m.Write([]byte(what + "\x00" + value)) // never fails
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// csrf is the token of the forms that are shown to who has a cookie.
+// csrf returns the token for the forms of a visitor with a cookie.
 func (s seal) csrf(cookie string) string { return s.of("csrf", cookie) }
 
-// visit returns the cookie of a visitor who has not logged in: none of them needs to be
-// remembered, and so nobody can fill the memory of the process with visits.
+// visit returns the cookie of a visitor without a login. The server does not store it, so
+// visits cannot fill the memory of the process.
 func (s seal) visit(id string) string { return id + "." + s.of("visit", id) }
 
-// isVisit reports whether a cookie is one that visit made.
+// isVisit reports whether visit made a cookie.
 func (s seal) isVisit(cookie string) bool {
 	id, _, ok := strings.Cut(cookie, ".")
 	return ok && hmac.Equal([]byte(cookie), []byte(s.visit(id)))
 }
 
-// names are the names of the cookies. A browser gives cookies to all ports of a host, so
-// that they have the port in their names.
+// names are the names of the cookies. They contain the port, because a browser sends
+// cookies to all ports of a host.
 type names struct{ session, visit string }
 
 func (s *Server) names(r *http.Request) names {
 	prefix, port := "", portOf(s.ln.Addr())
 	if s.secure(r) {
-		prefix = "__Host-" // no other host, and nobody without TLS, can set it
+		prefix = "__Host-" // no other host, and no page without TLS, can set it
 	}
 	return names{prefix + "graphiti-session-" + port, prefix + "graphiti-visit-" + port}
 }
@@ -64,8 +65,8 @@ func portOf(at net.Addr) string {
 	return port
 }
 
-// cookie returns the value of a cookie; empty where there is none, or several of the
-// name: then somebody else has set one.
+// cookie returns the value of a cookie. It returns "" without one, and also if there are
+// several of the name, because another site has set one then.
 func cookie(r *http.Request, name string) string {
 	all := r.CookiesNamed(name)
 	if len(all) != 1 {
@@ -74,7 +75,8 @@ func cookie(r *http.Request, name string) string {
 	return all[0].Value
 }
 
-// setCookie sets a cookie for this host until the browser ends; an empty value deletes it.
+// setCookie sets a cookie for this host until the browser ends. An empty value deletes the
+// cookie.
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
 	c := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, Secure: s.secure(r), SameSite: http.SameSiteStrictMode}
 	if value == "" {
@@ -83,9 +85,9 @@ func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value s
 	http.SetCookie(w, c)
 }
 
-// showsToken reports whether a request shows the token of forms: in a header, in a form
-// that is not larger than a form is, or in the first field of one with a file. A body of
-// any other type is not read.
+// showsToken reports whether a request has the token of forms: in a header, in a form of at
+// most maxForm bytes, or in the first field of a form with a file. It does not read a body
+// of any other type.
 func showsToken(w http.ResponseWriter, r *http.Request, want string) bool {
 	got := r.Header.Get(CSRFHeader)
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -103,11 +105,11 @@ func showsToken(w http.ResponseWriter, r *http.Request, want string) bool {
 	return hmac.Equal([]byte(got), []byte(want))
 }
 
-// firstField returns the token in a form with a file, which may be long, if it is the
-// first field. The body stays as it is for who reads it next.
+// firstField returns the token in a form with a file of any length, if it is the first
+// field. The body stays unread for the next reader.
 func firstField(r *http.Request, boundary string) string {
 	body := bufio.NewReaderSize(r.Body, maxFirst)
-	begins, _ := body.Peek(maxFirst) // a short one is all of it
+	begins, _ := body.Peek(maxFirst) // or the whole of a short form
 	r.Body = struct {
 		io.Reader
 		io.Closer

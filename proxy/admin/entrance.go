@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// policy is what a browser may do with a page: everything that it loads is ours, nothing
-// stands in it, and nobody frames it.
+// policy is the Content-Security-Policy of pages: browsers load resources from this server
+// only, run no inline script, and show no page in a frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// harden sets what browsers are told with every page and every file of one.
+// harden sets the security headers of pages and of their files.
 func harden(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -23,7 +23,7 @@ func harden(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// static has anybody get what pages are made of.
+// static serves the files of pages to any client.
 func (s *Server) static(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
@@ -36,8 +36,8 @@ func (s *Server) static(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// entrance lets requests for pages in that a person may have sent: no page of another
-// site, and no name that somebody has pointed here.
+// entrance admits requests for pages that a person may have sent. It refuses pages of other
+// sites and, without a token, host names that may have been pointed here.
 func (s *Server) entrance(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
@@ -56,9 +56,10 @@ func (s *Server) entrance(next http.HandlerFunc) http.HandlerFunc {
 // reads reports whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// fromPerson reports whether a browser says that one of our own pages asks, or a person:
-// who types the address, or follows a link from another site to a page in a tab of its
-// own. Other ports of this machine are other sites. Old browsers say nothing.
+// fromPerson reports whether a request comes from one of our own pages or from a person,
+// according to the browser. A person types the address, or follows a link from another site
+// to a page in its own tab. Other ports of this machine are other sites. Old browsers send
+// no such headers, and pass.
 func fromPerson(r *http.Request) bool {
 	for _, v := range r.Header.Values("Sec-Fetch-Dest") {
 		if slices.Contains([]string{"iframe", "frame", "embed", "object", "fencedframe"}, strings.ToLower(strings.TrimSpace(v))) {
@@ -77,8 +78,8 @@ func fromPerson(r *http.Request) bool {
 	return true
 }
 
-// fromHere reports whether the Origin of a request is ours. What changes something has
-// one; a page is asked for without.
+// fromHere reports whether the Origin of a request is ours. Browsers send one with every
+// change, and none with a request for a page.
 func (s *Server) fromHere(r *http.Request) bool {
 	switch all := r.Header.Values("Origin"); len(all) {
 	case 0:
@@ -89,8 +90,8 @@ func (s *Server) fromHere(r *http.Request) bool {
 	return false
 }
 
-// ours reports whether an origin is the one that a request was sent to. With a token, TLS
-// may end in front of us.
+// ours reports whether an origin is the host of the request. With a token, TLS may end in
+// front of the proxy.
 func (s *Server) ours(origin, host string) bool {
 	switch origin {
 	case "https://" + host:
@@ -101,8 +102,8 @@ func (s *Server) ours(origin, host string) bool {
 	return false
 }
 
-// contained stops a panic of a page. What a page shows was said by people, and may stand
-// in the panic: neither the answer nor the log has its text.
+// contained stops a panic of a page. The panic may contain text from people, so neither the
+// answer nor the log has its text.
 func (s *Server) contained(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		to := &answer{ResponseWriter: w}
@@ -113,7 +114,7 @@ func (s *Server) contained(next http.HandlerFunc) http.HandlerFunc {
 				panic(v)
 			default:
 				s.o.Log.Error("a bug was contained; please report it", "part", "the inspector", "panic", fmt.Sprintf("%T", v), "at", panicked())
-				if to.begun { // it must not look as if it were whole
+				if to.begun { // the answer must not appear complete
 					panic(http.ErrAbortHandler)
 				}
 				w.WriteHeader(http.StatusInternalServerError)
@@ -123,7 +124,7 @@ func (s *Server) contained(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// panicked says where a panic was, seen from the function that recovers.
+// panicked returns the place of a panic. The deferred function that recovers calls it.
 func panicked() string {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -138,7 +139,7 @@ func panicked() string {
 	return ""
 }
 
-// answer notes whether an answer has begun.
+// answer records whether a response has begun.
 type answer struct {
 	http.ResponseWriter
 	begun bool
@@ -159,5 +160,5 @@ func (a *answer) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// refuse answers in a sentence.
+// refuse answers with a sentence.
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }

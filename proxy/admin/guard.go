@@ -10,15 +10,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// InstanceHeader names a data directory: the proxy's in answers to /healthz, and
-// in calls the one that is meant.
+// InstanceHeader names a data directory: the proxy's own in answers to /healthz, the
+// intended one in calls.
 const (
 	InstanceHeader = "X-Graphiti-Instance"
 	NoInstance     = "none" // the proxy owns no data directory
 )
 
-// meant refuses calls that are meant for the owner of another data directory:
-// what they would show or delete is somebody else's.
+// meant refuses calls for the owner of another data directory: they would show or delete
+// other data.
 func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if asked := r.Header.Get(InstanceHeader); asked != "" && asked != s.o.Instance {
@@ -29,12 +29,12 @@ func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// guard lets only those in who show the token, or a credential of their own. No cookie
-// counts: a page cannot make a browser send what is asked for. Where no token is set,
-// which is on this machine only, a web page must not get in through its visitor's
-// browser: neither from another origin, nor under a name of its own that it has pointed
-// here. What a browser sends for a page of another site is refused before it counts as a
-// call or as a guess: a page is not to use up what its visitor's programs may do.
+// guard admits callers with the token or with a credential of their own. It accepts no
+// cookie: a page cannot make a browser send the required header. Without a token, which is
+// on this machine only, it keeps out web pages in a visitor's browser: those of another
+// origin, and those under a host name that they have pointed here. It refuses a request
+// from a page of another site before it counts it as a call or as a guess: a page must not
+// use up the limits of its visitor's programs.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {
@@ -65,7 +65,8 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// crossSite reports whether a browser says that a page of another site asks.
+// crossSite reports whether a page of another site sends the request, according to the
+// browser.
 func crossSite(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(v string) bool {
 		return strings.EqualFold(strings.TrimSpace(v), "cross-site")

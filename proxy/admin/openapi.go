@@ -10,19 +10,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// endpoint is a call of the admin side. The table of them is what is served,
-// and what the OpenAPI document is made of.
+// endpoint is a call of the admin side. The table of endpoints defines both the routes and
+// the OpenAPI document.
 type endpoint struct {
 	method, path string
 	about        string
-	in, out      any  // nil: none, or not JSON
+	in, out      any  // nil without JSON
 	many         bool // JSON Lines of out
 	open         bool // needs no token
-	owned        bool // is about what is in the data directory
+	owned        bool // uses the data directory
 	serve        http.HandlerFunc
 }
 
-// endpoints are what programs ask of any proxy, and the operations.
+// endpoints returns the endpoints of any proxy, and the operations.
 func (s *Server) endpoints() []endpoint {
 	type ready struct {
 		Ready  bool          `json:"ready"`
@@ -45,7 +45,7 @@ func (s *Server) endpoints() []endpoint {
 	return list
 }
 
-// openAPI serves the description of the calls.
+// openAPI serves the OpenAPI document.
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	paths := make(map[string]map[string]any)
 	for _, e := range s.endpoints() {
@@ -64,7 +64,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// described is an endpoint as OpenAPI has it.
+// described returns the endpoint in the form of OpenAPI.
 func (e *endpoint) described() map[string]any {
 	op := map[string]any{"summary": e.about, "operationId": strings.ToLower(e.method) + strings.NewReplacer("/api/v1", "", "/", "_", ".", "_").Replace(e.path)}
 	ok := map[string]any{"description": "done"}
@@ -105,7 +105,7 @@ func jsonOf(v any) map[string]any {
 	return map[string]any{"application/json": map[string]any{"schema": schemaOf(reflect.TypeOf(v))}}
 }
 
-// schemaOf describes a type as it is written in JSON.
+// schemaOf returns the schema of a type in JSON.
 func schemaOf(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -141,7 +141,7 @@ func fieldsOf(t reflect.Type, properties map[string]any) {
 	}
 }
 
-// nameOf is how a field is called in JSON.
+// nameOf returns the JSON name of a field.
 func nameOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

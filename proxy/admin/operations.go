@@ -17,11 +17,11 @@ import (
 
 const (
 	root    = "/api/v1/"
-	maxBody = 1 << 20 // bytes, where an operation does not say
+	maxBody = 1 << 20 // bytes, if an operation sets no limit
 )
 
-// Request is how an operation is asked: by which method, where, and with which body.
-// One that only reads has its input, a struct, in the address.
+// Request returns the method, path and body of a call of an operation. The input of a
+// read-only operation, a struct, is in the query.
 func Request(s service.Spec, in any) (method, path string, body []byte, err error) {
 	if !s.Reads {
 		body, err = json.Marshal(in)
@@ -35,8 +35,8 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
 }
 
-// serve answers the calls of an operation: it reads the input, calls, writes the
-// audit line and answers.
+// serve answers the calls of an operation: it reads the input, runs the operation, writes
+// the audit line and answers.
 func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 	spec, _, _, many := op.Describe()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func (s *Server) serve(op service.Mountable) http.HandlerFunc {
 			s.audit(r, &entry, err)
 		}
 		switch {
-		case many && err != nil: // after what was sent already
+		case many && err != nil: // after the lines already sent
 			_ = lines.Encode(refusal{err.Error()})
 		case err != nil:
 			writeError(w, statusOf[spec.Fails], err.Error())
@@ -82,9 +82,9 @@ var statusOf = map[service.Failure]int{
 	service.OfInput: http.StatusBadRequest, service.OfFiles: http.StatusInternalServerError, service.OfMemory: http.StatusBadGateway,
 }
 
-// audit says who looked at, or changed, what is remembered: what was done, of whom, by
-// whom, from where, in which groups, and whether it was. No text is in it, and log.level
-// does not leave it out.
+// audit writes a line about a read or a change of memory: the operation, the owner, the
+// caller, the address, the groups and the success. The line has no text, and does not
+// depend on log.level.
 func (s *Server) audit(r *http.Request, e *service.Entry, err error) {
 	groups := e.Groups
 	if groups == nil {
@@ -96,15 +96,15 @@ func (s *Server) audit(r *http.Request, e *service.Entry, err error) {
 	}, e.More...)...)
 }
 
-// auditPage does so for what was done on a page.
+// auditPage writes the same line for an operation on a page.
 func (s *Server) auditPage(r *http.Request, e *service.Entry, err error) {
 	of := *e
 	of.More = append([]slog.Attr{slog.Bool("page", true)}, e.More...)
 	s.audit(r, &of, err)
 }
 
-// readBody reads a small body. Asking for its type keeps forms of web pages
-// out, which may be sent from anywhere.
+// readBody reads a body of at most most bytes. It requires the type JSON, because a form
+// may come from any web page.
 func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return errors.New("the body must be sent with Content-Type: application/json")
@@ -117,8 +117,8 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 	return nil
 }
 
-// readQuery reads an input, a pointer to a struct, from the query of an address.
-// What is empty there is not said.
+// readQuery reads an input, a pointer to a struct, from the query of an address. It skips
+// empty parameters.
 func readQuery(q url.Values, in any) error {
 	v := reflect.ValueOf(in).Elem()
 	for f := range v.Type().Fields() {
@@ -152,7 +152,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.WriteHeader(code)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // the client left: nobody to tell
+	_ = enc.Encode(v) // fails only after the client has left
 }
 
 // refusal is the body of an error.

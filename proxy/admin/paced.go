@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// slowest is how many bytes of a body must pass in a second, on average, after the
-	// first seconds.
+	// slowest is the least average rate of a body, in bytes per second, after patience.
 	slowest  = 16 << 10
 	patience = 10 * time.Second
 )
 
-// errSlow says why a body was not read to its end.
+// errSlow is the error of a body that arrives too slowly.
 var errSlow = errors.New("it arrives too slowly; send it faster, or in smaller parts")
 
-// paced bounds how slowly the bodies of a call pass. The server lifts the deadline of a
-// request without a body, or whose body has ended: such a call may wait for the memory.
+// paced bounds the time for the bodies of a call. The server lifts the read deadline of a
+// request without a body, or with a complete one: such a call may wait for the memory.
 func paced(w http.ResponseWriter, r *http.Request) (to *pacedWriter, done func()) {
 	c := http.NewResponseController(w)
 	body := &pacedBody{ReadCloser: r.Body, c: c, began: time.Now()}
@@ -28,7 +27,7 @@ func paced(w http.ResponseWriter, r *http.Request) (to *pacedWriter, done func()
 		r.Body = body
 	}
 	to = &pacedWriter{ResponseWriter: w, c: c}
-	return to, func() { to.renew(0) } // for what is still in a buffer
+	return to, func() { to.renew(0) } // for the rest in a buffer
 }
 
 type pacedBody struct {
@@ -55,7 +54,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.EOF is compared
 }
 
-// timeFor returns the most time that so many bytes may take.
+// timeFor returns the most time for n bytes.
 func timeFor(n int64) time.Duration { return time.Duration(n) * time.Second / slowest }
 
 type pacedWriter struct {

@@ -11,9 +11,9 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// peerOf returns the address that a call came from. Trusted proxies name the addresses
-// that they were called from in X-Forwarded-For, the nearest last. All before the first
-// that is no trusted proxy is up to the caller.
+// peerOf returns the address of the client. Trusted proxies add the address of their own
+// client to X-Forwarded-For, the nearest last. The addresses before the first untrusted one
+// are up to the client.
 func (s *Server) peerOf(r *http.Request) string {
 	peer, ok := addrOf(r.RemoteAddr)
 	if !ok {
@@ -30,7 +30,7 @@ func (s *Server) peerOf(r *http.Request) string {
 	return peer.String()
 }
 
-// networkOfPeer returns the network that a call came from; invalid if it is not known.
+// networkOfPeer returns the network of the client, or an invalid one if it is unknown.
 func (s *Server) networkOfPeer(r *http.Request) netip.Prefix {
 	a, ok := addrOf(s.peerOf(r))
 	if !ok {
@@ -39,13 +39,13 @@ func (s *Server) networkOfPeer(r *http.Request) netip.Prefix {
 	return networkOf(a)
 }
 
-// secure reports whether the browser speaks TLS, with us or with a trusted proxy.
+// secure reports whether the browser uses TLS, with us or with a trusted proxy.
 func (s *Server) secure(r *http.Request) bool {
 	peer, ok := addrOf(r.RemoteAddr)
 	return s.o.TLS != nil || ok && within(s.o.Proxies, peer) && strings.EqualFold(strings.Join(r.Header.Values("X-Forwarded-Proto"), ","), "https")
 }
 
-// addrOf reads an IP address, with a port or without.
+// addrOf parses an IP address, with a port or without.
 func addrOf(s string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
 	if err != nil {
@@ -56,9 +56,9 @@ func addrOf(s string) (netip.Addr, bool) {
 	return a.Unmap().WithZone(""), err == nil
 }
 
-// networkOf returns the network that belongs to one client: an IPv4 address, or the
-// first 64 bits of an IPv6 address.
+// networkOf returns the network of one client: an IPv4 address, or the first 64 bits of an
+// IPv6 address.
 func networkOf(a netip.Addr) netip.Prefix {
-	p, _ := a.Prefix(min(a.BitLen(), 64)) // which every address has
+	p, _ := a.Prefix(min(a.BitLen(), 64)) // every address has so many
 	return p
 }

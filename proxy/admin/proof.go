@@ -8,9 +8,8 @@ import (
 	"net/http"
 )
 
-// A command asks who answers before it says anything that is worth stealing: it
-// sends a challenge, and the proxy proves that it knows the secret of the data
-// directory.
+// A command identifies the proxy before it sends a secret: it sends a challenge, and the
+// proxy proves that it knows the secret of the data directory.
 const (
 	ChallengeHeader = "X-Graphiti-Challenge"
 	ProofHeader     = "X-Graphiti-Proof"
@@ -19,17 +18,17 @@ const (
 	ChallengeSize = 64
 )
 
-// Proof is what the proxy that knows a secret answers to a challenge, on a
-// connection between an address of its own and one of the command's: whoever passes
-// the challenge on to it has another connection, though it may have had the same port
-// before.
+// Proof returns the answer of the proxy with a secret to a challenge, on a connection
+// between the proxy's address own and the command's address commands. A stranger that
+// passes the challenge on has another connection to the proxy, though it may have had the
+// same port before.
 func Proof(secret []byte, challenge, own, commands string) string {
 	m := hmac.New(sha256.New, secret)
-	_, _ = m.Write([]byte("graphiti-proxy.admin.1\x00" + challenge + "\x00" + own + "\x00" + commands)) // which never fails
+	_, _ = m.Write([]byte("graphiti-proxy.admin.1\x00" + challenge + "\x00" + own + "\x00" + commands)) // never fails
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// prove answers a challenge, where the proxy has a secret.
+// prove answers a challenge, if the proxy has a secret.
 func (s *Server) prove(w http.ResponseWriter, r *http.Request) {
 	challenge := r.Header.Get(ChallengeHeader)
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

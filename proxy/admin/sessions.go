@@ -14,13 +14,13 @@ const (
 	maxSessions = 1000
 	maxOfCaller = 50
 
-	// A session ends idleFor after its last request, and longest after its begin.
+	// A session ends idleFor after its last request, or longest after its start.
 	idleFor = 30 * time.Minute
 	longest = 12 * time.Hour
 )
 
-// sum is the SHA-256 of a secret: sums have equal lengths, so that a comparison tells
-// nothing, and one that is found in RAM does not let anybody in.
+// sum is the SHA-256 of a secret. All sums have the same length, so a comparison leaks
+// nothing, and a sum read from RAM lets no visitor in.
 type sum [sha256.Size]byte
 
 func sumOf(secret string) sum { return sha256.Sum256([]byte(secret)) }
@@ -28,11 +28,11 @@ func sumOf(secret string) sum { return sha256.Sum256([]byte(secret)) }
 // digits returns the sum of a credential as its fingerprint.
 func (s sum) digits() string { return hex.EncodeToString(s[:]) }
 
-// session is one visitor who has logged in. What they may do is not part of it: that is
-// found out again at each request.
+// session is one visitor with a login. It does not contain their permissions: each request
+// determines these again.
 type session struct {
-	proof       sum            // of the secret that they logged in with
-	of          service.Caller // as keyOf returns it
+	proof       sum            // of the secret of the login
+	of          service.Caller // result of keyOf
 	begun, last time.Time
 }
 
@@ -40,8 +40,8 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.last) >= idleFor || now.Sub(s.begun) >= longest
 }
 
-// sessions are those who have logged in, in RAM only: a restart ends them all. They are
-// safe for concurrent use.
+// sessions are the visitors with a login. They are in RAM only: a restart ends them all.
+// They are safe for concurrent use.
 type sessions struct {
 	mu sync.Mutex // guards by
 	by map[sum]*session
@@ -49,7 +49,7 @@ type sessions struct {
 
 func newSessions() *sessions { return &sessions{by: make(map[sum]*session)} }
 
-// begin begins a session, and returns its id, which is kept nowhere.
+// begin starts a session, and returns its id. Only the sum of the id is stored.
 func (t *sessions) begin(proof sum, c service.Caller) (id string) {
 	now := time.Now()
 	t.mu.Lock()
@@ -61,9 +61,9 @@ func (t *sessions) begin(proof sum, c service.Caller) (id string) {
 	return id
 }
 
-// makeRoomLocked ends the oldest session of a caller who has too many. Where there are
-// too many of all callers, it ends the oldest. Operators' come last: who has any
-// credential can begin sessions, and must not end theirs.
+// makeRoomLocked ends the oldest session of a caller with too many. If all callers together
+// have too many, it ends the oldest of them, operators' sessions last: any credential can
+// begin sessions, and must not end an operator's.
 func (t *sessions) makeRoomLocked(now time.Time, c service.Caller) {
 	var oldest, own sum
 	theirs := 0
@@ -90,7 +90,7 @@ func (t *sessions) makeRoomLocked(now time.Time, c service.Caller) {
 	}
 }
 
-// of returns what the visitor of a session proved themselves with.
+// of returns the sum of the secret that the visitor of a session logged in with.
 func (t *sessions) of(id string) (proof sum, ok bool) {
 	if id == "" {
 		return proof, false
@@ -110,7 +110,6 @@ func (t *sessions) of(id string) (proof sum, ok bool) {
 	return s.proof, true
 }
 
-// end ends a session.
 func (t *sessions) end(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,6 +119,6 @@ func (t *sessions) end(id string) {
 // random returns 32 random bytes in hex digits.
 func random() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }

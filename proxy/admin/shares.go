@@ -14,15 +14,15 @@ const (
 	// callsPerSecond limits the calls and pages of one caller.
 	callsPerSecond = 100
 
-	// maxCalls limits the calls of operators that run at the same time, and likewise those
-	// of all people together. maxOfOne limits those of one person.
+	// maxCalls limits the calls of operators that run at the same time, and likewise the
+	// calls of all people together. maxOfOne limits the calls of one person.
 	maxCalls = 32
 	maxOfOne = 8
 
 	// guessesPerSecond limits the wrong credentials of one address.
 	guessesPerSecond = 5
 
-	// maxLimited bounds the keys that are told apart.
+	// maxLimited bounds the number of keys with a limit of their own.
 	maxLimited = 4096
 )
 
@@ -31,7 +31,7 @@ const (
 type limits[K comparable] struct {
 	rate   rate.Limit
 	burst  int
-	others *rate.Limiter // of all keys that are too many
+	others *rate.Limiter // of all keys beyond maxLimited
 
 	mu sync.Mutex // protects by
 	by map[K]*rate.Limiter
@@ -45,7 +45,7 @@ func newLimits[K comparable](perSecond, burst int) *limits[K] {
 
 func (l *limits[K]) full() *rate.Limiter { return rate.NewLimiter(l.rate, l.burst) }
 
-// peek returns the limit of a key, and does not store a new one.
+// peek returns the limit of a key, without storing a new one.
 func (l *limits[K]) peek(key K) *rate.Limiter { return l.of(key, false) }
 
 // use returns the limit of a key to take from.
@@ -74,7 +74,7 @@ func (l *limits[K]) of(key K, store bool) *rate.Limiter {
 	return one
 }
 
-// keyOf identifies a caller by what they may do: a person with several credentials is one.
+// keyOf returns the key of a caller: a person with several credentials has one key.
 func keyOf(c service.Caller) service.Caller {
 	if !c.Operator {
 		c.Name = ""
@@ -82,8 +82,8 @@ func keyOf(c service.Caller) service.Caller {
 	return c
 }
 
-// places bound the calls that run at the same time. Operators and people have places of
-// their own. They are safe for concurrent use.
+// places bound the calls that run at the same time, separately for operators and for
+// people. They are safe for concurrent use.
 type places struct {
 	mu        sync.Mutex // protects the fields below
 	running   map[bool]int
@@ -95,7 +95,7 @@ func newPlaces() *places {
 	return &places{running: make(map[bool]int), of: make(map[service.Caller]int), importing: make(map[service.Caller]bool)}
 }
 
-// take takes a place for a call, or says why there is none.
+// take takes a place for a call. If there is none, why is the reason.
 func (p *places) take(c service.Caller, imports bool) (leave func(), why string) {
 	c = keyOf(c)
 	imports = imports && !c.Operator
@@ -133,7 +133,7 @@ func isImport(r *http.Request) bool {
 // refusing answers a call that is not served.
 type refusing func(w http.ResponseWriter, status int, why string)
 
-// tooManyCalls is what a caller beyond their rate reads.
+// tooManyCalls is the answer to a caller beyond their rate.
 const tooManyCalls = "too many calls; try again in a second"
 
 func tooMany(w http.ResponseWriter, refuse refusing, why string) {
@@ -141,8 +141,8 @@ func tooMany(w http.ResponseWriter, refuse refusing, why string) {
 	refuse(w, http.StatusTooManyRequests, why)
 }
 
-// limited serves a call of a caller within their share: of calls in a second, of calls
-// at the same time, and of the time that its bodies may take.
+// limited serves a call within the limits of its caller: on calls per second, on calls at
+// the same time, and on the time for its bodies.
 func (s *Server) limited(refuse refusing, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := callerOf(r.Context())

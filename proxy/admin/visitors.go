@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// ErrUnknown says that a credential proves nobody.
+// ErrUnknown is the error for a credential of no known person.
 var ErrUnknown = errors.New("this is neither admin.token nor a credential that anybody is known by")
 
 // errGuesses answers a wrong credential after too many from one address.
@@ -20,23 +20,24 @@ var errGuesses = errors.New("too many wrong tokens; try again in a second")
 // maxLogin bounds the login form, in bytes.
 const maxLogin = 16 << 10
 
-// callerKey is the key of the caller in the context of a request that was let in.
+// callerKey is the context key of the caller of an admitted request.
 type callerKey struct{}
 
 func withCaller(r *http.Request, c service.Caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 }
 
-// callerOf is who was let in; nobody, who may do nothing, where nobody was.
+// callerOf returns the caller of an admitted request. Otherwise it returns a caller without
+// permissions.
 func callerOf(ctx context.Context) service.Caller {
 	c, _ := ctx.Value(callerKey{}).(service.Caller)
 	return c
 }
 
-// whose finds who has a secret: the operator has the token, and people have their own
-// credentials where Options.Callers knows them. It is asked again for each request, so
-// that what changes counts at once. An error is ErrUnknown, or says why somebody who is
-// known is not let in. head is that of a call; nil for a page.
+// whose returns the owner of a secret: the operator has the token, and people have the
+// credentials that Options.Callers knows. It runs again for each request, so that a change
+// takes effect at once. Its error is ErrUnknown, or the reason for refusing a known person.
+// head is the header of a call; nil for a page.
 func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (service.Caller, error) {
 	token := *s.token.Load()
 	want := sumOf(token)
@@ -49,11 +50,11 @@ func (s *Server) whose(ctx context.Context, proof sum, head http.Header) (servic
 	return s.o.Callers(ctx, proof.digits(), head)
 }
 
-// identify is whose, for a secret that may be a guess. It counts wrong ones by address.
-// After too many it still lets a right one in, but no longer waits for a store: a guess
-// then costs no more than a look at what is in RAM.
+// identify is whose for a secret that may be a guess. It counts wrong secrets by address.
+// After too many it still accepts the right one, but no longer waits for a store: a guess
+// then costs only a search in RAM.
 func (s *Server) identify(r *http.Request, secret string, head http.Header) (service.Caller, error) {
-	if secret == "" { // which is no guess, and a page can send none
+	if secret == "" { // not a guess, and the most that a page can send
 		return service.Caller{}, ErrUnknown
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -73,11 +74,11 @@ func (s *Server) identify(r *http.Request, secret string, head http.Header) (ser
 	return caller, err
 }
 
-// open reports whether no token is asked for: then everybody on this machine is the
+// open reports whether no token is required: then every client on this machine is the
 // operator.
 func (s *Server) open() bool { return *s.token.Load() == "" }
 
-// page answers a visitor with a page, or asks them who they are.
+// page answers a visitor with a page, or with the login form.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	visit, id, ok := s.visit(w, r)
 	if !ok {
@@ -95,13 +96,13 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	})(w, withCaller(r, visit.Caller))
 }
 
-// visit finds who a visitor is, by their session. If they have none, they have been
-// answered. id is that of the session; empty: there is none, and everybody is let in.
+// visit returns the visitor of a session. If ok is false, visit has answered the request.
+// id is the id of the session; it is empty if no token is required.
 func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, id string, ok bool) {
 	if s.open() {
 		if cookie(r, s.names(r).visit) != s.own {
 			s.setCookie(w, r, s.names(r).visit, s.own)
-			if !reads(r) { // the token is worth nothing without the cookie
+			if !reads(r) { // a token has no value without the cookie
 				refuse(w, http.StatusForbidden, "this page is older than the proxy; load it again, and then try again")
 				return v, "", false
 			}
@@ -116,7 +117,7 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 	}
 	caller, err := s.whose(r.Context(), proof, nil)
 	if err != nil {
-		if errors.Is(err, ErrUnknown) { // the token was changed, or the person is not registered any more
+		if errors.Is(err, ErrUnknown) { // the token has changed, or the person is no longer registered
 			s.sessions.end(id)
 			err = errors.New("your session has ended; log in again")
 		}
@@ -136,8 +137,8 @@ func (s *Server) askWho(w http.ResponseWriter, r *http.Request, status int, prob
 	s.pages.ServeLogin(w, status, problem, s.seal.csrf(at), s.o.Callers != nil)
 }
 
-// login serves the login form, and lets in who shows a secret in it. A page of another
-// site does not come here, and so it uses up no guess.
+// login serves the login form, and admits a visitor who enters a secret in it. A page of
+// another site is refused earlier, so it uses up no guess.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	_, in := s.sessions.of(cookie(r, s.names(r).session))
 	switch {
@@ -172,7 +173,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.askWho(w, r, http.StatusForbidden, err.Error())
 	default:
-		s.sessions.end(cookie(r, s.names(r).session)) // an id from before says nothing of who is in now
+		s.sessions.end(cookie(r, s.names(r).session)) // an earlier id must not identify the new visitor
 		s.setCookie(w, r, s.names(r).session, s.sessions.begin(sumOf(secret), caller))
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}

@@ -14,32 +14,31 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
-// MemoryOptions names a memory.
+// MemoryOptions describes a memory.
 type MemoryOptions struct {
 	Kind   string // embedded, graphiti or graphiti-mcp
 	Remote remote.Options
 
-	Dir       string             // of the embedded memory
-	Embedding embedded.Embedding // without a URL: none
+	Dir       string             // directory of the embedded memory
+	Embedding embedded.Embedding // unused without a URL
 	Log       *slog.Logger
 }
 
-// MemoryService is a memory that is reached over a network.
+// MemoryService is a memory on a network.
 type MemoryService interface {
 	Memory() *graphiti.Memory
 	Check(ctx context.Context, report func(remote.Check))
 }
 
-// Backend is an open memory, with what only the embedded memory has: for a service
-// Ledger is nil, and Warm and Pause do nothing.
+// Backend is an open memory, with the extras of the embedded memory. For a service, Ledger
+// is nil, and Warm and Pause do nothing.
 type Backend struct {
 	Memory *graphiti.Memory
-	Ledger func(ledger.Say) *ledger.Ledger // its record of turns
-	Warm   func(ctx context.Context) error // makes its indexes
-	Pause  func(paused bool)               // of sending texts to an embedding model
+	Ledger func(ledger.Say) *ledger.Ledger // record of turns
+	Warm   func(ctx context.Context) error // builds the indexes
+	Pause  func(paused bool)               // stops texts to an embedding model, or resumes them
 }
 
-// OpenMemory opens a memory.
 func OpenMemory(o MemoryOptions) (b Backend, err error) {
 	if o.Kind != "embedded" {
 		s, err := ConnectMemory(o)
@@ -60,7 +59,7 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause}, nil
 }
 
-// ConnectMemory returns a client of a service, and calls nothing yet.
+// ConnectMemory returns a client of a service, without a call to the service.
 func ConnectMemory(o MemoryOptions) (MemoryService, error) {
 	if o.Kind == "graphiti-mcp" {
 		return mcp.New(o.Remote)
@@ -68,8 +67,7 @@ func ConnectMemory(o MemoryOptions) (MemoryService, error) {
 	return rest.New(o.Remote)
 }
 
-// TestMemory checks a service. With smoke it also checks that the service stores a
-// message.
+// TestMemory checks a service. With smoke it also checks that the service stores a message.
 func TestMemory(ctx context.Context, s MemoryService, smoke bool, report func(remote.Check)) {
 	healthy := true
 	first := true

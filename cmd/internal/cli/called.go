@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// goRun is where go run puts what it builds: a temporary directory, and from the
-// second time on the build cache.
+// goRun matches the paths of programs that go run builds: in a temporary directory, and
+// from the second run on in the build cache.
 var goRun = regexp.MustCompile(`/(go-build\d+/b\d+/exe|[0-9a-f]{2}/[0-9a-f]{64}-d)/[^/]+$`)
 
-// Called returns how a person calls this program again: by program, or by go run if go
+// Called returns the command line that runs this program again: program, or go run if go
 // run built it.
 func Called(program string) string {
 	switch {

@@ -12,17 +12,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Place is where a command's operations run: through a running proxy, or on the files of
-// one that is not running.
+// Place runs the operations of a command: through a running proxy, or on the files of a
+// proxy that does not run.
 type Place struct {
-	Proxy *Client       // nil: on the Host
-	Host  *service.Host // nil: through the Proxy
-	Says  string        // which of the two, for people
+	Proxy *Client       // nil if Host runs the operations
+	Host  *service.Host // nil if Proxy runs the operations
+	Says  string        // describes the place to people
 	Close func() error
 }
 
-// Find finds the proxy that is meant. If there is none it calls open for the files that
-// a command needs; found says why there is none.
+// Find returns the running proxy of a command. Without one it calls open, which opens the
+// files for the command; found is the reason for the absence of a proxy.
 func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, error)) (*Place, error) {
 	running, found := FindProxy(ctx, o)
 	if found == nil {
@@ -42,7 +42,7 @@ func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, 
 	return Ask(ctx, at.Proxy, op, in)
 }
 
-// Each runs an operation that answers with any number of records, and calls f for each.
+// Each runs an operation with any number of records, and calls f for each.
 func Each[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In, f func(Out) error) error {
 	if at.Host != nil {
 		return op.Each(ctx, at.Host, &in, f)
@@ -69,7 +69,8 @@ func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, O
 	return out, nil
 }
 
-// askEach likewise. What was interrupted ends with a line that says so.
+// askEach is Ask for an operation with many records. An interrupted answer ends with an
+// error line.
 func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In, f func(Out) error) error {
 	body, err := c.ask(ctx, op.Spec, in)
 	if err != nil {

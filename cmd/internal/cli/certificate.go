@@ -13,23 +13,22 @@ import (
 	"time"
 )
 
-// certificateAge is how long a certificate is used before it is looked whether
-// its files have changed.
+// certificateAge is the time between two checks for changes of a certificate's files.
 const certificateAge = time.Second
 
-// certificate is the one in two files, read again when they change. A pair that
-// cannot be read leaves the one before in use. It is safe for concurrent use.
+// certificate is a certificate from two files, which it reads again after a change. If it
+// cannot read them, the previous certificate stays in use. It is safe for concurrent use.
 type certificate struct {
 	cert, key string
 	log       *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *tls.Certificate
 	changed [2]time.Time
 	looked  time.Time
 }
 
-// ServerCertificate is what a listener needs, nil where no certificate is set.
+// ServerCertificate returns the TLS configuration of a listener, or nil if cert is empty.
 func ServerCertificate(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	if cert == "" {
 		return nil, nil
@@ -85,8 +84,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// TrustCertificate is a client's configuration that trusts the configured certificate,
-// which may be signed by nobody.
+// TrustCertificate returns the TLS configuration of a client that trusts the configured
+// certificate, which may be self-signed.
 func TrustCertificate(cert string) (*tls.Config, error) {
 	text, err := os.ReadFile(cert)
 	if err != nil {
@@ -103,7 +102,7 @@ func TrustCertificate(cert string) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: nameIn(text)}, nil
 }
 
-// namesIn are the names and the addresses that a certificate is for.
+// namesIn returns the names and addresses in a certificate.
 func namesIn(text []byte) []string {
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -120,7 +119,7 @@ func namesIn(text []byte) []string {
 	return names
 }
 
-// nameIn is a name that a certificate is for; empty where there is none.
+// nameIn returns the first name in a certificate, or "" without one.
 func nameIn(text []byte) string {
 	if names := namesIn(text); len(names) > 0 {
 		return names[0]
@@ -128,9 +127,9 @@ func nameIn(text []byte) string {
 	return ""
 }
 
-// CertificateName is a name that a certificate is for, by which a client can reach its server;
-// empty where there is none, or no certificate. A pattern such as *.example.org is
-// no such name.
+// CertificateName returns a name in a certificate for clients to reach its server. It
+// returns "" without a name or without a certificate. A pattern such as *.example.org does
+// not count.
 func CertificateName(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package cli owns what the commands share: how settings reach them, how a
-// command line is refused, where an operation runs, how results are printed, and the
-// commands that need no proxy.
+// Package cli owns the shared parts of the commands: the source of their settings, the
+// refusal of wrong command lines, the place of their operations, the output of results, and
+// the commands without a proxy.
 //
-// It must not know how a proxy is made.
+// It must not know the construction of a proxy.
 package cli
 
 import (
@@ -20,31 +20,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// Environment is what a command finds when it begins.
+// Environment is the environment of a command.
 type Environment struct {
-	Vars []string // as os.Environ
-	Dir  string   // the current directory; empty: that of the process
+	Vars []string // in the form of os.Environ
+	Dir  string   // current directory; empty for that of the process
 }
 
 type environmentKey struct{}
 
 func environment(c *cobra.Command) Environment {
-	env, _ := c.Context().Value(environmentKey{}).(Environment) // none: an empty one
+	env, _ := c.Context().Value(environmentKey{}).(Environment) // the zero value without one
 	return env
 }
 
-// Dir returns the directory that a command is called in.
+// Dir returns the current directory of a command.
 func Dir(c *cobra.Command) string { return cmp.Or(environment(c).Dir, ".") }
 
-// InEnvironment makes e the environment of a command.
+// InEnvironment returns a context with the environment e for a command.
 func InEnvironment(ctx context.Context, e Environment) context.Context {
 	return context.WithValue(ctx, environmentKey{}, e)
 }
 
-// Usage makes err a UsageError.
 func Usage(err error) error { return UsageError{err} }
 
-// UsageError is a command line that cannot be understood.
+// UsageError is the error of a wrong command line.
 type UsageError struct{ error }
 
 // Needs refuses a command line without arguments.
@@ -82,7 +81,7 @@ func GlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.String("config", "", "configuration file (default $XDG_CONFIG_HOME/graphiti-proxy/config.yaml; never one of the current directory)")
 	f.StringArray("set", nil, "a setting as `key=value`, e.g. recall.timeout=200ms; may be repeated")
-	_ = root.RegisterFlagCompletionFunc("set", completeSettings) // the flag is there
+	_ = root.RegisterFlagCompletionFunc("set", completeSettings) // the flag exists
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return UsageError{fmt.Errorf("%w; see %s --help", flagMistake(err), c.CommandPath())}
 	})
@@ -91,13 +90,13 @@ func GlobalFlags(root *cobra.Command) {
 // JSONFlag adds --json.
 func JSONFlag(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
 
-// WantsJSON reports whether JSON is asked for.
+// WantsJSON reports whether --json is set.
 func WantsJSON(c *cobra.Command) bool {
 	asked, err := c.Flags().GetBool("json")
 	return err == nil && asked
 }
 
-// Output prints v where JSON is asked for, else what text prints.
+// Output prints v with --json, and otherwise the output of text.
 func Output(c *cobra.Command, v any, text func(io.Writer)) error {
 	if WantsJSON(c) {
 		return terminal.JSON(c.OutOrStdout(), v)
@@ -106,24 +105,23 @@ func Output(c *cobra.Command, v any, text func(io.Writer)) error {
 	return nil
 }
 
-// settingFlags are flags that are settings, for those that are given most often.
+// settingFlags maps flags to the settings that they set.
 var settingFlags = map[string]string{"listen": "listen", "upstream": "upstream.openai", "memory": "memory.endpoint"}
 
-// ServeFlags adds flags for the settings that are given most often.
+// ServeFlags adds flags for the most frequent settings.
 func ServeFlags(c *cobra.Command) {
 	c.Flags().String("listen", "", "`address` where clients connect, such as 127.0.0.1:8787")
 	c.Flags().String("upstream", "", "`URL` of the provider with OpenAI's API, such as https://openrouter.ai/api")
 	c.Flags().String("memory", "", "`URL` of Graphiti, in place of the embedded memory; needs memory.consent")
 	for name := range settingFlags {
-		_ = c.Flags().SetAnnotation(name, isSetting, []string{}) // the flag is there
+		_ = c.Flags().SetAnnotation(name, isSetting, []string{}) // the flag exists
 	}
 }
 
 // isSetting marks the flags of ServeFlags.
 const isSetting = "setting"
 
-// LoadConfig reads the settings that a command line, the environment and the
-// file give.
+// LoadConfig reads the settings from the command line, the environment and the file.
 func LoadConfig(c *cobra.Command) (*config.Config, error) {
 	file, err := c.Flags().GetString("config")
 	if err != nil {
@@ -142,15 +140,15 @@ func LoadConfig(c *cobra.Command) (*config.Config, error) {
 		flags[key] = value
 	}
 	for name, key := range settingFlags {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Annotations[isSetting] != nil { // another command's may mean something else
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Annotations[isSetting] != nil { // a flag of another command may mean something else
 			flags[key] = f.Value.String()
 		}
 	}
 	return config.Load(config.Sources{Flags: flags, Env: environment(c).Vars, File: file})
 }
 
-// FileLine says which file of settings is in use, and which file in the current
-// directory is not.
+// FileLine returns the name of the file of settings in use, with a note about an unused one
+// in the current directory.
 func FileLine(c *cobra.Command, cfg *config.Config) string {
 	line := cfg.File()
 	if line == "" {
@@ -167,10 +165,10 @@ func FileLine(c *cobra.Command, cfg *config.Config) string {
 	return line + " (" + name + " of the current directory is not read without --config)"
 }
 
-// strayFile is what a file of settings is often called.
+// strayFile is a frequent name for a file of settings.
 const strayFile = "graphiti-proxy.yaml"
 
-// Variable reads the environment of a command.
+// Variable returns a function that reads variables from the environment of a command.
 func Variable(c *cobra.Command) func(name string) string {
 	return func(name string) string {
 		for _, v := range environment(c).Vars {

@@ -16,51 +16,51 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// ClientOptions names the proxy that is meant.
+// ClientOptions describes the intended proxy.
 type ClientOptions struct {
-	Listen string // admin.listen: where it answers; off: nowhere
-	Token  string // empty: none
-	Cert   string // the file that it is trusted by; empty: no TLS
+	Listen string // admin.listen, or off
+	Token  string // empty without one
+	Cert   string // file of the trusted certificate; empty without TLS
 
-	// DataDir is the data directory of the proxy. With ByAddress it does not count: the
-	// proxy that answers at Listen is called.
+	// DataDir is the data directory of the proxy. With ByAddress the client ignores it, and
+	// calls the proxy at Listen.
 	DataDir   string
 	ByAddress bool
 
-	open bool // what is asked everybody may answer: nothing needs to be proven
+	open bool // any proxy may answer, without a proof
 }
 
 // Client calls the admin side of one proxy.
 type Client struct{ o ClientOptions }
 
-// NewClient returns a client of the proxy that answers at o.Listen.
+// NewClient returns a client of the proxy at o.Listen.
 func NewClient(o ClientOptions) *Client { return &Client{o} }
 
 // Address returns the address of the proxy's admin side.
 func (c *Client) Address() string { return Reachable(c.o.Listen) }
 
-// Listens returns where the proxy's admin side listens, as it was named.
+// Listens returns the configured address of the proxy's admin side.
 func (c *Client) Listens() string { return c.o.Listen }
 
-// ErrNoProxy says that the proxy that is meant does not answer.
+// ErrNoProxy is the error if the intended proxy does not answer.
 var ErrNoProxy = errors.New("no proxy answers")
 
 const (
-	maxAdminAnswer = 64 << 20 // bytes of an answer, or of a line of one
+	maxAdminAnswer = 64 << 20 // bytes of an answer, or of a line of an answer
 	callTimeout    = 30 * time.Second
 	whoTimeout     = 5 * time.Second
 )
 
-// ErrStranger says that whoever answers does not prove that it is the proxy that is
-// meant. It gets neither the token nor anything of a memory.
+// ErrStranger is the error if the program that answers does not prove that it is the
+// intended proxy. It receives neither the token nor any memory.
 var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
 
-// send makes one call, and an error of any status but 200.
+// send makes one call. It returns an error for any status except 200.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	if c.o.Listen == "off" {
 		return nil, c.silent()
 	}
-	// No HTTP proxy between: it would get the token, and what is remembered.
+	// No HTTP proxy in between: it would see the token and the memory.
 	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
 	scheme := "http://"
 	var trust *tls.Config
@@ -71,7 +71,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		}
 		scheme = "https://"
 	}
-	// Each connection is proven before anything is said on it.
+	// Each connection must be proven before use.
 	connect := func(ctx context.Context, network, address string) (net.Conn, error) {
 		return c.connect(ctx, network, address, trust)
 	}
@@ -134,8 +134,8 @@ func (c *Client) notOurs() error {
 	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
 }
 
-// Reachable returns an address at which this machine reaches a listener: a listener on
-// all addresses is reached on loopback.
+// Reachable returns an address of a listener for this machine: a listener on all addresses
+// is reachable on loopback.
 func Reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// AskMemory asks the memory whether it works.
+// AskMemory returns an error unless the memory works.
 type AskMemory func(context.Context, *config.Config) error
 
-// NewConfigCommand checks and shows the settings.
+// NewConfigCommand returns the command that checks and shows the settings.
 func NewConfigCommand(ask AskMemory) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
@@ -62,7 +62,7 @@ func NewConfigCommand(ask AskMemory) *cobra.Command {
 	return c
 }
 
-// checked is what a check found, for programs.
+// checked is the result of a check, for programs.
 type checked struct {
 	Valid    bool        `json:"valid"`
 	Mistakes []string    `json:"mistakes,omitempty"`
@@ -75,8 +75,7 @@ type checked struct {
 	Online   []reachable `json:"online,omitempty"`
 }
 
-// check prints what there is to say of the settings, and fails with all
-// mistakes.
+// check prints notes on the settings, and returns all their mistakes.
 func check(c *cobra.Command, online bool, ask AskMemory) error {
 	var found checked
 	cfg, err := LoadConfig(c)
@@ -122,11 +121,11 @@ func printChecked(w io.Writer, settings string, cfg *config.Config, found *check
 	fmt.Fprintln(w, "the configuration is valid")
 }
 
-// ErrOwner says that identity.owner is no name.
+// ErrOwner is the error of an identity.owner that is not a name.
 var ErrOwner = errors.New("identity.owner: not a name; write e.g. github_login:octocat")
 
-// CheckFiles finds the mistakes that are in what the configuration names: all of
-// them. It returns how many people are registered.
+// CheckFiles returns all mistakes in the files that the configuration names, and the number
+// of registered people.
 func CheckFiles(cfg *config.Config) (people int, err error) {
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if cfg.Identity.Owner != "" {
@@ -138,7 +137,7 @@ func CheckFiles(cfg *config.Config) (people int, err error) {
 	return len(list), errors.Join(err, failed)
 }
 
-// MemoryLine says in a few words which memory is used, and where it lives.
+// MemoryLine returns the kind and the place of the memory in a few words.
 func MemoryLine(cfg *config.Config) string {
 	switch {
 	case cfg.Memory.Backend == "off":
@@ -155,7 +154,7 @@ func MemoryLine(cfg *config.Config) string {
 	return line
 }
 
-// UpstreamLine names the default upstream, and then the others.
+// UpstreamLine lists the default upstream and then the others.
 func UpstreamLine(upstreams map[string]string) string {
 	line := upstreams[registry.DefaultUpstream]
 	for _, name := range slices.Sorted(maps.Keys(upstreams)) {

@@ -12,9 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// TryConnection tests a memory service, and the Redis that replicas share, and
-// prints what was found. Searches are timed in the owner's memory, where there
-// is one.
+// TryConnection tests a memory service, and the Redis of the replicas, and prints the
+// results. It times searches in the owner's memory, if there is an owner.
 func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *config.Config, owner string, smoke, asJSON bool) error {
 	var all []remote.Check
 	failed := 0

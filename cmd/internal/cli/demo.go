@@ -17,18 +17,17 @@ import (
 // demoTimeout bounds the whole demonstration.
 const demoTimeout = 30 * time.Second
 
-// What is said in it.
+// The messages of the demonstration.
 const (
 	demoFact     = "My cat is called Miso and she is afraid of thunder."
 	demoQuestion = "What is my cat called?"
 )
 
-// demoModel stands in for a model. It knows what stands in a request, and nothing
-// else.
+// demoModel replaces a model. It knows only the text of a request.
 type demoModel struct {
 	url    string
 	server *http.Server
-	saw    chan []byte // what it was sent, one after the other
+	saw    chan []byte // bodies of its requests
 }
 
 func startModel() (*demoModel, error) {
@@ -46,7 +45,7 @@ func startModel() (*demoModel, error) {
 func (m *demoModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
-		return // the proxy has left
+		return // the proxy has disconnected
 	}
 	answer := "Understood, I will keep that in mind."
 	if bytes.Contains(sent, []byte(demoQuestion)) {
@@ -69,7 +68,7 @@ type DemoProxy struct {
 	Stop      func(context.Context) error
 }
 
-// RunDemo shows the demonstration on w, and says which command goes on from there. start
+// RunDemo shows the demonstration on w, and prints the command for the next step. start
 // starts a proxy, with a directory for its memory, in front of an upstream.
 func RunDemo(w io.Writer, command string, start func(dir, upstream string) (*DemoProxy, error)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), demoTimeout)
@@ -140,7 +139,7 @@ func body(text string) []byte {
 	return b
 }
 
-// say sends one message in a conversation of its own.
+// say sends one message in a new conversation.
 func say(ctx context.Context, w io.Writer, url, text string) (answer, header string, err error) {
 	fmt.Fprintf(w, "  you        %s\n", text)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body(text)))
@@ -166,7 +165,7 @@ func say(ctx context.Context, w io.Writer, url, text string) (answer, header str
 	return answer, resp.Header.Get("X-Graphiti-Memory"), nil
 }
 
-// indent makes JSON readable, with line feeds in strings shown as such.
+// indent formats JSON for people, with line feeds in strings.
 func indent(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "  ", "  ") != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// FindProxy finds the proxy that owns the data directory, or the one that answers at
-// the address. The error is ErrNoProxy where there is none.
+// FindProxy returns the proxy that owns the data directory, or the proxy at the address.
+// The error is ErrNoProxy without one.
 func FindProxy(ctx context.Context, o ClientOptions) (*Client, error) {
 	c := NewClient(o)
 	if o.ByAddress {
@@ -51,9 +51,9 @@ func FindProxy(ctx context.Context, o ClientOptions) (*Client, error) {
 	return nil, c.silent()
 }
 
-// FindProxyToShow finds the proxy whose status is shown: the owner of the data
-// directory. If the directory is gone, or memory is off and it was never used, it is the
-// proxy whose configuration names the directory.
+// FindProxyToShow returns the proxy for a status: the owner of the data directory. If the
+// directory is gone, or if memory is off and the directory was never used, it returns the
+// proxy with that directory in its configuration.
 func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
 	c, err := FindProxy(ctx, o)
 	if !errors.Is(err, ErrNoProxy) {
@@ -68,8 +68,8 @@ func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
 	return nil, err
 }
 
-// ForwardsTo returns an error unless the proxy that is meant forwards requests. It needs
-// no token. A proxy that owns another data directory is not meant.
+// ForwardsTo returns an error unless the intended proxy forwards requests. It needs no
+// token. A proxy with another data directory does not count.
 func ForwardsTo(ctx context.Context, o ClientOptions) error {
 	c, err := FindProxy(ctx, o)
 	if errors.Is(err, ErrNoProxy) {
@@ -95,9 +95,8 @@ func ForwardsTo(ctx context.Context, o ClientOptions) error {
 	return nil
 }
 
-// DirInUse returns an error which says that another process has the data directory and
-// cannot be asked for what a command wants, and why the command does not use its files
-// meanwhile.
+// DirInUse returns the error of a command if another process has the data directory and
+// cannot answer it. The error explains the reason for not using the files meanwhile.
 func DirInUse(o ClientOptions, found error) error {
 	h := datadir.LockHolder(o.DataDir)
 	if h.Command {
@@ -116,8 +115,8 @@ func (c *Client) at(address string) *Client {
 	return NewClient(o)
 }
 
-// addresses are where the owner's admin side may listen: where the
-// configuration says, and where the owner says itself.
+// addresses returns the possible addresses of the owner's admin side: from the
+// configuration, and from the lock file of the owner.
 func (c *Client) addresses() (list []string) {
 	if _, port, err := net.SplitHostPort(c.o.Listen); err == nil && port != "0" {
 		list = append(list, c.o.Listen)
@@ -130,7 +129,7 @@ func (c *Client) addresses() (list []string) {
 	return list
 }
 
-// proven asks for nothing but the proof.
+// proven makes one call, only for its proof.
 func (c *Client) proven(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
 	defer cancel()
@@ -141,15 +140,15 @@ func (c *Client) proven(ctx context.Context) error {
 	return err
 }
 
-// nameless is a client that gives no token away, and asks for no proof.
+// nameless returns a client that sends no token and requires no proof.
 func (c *Client) nameless() *Client {
 	o := c.o
 	o.Token, o.open = "", true
 	return NewClient(o)
 }
 
-// who is the instance of the proxy that answers. It is asked without the token,
-// which is for nobody else than the proxy that is meant.
+// who returns the instance of the proxy that answers. It sends no token, which is for the
+// intended proxy only.
 func (c *Client) who(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
 	defer cancel()

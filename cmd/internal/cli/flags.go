@@ -14,11 +14,10 @@ import (
 
 // Complete makes a shell offer the values of a flag.
 func Complete(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// completeSettings offers the names of settings, and then the values that one
-// may have.
+// completeSettings completes the names of settings, and then their values.
 func completeSettings(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	key, _, hasValue := strings.Cut(typed, "=")
 	var offers []string
@@ -39,8 +38,7 @@ func completeSettings(_ *cobra.Command, _ []string, typed string) ([]string, cob
 	return offers, directive
 }
 
-// Refuse refuses a word that is no command, and names the one that was probably
-// meant.
+// Refuse returns an error for an unknown command, with the most likely one.
 func Refuse(c *cobra.Command, word string) error {
 	path := strings.TrimPrefix(c.CommandPath()+" "+word, c.Root().Name()+" ")
 	suggested := c.SuggestionsFor(word)
@@ -62,7 +60,7 @@ func Refuse(c *cobra.Command, word string) error {
 	return UsageError{fmt.Errorf("unknown command %q; see %s --help", path, c.CommandPath())}
 }
 
-// flagMistake says in words what is wrong with a flag's value.
+// flagMistake returns an error that explains a wrong value of a flag.
 func flagMistake(err error) error {
 	text := err.Error()
 	rest, ok := strings.CutPrefix(text, "invalid argument ")
@@ -90,8 +88,8 @@ func flagMistake(err error) error {
 	return fmt.Errorf("%s %s %s", flag, value, what)
 }
 
-// Text returns the value of a flag that must not be empty. An empty text, as from a
-// variable that is not set, is refused: it is not taken for a flag that was not given.
+// Text returns the value of a flag that must not be empty. It refuses an empty text, as
+// from an unset variable, instead of ignoring the flag.
 func Text(s *string) pflag.Value { return (*text)(s) }
 
 var errEmpty = errors.New("it is empty")

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// NewVersionCommand prints the version.
+// NewVersionCommand returns the command that prints the version.
 func NewVersionCommand(version string) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
@@ -30,7 +30,7 @@ func NewVersionCommand(version string) *cobra.Command {
 	return c
 }
 
-// NewInitCommand writes a file of settings.
+// NewInitCommand returns the command that writes a file of settings.
 func NewInitCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{

@@ -12,17 +12,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// reachable is what was asked, and how it answered.
+// reachable is the result of one question.
 type reachable struct {
 	What  string `json:"what"`
 	Error string `json:"error,omitempty"`
 	Took  int64  `json:"ms"`
 }
 
-// onlineTimeout bounds each of the questions.
+// onlineTimeout bounds each question.
 const onlineTimeout = 10 * time.Second
 
-// askAll asks every upstream, and the memory, whether they can be reached.
+// askAll checks every upstream and the memory.
 func askAll(ctx context.Context, cfg *config.Config, ask AskMemory) (list []reachable) {
 	try := func(what string, f func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(ctx, onlineTimeout)
@@ -45,8 +45,8 @@ func askAll(ctx context.Context, cfg *config.Config, ask AskMemory) (list []reac
 	return list
 }
 
-// reach reports an error unless a server answers at an address, with whatever
-// status; of a proxy of ours whose upstream it is it is one, too.
+// reach returns an error unless a server answers at an address. Any status counts as an
+// answer, except 508 Loop Detected, from a proxy of ours at its own upstream's address.
 func reach(ctx context.Context, base string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/models", nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func reach(ctx context.Context, base string) error {
 		return fmt.Errorf("%w; correct the address, or start what should answer there", err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that it ends as it should
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // ends the answer properly
 	if resp.StatusCode == http.StatusLoopDetected {
 		return fmt.Errorf("it leads back to itself; write the provider's address")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// PrintTurns lists the turns of a queue.
+// PrintTurns prints the turns of a queue.
 func PrintTurns(w io.Writer, list service.Listed) {
 	if list.All == 0 {
 		fmt.Fprintln(w, "no undelivered turns")
@@ -36,7 +36,7 @@ func PrintTurns(w io.Writer, list service.Listed) {
 	}
 }
 
-// PrintRepaired says what was saved of a file.
+// PrintRepaired prints the result of a repair.
 func PrintRepaired(w io.Writer, r *service.Repaired) {
 	lost := slices.ContainsFunc(r.Tables, func(t sqlite.Saved) bool { return t.Lost })
 	fmt.Fprintf(w, "%s: ", r.File)
@@ -56,7 +56,7 @@ func PrintRepaired(w io.Writer, r *service.Repaired) {
 		r.File, filepath.Base(r.File), filepath.Base(r.New), strings.TrimSuffix(filepath.Base(r.New), ".repaired"))
 }
 
-// PrintGroups lists the groups that are to be forgotten.
+// PrintGroups prints the groups that a command will forget.
 func PrintGroups(w io.Writer, groups []ledger.Owned) {
 	t := terminal.Table(w)
 	for _, g := range groups {

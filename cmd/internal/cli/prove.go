@@ -17,12 +17,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// proofTimeout is how long a proof is waited for.
+// proofTimeout bounds the wait for a proof.
 const proofTimeout = 5 * time.Second
 
-// connect opens a connection on which the other side has proven that it is the proxy
-// that is meant: by the secret of the data directory, or by its certificate. It asks for
-// no proof if there is no token and only the address names the proxy.
+// connect opens a connection to the intended proxy, which has proven itself by the secret
+// of the data directory or by its certificate. It requires no proof if there is no token
+// and only the address names the proxy.
 func (c *Client) connect(ctx context.Context, network, address string, trust *tls.Config) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) connect(ctx context.Context, network, address string, trust *tl
 	return conn, nil
 }
 
-// check proves a connection, over TLS where there is a certificate to trust.
+// check verifies a connection, over TLS if there is a certificate to trust.
 func (c *Client) check(ctx context.Context, conn *net.Conn, address string, trust *tls.Config) error {
 	if trust != nil {
 		trust = trust.Clone()
@@ -62,7 +62,7 @@ func (c *Client) check(ctx context.Context, conn *net.Conn, address string, trus
 // proves reports whether the other side of a connection knows a secret.
 func proves(conn net.Conn, secret []byte) bool {
 	nonce := make([]byte, admin.ChallengeSize/2)
-	_, _ = rand.Read(nonce) // which never fails
+	_, _ = rand.Read(nonce) // never fails
 	challenge, at := hex.EncodeToString(nonce), conn.RemoteAddr().String()
 	_ = conn.SetDeadline(time.Now().Add(proofTimeout))
 	defer func() { _ = conn.SetDeadline(time.Time{}) }()
@@ -75,7 +75,7 @@ func proves(conn net.Conn, secret []byte) bool {
 		return false
 	}
 	defer resp.Body.Close()
-	// The rest must be read, and nothing more: the connection goes on.
+	// Read the rest and nothing more: the connection stays in use.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Close || answer.Buffered() > 0 {
 		return false
 	}

@@ -18,28 +18,28 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
-// TrialResult is what happened to one request.
+// TrialResult is the result of one request.
 type TrialResult struct {
 	Upstream string `json:"upstream"`
 	Model    string `json:"model,omitempty"`
 	Status   int    `json:"status,omitempty"`
 	Took     int64  `json:"ms,omitempty"`
 	Answer   string `json:"answer,omitempty"`
-	Memory   string `json:"memory,omitempty"` // what the proxy says of it
+	Memory   string `json:"memory,omitempty"` // outcome of memory, from the proxy's header
 	NoKey    bool   `json:"no_key,omitempty"`
 	Error    string `json:"error,omitempty"`
 }
 
-// provider is how the API of an upstream is spoken to.
+// provider describes the API of an upstream.
 type provider struct {
 	name  string
 	keys  []string // names of the variables that may hold the key
 	list  string   // path of the models
-	ids   string   // where their names stand in the answer
-	small []string // in the names of cheap ones, the cheapest first
+	ids   string   // path of their names in the answer
+	small []string // parts of the names of cheap models, the cheapest first
 	auth  func(h http.Header, key string)
 	chat  func(model string) (path string, body any)
-	said  string // where the answer's text stands
+	said  string // path of the text in the answer
 }
 
 const asked = "Reply with the word OK and nothing else."
@@ -73,13 +73,13 @@ var providers = []provider{
 	},
 }
 
-// TrialOptions says what to try.
+// TrialOptions are the options of RunTrial.
 type TrialOptions struct {
-	Base   string // of the proxy, such as http://127.0.0.1:8787
+	Base   string // address of the proxy, such as http://127.0.0.1:8787
 	Client *http.Client
-	Key    func(variable string) string // empty: there is none
-	Model  string                       // empty: a cheap one of those that the provider lists
-	Only   string                       // one upstream; empty: all
+	Key    func(variable string) string // returns "" without a key
+	Model  string                       // empty for a cheap model from the provider's list
+	Only   string                       // one upstream; empty for all
 }
 
 // TrialUpstreams returns the names of the upstreams that can be tried.
@@ -96,7 +96,7 @@ const (
 	maxShown  = 200 // characters of an answer, or of a refusal
 )
 
-// RunTrial tries each upstream that it has a key for. The memory keeps nothing of it.
+// RunTrial tries each upstream with a key. The memory stores none of the requests.
 func RunTrial(ctx context.Context, o TrialOptions) (all []TrialResult) {
 	for _, p := range providers {
 		if o.Only == "" || o.Only == p.name {
@@ -106,7 +106,7 @@ func RunTrial(ctx context.Context, o TrialOptions) (all []TrialResult) {
 	return all
 }
 
-// variables are the names under which the key of an upstream is looked for.
+// variables returns the names of the variables for the key of an upstream.
 func variables(upstream string) string {
 	for _, p := range providers {
 		if p.name == upstream {
@@ -156,13 +156,13 @@ func (p *provider) ask(ctx context.Context, o *TrialOptions, key string, r *Tria
 	return nil
 }
 
-// cheap chooses a model of a list.
+// cheap returns a cheap model of a list.
 func (p *provider) cheap(list gjson.Result) string {
 	var names []string
 	for _, n := range list.Array() {
 		names = append(names, n.String())
 	}
-	// What is no chat model has another word in its name, too.
+	// The names of other models than chat models have another word, too.
 	others := []string{"embed", "audio", "realtime", "transcribe", "tts", "image", "search", "moderation", "whisper", "live"}
 	usable := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 		return slices.ContainsFunc(others, func(o string) bool { return strings.Contains(n, o) })
@@ -180,7 +180,7 @@ func (p *provider) cheap(list gjson.Result) string {
 	return ""
 }
 
-// send makes one request, a GET where there is nothing to send.
+// send makes one request: a GET if in is nil.
 func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, in any, r *TrialResult) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -222,7 +222,7 @@ func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, 
 	return nil, fmt.Errorf("%d for %s %s: %s", resp.StatusCode, method, path, cmp.Or(why, "no reason given"))
 }
 
-// shown is a text in one line, cut.
+// shown returns a text in one line of at most maxShown characters.
 func shown(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > maxShown {
@@ -231,7 +231,7 @@ func shown(s string) string {
 	return s
 }
 
-// PrintTrial writes for a person what happened.
+// PrintTrial prints results for people.
 func PrintTrial(w io.Writer, all []TrialResult) {
 	t := terminal.Table(w)
 	for _, r := range all {
