@@ -14,6 +14,7 @@ const (
 	RoleOther Role = iota
 	RoleUser
 	RoleAssistant
+	RoleHeld // a reference to an item of the model that the provider holds
 )
 
 // Message is one message of a conversation.

@@ -60,7 +60,7 @@ func (c *Conversation) saysNothing(j int) bool {
 	case m.Role == RoleUser:
 		return !m.Person && !m.frame
 	}
-	return m.Role == RoleAssistant || m.System
+	return m.Role == RoleAssistant || m.System || m.Role == RoleHeld
 }
 
 // roundOpen reports whether a round of tools is open after message m: tools were called,
@@ -79,7 +79,13 @@ func (c *Conversation) roundOpen(m *Message, open bool) bool {
 	case m.Calls || m.Results:
 		return true
 	}
-	return open && (m.Role != RoleAssistant || m.from == m.to)
+	return open && !m.answers()
+}
+
+// answers reports whether message m holds an answer of the model. A reference counts: if the
+// item that the provider holds is a call, its result follows.
+func (m *Message) answers() bool {
+	return m.Role == RoleHeld || m.Role == RoleAssistant && !m.Calls && (m.from < m.to || m.Mixed)
 }
 
 // afterInterruption returns the index in a message of the first text after the client's

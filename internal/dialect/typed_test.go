@@ -165,15 +165,53 @@ func TestOpenRounds(t *testing.T) {
 			if !s.d.Parse([]byte(body), &c) {
 				t.Fatalf("%s: %s: not understood: %s", name, tc.name, body)
 			}
-			var got []string
-			for i := range c.Messages {
-				if c.Messages[i].Person {
-					got = append(got, string(c.Text(i)))
-				}
-			}
-			if fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			if got := personSaid(&c); fmt.Sprint(got) != fmt.Sprint(tc.want) {
 				t.Errorf("%s: %s: the person said %q, want %q", name, tc.name, got, tc.want)
 			}
+		}
+	}
+}
+
+func personSaid(c *dialect.Conversation) (texts []string) {
+	for i := range c.Messages {
+		if c.Messages[i].Person {
+			texts = append(texts, string(c.Text(i)))
+		}
+	}
+	return texts
+}
+
+// TestAnswersThatTheProviderHolds: a reference in place of an answer, or an answer without
+// text, ends a round of tools like an answer in words.
+func TestAnswersThatTheProviderHolds(t *testing.T) {
+	const ref = `{"type":"item_reference","id":"a"}`
+	for _, tc := range []struct {
+		name, api string
+		items     []string // WORDS and SKILL are user messages
+		want      []string
+		typed     bool
+	}{
+		{"a reference after results", "responses", []string{"WORDS", "CALL", "RESULT", ref, "NEXT"}, []string{"Words.", "Next."}, true},
+		{"references to thoughts and an answer", "responses", []string{"WORDS", ref, "CALL", "RESULT", ref, ref, "NEXT"}, []string{"Words.", "Next."}, true},
+		{"a reference to a call", "responses", []string{"WORDS", ref, "RESULT", "SKILL"}, []string{"Words."}, false},
+		{"references to two rounds", "responses", []string{"WORDS", ref, "RESULT", ref, ref, "RESULT", "SKILL"}, []string{"Words."}, false},
+		{"answers that are references", "responses", []string{"WORDS", ref, "NEXT"}, []string{"Words.", "Next."}, true},
+		{"an answer that is audio", "chat", []string{"WORDS", "CALL", "RESULT", `{"role":"assistant","content":null,"audio":{"id":"a"}}`, "NEXT"}, []string{"Words.", "Next."}, true},
+		{"an answer that is a picture", "gemini", []string{"WORDS", "CALL", "RESULT", `{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":""}}]}`, "NEXT"}, []string{"Words.", "Next."}, true},
+	} {
+		s := spellings[tc.api]
+		said := func(words string) string { return fmt.Sprintf(s.user, fmt.Sprintf(s.text, words)) }
+		items := strings.NewReplacer("WORDS", said("Words."), "NEXT", said("Next."), "SKILL", said("Base directory for this skill: /a"), "CALL", s.call, "RESULT", s.result).
+			Replace(strings.Join(tc.items, ","))
+		var c dialect.Conversation
+		if body := fmt.Sprintf(s.body, items); !s.d.Parse([]byte(body), &c) {
+			t.Fatalf("%s: not understood: %s", tc.name, body)
+		}
+		if got := personSaid(&c); fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			t.Errorf("%s: the person said %q, want %q", tc.name, got, tc.want)
+		}
+		if got := c.Typed(c.Last); got != tc.typed {
+			t.Errorf("%s: Typed = %v for %q, want %v", tc.name, got, c.Text(c.Last), tc.typed)
 		}
 	}
 }

@@ -143,15 +143,14 @@ func (c *Conversation) settleFrames() {
 	}
 }
 
-// ends reports whether message i is an answer that ends a turn: it holds text, and no
-// tool's result follows.
+// ends reports whether message i is an answer that ends a turn: no call, no result and no
+// item of the model follows.
 func (c *Conversation) ends(i int) bool {
-	m := &c.Messages[i]
-	if m.Role != RoleAssistant || m.from == m.to || m.Calls || i+1 == len(c.Messages) {
-		return m.Role == RoleAssistant && m.from < m.to && !m.Calls
+	if !c.Messages[i].answers() || i+1 == len(c.Messages) {
+		return c.Messages[i].answers()
 	}
 	next := &c.Messages[i+1]
-	return !next.Results && !next.Calls && (next.Role != RoleOther || next.System)
+	return !next.Results && !next.Calls && (next.Role == RoleUser || next.Role == RoleAssistant || next.System)
 }
 
 // unanswered reports whether message i is a user's or the client's own, without results of

@@ -100,9 +100,6 @@ func (p *parser) item(n int) bool {
 		}
 		return p.Extra(&m, key)
 	})
-	if string(kind) == "item_reference" {
-		p.AddReference(id)
-	}
 	if string(kind) == "additional_tools" {
 		p.HasTools()
 	}
@@ -116,6 +113,9 @@ func (p *parser) item(n int) bool {
 		m.Role, m.System = dialect.RoleOf(role)
 	case isCall(kind):
 		m.Role, m.Calls = dialect.RoleAssistant, true
+	case string(kind) == "item_reference":
+		m.Role = dialect.RoleHeld
+		p.AddReference(id)
 	default:
 		m.Results = isResult(kind)
 		m.Silent = string(kind) == "reasoning" || string(kind) == "additional_tools"
