@@ -43,7 +43,7 @@ func newSessions(s store, shared bool) *Sessions {
 }
 
 type link struct {
-	session string    // "" if the store has none
+	session string    // "" if the store does not know the fingerprint
 	until   time.Time // zero means forever
 }
 
