@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What the requests are made of, lines with tabs between their fields: see the
-// first line of each.
+// The texts of the requests: lines with tabs between their fields. The first line of each
+// file describes the fields.
 var (
 	//go:embed testdata/everyday.tsv
 	everyday string
@@ -21,7 +21,7 @@ var (
 	person string
 )
 
-// fields are the lines of a list.
+// fields returns the fields of each line of a list, without its comments.
 func fields(list string) (out [][]string) {
 	for line := range strings.Lines(list) {
 		if !strings.HasPrefix(line, "#") {
@@ -31,7 +31,7 @@ func fields(list string) (out [][]string) {
 	return out
 }
 
-// asking is a message that begins a chat, and what sort it is of.
+// asking is the first message of a chat, and its sort.
 type asking struct{ sort, text string }
 
 const (
@@ -56,8 +56,8 @@ func everydayRequests() (out []asking) {
 	return out
 }
 
-// absent measures how often, and with how much text, memory inserts a block when it has
-// nothing to say: each memory gets its own questions, those about other memories, and
+// absent measures the frequency and the size of blocks, above all for requests that a memory
+// cannot answer: each memory gets its own questions, those about other memories, and
 // everyday requests. Only every every-th request is sent.
 func absent(dir, binary string, m *model, convs []*locomo, every int, env ...string) error {
 	counts := make(map[string]*tally)
@@ -106,10 +106,11 @@ func absent(dir, binary string, m *model, convs []*locomo, every int, env ...str
 	return nil
 }
 
-// tally counts the results of one sort of requests.
+// tally counts the results for one sort of requests.
 type tally struct{ asked, blocks, chars int }
 
-// askAbout asks a proxy that remembers these lines.
+// askAbout imports the lines into a proxy's memory, starts the proxy and sends it the
+// requests.
 func (p *proxyRun) askAbout(lines string, ask []asking, every int, counts map[string]*tally, m *model) error {
 	defer p.stop()
 	if err := errors.Join(p.command("memory", "import", lines), p.start()); err != nil {
@@ -136,7 +137,7 @@ func (p *proxyRun) askAbout(lines string, ask []asking, every int, counts map[st
 	return nil
 }
 
-// blockIn returns the block before the first message of a request, or "".
+// blockIn returns the block in the first message of a request, or "".
 func blockIn(body []byte) (string, error) {
 	blocks, err := blocksIn(body)
 	if err != nil {
@@ -145,7 +146,7 @@ func blockIn(body []byte) (string, error) {
 	return blocks[0], nil
 }
 
-// blocksIn returns the blocks before the messages of a request; "" for none.
+// blocksIn returns the block in each message of a request, or "".
 func blocksIn(body []byte) ([]string, error) {
 	var sent struct{ Messages []struct{ Content string } }
 	if err := json.Unmarshal(body, &sent); err != nil || len(sent.Messages) == 0 {
@@ -161,8 +162,8 @@ func blocksIn(body []byte) ([]string, error) {
 	return blocks, nil
 }
 
-// writePerson writes what one person told as lines to import, each of a
-// conversation of its own.
+// writePerson writes the statements of one person as lines to import, each in a conversation
+// of its own.
 func writePerson(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

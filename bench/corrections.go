@@ -11,9 +11,9 @@ import (
 //go:embed testdata/corrections.tsv
 var pairs string
 
-// corrections measures whether what was said later is shown: all pairs are in
-// one memory, the later ones weeks behind the first ones, and each question is
-// a chat of its own.
+// corrections measures how often a block shows the later of two statements. All pairs are in
+// one memory, the later statements weeks after the first ones, and each question is a chat
+// of its own.
 func corrections(dir, binary string, m *model, env ...string) error {
 	list := fields(pairs)
 	p, err := remembering(filepath.Join(dir, "corrections"), binary, m, env, list, 1, 2)

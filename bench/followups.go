@@ -11,9 +11,9 @@ import (
 //go:embed testdata/followups.tsv
 var followUpList string
 
-// followups measures whether what is asked next in a chat is answered, though it
-// does not repeat what it is about: all that was said is in one memory, and of
-// each line both questions are one chat.
+// followups measures how often memory answers the second question of a chat, which does not
+// repeat its subject. All statements are in one memory, and the two questions of each line
+// are one chat.
 func followups(dir, binary string, m *model, env ...string) error {
 	list := fields(followUpList)
 	p, err := remembering(filepath.Join(dir, "followups"), binary, m, env, list, 1, 3)
@@ -33,7 +33,7 @@ func followups(dir, binary string, m *model, env ...string) error {
 		if err != nil {
 			return err
 		}
-		// A chat whose beginning nobody has seen got no block there.
+		// A chat with an unknown beginning has no block in its first message.
 		unseen, err := blocksOf(p, m, message("user", "Hello. "+l[2]), ok, message("user", l[4]))
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func followups(dir, binary string, m *model, env ...string) error {
 	return nil
 }
 
-// blocksOf are the blocks before the messages of a chat.
+// blocksOf sends a chat and returns the block in each of its messages, or "".
 func blocksOf(p *proxyRun, m *model, messages ...json.RawMessage) ([]string, error) {
 	if _, _, err := chat(p.url, messages); err != nil {
 		return nil, err

@@ -17,17 +17,17 @@ import (
 
 const (
 	jitterRuns = 12
-	jitterPart = 0.25 // by which each number may be off
-	fitStep    = 1.25 // by which a fit tries each number larger and smaller
+	jitterPart = 0.25 // largest relative change of a number
+	fitStep    = 1.25 // factor by which a fit changes a number
 	fitGain    = 0.0005
 )
 
-// memories are the conversations in one embedded memory of this process, each a group.
+// memories is an embedded memory in this process, with a group for each conversation.
 type memories struct {
 	store   *embedded.Store
 	chooser *inject.Memory
 	convs   []*locomo
-	texts   []map[string]string // of each conversation, by their ids
+	texts   []map[string]string // of each conversation, by ID
 	facts   int
 }
 
@@ -59,7 +59,7 @@ func (m *memories) close() {
 	_ = m.store.Close()
 }
 
-// shares returns the part of the evidence that is shown with these numbers, over all
+// shares returns the share of the evidence that blocks show with these numbers, over all
 // questions and by category.
 func (m *memories) shares(n embedded.Numbers) (share [5]float64, err error) {
 	m.store.Tune(n)
@@ -99,8 +99,8 @@ func (m *memories) shares(n embedded.Numbers) (share [5]float64, err error) {
 	return share, nil
 }
 
-// off returns the numbers, each off by up to jitterPart, the same in each run with this
-// seed.
+// off returns the numbers, each changed at random by up to jitterPart. The seed determines
+// the changes.
 func off(n embedded.Numbers, seed int) embedded.Numbers {
 	rnd := rand.New(rand.NewPCG(uint64(seed), 7)) //nolint:gosec // no secret
 	v := reflect.ValueOf(&n).Elem()
@@ -111,8 +111,8 @@ func off(n embedded.Numbers, seed int) embedded.Numbers {
 	return n
 }
 
-// mean returns the mean of the runs with numbers that are off. tell, if not nil, is
-// called after each run.
+// mean returns the mean of the runs with changed numbers. It calls tell, if that is not nil,
+// after each run.
 func (m *memories) mean(n embedded.Numbers, tell func(run int, share [5]float64)) (mean [5]float64, err error) {
 	for run := 1; run <= jitterRuns; run++ {
 		share, err := m.shares(off(n, run))
@@ -129,9 +129,9 @@ func (m *memories) mean(n embedded.Numbers, tell func(run int, share [5]float64)
 	return mean, nil
 }
 
-// jittered measures what recall measures, in this process: once with the numbers in use,
-// and then several times with each of them off at random. Changes are judged by the mean
-// of those runs: a number at its peak may only fit these conversations.
+// jittered measures the shares of recall in this process: once with the numbers in use, and
+// then several times with all of them changed at random. The mean of those runs is the
+// measure of a change, because a number at its peak may only fit these conversations.
 func jittered(m *memories) error {
 	fmt.Printf("| run | all | multi-hop | temporal | open-domain | single-hop |\n| --- | --- | --- | --- | --- | --- |\n")
 	share, err := m.shares(embedded.Fitted)
@@ -146,7 +146,7 @@ func jittered(m *memories) error {
 	return err
 }
 
-// fit tries each number larger and smaller, and keeps what improves the mean.
+// fit tries a larger and a smaller value of each number, and uses it if it improves the mean.
 func fit(m *memories) error {
 	n := embedded.Fitted
 	best, err := m.mean(n, nil)
@@ -181,8 +181,8 @@ func printShares(name string, share [5]float64) {
 	fmt.Printf("| %s | %.4f | %.3f | %.3f | %.3f | %.3f |\n", name, share[0], share[1], share[2], share[3], share[4])
 }
 
-// messages are those of the conversation, as an import keeps them, with their texts by
-// their ids.
+// messages returns the messages of the conversation in the form of an import, and their texts
+// by ID.
 func (c *locomo) messages() (out []graphiti.Message, texts map[string]string, err error) {
 	texts = make(map[string]string)
 	for _, s := range c.Sessions {

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// parallel is how many connections the flat-out load uses.
+// parallel is the number of connections of flatOut.
 const parallel = 32
 
-// numbers makes requests different from each other, over all targets.
+// numbers numbers the requests to all targets, so that no two are equal.
 var numbers atomic.Int64
 
-// kept names the conversation whose one turn is asked again and again.
+// kept names the conversation with a single turn, which is sent repeatedly.
 const kept = "kept"
 
-// request is a chat request of about size bytes, ready to be sent. Its
-// question is about the cat that teach tells of.
+// request returns a chat request of about size bytes, with its head. Its question is about
+// the cat of teach.
 func request(t *target, size, chunks int, pace time.Duration) []byte {
 	id := t.history(int(numbers.Add(1)))
 	const line = "We talked about the weather, the harvest and the price of bread.\\n"
@@ -46,13 +46,12 @@ func request(t *target, size, chunks int, pace time.Duration) []byte {
 	return []byte(head + "\r\n" + body)
 }
 
-// conn is a client's connection. One that the target has ended is made again
-// for the next request.
+// conn is a client's connection. If the target has ended it, the next request opens another.
 type conn struct {
 	net.Conn
 	br    *bufio.Reader
 	to    *target
-	ended bool // the last answer says so
+	ended bool // the last answer had Connection: close
 }
 
 func connect(t *target) (*conn, error) {
@@ -66,7 +65,6 @@ func connect(t *target) (*conn, error) {
 	return &conn{Conn: c, br: bufio.NewReaderSize(c, 4<<10), to: t}, nil
 }
 
-// send sends a request.
 func (c *conn) send(request []byte) error {
 	if c.ended {
 		c.Close()
@@ -80,7 +78,7 @@ func (c *conn) send(request []byte) error {
 	return err
 }
 
-// head reads an answer's head, and checks what it says.
+// head reads the head of an answer, and returns an error unless its status is 200.
 func (c *conn) head() (length int, memory string, err error) {
 	line, err := c.br.ReadString('\n')
 	if err != nil {
@@ -98,7 +96,7 @@ func (c *conn) head() (length int, memory string, err error) {
 			return length, memory, nil
 		}
 		name, value, _ := bytes.Cut(b[:len(b)-2], []byte(": "))
-		switch strings.ToLower(string(name)) { // HAProxy writes them so
+		switch strings.ToLower(string(name)) { // HAProxy sends lower-case names
 		case "content-length":
 			length, _ = strconv.Atoi(string(value))
 		case "connection":
@@ -125,8 +123,8 @@ func (c *conn) ask(request []byte) (memory string, err error) {
 	return memory, err
 }
 
-// stream sends a request and reads the stream to its end, which must be there
-// with all chunks. first is when the first chunk came.
+// stream sends a request and reads the whole stream, which must have all chunks. It returns
+// the arrival time of the first chunk.
 func (c *conn) stream(request []byte, chunks int) (first time.Time, err error) {
 	if err := c.send(request); err != nil {
 		return first, err
@@ -159,7 +157,7 @@ func (c *conn) stream(request []byte, chunks int) (first time.Time, err error) {
 	return first, nil
 }
 
-// flatOut sends as many requests as it can.
+// flatOut sends requests for d as fast as possible, and returns their number.
 func flatOut(t *target, size int, d time.Duration) (int64, error) {
 	var n atomic.Int64
 	end := time.Now().Add(d)
@@ -184,8 +182,8 @@ func flatOut(t *target, size int, d time.Duration) (int64, error) {
 	return n.Load(), err
 }
 
-// atRate sends rate requests a second and returns their latencies, in
-// microseconds, from when each was due.
+// atRate sends rate requests a second and returns their latencies in microseconds, measured
+// from the moment of sending.
 func atRate(t *target, size, rate int, d time.Duration) ([]float64, error) {
 	const workers = 8
 	var mu sync.Mutex
@@ -217,8 +215,8 @@ func atRate(t *target, size, rate int, d time.Duration) ([]float64, error) {
 	return out, err
 }
 
-// firstChunks returns, for n streams one after another, when their first chunk
-// came, in microseconds after the request.
+// firstChunks returns, for n consecutive streams, the time from the request to the first
+// chunk, in microseconds.
 func firstChunks(t *target, n int) ([]float64, error) {
 	c, err := connect(t)
 	if err != nil {
@@ -238,8 +236,8 @@ func firstChunks(t *target, n int) ([]float64, error) {
 	return out, nil
 }
 
-// manyStreams holds many streams open at the same time, and returns the most
-// memory that the target took meanwhile.
+// manyStreams holds many streams open at the same time, and returns the target's peak memory
+// meanwhile.
 func manyStreams(t *target, o options) (most int64, err error) {
 	done := make(chan struct{})
 	var watch sync.WaitGroup
@@ -254,7 +252,7 @@ func manyStreams(t *target, o options) (most int64, err error) {
 		}
 	})
 	err = together(o.streams, func(i int) error {
-		time.Sleep(time.Duration(i) * 200 * time.Microsecond) // a burst of connects is not what is measured
+		time.Sleep(time.Duration(i) * 200 * time.Microsecond) // avoid a burst of connects
 		c, err := connect(t)
 		if err != nil {
 			return err
@@ -279,7 +277,7 @@ func together(n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// teach tells the memory of a cat, and makes sure that it comes back.
+// teach gives the memory a fact about a cat, and waits until the memory recalls it.
 func teach(t *target) error {
 	body := `{"model":"m","messages":[{"role":"user","content":"My cat is called Miso."}]}`
 	r := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

@@ -1,11 +1,11 @@
-// Command bench compares the proxy, side by side in one run, with no proxy,
-// with a bare fasthttp relay that only copies, and with nginx and HAProxy where
-// they are installed. Each target is a process of its
-// own on the loopback interface, and the targets take turns within each round.
+// Command bench compares the proxy, in one run, with no proxy, with a bare fasthttp relay
+// that only copies, and with nginx and HAProxy if they are installed. Each target is a
+// process of its own on the loopback interface, and the targets take turns within each
+// round.
 //
-// It owns the load, the stand-in upstream and the report. It measures the binary that
-// users run, so it must not link the proxy: of our packages it imports the stand-in
-// Graphiti, what reads blocks, and for fits of ranking the embedded memory.
+// It owns the load, the stand-in upstream and the report. It measures the binary that users
+// run, so it must not link the proxy: of our packages it imports only the stand-in Graphiti
+// and, to fit the numbers of the ranking, graphiti, the embedded memory and inject.
 package main
 
 import (
@@ -24,7 +24,7 @@ type options struct {
 	streams  int           // open at the same time
 	chunks   int           // of a stream
 	pace     time.Duration // between chunks
-	before   string        // the binary of another version; empty: there is none
+	before   string        // the binary of another version, or ""
 }
 
 func main() {
@@ -61,7 +61,7 @@ func main() {
 	}
 }
 
-// role runs one of the processes that a target consists of.
+// role runs a process of the benchmark: the upstream, the relay or the collector.
 func role(args []string) {
 	switch args[0] {
 	case "upstream":
@@ -99,12 +99,12 @@ func bench(o options) error {
 	return nil
 }
 
-// sizes are the sizes of requests that are sent flat out.
+// sizes are the sizes of the requests of flatOut.
 var sizes = []int{1 << 10, 64 << 10, 512 << 10}
 
 func label(size int) string { return fmt.Sprintf("%d KiB", size>>10) }
 
-// measure takes one round of figures of a target.
+// measure measures a target for one round.
 func measure(t *target, o options, r *report) error {
 	for _, size := range sizes {
 		before := t.cpu()

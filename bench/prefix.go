@@ -18,18 +18,17 @@ const (
 	turnsOfAgent = 30
 	roundsOfTurn = 2
 	agents       = 3
-	cachedPrice  = 0.1 // of a prompt token, as the large providers' lists have it
+	cachedPrice  = 0.1 // of a prompt token, by the price lists of large providers
 )
 
-// ledger adds up how much of the requests of one conversation a provider's prompt cache
+// ledger adds up the bytes of one conversation's requests that a provider's prompt cache
 // serves.
 type ledger struct {
 	before              []byte
 	sent, reused, first int
 }
 
-// add counts a request: the bytes that the request before it had as its prefix
-// are cached.
+// add counts a request: the common prefix with the previous request is cached.
 func (l *ledger) add(body []byte) {
 	var r struct{ Messages json.RawMessage }
 	if json.Unmarshal(body, &r) != nil {
@@ -48,9 +47,9 @@ func (l *ledger) add(body []byte) {
 
 func (l *ledger) billed() float64 { return float64(l.sent-l.reused) + cachedPrice*float64(l.reused) }
 
-// prefix compares how well prompt caches work for conversations of an agent: without
-// memory, with facts that are searched for each request and put only before the last
-// message, and through the proxy.
+// prefix compares the use of prompt caches in conversations of an agent: without memory, with
+// facts that are searched for each request and inserted only before the last message, and
+// through the proxy.
 func prefix() error {
 	dir, err := os.MkdirTemp("", "graphiti-proxy-prefix-")
 	if err != nil {
@@ -133,8 +132,8 @@ func agentModel(body []byte) string {
 	return fmt.Sprintf(`{"role":"assistant","content":"Done with step %d; the tests pass and nothing else had to change."}`, len(r.Messages))
 }
 
-// converse runs an agent's conversation: a message of the person, rounds of
-// tools, an answer.
+// converse runs an agent's conversation. Each turn has a message of the person, rounds of
+// tools and an answer.
 func converse(agent int, grow func(turn int) error, ask func([]json.RawMessage) (json.RawMessage, error)) error {
 	history := []json.RawMessage{message("system", "You are an agent. "+strings.Repeat("Follow the rules of the house. ", 60))}
 	for turn := range turnsOfAgent {
@@ -166,8 +165,7 @@ func converse(agent int, grow func(turn int) error, ask func([]json.RawMessage) 
 	return nil
 }
 
-// naive puts the facts that are found now before the last message of the person, and
-// nothing before earlier ones.
+// naive searches facts for the person's last message, and inserts them only there.
 func naive(p *proxyRun, messages []json.RawMessage) ([]json.RawMessage, error) {
 	last := len(messages) - 1
 	var m struct{ Role, Content string }
@@ -194,7 +192,7 @@ func naive(p *proxyRun, messages []json.RawMessage) ([]json.RawMessage, error) {
 	return messages, nil
 }
 
-// latency shows how the recalls of a conversation are answered when Graphiti
+// latency shows the sources of the recalls in a conversation, and the added time, if Graphiti
 // takes 300 ms for a search.
 func latency() error {
 	dir, err := os.MkdirTemp("", "graphiti-proxy-latency-")

@@ -18,20 +18,20 @@ import (
 type target struct {
 	name    string
 	address string
-	pid     int                     // of the process in between; 0: there is none
+	pid     int                     // of the process in between, or 0
 	history func(n int) (id string) // names the conversation of request n
 }
 
 // processes are all processes of the benchmark.
 type processes struct {
 	targets []*target
-	missing []string // targets that are left out, and why
+	missing []string // notes about omitted targets
 	cmds    []*exec.Cmd
 	dir     string
 }
 
-// startProcesses starts all targets. before is the binary of another version of the proxy;
-// empty: there is none.
+// startProcesses starts all targets. before is the binary of another version of the proxy,
+// or "".
 func startProcesses(before string) (*processes, error) {
 	p, self, upstream, err := startUpstream()
 	if err != nil {
@@ -87,7 +87,7 @@ func startUpstream() (p *processes, self, upstream string, err error) {
 
 func (p *processes) binary() string { return filepath.Join(p.dir, "graphiti-proxy") }
 
-// proxy starts a proxy as one more target.
+// proxy starts a proxy as another target.
 func (p *processes) proxy(name, binary, upstream, backend string, history func(int) string, env ...string) error {
 	address := freeAddress()
 	pid, err := p.start(address, append([]string{
@@ -165,7 +165,7 @@ func (t *target) pids() []int {
 // cpu returns the processor time that the target has used, in nanoseconds.
 func (t *target) cpu() (sum int64) {
 	for _, pid := range t.pids() {
-		// The process's own file is of its first thread only: add up all of them.
+		// The process's own file covers only its first thread: add up all threads.
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		if err != nil {
 			continue

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// locomo is a conversation of LoCoMo (Maharana et al., 2024), as far as it is read. Its
-// licence does not allow to store any of it here.
+// locomo is a conversation of LoCoMo (Maharana et al., 2024), with the fields in use. Its
+// licence does not allow copies in this repository.
 type locomo struct {
 	Speaker  string `json:"speaker_a"`
 	Sessions []struct {
@@ -33,9 +33,9 @@ type locomo struct {
 
 var categories = []string{"", "multi-hop", "temporal", "open-domain", "single-hop"}
 
-// recall measures which part of the turns that answer a question is in its block:
-// conversations are imported with the command that users have, and each question is a chat
-// of its own.
+// recall measures the share of the turns with the answer to a question that its block shows.
+// It imports the conversations with the users' command, and each question is a chat of its
+// own.
 func recall(args []string) error {
 	fs := flag.NewFlagSet("recall", flag.ContinueOnError)
 	data := fs.String("data", "", "folder with LoCoMo's conversations, conv-*.json")
@@ -193,8 +193,7 @@ func readLocomo(file string) (*locomo, error) {
 	return &c, nil
 }
 
-// write writes the conversation as lines to import, and returns the texts by
-// their ids.
+// write writes the conversation as lines to import, and returns the texts by ID.
 func (c *locomo) write(path string) (map[string]string, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -238,7 +237,7 @@ func evidenceOf(ids []string, texts map[string]string) (out []string) {
 	return out
 }
 
-// shownAs returns a text as a block shows it, or the beginning of a long one.
+// shownAs returns a text, or the start of a long one, in the form of a block.
 func shownAs(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	return strings.NewReplacer("<", "‹", ">", "›").Replace(string(runes[:min(len(runes), 300)]))

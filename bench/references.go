@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// reference is a proxy by others that only forwards. It is configured for speed.
+// reference is another project's proxy, which only forwards. Its configuration favors speed.
 type reference struct {
 	name    string // of the program
 	pkg     string // Debian's
@@ -77,8 +77,8 @@ backend up
 `},
 }
 
-// references starts those that are installed. The others are noted as missing, and the run
-// goes on without them.
+// references starts the installed references. It notes the others as missing, and the run
+// continues without them.
 func (p *processes) references(upstream string, history func(int) string) error {
 	for _, r := range references {
 		program, err := exec.LookPath(r.name)

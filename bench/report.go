@@ -27,7 +27,7 @@ func (r *report) add(t *target, name string, v float64) {
 
 func (r *report) median(t *target, name string) float64 { return quantile(r.values[t][name], .5) }
 
-// reference returns the target to which ratios refer: HAProxy, or the bare relay when that
+// reference returns the target to which ratios refer: HAProxy, or the bare relay if HAProxy
 // is not installed.
 func (r *report) reference() *target {
 	for _, t := range r.order {

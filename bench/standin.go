@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// model is a provider that keeps the last body that it got, and answers with the result of
-// answer.
+// model is a provider that stores the body of the last request, and answers with the result
+// of answer.
 type model struct {
 	url    string
 	server *http.Server
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // protects the fields below
 	body   []byte
 	answer func(body []byte) string // the message, as JSON
 }
@@ -117,8 +117,7 @@ func (p *proxyRun) stop() {
 	}
 }
 
-// chat sends messages as they are and returns the model's, and the memory
-// header.
+// chat sends messages unchanged, and returns the model's message and the memory header.
 func chat(url string, messages []json.RawMessage) (message json.RawMessage, header string, err error) {
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages})
 	if err != nil {
@@ -143,8 +142,9 @@ func message(role, text string) json.RawMessage {
 	return b
 }
 
-// remembering starts a proxy in a folder, with a memory of some columns of a list: each
-// text is a conversation of its own, and each column is weeks later than the one before.
+// remembering starts a proxy in a folder, with the texts in some columns of a list as its
+// memory. Each text is a conversation of its own, and each column is weeks later than the
+// previous one.
 func remembering(dir, binary string, m *model, env []string, list [][]string, columns ...int) (*proxyRun, error) {
 	var lines bytes.Buffer
 	enc := json.NewEncoder(&lines)

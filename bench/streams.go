@@ -61,13 +61,13 @@ func streams(args []string) error {
 	return nil
 }
 
-// paces are how far apart the events of a stream are.
+// paces are the intervals between the events of a stream.
 var paces = []time.Duration{100 * time.Millisecond, 20 * time.Millisecond}
 
 func perEvent(pace time.Duration) string { return "event every " + pace.String() }
 
-// measureStreams takes one round of figures. The cost of an event is the difference
-// between a long stream and a short one: so the costs of beginning and end cancel out.
+// measureStreams measures a target for one round. The cost of an event is the difference
+// between a long stream and a short one, which cancels the costs of the start and the end.
 func measureStreams(t *target, r *report, fresh bool) error {
 	const short, long = 10, 40
 	for _, pace := range paces {

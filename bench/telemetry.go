@@ -10,7 +10,7 @@ import (
 )
 
 // telemetry compares the costs of tracing: off, on with nothing sampled, and on with
-// everything sampled, each with memory off and with a block that is kept.
+// everything sampled, each without memory and with a repeated block.
 func telemetry(args []string) error {
 	f := flag.NewFlagSet("telemetry", flag.ExitOnError)
 	rounds := f.Int("rounds", 5, "rounds; medians are shown")
@@ -72,7 +72,7 @@ func telemetry(args []string) error {
 	return nil
 }
 
-// serveCollector takes everything and keeps nothing.
+// serveCollector accepts and discards all data.
 func serveCollector(address string) {
 	s := &http.Server{Addr: address, ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -14,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// answer is the upstream's answer to a request that is not streamed: 3 KiB.
+// answer is the upstream's answer to a request without a stream: 3 KiB.
 var answer = func() []byte {
 	body := `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
 		strings.Repeat("All work and no play. ", 130) + `"},"finish_reason":"stop"}]}`
@@ -33,8 +33,8 @@ func framed(event string) string {
 	return strconv.FormatInt(int64(len(event)), 16) + "\r\n" + event + "\r\n"
 }
 
-// serveUpstream answers on address, as cheaply as possible. The number of chunks
-// and their pace stand in the request's X-Chunks and X-Pace fields.
+// serveUpstream answers on address, as cheaply as possible. The request's X-Chunks and X-Pace
+// fields set the number of chunks and their interval.
 func serveUpstream(address string) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
@@ -96,8 +96,8 @@ func answerAll(c net.Conn) {
 	}
 }
 
-// serveRelay is the plainest proxy that fasthttp makes: it copies the request
-// and streams the answer.
+// serveRelay is the simplest proxy with fasthttp: it copies the request and streams the
+// answer.
 func serveRelay(address, upstream string) {
 	client := &fasthttp.HostClient{
 		Addr: upstream, StreamResponseBody: true, MaxConns: 1 << 16, MaxResponseBodySize: 1,

@@ -15,8 +15,8 @@
 //   - replicas: a Redis key for each record, and sorted sets as indexes of scopes and lists. A
 //     write is one script. Records expire by themselves.
 //
-// First write wins: a record marked first is stored only if its key has none. keep returns
-// the key's value, and stores nothing after its caller has given up.
+// First write wins: a record marked first does not replace another. keep returns the key's
+// value, and does not store a record after its caller has given up.
 //
 // Forgetting: a scope is a group, a session, or the facts of a group. Its generation, a
 // record too, is the number of forgets at its last forget. A write carries the generation

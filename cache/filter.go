@@ -8,22 +8,21 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// filterBits is the size of the filter. With 500,000 keys in the file, one in a
-// hundred of the keys that have no decision is looked up all the same.
+// filterBits is the size of the filter. With 500,000 keys in the file, it passes one in a
+// hundred of the keys without a decision.
 const filterBits = 1 << 23
 
-// keyFilter is a Bloom filter of the keys that have a decision in the file. It
-// saves the query for a key that has none: every new turn, and each turn of a
-// conversation that is new here. Only this process writes to the file, so the
-// filter is complete once Read has added every key of it. Until then each key is
-// looked up. It is safe for concurrent use.
+// keyFilter is a Bloom filter of the keys with a decision in the file. It saves the query
+// for all others: for each new turn, and for each turn of a new conversation. Only this
+// process writes to the file, so the filter is complete once Read has added all keys. Until
+// then, May returns true for every key. It is safe for concurrent use.
 type keyFilter struct {
 	bits     [filterBits / 64]atomic.Uint64
 	complete atomic.Bool // Read has added every key of the file
 }
 
-// eachBit calls f for each word and bit of a key, which is a strong hash itself,
-// until f returns false. It returns false then.
+// eachBit calls f for each word and bit of a key, which is itself a strong hash. It returns
+// false as soon as f does.
 func eachBit(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 	for i := 0; i < len(key); i += 4 {
 		at := binary.LittleEndian.Uint32(key[i:]) % filterBits
@@ -34,18 +33,18 @@ func eachBit(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 	return true
 }
 
-// Add adds a key, before its decision is in the file.
+// Add adds a key. It must be called before the key's decision is written to the file.
 func (k *keyFilter) Add(key [16]byte) {
 	eachBit(&key, func(word uint32, bit uint64) bool { k.bits[word].Or(bit); return true })
 }
 
-// May reports whether there may be a decision for a key.
+// May reports whether a key may have a decision.
 func (k *keyFilter) May(key [16]byte) bool {
 	return !k.complete.Load() || eachBit(&key, func(word uint32, bit uint64) bool { return k.bits[word].Load()&bit != 0 })
 }
 
-// Read adds the keys of all decisions in the file. If that fails, or ctx ends, May
-// goes on returning true for every key.
+// Read adds the keys of all decisions in the file. If that fails or ctx ends, May continues
+// to return true for every key.
 func (k *keyFilter) Read(ctx context.Context, db *sqlite.DB) {
 	var key []byte
 	err := db.Each(ctx, "SELECT key FROM "+decisionKind.name, nil, func(scan func(...any) error) error {

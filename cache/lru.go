@@ -7,12 +7,12 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// byteLRU is an LRU cache that is bounded by the bytes of its entries. It is
-// safe for concurrent use.
+// byteLRU is an LRU cache with a limit on the total size of its entries. It is safe for
+// concurrent use.
 type byteLRU[K comparable, V any] struct {
 	limit int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // protects the fields below
 	lru   *simplelru.LRU[K, weighed[V]]
 	bytes int
 }
@@ -24,7 +24,7 @@ type weighed[V any] struct {
 
 func newByteLRU[K comparable, V any](limit int) *byteLRU[K, V] {
 	c := &byteLRU[K, V]{limit: limit}
-	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, e weighed[V]) { c.bytes -= e.bytes }) // fails for no size only
+	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, e weighed[V]) { c.bytes -= e.bytes }) // fails only for a size of 0
 	return c
 }
 
@@ -39,7 +39,7 @@ func (c *byteLRU[K, V]) Add(key K, value V, bytes int) {
 	c.AddOver(key, value, bytes, func(V) bool { return true })
 }
 
-// AddOver is Add, except that it keeps an entry for which stale returns false.
+// AddOver is Add, but it does not replace an entry for which stale returns false.
 func (c *byteLRU[K, V]) AddOver(key K, value V, bytes int, stale func(V) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

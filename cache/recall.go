@@ -20,9 +20,9 @@ type RecallOptions struct {
 	Shared   *redis.DB // publishes dropped groups; nil without replicas
 }
 
-// Recall caches the results of searches in RAM, by group, query and the number of
-// forgets that the request carries: after a forget every search is made again. It
-// is safe for concurrent use.
+// Recall caches the results of searches in RAM, by group, query and the number of forgets
+// that the request carries: after a forget, every search is repeated. It is safe for
+// concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
 	store *ristretto.Cache[uint64, entry[V]]

@@ -24,8 +24,8 @@ const (
 	// conversation.
 	pendingWait = 100 * time.Millisecond
 
-	// untilLen is the length of the time, in Unix seconds, that stands before the
-	// session of a conversation without an answer.
+	// untilLen is the length of the time, in Unix seconds, that precedes the session of a
+	// conversation without an answer.
 	untilLen = 8
 )
 
@@ -43,7 +43,7 @@ func newSessions(s store, shared bool) *Sessions {
 }
 
 type link struct {
-	session string    // "" if the store has none
+	session string    // "" if the store does not know the fingerprint
 	until   time.Time // zero means forever
 }
 
@@ -89,8 +89,8 @@ func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session
 	_ = s.store.write(ctx, r) // on error, other replicas treat the conversation as new
 }
 
-// loadPending reads the conversations that an earlier process left without an
-// answer: their clients will ask again.
+// loadPending reads the conversations that an earlier process left without an answer: their
+// clients will retry.
 func (s *Sessions) loadPending(ctx context.Context) error {
 	err := s.store.list(ctx, pendingKind, []string{""}, func(_ string, key, value []byte) error {
 		if len(key) == 16 && len(value) > untilLen {

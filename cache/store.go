@@ -92,8 +92,8 @@ type store interface {
 	// scoped calls f for the records with all of the scopes, in key order.
 	scoped(ctx context.Context, k *kind, scopes []string, f func(key, value []byte) error) error
 
-	// keep stores a record if its key has none, and returns the key's value. It stores
-	// nothing after ctx is done.
+	// keep stores a record unless its key already has one, and returns the key's value. It
+	// does not store the record after ctx is done.
 	keep(ctx context.Context, r *record) ([]byte, error)
 
 	// write stores all records or none.

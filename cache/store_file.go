@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// sweepInterval is how often expired state is removed.
+	// sweepInterval is the interval between sweeps of expired records.
 	sweepInterval = 10 * time.Minute
 
-	// sweepRows bounds the rows that one transaction of a sweep removes, so that
-	// requests do not wait for it.
+	// sweepRows bounds the rows that one transaction of a sweep removes, so that requests
+	// do not wait for it.
 	sweepRows = 1000
 
-	// forgetRows bounds the records that a forget has in RAM at a time.
+	// forgetRows bounds the records that a forget holds in RAM.
 	forgetRows = 500
 )
 
-// table makes the table of a kind. Kinds share none: what a request reads would lie
-// between what all others have written, a page for each record.
+// table creates the table of a kind. In a table for all kinds, the records of a request
+// would be far apart, each on its own page.
 const table = `CREATE TABLE %s (
 	list   TEXT NOT NULL,    -- for kinds that have several lists
 	key    BLOB NOT NULL,
@@ -43,8 +43,8 @@ CREATE INDEX %[1]s_born ON %[1]s (born);
 func schema() string {
 	var b strings.Builder
 	for _, k := range kinds {
-		// In a table WITHOUT ROWID a list is in one place, but a write takes twice the
-		// time where values are long.
+		// A table WITHOUT ROWID stores a list in one place, but writes of long values
+		// take twice as long.
 		form := "STRICT, WITHOUT ROWID"
 		if k.long {
 			form = "STRICT"
@@ -59,16 +59,16 @@ type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
 	decided    keyFilter
-	newest     int64 // no scope has a newer generation; only writes use it
+	newest     int64 // upper bound of all generations of scopes; only writes use it
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
 }
 
 func openFile(path string, ttl time.Duration) (*file, error) {
-	// A commit survives the end of the process. The end of the machine may
-	// take the last moment with it, which costs those conversations their
-	// newest block and nothing else; a request does not wait for the disk.
+	// Requests do not wait for the disk. A commit survives the end of the process; a
+	// crash of the machine may lose the last commits, and with them the newest blocks of
+	// those conversations.
 	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 3, Sync: sqlite.SyncNormal,
 		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
 	if err != nil {
@@ -81,7 +81,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
 	}
-	// Both end with close.
+	// Both end in close.
 	go f.sweepLoop()
 	f.reading.Go(func() { f.decided.Read(ctx, db) })
 	return f, nil
@@ -110,8 +110,8 @@ func (f *file) sweepLoop() {
 	}
 }
 
-// sweep removes up to sweepRows records of each kind that have expired, and reports
-// whether there may be more.
+// sweep removes up to sweepRows expired records of each kind, and reports whether there may
+// be more.
 func (f *file) sweep(now time.Time) bool {
 	more := false
 	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
@@ -148,7 +148,7 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 		func(_ string, key, value []byte) error { return found(at[string(key)], value) })
 }
 
-// each calls do for the rows of a query, which selects list, key and value.
+// each calls do for each row of a query for list, key and value.
 func (f *file) each(ctx context.Context, query string, args []any, do func(list string, key, value []byte) error) error {
 	var list string
 	var key, value sql.RawBytes
@@ -183,7 +183,7 @@ func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
 	}
 	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if err := ctx.Err(); err != nil {
-			return err // nobody waits for it: the request left without a block
+			return err // the caller has given up: its request has no block
 		}
 		kept, err = f.put(tx, r)
 		return err
@@ -206,11 +206,11 @@ func (f *file) writeAsync(r *record) {
 	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err })
 }
 
-// put stores or removes a record, and returns the value that its key has then.
+// put stores or removes a record, and returns the resulting value of its key.
 func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
-		var was any // NULL: any
+		var was any // NULL matches every value
 		if r.was != nil {
 			was = r.was
 		}
@@ -235,7 +235,7 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	}
 	if n, err := done.RowsAffected(); err != nil {
 		return nil, err
-	} else if n == 0 { // the key had one
+	} else if n == 0 { // the key already has a record
 		var first []byte
 		err := tx.QueryRow("SELECT value FROM "+table+" WHERE list = ? AND key = ?", r.list, key).Scan(&first)
 		return first, err
@@ -246,8 +246,8 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	return value, err
 }
 
-// beyondMost removes the oldest records of a list. With the plus SQLite looks up the list,
-// and not the ages of all lists.
+// beyondMost returns the statement that removes the oldest records of a list. The plus
+// makes SQLite use the index of the list instead of the index of all ages.
 func beyondMost(k *kind) string {
 	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY +born DESC LIMIT -1 OFFSET ?2)"
 }
@@ -285,7 +285,8 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err er
 	return n, err
 }
 
-// leaveRest leaves of the records that have a scope what may stay.
+// leaveRest reduces the records of a scope to their rest, and returns the number of counted
+// ones.
 func leaveRest(tx *sqlite.Tx, k *kind, scope string) (n int, err error) {
 	for after := []byte{}; ; {
 		keys, values, err := page(tx, k, scope, after)
@@ -314,7 +315,8 @@ func pageOfScope(k *kind) string {
 	return "SELECT key, value FROM " + k.name + " WHERE list = '' AND key > ? AND instr(scopes, ?) > 0 ORDER BY key LIMIT ?"
 }
 
-// page returns some of the records that have a scope, from behind a key on.
+// page returns up to forgetRows records of a scope, in the order of their keys, from the
+// key after the given one.
 func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]byte, err error) {
 	rows, err := tx.Query(pageOfScope(k), after, listed(scope), forgetRows)
 	if err != nil {

@@ -23,9 +23,9 @@ var (
 	raiseScript = redis.NewScript(raiseSource)
 )
 
-// replicas is the store that replicas share. A record is a key. Each scope of a
-// kind, and each list, has a sorted set of its records by when they were written:
-// <kind>s:<scope> and <kind>-list:<list>.
+// replicas is the store that replicas share. A record is a key. Each scope and each list of
+// a kind has a sorted set of its records by time of writing: <kind>s:<scope> and
+// <kind>-list:<list>.
 type replicas struct {
 	db  *redis.DB
 	ttl time.Duration
@@ -41,12 +41,12 @@ func nameOf(k *kind, list string, key []byte) string {
 		text = hex.EncodeToString(key)
 	}
 	if list != "" {
-		text = list + "\n" + text // no list has a line break
+		text = list + "\n" + text // names of lists contain no line break
 	}
 	return redis.Key(k.name, text)
 }
 
-// split returns the list and the key that a name was made of.
+// split returns the list and the key of a record from its key in Redis.
 func split(k *kind, name string) (list string, key []byte, err error) {
 	text := strings.TrimPrefix(name, redis.Key(k.name, ""))
 	if of, rest, ok := strings.Cut(text, "\n"); ok {
@@ -72,7 +72,7 @@ func (r replicas) get(ctx context.Context, k *kind, keys [][]byte, found func(in
 	return r.values(ctx, names, found)
 }
 
-// values calls found for each name that has a value, with its index.
+// values calls found for each name with a value, with the index of the name.
 func (r replicas) values(ctx context.Context, names []string, found func(int, []byte) error) error {
 	var values []any
 	err := r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
@@ -84,7 +84,7 @@ func (r replicas) values(ctx context.Context, names []string, found func(int, []
 	}
 	for i, v := range values {
 		if text, ok := v.(string); ok {
-			if err := found(i, []byte(text)); err != nil { // not within Do, which would take it for Redis's
+			if err := found(i, []byte(text)); err != nil { // outside Do, so that it does not count as an error of Redis
 				return err
 			}
 		}
@@ -92,7 +92,7 @@ func (r replicas) values(ctx context.Context, names []string, found func(int, []
 	return nil
 }
 
-// indexed returns the names in indexes, one after the other.
+// indexed returns the names in each of the indexes.
 func (r replicas) indexed(ctx context.Context, indexes ...string) (all [][]string, err error) {
 	err = r.db.Do(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		p := c.Pipeline()
@@ -101,14 +101,14 @@ func (r replicas) indexed(ctx context.Context, indexes ...string) (all [][]strin
 		}
 		answers, err := p.Exec(ctx)
 		for _, a := range answers {
-			all = append(all, a.(*redis.StringSliceCmd).Val()) //nolint:forcetypeassert // ZRange's
+			all = append(all, a.(*redis.StringSliceCmd).Val()) //nolint:forcetypeassert // the result of ZRange
 		}
 		return err
 	})
 	return all, err
 }
 
-// each calls f for the names that have a value.
+// each calls f for each name with a value.
 func (r replicas) each(ctx context.Context, k *kind, names []string, f func(list string, key, value []byte) error) error {
 	for some := range slices.Chunk(names, batch) {
 		err := r.values(ctx, some, func(i int, value []byte) error {
@@ -157,8 +157,8 @@ func (r replicas) scoped(ctx context.Context, k *kind, scopes []string, f func(k
 	return r.each(ctx, k, names, func(_ string, key, value []byte) error { return f(key, value) })
 }
 
-// script returns the keys and arguments of writeScript. before is the moment, by
-// the server's clock, after which nothing is stored; zero: there is none.
+// script returns the keys and arguments of writeScript. The script does not write after
+// before, a time of the server's clock; a zero before sets no deadline.
 func (r replicas) script(o *record, before time.Time) (keys []string, args []any) {
 	k := o.kind
 	keys = make([]string, 1, 2+2*len(o.scopes))
@@ -197,8 +197,8 @@ func (r replicas) keep(ctx context.Context, o *record) (kept []byte, err error) 
 	if !r.db.Settled() {
 		return nil, redis.ErrDown
 	}
-	// After the deadline the request leaves without a block. A block that is
-	// stored after that would change the beginning of the conversation.
+	// After the deadline the request is sent without a block. A block that was stored
+	// later would change the beginning of the conversation.
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(time.Second)
@@ -235,9 +235,9 @@ func (r replicas) writeAsync(o *record) {
 	r.db.Async(func(ctx context.Context, c redis.Cmdable) { r.eval(ctx, c, o) })
 }
 
-// eval adds a write to a pipeline, whose Exec returns the error. It sends the whole
-// script: Run would send its hash first and the script after a refusal, which a
-// pipeline cannot.
+// eval adds a write to a pipeline; the pipeline's Exec returns the error. It sends the
+// whole script, because Run would send the hash and then react to the answer, which is
+// impossible in a pipeline.
 func (r replicas) eval(ctx context.Context, c redis.Cmdable, o *record) {
 	keys, args := r.script(o, time.Time{})
 	writeScript.Eval(ctx, c, keys, args...)
@@ -260,7 +260,7 @@ func (r replicas) forget(ctx context.Context, k *kind, scope string) (n int, err
 	return n, nil
 }
 
-// retract deletes the events about records.
+// retract deletes the events of records.
 func (r replicas) retract(ctx context.Context, k *kind, names []string) error {
 	if k.event == "" {
 		return nil
@@ -274,8 +274,8 @@ func (r replicas) retract(ctx context.Context, k *kind, names []string) error {
 	return r.db.Retract(ctx, func(event string) bool { return len(event) >= longest && meant[event[:longest]] })
 }
 
-// end leaves of records what may stay when a scope of theirs is forgotten, and
-// returns how many there were.
+// end removes records of a forgotten scope or reduces them to their rest, and returns the
+// number of counted ones.
 func (r replicas) end(ctx context.Context, k *kind, scope string, names []string) (n int, err error) {
 	values := make(map[string][]byte, len(names))
 	err = r.values(ctx, names, func(i int, value []byte) error { values[names[i]] = value; return nil })
@@ -312,7 +312,7 @@ func (r replicas) end(ctx context.Context, k *kind, scope string, names []string
 			p.PExpire(ctx, scopeIndex(k, emptiedScope), life)
 		}
 		_, err := p.Exec(ctx)
-		if errors.Is(err, redis.Nil) { // one has expired meanwhile
+		if errors.Is(err, redis.Nil) { // a record has expired meanwhile
 			return nil
 		}
 		return err

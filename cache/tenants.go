@@ -11,22 +11,21 @@ import (
 // tenantsInRAM bounds the tenants in RAM, at some 200 bytes each.
 const tenantsInRAM = 40_000
 
-// Tenants remembers the tenants whose credentials an upstream has accepted. It is
-// safe for concurrent use.
+// Tenants stores the tenants with accepted credentials. It is safe for concurrent use.
 type Tenants struct {
 	store  store
 	recent *lru.Cache[string, int64] // the Unix day of the last time
 }
 
 func newTenants(s store) *Tenants {
-	recent, _ := lru.New[string, int64](tenantsInRAM) // fails for no size only
+	recent, _ := lru.New[string, int64](tenantsInRAM) // fails only for a size of 0
 	return &Tenants{store: s, recent: recent}
 }
 
 func today() int64 { return time.Now().Unix() / (24 * 60 * 60) }
 
-// Accepted reports whether an upstream has accepted a tenant's credentials. While
-// the store cannot be read it knows only the tenants in RAM.
+// Accepted reports whether an upstream has accepted a tenant's credentials. If the store
+// cannot be read, it knows only the tenants in RAM.
 func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	if _, ok := t.recent.Get(tenant); ok {
 		return true
@@ -43,8 +42,8 @@ func (t *Tenants) Accepted(ctx context.Context, tenant string) bool {
 	return true
 }
 
-// Accept stores that an upstream has accepted a tenant's credentials, once a day.
-// It does not wait for the store.
+// Accept stores, once a day, that an upstream has accepted a tenant's credentials. It does
+// not wait for the store.
 func (t *Tenants) Accept(tenant string) {
 	now := today()
 	if day, ok := t.recent.Get(tenant); ok && day == now {

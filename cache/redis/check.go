@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// CheckRemedy is what to do when Check fails.
+// CheckRemedy is the remedy for an error of Check.
 const CheckRemedy = "start Redis, or correct state.redis_url; the user needs to read and write keys, streams and scripts"
 
-// Check writes a key to the server with a URL and deletes it again.
+// Check tests the server at a URL: it writes a key and deletes it again.
 func Check(ctx context.Context, url string) error {
 	db, err := Open(url, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -28,7 +28,7 @@ func Check(ctx context.Context, url string) error {
 	return errors.Join(err, db.Close())
 }
 
-// Advise logs a warning about each setting with which the server may lose keys.
+// Advise logs a warning for each setting of the server that may lose keys.
 func (d *DB) Advise(log *slog.Logger) {
 	set := make(map[string]string)
 	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {

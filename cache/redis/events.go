@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// MaxEvents is about how many events are kept, for replicas that start, or could not
-	// read for a while.
+	// MaxEvents is the approximate number of events in the stream, for replicas that start
+	// or could not read for a while.
 	MaxEvents = 10000
 
 	eventField = "m"
 	eventPage  = 500
 	eventWait  = time.Second
 
-	// listenerLife is how long a replica counts as a listener after it has last stored
-	// its position.
+	// listenerLife is the time that a replica counts as a listener after it last stored its
+	// position.
 	listenerLife = 30 * time.Second
 
-	// announceTime is how long Announce waits for all listeners.
+	// announceTime is the timeout of Announce for the confirmations of all listeners.
 	announceTime = 15 * time.Second
 )
 
 // EventStream returns the key of the stream of events between replicas.
 func EventStream() string { return Key("news") }
 
-// Listen calls apply for each event, from the oldest that the stream still holds. When
-// events may have been lost, it calls missed before it goes on. It returns at once; one
-// goroutine makes both calls, until Close. name is what errors call this replica.
+// Listen calls apply for each event, starting with the oldest in the stream. If it may have
+// missed events, it calls missed before the next event. It returns at once; one goroutine
+// makes both calls until Close. Errors refer to this replica by name.
 func (d *DB) Listen(name string, apply func(event string), missed func()) {
 	token := rand.Text()
 	// Ends when Close cancels base.
@@ -64,8 +64,8 @@ func (d *DB) Listen(name string, apply func(event string), missed func()) {
 	})
 }
 
-// storePosition stores which event this replica has applied last. A failure does not
-// matter: the next call follows soon.
+// storePosition stores the ID of the last event that this replica has applied. An error does
+// not matter: the next call follows soon.
 func (d *DB) storePosition(token, position string) {
 	_ = d.Do(d.base, func(ctx context.Context, c Cmdable) error {
 		p := c.Pipeline()
@@ -79,12 +79,12 @@ func (d *DB) storePosition(token, position string) {
 func (d *DB) endListener(token string) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	_ = d.Do(ctx, func(ctx context.Context, c Cmdable) error { // it expires anyway
+	_ = d.Do(ctx, func(ctx context.Context, c Cmdable) error { // on error, the key expires
 		return c.Del(ctx, Key("listener", token)).Err()
 	})
 }
 
-// Announce publishes an event, and returns when every listener has applied it.
+// Announce publishes an event and returns when every listener has applied it.
 func (d *DB) Announce(ctx context.Context, event string) error {
 	var id string
 	err := d.Do(ctx, func(ctx context.Context, c Cmdable) (err error) {
@@ -112,7 +112,7 @@ func (d *DB) Announce(ctx context.Context, event string) error {
 	}
 }
 
-// listenerBehind returns the name of a listener that has not applied an event; empty:
+// listenerBehind returns the name of a listener that has not applied an event, or "" if
 // every listener has.
 func (d *DB) listenerBehind(ctx context.Context, id string) (name string, err error) {
 	err = d.Do(ctx, func(ctx context.Context, c Cmdable) error {
@@ -138,7 +138,7 @@ func (d *DB) listenerBehind(ctx context.Context, id string) (name string, err er
 	return name, err
 }
 
-// before reports whether an entry's id in a stream is older than another's.
+// before reports whether the entry with the ID a is older than the one with the ID b.
 func before(a, b string) bool {
 	am, an := idOf(a)
 	bm, bn := idOf(b)
@@ -147,14 +147,13 @@ func before(a, b string) bool {
 
 func idOf(id string) (ms, n int64) {
 	first, second, _ := strings.Cut(id, "-")
-	ms, _ = strconv.ParseInt(first, 10, 64) // the server's
+	ms, _ = strconv.ParseInt(first, 10, 64) // cannot fail: the server made it
 	n, _ = strconv.ParseInt(second, 10, 64)
 	return ms, n
 }
 
-// readEvents returns the events after the one with the id last, and waits up to
-// eventWait for one. After a failure (broken) it also reports whether events between
-// were lost (gap).
+// readEvents returns the events after the ID last. If there are none, it waits up to
+// eventWait for one. After an error (broken), gap reports whether events may have been lost.
 func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap bool, err error) {
 	err = d.wait(d.base, eventWait, func(ctx context.Context, c Cmdable) error {
 		if broken {
@@ -170,7 +169,7 @@ func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap 
 		}
 		streams, err := c.XRead(ctx, &goredis.XReadArgs{Streams: []string{EventStream(), last}, Count: eventPage, Block: eventWait}).Result()
 		if errors.Is(err, Nil) {
-			return nil // nothing came
+			return nil // no event within eventWait
 		}
 		for i := range streams {
 			list = append(list, streams[i].Messages...)
@@ -180,8 +179,8 @@ func (d *DB) readEvents(last string, broken bool) (list []goredis.XMessage, gap 
 	return list, gap, err
 }
 
-// Publish appends an event to the stream, for all replicas, this one included. c may
-// be a pipeline.
+// Publish appends an event to the stream, for all replicas including this one. c may be a
+// pipeline.
 func Publish(ctx context.Context, c Cmdable, event string) *goredis.StringCmd {
 	return c.XAdd(ctx, &goredis.XAddArgs{Stream: EventStream(), MaxLen: MaxEvents, Approx: true, Values: []string{eventField, event}})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// ErrDown says that the server cannot be used. Calls fail with it until a check
-// shows that the server can be used again.
+// ErrDown is the error of calls during an outage: from the first failure until a check of
+// the server succeeds.
 var ErrDown = errors.New("redis cannot be used; start it, give it room, or correct state.redis_url")
 
 // Nil is the error of a call for a key that does not exist.
@@ -36,46 +36,46 @@ type StringSliceCmd = goredis.StringSliceCmd
 type Cmdable = goredis.Cmdable
 
 const (
-	// prefix begins every key. Its number changes when an older version of the
-	// proxy could not read what a newer one writes.
+	// prefix begins every key. Its number changes when older versions of the proxy cannot
+	// read the data of newer ones.
 	prefix = "graphiti-proxy:2:"
 
 	dialTimeout = 500 * time.Millisecond
 	callTimeout = time.Second
 
-	// hanging is how long a call must have taken, when its context ends, to make the
+	// hanging is the duration after which a call that reaches its caller's deadline makes
 	// watch check the server.
 	hanging = 50 * time.Millisecond
 
-	// pingEvery is how often a server that is down is checked, roomEvery how often one
-	// that is full, and pingTimeout how long a check may take.
+	// pingEvery is the interval between checks of a server that is down, and roomEvery that
+	// of a full one. pingTimeout is the timeout of a check.
 	pingEvery   = 100 * time.Millisecond
 	roomEvery   = time.Second
 	pingTimeout = 500 * time.Millisecond
 
-	// sameOutage is how long after its end another outage is the same one.
+	// sameOutage is the time after an outage in which a failure continues it.
 	sameOutage = 10 * time.Second
 
-	// settle is how long, after an outage, other replicas may still take the server for
-	// down.
+	// settle is the time after an outage in which other replicas may still consider the
+	// server down.
 	settle = time.Second
 
-	// queued bounds the calls of Async that wait.
+	// queued bounds the waiting calls of Async.
 	queued = 4096
 )
 
-// quiet turns off the library's own log: its calls return their errors, and we log an
-// outage once.
+// quiet turns off the log of the library: its calls return their errors, and the proxy logs
+// each outage once.
 var quiet sync.Once
 
-// Down is an outage. A full server is still used for the calls of Ease.
+// Down is an outage. A full server still serves the calls of Ease.
 type Down struct {
 	Since time.Time
-	Why   string // the error that began it
-	Full  bool   // the server answers, and has no room for a write
+	Why   string // the error that started it
+	Full  bool   // the server answers, but has no room for a write
 }
 
-// recovery says when an outage ended (at), and when it had begun (since).
+// recovery is the end (at) and the start (since) of an outage.
 type recovery struct{ at, since time.Time }
 
 // DB is the connection to the server that replicas share. It is safe for concurrent
@@ -84,8 +84,8 @@ type DB struct {
 	log    *slog.Logger
 	client *goredis.Client
 	down   atomic.Pointer[Down]
-	back   atomic.Pointer[recovery]      // nil: it was never down
-	ahead  atomic.Pointer[time.Duration] // how far the server's clock is ahead of ours; nil: not measured
+	back   atomic.Pointer[recovery]      // last outage, or nil
+	ahead  atomic.Pointer[time.Duration] // the server's clock minus ours; nil if unknown
 	failed chan struct{}                 // wakes the watch
 	queue  chan func(context.Context, Cmdable)
 	base   context.Context
@@ -102,14 +102,14 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, callTimeout, callTimeout
 	o.ContextTimeoutEnabled = true
-	o.MaxRetries = 1 // a connection from before the server's restart
+	o.MaxRetries = 1 // for connections from before a restart of the server
 	o.DialerRetries = 1
 	o.ClientName = "graphiti-proxy"
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	quiet.Do(logging.Disable)
 	d := &DB{
 		log: log, client: goredis.NewClient(o),
-		failed: make(chan struct{}, 1), // a second one would say nothing new
+		failed: make(chan struct{}, 1), // one signal is enough
 		queue:  make(chan func(context.Context, Cmdable), queued),
 	}
 	d.base, d.cancel = context.WithCancel(context.Background())
@@ -119,7 +119,7 @@ func Open(url string, log *slog.Logger) (*DB, error) {
 	return d, nil
 }
 
-// Parse reads the URL of a server. Its error quotes nothing of the URL.
+// Parse parses the URL of a server. Its error does not quote the URL.
 func Parse(url string) (*goredis.Options, error) {
 	o, err := goredis.ParseURL(url)
 	if err != nil { // err may quote a password
@@ -128,44 +128,44 @@ func Parse(url string) (*goredis.Options, error) {
 	return o, nil
 }
 
-// Close makes the calls of Async that wait, and closes the connections.
+// Close makes the waiting calls of Async and closes the connections.
 func (d *DB) Close() error {
 	d.cancel()
 	d.wg.Wait()
 	return d.client.Close()
 }
 
-// Key joins the parts of a key behind the prefix.
+// Key returns a key: the prefix and the parts, separated by colons.
 func Key(parts ...string) string { return prefix + strings.Join(parts, ":") }
 
-// Down returns the outage of the server; nil: there is none.
+// Down returns the current outage of the server, or nil.
 func (d *DB) Down() *Down { return d.down.Load() }
 
-// Settled reports whether the server is up, and has been for so long that the other
-// replicas use it too. Before that they would not read what this one writes.
+// Settled reports whether the server has been up for long enough that the other replicas use
+// it too. Until then they would not read new data.
 func (d *DB) Settled() bool {
 	back := d.back.Load()
 	return d.down.Load() == nil && (back == nil || time.Since(back.at) > settle)
 }
 
-// Do runs f, which makes calls, for at most callTimeout. It returns ErrDown without
-// running f while the server is down or full.
+// Do runs f, which makes calls, for at most callTimeout. While the server is down or full,
+// it returns ErrDown without running f.
 func (d *DB) Do(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, false, f)
 }
 
-// wait is Do for calls in which the server itself waits, for up to most.
+// wait is Do for calls in which the server itself waits for up to most.
 func (d *DB) wait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, false, f)
 }
 
-// Ease is Do for calls that need no room on the server, and so are made while it is
-// full too: they only read, delete, or write after they have deleted something.
+// Ease is Do for calls that need no additional room on the server, because they only read,
+// delete, or write after a deletion. A full server serves them too.
 func (d *DB) Ease(ctx context.Context, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, callTimeout, true, f)
 }
 
-// EaseWait is Ease for calls in which the server itself waits, for up to most.
+// EaseWait is Ease for calls in which the server itself waits for up to most.
 func (d *DB) EaseWait(ctx context.Context, most time.Duration, f func(context.Context, Cmdable) error) error {
 	return d.do(ctx, most+callTimeout, true, f)
 }
@@ -189,9 +189,8 @@ func (d *DB) do(ctx context.Context, most time.Duration, eases bool, f func(cont
 	return err
 }
 
-// At converts a moment of our clock to the server's. A script compares it with the
-// server's clock, to do nothing when its caller has given up: a server that has hung runs
-// the script later.
+// At converts a time of our clock to the server's clock, as the deadline of a script: after
+// a hang, the server may run the script when its caller has already given up.
 func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	ahead := d.ahead.Load()
 	if ahead == nil {
@@ -200,9 +199,8 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 			if err != nil {
 				return err
 			}
-			// No more than the server is ahead, however long the answer, or the
-			// connection before it, has taken: a moment comes out too early
-			// rather than too late.
+			// A slow answer or connection makes this smaller than the true
+			// difference, never larger: deadlines are early rather than late.
 			diff := time.Until(there)
 			ahead = &diff
 			return nil
@@ -215,15 +213,14 @@ func (d *DB) At(ctx context.Context, t time.Time) (time.Time, error) {
 	return t.Add(*ahead), nil
 }
 
-// useless are the error codes of a server that cannot be used for anything, and full is
-// that of one that has no room
+// useless lists the error codes of an unusable server. full is the error code of a full one
 // (https://redis.io/docs/latest/develop/reference/eviction/).
 var useless = []string{"LOADING", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "NOPERM"}
 
 const full = "OOM"
 
-// unreachable reports whether an error means that the server is gone or useless, and not
-// that it has understood a call and refused it.
+// unreachable reports whether an error means that the server is unreachable, unusable or
+// full. The refusal of a single call is not such an error.
 func unreachable(err error) bool {
 	var answer goredis.Error
 	if !errors.As(err, &answer) {
@@ -232,15 +229,15 @@ func unreachable(err error) bool {
 	return says(answer, full) || slices.ContainsFunc(useless, func(code string) bool { return says(answer, code) })
 }
 
-// says reports whether an error has a code. Before Redis 7, the error of a script quotes
-// that of the call in it.
+// says reports whether an error has a code. Before Redis 7, the error of a script quotes the
+// error of the failed call.
 func says(answer error, code string) bool {
 	text := answer.Error()
 	return strings.HasPrefix(text, code) || strings.HasPrefix(text, "ERR Error running script") && strings.Contains(text, " -"+code+" ")
 }
 
-// fail stores that the server is down, and logs the beginning of an outage. A failure
-// within sameOutage after an outage continues that one.
+// fail marks the server as down and logs the start of an outage. A failure within sameOutage
+// after an outage continues that outage.
 func (d *DB) fail(err error) {
 	if d.base.Err() != nil {
 		return
@@ -286,15 +283,14 @@ func (d *DB) ping() error {
 	return d.client.Ping(ctx).Err()
 }
 
-// tryWrite checks the server with a write. A full server and a read-only one answer a
-// ping as if nothing were wrong.
+// tryWrite checks the server with a write: full and read-only servers still answer a ping.
 func (d *DB) tryWrite() error {
 	ctx, cancel := context.WithTimeout(d.base, pingTimeout)
 	defer cancel()
 	return d.client.Set(ctx, Key("probe"), "1", time.Second).Err()
 }
 
-// watch checks the server after a call that seemed to hang, and while it is down.
+// watch checks the server after a call that may have hung, and during an outage.
 func (d *DB) watch() {
 	for {
 		select {
@@ -318,7 +314,7 @@ func (d *DB) watch() {
 			case <-time.After(pause):
 			}
 			if err := d.tryWrite(); err != nil {
-				d.fail(err) // it may be of another kind by now
+				d.fail(err) // the kind of the outage may change
 				continue
 			}
 			now := time.Now()
@@ -331,9 +327,8 @@ func (d *DB) watch() {
 	}
 }
 
-// Async queues calls that nobody waits for. They are made in order, many in one
-// pipeline, so that f cannot use their results. They are lost while the server is down,
-// or when the queue is full.
+// Async queues calls and returns at once. The calls are made in order, many in one pipeline,
+// so f cannot use their results. They are lost if the server is down or the queue is full.
 func (d *DB) Async(f func(context.Context, Cmdable)) {
 	select {
 	case d.queue <- f:
@@ -341,7 +336,7 @@ func (d *DB) Async(f func(context.Context, Cmdable)) {
 	}
 }
 
-// together bounds the queued calls of one pipeline.
+// together bounds the queued calls in one pipeline.
 const together = 256
 
 func (d *DB) write() {
@@ -361,7 +356,7 @@ func (d *DB) write() {
 	}
 }
 
-// flush makes a call, and those that are queued behind it, in one pipeline.
+// flush makes a call and the next queued calls in one pipeline.
 func (d *DB) flush(f func(context.Context, Cmdable)) {
 	err := d.Do(context.Background(), func(ctx context.Context, c Cmdable) error {
 		p := c.Pipeline()
@@ -374,7 +369,7 @@ func (d *DB) flush(f func(context.Context, Cmdable)) {
 			}
 		}
 		if f != nil {
-			f(ctx, p) // the loop took it from the queue before it ended
+			f(ctx, p) // taken from the queue in the last step of the loop
 		}
 		_, err := p.Exec(ctx)
 		return err
@@ -384,8 +379,8 @@ func (d *DB) flush(f func(context.Context, Cmdable)) {
 	}
 }
 
-// Script is a program that the server runs as one step.
+// Script is a program that the server runs atomically.
 type Script = goredis.Script
 
-// NewScript makes a Script of its source.
+// NewScript returns the Script with this source.
 func NewScript(source string) *Script { return goredis.NewScript(source) }

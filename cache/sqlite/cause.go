@@ -12,7 +12,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// reason is why the operating system refuses a file.
+// reason is the operating system's reason to refuse access to a file.
 type reason int
 
 const (
@@ -23,7 +23,7 @@ const (
 	denied
 )
 
-// remedies say what a person can do about a reason, when the file is not damaged.
+// remedies maps each reason to its remedy, for a file that is not damaged.
 var remedies = map[reason]string{
 	unknown:   "make room on the disk, or let the proxy's user write there (a full or read-only file system, a quota, a limit on the size of files)",
 	diskFails: "leave the file where it is, see the system's log (dmesg), mend the disk or mount its file system again, and restart the proxy",
@@ -32,7 +32,7 @@ var remedies = map[reason]string{
 	denied:    "let the proxy's user read and write the file and its directory",
 }
 
-// reasonOf returns the reason in an error of the operating system.
+// reasonOf returns the reason that an error of the operating system reports.
 func reasonOf(err error) reason {
 	switch {
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
@@ -47,10 +47,9 @@ func reasonOf(err error) reason {
 	return unknown
 }
 
-// cause finds out why a file cannot be used, and returns the error that says so.
-// SQLite does not say why a call failed, and reports a read that failed (EIO) as
-// damage. So cause reads the file itself, or writes to its directory when the
-// fault is about writing.
+// cause returns the reason why a file cannot be used, and the error that shows it. The
+// errors of SQLite give no reason, and report a failed read (EIO) as damage. Therefore
+// cause reads the file itself, or, for a failed write, writes to its directory.
 func cause(path string, kind Kind, err error) (reason, error) {
 	if why := reasonOf(err); why != unknown {
 		return why, err
@@ -76,7 +75,7 @@ func cause(path string, kind Kind, err error) (reason, error) {
 	return unknown, err
 }
 
-// tryRead reads as much of a file as Open does.
+// tryRead reads the part of a file that Open checks: its first checkedWhole bytes.
 func tryRead(path string) error {
 	f, err := os.Open(path) // #nosec G304 -- one of the proxy's own
 	if err != nil {
@@ -87,7 +86,7 @@ func tryRead(path string) error {
 	return err
 }
 
-// tryWrite writes a small file to a directory, and deletes it.
+// tryWrite writes a small file to a directory and deletes it.
 func tryWrite(dir string) error {
 	f, err := os.CreateTemp(dir, ".try-*")
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Kind says in what way a file cannot be used.
+// Kind is the kind of a Fault.
 type Kind string
 
-// The kinds of faults. A person must end all but the last two, which end by
-// themselves: a write works again, or the file can be opened.
+// The kinds of faults. Unwritten and Busy end by themselves, when a write succeeds or the
+// file can be opened; a person must end all others.
 const (
 	Damaged   Kind = "is damaged"
 	Other     Kind = "is of another version"
@@ -27,8 +27,7 @@ const (
 	Busy      Kind = "is in use by another program"
 )
 
-// Fault is the error of a file that cannot be used: which one, why, and what a
-// person can do about it.
+// Fault is the error of a file that cannot be used, with its cause and its remedy.
 type Fault struct {
 	Path   string
 	Kind   Kind
@@ -37,36 +36,35 @@ type Fault struct {
 	Err    error
 }
 
-// Error returns one line: file, kind, cause, remedy.
+// Error returns one line: file, kind, cause and remedy.
 func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
 
-// What returns Error without the remedy.
+// What returns the same line without the remedy.
 func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
 
 // Unwrap returns the cause.
 func (t *Fault) Unwrap() error { return t.Err }
 
-// Lasting reports whether the file can be neither read nor written. Otherwise it
-// can be read, and written again once its remedy is done. A nil Fault is not
-// lasting.
+// Lasting reports whether the file can be neither read nor written. Otherwise it can be
+// read, and can be written again after the remedy. A nil Fault is not lasting.
 func (t *Fault) Lasting() bool { return t != nil && !t.Kind.passes() }
 
 func (k Kind) passes() bool { return k == Unwritten || k == Busy }
 
-// IsFault reports whether an error is about the file and not about the statement:
-// the same statement may work later, or with another file.
+// IsFault reports whether an error is about the file and not about the statement: the same
+// statement may succeed later, or with another file.
 func IsFault(err error) bool {
 	var t *Fault
 	return errors.As(err, &t) || kindOf(err) != ""
 }
 
-// IsBusy reports whether an error says that another program uses the file.
+// IsBusy reports whether the cause of an error is another program that uses the file.
 func IsBusy(err error) bool {
 	var t *Fault
 	return errors.As(err, &t) && t.Kind == Busy || kindOf(err) == Busy
 }
 
-// kindOf returns what an error of SQLite says about the file; empty: nothing.
+// kindOf returns the kind of fault that an error of SQLite reports, or "".
 func kindOf(err error) Kind {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -83,8 +81,8 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// newFault makes the Fault of an error. holds says what is lost with the file. If
-// the disk fails, the remedy is not to move the file away: the file may be whole.
+// newFault returns the Fault of an error. holds names the content that is lost with the
+// file. If the disk fails, the remedy is not to move the file away: the file may be whole.
 func newFault(path string, kind Kind, err error, holds string) *Fault {
 	why, err := cause(path, kind, err)
 	if why == diskFails && kind != Unwritten {
@@ -110,12 +108,12 @@ func newFault(path string, kind Kind, err error, holds string) *Fault {
 	return t
 }
 
-// Fault returns what is known to be wrong with the file; nil: nothing. It does not
-// look: Check does.
+// Fault returns the known fault of the file, or nil. It does not test the file, as Check
+// does.
 func (d *DB) Fault() *Fault { return d.fault.Load() }
 
-// Check looks whether the path still leads to the file that was opened, and
-// whether the file can be written. It returns what is wrong; nil: nothing.
+// Check tests whether the path still leads to the open file and whether the file can be
+// written. It returns the fault of the file, or nil.
 func (d *DB) Check() *Fault {
 	if err := d.inPlace(); err != nil {
 		return d.notice(err)
@@ -123,10 +121,10 @@ func (d *DB) Check() *Fault {
 	switch t := d.Fault(); {
 	case t == nil || t.Kind == Damaged || t.Kind == Failing && tryRead(d.path) != nil:
 		return t
-	case t.Kind == Gone, t.Kind == Failing: // it has come back
+	case t.Kind == Gone, t.Kind == Failing: // the file is back
 		d.fault.CompareAndSwap(t, nil)
 	}
-	// Writing the version as it is changes nothing, and shows whether a write works.
+	// Writing the current version changes nothing, but tests a write.
 	_ = d.Write(context.Background(), func(tx *Tx) error {
 		_, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", d.version))
 		return err
@@ -134,9 +132,9 @@ func (d *DB) Check() *Fault {
 	return d.Fault()
 }
 
-// inPlace returns an error unless the path leads to the files that are open.
-// SQLite does not notice when they are deleted, and goes on writing to files that
-// are lost when it closes them.
+// inPlace returns an error unless the paths still lead to the open files. SQLite does not
+// notice that they were deleted, and continues to write to files that are lost at their
+// close.
 func (d *DB) inPlace() error {
 	for _, f := range d.files {
 		now, err := os.Stat(f.path)
@@ -150,18 +148,18 @@ func (d *DB) inPlace() error {
 	return nil
 }
 
-// opened is a file as it was when it was opened.
+// opened identifies an open file.
 type opened struct {
 	path string
 	info os.FileInfo
 }
 
-// note stores which files are open.
+// note stores the identities of the open files.
 func (d *DB) note() error {
 	for _, path := range []string{d.path, d.path + "-wal"} {
 		info, err := os.Stat(path)
 		if errors.Is(err, os.ErrNotExist) && path != d.path {
-			continue // where the file system cannot have one
+			continue // some file systems do not allow a log
 		}
 		if err != nil {
 			return fmt.Errorf("open %s: %w", d.path, err)
@@ -171,8 +169,8 @@ func (d *DB) note() error {
 	return nil
 }
 
-// notice stores the fault that an error tells of, unless a worse one is known. It
-// returns what is wrong with the file.
+// notice stores the fault that an error reports, unless a worse one is known. It returns the
+// fault of the file, or nil.
 func (d *DB) notice(err error) *Fault {
 	var t *Fault
 	if !errors.As(err, &t) {
@@ -187,7 +185,7 @@ func (d *DB) notice(err error) *Fault {
 		switch {
 		case before == nil || before.Kind != t.Kind && before.Kind != Damaged && (t.Lasting() || !before.Lasting()):
 		default:
-			return before // since it began
+			return before // with the time of its start
 		}
 		if d.fault.CompareAndSwap(before, t) {
 			return t
@@ -195,21 +193,21 @@ func (d *DB) notice(err error) *Fault {
 	}
 }
 
-// noticeRead is notice for the error of a read, which tells of damage only.
+// noticeRead is notice for the error of a read. It ignores every fault except damage.
 func (d *DB) noticeRead(err error) {
 	if kindOf(err) == Damaged {
 		_ = d.notice(err)
 	}
 }
 
-// written ends a fault of writing: a commit has worked.
+// written ends a fault that is not lasting: a commit has succeeded.
 func (d *DB) written() {
 	if t := d.Fault(); t != nil && !t.Lasting() {
 		d.fault.CompareAndSwap(t, nil)
 	}
 }
 
-// usable returns an error when the file cannot be used at all.
+// usable returns the fault of the file if that is lasting.
 func (d *DB) usable() error {
 	if t := d.Fault(); t.Lasting() {
 		return t

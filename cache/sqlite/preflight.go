@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// checkedWhole is the size, in bytes, up to which Open checks a whole file. A
-// check of a larger one would take too long; a read that meets damage reports it.
+// checkedWhole is the size, in bytes, up to which Open checks all pages of a file. The check
+// of a larger file would take too long; its damage is found by the reads that meet it.
 const checkedWhole = 16 << 20
 
-// preflight finds out whether a file can be used, and changes nothing. SQLite
-// itself would delete the log of a file that is empty or missing, and write the log
-// into a file that is damaged.
+// preflight tests whether a file can be used, without changing it. SQLite itself would
+// delete the log of an empty or missing file, and write the log into a damaged one.
 func preflight(path string, version int) (Kind, error) {
 	info, err := os.Stat(path)
 	wal := sizeOf(path + "-wal")
@@ -59,8 +58,8 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// whole compares the size of a file with the number of pages in its head. While
-// there is a log, the head may count pages that only the log holds.
+// whole compares the size of a file with the number of pages in its head. If there is a log,
+// the head may count pages that only the log holds.
 func whole(f io.ReaderAt, size, wal int64) error {
 	head := make([]byte, 100)
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -79,8 +78,8 @@ func whole(f io.ReaderAt, size, wal int64) error {
 	return nil
 }
 
-// readable reads version and schema over a connection that cannot write, and
-// checks every page if all is true.
+// readable reads the version and the schema over a read-only connection, and checks every
+// page if all is true.
 func readable(path string, want int, all bool) (Kind, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout(openPatience)}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())

@@ -14,24 +14,24 @@ import (
 	"strings"
 )
 
-// Salvage copies what can be read of a damaged file into a new one.
+// Salvage copies the readable rows of a damaged file to a new file.
 type Salvage struct {
 	Skip  []string // tables that stay empty in the new file
 	After []string // statements that make the new file consistent
 }
 
-// Saved says what was copied of one table.
+// Saved is the result of Salvage for one table.
 type Saved struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
-	Lost  bool   `json:"lost"` // some rows, or all, could not be read
+	Lost  bool   `json:"lost"` // some or all rows could not be read or stored
 }
 
-// maxGaps bounds the damaged ranges of one table that are skipped.
+// maxGaps bounds the number of damaged ranges to skip in one table.
 const maxGaps = 10_000
 
-// Run copies what can be read of the file from into the file to, which must not
-// exist. It reads a copy of from, which stays as it is to the last byte.
+// Run copies the readable rows of the file from to the file to, which must not exist. It
+// works on a copy of from, so from does not change.
 func (s Salvage) Run(ctx context.Context, from, to string) (saved []Saved, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return nil, fmt.Errorf("%s is there already; move it away first", to)
@@ -59,7 +59,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- beside it
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- one of the proxy's own
 	if err != nil {
 		return err
 	}
@@ -129,15 +129,15 @@ func (s Salvage) copy(ctx context.Context, from, to string) (saved []Saved, err 
 	return saved, tx.Commit()
 }
 
-// table is one of a damaged file.
+// table is a table of a damaged file.
 type table struct {
 	name   string
 	create string
-	key    []string // the columns of its primary key, if it has no rowid
+	key    []string // columns of the primary key, if the table has no rowid
 }
 
-// schemaOf reads the tables of a file, and the statements for what is made after
-// their rows: indexes and triggers.
+// schemaOf returns the tables of a file, and the statements to run after their rows are
+// copied: those of indexes and triggers.
 func schemaOf(ctx context.Context, db *sql.DB) (tables []table, rest []string, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
 	if err != nil {
@@ -186,15 +186,15 @@ func keyOf(ctx context.Context, db *sql.DB, table string) (key []string, err err
 	return key, rows.Err()
 }
 
-// copyRows copies the rows of a table. If some cannot be read, it goes on behind
-// them by their rowid. A table without rowids is read again from its end.
+// copyRows copies the rows of a table. It skips rows that it cannot read by their rowid. It
+// reads a damaged table without rowids from its start and then from its end.
 func (t table) copyRows(ctx context.Context, in *sql.DB, tx *sql.Tx) (Saved, error) {
 	c := copier{ctx: ctx, in: in, tx: tx, saved: Saved{Table: t.name}}
 	if len(t.key) > 0 {
 		forward := fmt.Sprintf("SELECT * FROM %q NOT INDEXED ORDER BY %s", t.name, strings.Join(t.key, ", "))
 		if damage := c.read(forward, false); damage != nil {
 			c.saved.Lost = true
-			_ = c.read(fmt.Sprintf("SELECT * FROM %q NOT INDEXED ORDER BY %s DESC", t.name, strings.Join(t.key, " DESC, ")), false) // as far as that goes
+			_ = c.read(fmt.Sprintf("SELECT * FROM %q NOT INDEXED ORDER BY %s DESC", t.name, strings.Join(t.key, " DESC, ")), false) // up to the damage
 		}
 		return c.saved, c.failed
 	}
@@ -219,13 +219,13 @@ type copier struct {
 	in     *sql.DB
 	tx     *sql.Tx
 	insert *sql.Stmt
-	last   int64 // the rowid that was read last
+	last   int64 // rowid of the last row that was read
 	saved  Saved
-	failed error // of a write to the new file
+	failed error // error of a write to the new file
 }
 
-// read copies the rows of a query, and returns why it could not go on. numbered
-// says that the first column is the rowid, which is not copied.
+// read copies the rows of a query up to the first error, and returns that. If numbered is
+// true, the first column is the rowid, which is not copied.
 func (c *copier) read(query string, numbered bool, args ...any) error {
 	rows, err := c.in.QueryContext(c.ctx, query, args...)
 	if err != nil {
@@ -256,7 +256,7 @@ func (c *copier) read(query string, numbered bool, args ...any) error {
 	return rows.Err()
 }
 
-// write stores a row. One that a constraint refuses is damaged.
+// write stores a row in the new file. A row that violates a constraint counts as lost.
 func (c *copier) write(row []any) {
 	if c.insert == nil {
 		marks := strings.TrimSuffix(strings.Repeat("?, ", len(row)), ", ")
@@ -277,8 +277,8 @@ func (c *copier) write(row []any) {
 	}
 }
 
-// skip moves last forward to the first rowid behind which a row can be read, and
-// reports whether there is one.
+// skip advances last to a rowid after which the next row can be read, and reports whether
+// there is one.
 func (c *copier) skip(probe string) bool {
 	reads := func(n int64) (ok, end bool) {
 		var found int64

@@ -15,7 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// Sync says what a commit survives.
+// Sync is a level of durability: the kind of crash that a commit survives.
 type Sync string
 
 // The levels of durability.
@@ -25,49 +25,48 @@ const (
 	SyncFull   Sync = "FULL"   // a crash of the machine too
 )
 
-// ErrClosed says that the file was closed.
+// ErrClosed is the error of a write to a closed file.
 var ErrClosed = errors.New("the database is closed")
 
 // Options configures a DB.
 type Options struct {
-	Schema  string // what makes a new file
-	Version int    // of the schema, from 1 on; it is raised when the schema changes
+	Schema  string // statements that create a new file
+	Version int    // version of the schema, from 1; each change of the schema increments it
 	Sync    Sync
-	Holds   string // what is lost with the file, for people
+	Holds   string // description of the content, for people who may lose it
 }
 
 const (
 	maxBatch   = 512  // writes in one commit
-	maxWaiting = 4096 // writes in the queue; the next Write waits until there is room
+	maxWaiting = 4096 // writes in the queue; with more, Write waits and WriteAsync drops its write
 
-	// linger is how long a write that is in no hurry waits for others to share
+	// linger is the time that a write without a waiting caller waits for others to share
 	// its commit.
 	linger = 50 * time.Millisecond
 
-	// enough is how many writes in no hurry are committed without waiting for
-	// more.
+	// enough is the number of such writes that are committed without waiting for more.
 	enough = 8
 
-	// patience is how long a call waits while another program uses the file, and
-	// openPatience how long Open does.
+	// patience is the timeout of a call while another program uses the file, and
+	// openPatience that of Open.
 	patience     = 5 * time.Second
 	openPatience = time.Second
 
-	readers = 3 // connections that read; one of them may be folding the log
+	readers = 3 // connections for reads; one of them may be folding the log
 
-	// writerCache is how many KiB of pages the writer holds in RAM at most. A
-	// transaction that changes more writes some pages twice.
+	// writerCache bounds the pages that the writer holds in RAM, in KiB. A transaction
+	// that changes more writes some pages twice.
 	writerCache = "8192"
 
-	// restAfter is how long a connection is idle until the RAM of its pages is
-	// given back. It is longer than the interval of the checks of an idle file.
+	// restAfter is the idle time after which a connection releases the RAM of its pages.
+	// It is longer than the interval of the checks of an idle file.
 	restAfter = 90 * time.Second
 
-	// readerCache is how many KiB of pages a reader holds in RAM at most. It
-	// reads them again after each commit, so that more would seldom help.
+	// readerCache bounds the pages that a reader holds in RAM, in KiB. It reads them again
+	// after each commit, so a larger cache would seldom help.
 	readerCache = "512"
 
-	// logMost is the size, in bytes, from which the log is folded into the file.
+	// logMost is the size, in bytes, above which the log is folded into the file.
 	logMost = 8 << 20
 )
 
@@ -75,10 +74,10 @@ const (
 type DB struct {
 	path    string
 	holds   string
-	write   *sql.DB // one connection, used by the writer alone
+	write   *sql.DB // one connection, used only by the writer
 	read    *sql.DB
 	stmts   sync.Map // of *sql.Stmt on read, by query
-	files   []opened // not changed after Open, as is the version
+	files   []opened // does not change after Open, nor does version
 	version int
 	fault   atomic.Pointer[Fault]
 
@@ -96,12 +95,12 @@ type job struct {
 	ctx      context.Context // of the caller
 	fn       func(*Tx) error
 	reply    chan error
-	patience time.Duration // how long it waits for others to share its commit; 0: not at all
+	patience time.Duration // time to wait for others to share its commit, or 0
 }
 
-// Open opens the file at path, and creates it if there is none. It leaves a file
-// of another version, a damaged one, and one that is no database as they are. If
-// another program keeps it from being written, it fails soon. Its error is a Fault.
+// Open opens the file at path, and creates it if necessary. It does not change a file that
+// is damaged, of another version, or not a database. If another program prevents writes, it
+// fails within about a second. Its error is a Fault.
 func Open(path string, o Options) (*DB, error) {
 	d, err := connect(path, o)
 	var known *Fault
@@ -171,9 +170,9 @@ func dsn(path string, s Sync, readOnly bool) string {
 	q.Add("_pragma", "foreign_keys(ON)")
 	q.Add("_pragma", "secure_delete(ON)")
 	q.Add("_pragma", "wal_autocheckpoint(0)") // foldLog does it
-	q.Add("_pragma", "journal_size_limit(0)") // the log is as long as it is in use
+	q.Add("_pragma", "journal_size_limit(0)") // shrinks the log to the part in use
 	if readOnly {
-		q.Add("mode", "rw") // a connection that is opened later creates no file
+		q.Add("mode", "rw") // a later connection must not create a file
 		q.Add("_pragma", "query_only(ON)")
 		q.Add("_pragma", "cache_size(-"+readerCache+")")
 	} else {
@@ -184,8 +183,8 @@ func dsn(path string, s Sync, readOnly bool) string {
 
 func busyTimeout(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)", d.Milliseconds()) }
 
-// free returns an error if another program keeps the file from being written, and has
-// the connection wait longer from then on. It leaves other faults to the first write.
+// free returns an error if another program prevents writes to the file, and then raises the
+// timeout of the connection to patience. It leaves other faults to the first write.
 func free(db *sql.DB, path string) error {
 	if _, err := db.Exec("BEGIN IMMEDIATE"); kindOf(err) == Busy {
 		return fmt.Errorf("write to %s: %w", path, err)
@@ -200,7 +199,7 @@ func free(db *sql.DB, path string) error {
 	return nil
 }
 
-// create makes the tables of a file that has none.
+// create creates the tables of a new file.
 func create(db *sql.DB, path string, o Options) error {
 	var version int
 	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
@@ -225,9 +224,9 @@ func create(db *sql.DB, path string, o Options) error {
 	return nil
 }
 
-// Each reads what is committed: it calls f for each row of a query, until f returns an
-// error. It prepares each query once and keeps the statement, so that there must be few
-// different ones: constants, or strings with a bounded number of forms.
+// Each calls f for each row of a query until f returns an error. It reads committed data
+// only. It prepares each query once and stores the statement, so queries must be constants,
+// or strings with a bounded number of forms.
 func (d *DB) Each(ctx context.Context, query string, args []any, f func(scan func(dest ...any) error) error) error {
 	s, err := d.prepared(ctx, query)
 	if err != nil {
@@ -249,8 +248,8 @@ func (d *DB) Each(ctx context.Context, query string, args []any, f func(scan fun
 	return err
 }
 
-// QueryRow reads at most one row into dest, and returns sql.ErrNoRows when
-// there is none.
+// QueryRow reads the first row of a query into dest, and returns sql.ErrNoRows if there is
+// none.
 func (d *DB) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
 	s, err := d.prepared(ctx, query)
 	if err != nil {
@@ -280,11 +279,10 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// Write runs fn within a transaction and returns when that is committed. Writes
-// that wait at the same time share a commit; an error of fn undoes fn alone, and
-// an error of the commit undoes them all. If ctx ends before fn has begun, fn is
-// not run. If it ends later, Write returns an error, and fn may take effect all the
-// same.
+// Write runs fn within a transaction and returns after the commit. Writes that wait at the
+// same time share a commit: an error of fn undoes only fn, and an error of the commit undoes
+// all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
+// returns an error although fn may take effect.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
 }
@@ -313,9 +311,9 @@ func (d *DB) enqueue(j *job) error {
 	}
 }
 
-// WriteAsync is Write without waiting for the commit, for what may be lost: it waits up
-// to linger for others to share a commit, and drops fn when the queue is full. Nobody
-// learns of an error. fn is committed no later than a Write that is called after it.
+// WriteAsync is Write without waiting for the commit, for data that may be lost. Its commit
+// waits up to linger for other writes. It drops fn if the queue is full, and reports no
+// errors. fn is committed no later than a subsequent Write.
 func (d *DB) WriteAsync(fn func(*Tx) error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -328,8 +326,7 @@ func (d *DB) WriteAsync(fn func(*Tx) error) {
 	}
 }
 
-// Close commits the writes that wait and closes the file. It may be called more
-// than once.
+// Close commits the waiting writes and closes the file. It may be called more than once.
 func (d *DB) Close() error {
 	d.mu.Lock()
 	if d.closed {

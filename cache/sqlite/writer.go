@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Tx is a write transaction. It is valid until the function returns that it was
-// given to.
+// Tx is a write transaction. It is valid until the function that received it returns.
 type Tx struct {
 	conn      *sql.Conn
 	stmts     map[string]*sql.Stmt
@@ -17,18 +16,18 @@ type Tx struct {
 	committed []func()
 }
 
-// Fold folds the log into the file and empties it, after the commit: then neither
-// holds what was deleted. While a reader still uses a part of the log, that part
-// stays until the next Fold, at the latest until Close.
+// Fold makes the commit fold the log into the file and empty it, so that neither contains
+// deleted data. A part of the log that a reader still uses stays until the next Fold or, at
+// the latest, Close.
 func (t *Tx) Fold() { t.fold = true }
 
-// Committed calls f after the commit and before Write returns, in the order of the
-// commits. It does not call f when the write or its commit fails. f must neither
-// block nor write.
+// Committed makes the writer call f after the commit and before Write returns, in the order
+// of the commits. It does not call f if the write or its commit fails. f must neither block
+// nor write.
 func (t *Tx) Committed(f func()) { t.committed = append(t.committed, f) }
 
-// Exec runs a statement. It prepares each statement once and keeps it: statements
-// must be constants.
+// Exec runs a statement. It prepares each statement once and stores it, so statements must
+// be constants.
 func (t *Tx) Exec(query string, args ...any) (sql.Result, error) {
 	s, err := t.prepare(query)
 	if err != nil {
@@ -50,7 +49,7 @@ func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 func (t *Tx) QueryRow(query string, args ...any) *sql.Row {
 	s, err := t.prepare(query)
 	if err != nil {
-		return t.conn.QueryRowContext(context.Background(), query, args...) // reports the same mistake
+		return t.conn.QueryRowContext(context.Background(), query, args...) // reports the same error
 	}
 	return s.QueryRow(args...)
 }
@@ -67,7 +66,7 @@ func (t *Tx) prepare(query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// run is the one writer.
+// run is the loop of the only writer.
 func (d *DB) run() {
 	defer close(d.done)
 	defer close(d.full)
@@ -94,8 +93,8 @@ func (d *DB) run() {
 	}
 }
 
-// next waits for a job. After restAfter without one, it gives back the RAM of the
-// writer's pages.
+// next waits for a job. After restAfter without one, it releases the RAM of the writer's
+// pages.
 func (d *DB) next(tx *Tx) (j *job, open bool) {
 	rest := time.NewTimer(restAfter)
 	defer rest.Stop()
@@ -105,21 +104,20 @@ func (d *DB) next(tx *Tx) (j *job, open bool) {
 	case <-rest.C:
 	}
 	if tx.conn != nil {
-		_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // they stay where that fails
+		_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
 	}
 	j, open = <-d.queue
 	return j, open
 }
 
-// gather adds the jobs that are queued. If none of them is in a hurry, it waits for
-// more, for as long as the least patient of them does: a commit takes longer than
-// most jobs.
+// gather adds the queued jobs to a batch. If all of them have patience, it waits for more
+// until the first patience ends: a commit takes longer than most jobs.
 func (d *DB) gather(batch []*job) []*job {
 	began, patience := time.Now(), batch[0].patience
 	for len(batch) < maxBatch {
 		var next *job
 		select {
-		case next = <-d.queue: // nil once it is closed and empty
+		case next = <-d.queue: // nil if the queue is closed and empty
 		default:
 			left := patience - time.Since(began)
 			if left <= 0 || len(batch) >= enough {
@@ -140,8 +138,8 @@ func (d *DB) gather(batch []*job) []*job {
 	return batch
 }
 
-// close ends the statements before the connection: with one left, SQLite keeps
-// the file open, and its log beside it, for good.
+// close closes the statements before the connection: with an open statement, SQLite would
+// never close the file and its log.
 func (t *Tx) close() {
 	for _, s := range t.stmts {
 		_ = s.Close()
@@ -149,8 +147,8 @@ func (t *Tx) close() {
 	_ = t.conn.Close()
 }
 
-// commit runs the jobs and replies to each. A commit counts only if the file is in
-// place before and after it.
+// commit runs the jobs and replies to each. A commit succeeds only if the file is in place
+// before and after it.
 func (d *DB) commit(tx *Tx, batch []*job) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
@@ -187,13 +185,13 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 	}
 }
 
-// foldLog folds the log into the file whenever it is long. Most of that runs
-// beside the writer, because a slow disk must not delay commits; the writer waits
-// only while the rest is folded that it has committed meanwhile.
+// foldLog folds the log into the file whenever it is longer than logMost. Most of the work
+// runs concurrently with the writer, because a slow disk must not delay commits. The writer
+// waits only for the part that it has committed meanwhile.
 func (d *DB) foldLog() {
 	defer close(d.folded)
 	fold := func() {
-		// Should that fail, the next commit makes it run again.
+		// On error, the next commit starts it again.
 		_, _ = d.read.Exec("PRAGMA wal_checkpoint(PASSIVE)")
 	}
 	for range d.full {
@@ -204,8 +202,8 @@ func (d *DB) foldLog() {
 	}
 }
 
-// commit runs the jobs in one transaction. Each runs in a savepoint of its own, so
-// that one that fails undoes nothing of the others. A single job needs none.
+// commit runs the jobs in one transaction, each in its own savepoint, so that a failed job
+// undoes no other. A single job needs no savepoint.
 func (t *Tx) commit(batch []*job) (errs []error, err error) {
 	errs = make([]error, len(batch))
 	t.fold, t.committed = false, nil
@@ -224,16 +222,16 @@ func (t *Tx) commit(batch []*job) (errs []error, err error) {
 		err = t.command("COMMIT")
 	}
 	if err != nil {
-		_ = t.command("ROLLBACK") // SQLite may have done so itself
+		_ = t.command("ROLLBACK") // SQLite may have rolled back itself
 	}
 	if err == nil && t.fold {
 		var busy, frames, folded int
-		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // the commit stands
+		_ = t.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded) // an error does not undo the commit
 	}
 	return errs, err
 }
 
-// within runs a job in a savepoint. failed is the error of the job, err that of the
+// within runs a job in a savepoint. failed is the error of the job, and err that of the
 // transaction.
 func (t *Tx) within(j *job) (failed, err error) {
 	if err := t.command("SAVEPOINT job"); err != nil {
@@ -254,8 +252,8 @@ func (t *Tx) command(c string) error {
 	return err
 }
 
-// call runs a job. It recovers from a panic, which must not end the writer, and
-// does not begin a job whose caller has given up.
+// call runs a job, unless its caller has given up. It recovers from a panic, which must not
+// end the writer.
 func call(j *job, t *Tx) (err error) {
 	if err := j.ctx.Err(); err != nil {
 		return err

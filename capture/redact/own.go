@@ -12,14 +12,14 @@ import (
 var ownText string
 
 const (
-	// nearby is how many bytes a secret may be away from a keyword near it.
+	// nearby is the largest distance, in bytes, between a secret and a keyword near it.
 	nearby = 100
 
-	// bitsOfPassword marks a rule whose secret a person thought of.
+	// bitsOfPassword marks a rule for passwords, which people make up.
 	bitsOfPassword = -1
 )
 
-// ownRules reads own.txt, which says how its lines are written.
+// ownRules reads own.txt. The head of that file describes the format of its lines.
 func ownRules() (rules []*rule, err error) {
 	number := 0
 	for line := range strings.Lines(ownText) {
@@ -50,7 +50,7 @@ func ownRules() (rules []*rule, err error) {
 	return rules, nil
 }
 
-// fields returns the parts of a line between two or more blanks.
+// fields returns the parts of a line that two or more blanks separate.
 func fields(line string) (list []string) {
 	for f := range strings.SplitSeq(strings.TrimSpace(line), "  ") {
 		if f = strings.TrimSpace(f); f != "" {
@@ -60,8 +60,8 @@ func fields(line string) (list []string) {
 	return list
 }
 
-// around returns the part of the text where one of our rules may match with a keyword at
-// a place.
+// around returns the part of the text in which one of our rules may match, given a
+// keyword at a place.
 func (s *scan) around(r *rule, k *keyword, at, end int) (w span, ok bool) {
 	switch {
 	case k.leads:
@@ -72,8 +72,8 @@ func (s *scan) around(r *rule, k *keyword, at, end int) (w span, ok bool) {
 	return span{s.tokenStart(at - before), s.tokenRest(end + behind)}, true
 }
 
-// mine reports whether a match of one of our rules is a whole word, and its secret random
-// enough.
+// mine reports whether a match of one of our rules is a whole word with a secret that is
+// random enough.
 func (s *scan) mine(r *rule, match, secret span) bool {
 	if isAlnum(s.text[match.from]) && !s.begins(match.from) {
 		return false
@@ -81,7 +81,7 @@ func (s *scan) mine(r *rule, match, secret span) bool {
 	if isAlnum(s.text[match.to-1]) && match.to < len(s.text) && isName(s.text[match.to]) {
 		return false
 	}
-	for i := range r.keys { // how it begins says nothing
+	for i := range r.keys { // the prefix is not random
 		if word := r.keys[i].word; r.keys[i].leads && secret.from == match.from && strings.HasPrefix(s.lower[match.from:match.to], word) {
 			secret.from += len(word)
 			break

@@ -1,7 +1,7 @@
-// Package redact takes credentials out of what people and models say. It owns
-// the rules by which they are known: those of gitleaks, kept in rules.json as
-// update.py makes it, and our own, in own.txt. Code reads what a rule cannot say:
-// settings, addresses and headers.
+// Package redact removes credentials from the texts of people and models. It owns the
+// rules that find them: the rules of gitleaks in rules.json, which update.py generates,
+// and our own in own.txt. Settings, addresses and headers are too irregular for rules;
+// code finds their credentials.
 //
 // It must not know of turns or memories, and imports none of our packages.
 package redact
@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds the text that is looked at, in bytes; what is behind it is cut
-// off. It is as long as the longest message that may be kept.
+// maxText bounds the searched text, in bytes; the rest is cut off. It is the length of
+// the longest message that may be stored.
 const maxText = 4 << 20
 
-// cutOff ends a text that was longer.
+// cutOff ends a text that was cut at maxText.
 const cutOff = "…[truncated]"
 
 // Redactor replaces secrets in texts. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Redactor struct {
 	allow []allowlist // of gitleaks, for all its rules
 }
 
-// New reads the rules.
+// New returns a Redactor with the rules of rules.json and own.txt.
 func New() (*Redactor, error) {
 	own, err := ownRules()
 	if err != nil {
@@ -42,14 +42,14 @@ func New() (*Redactor, error) {
 	return &Redactor{own, rules, allow}, nil
 }
 
-// Redact replaces every secret with [redacted:<kind>], and returns how many there were.
+// Redact replaces every secret with [redacted:<kind>], and returns their number.
 func (r *Redactor) Redact(text string) (string, int) {
 	text, n, _ := r.RedactBy(text, time.Time{})
 	return text, n
 }
 
-// RedactBy is Redact with a deadline. ok is false when the time did not suffice: then there
-// is no text.
+// RedactBy is Redact with a deadline. ok is false if the deadline passed: then the text
+// is empty.
 func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool) {
 	if len(text) > maxText {
 		end := maxText
@@ -67,7 +67,7 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	if !ok {
 		return "", 0, false
 	}
-	// Of two secrets at one place the kind counts that stands first in this list.
+	// If two secrets begin at one place, the first in this list counts.
 	list := s.urls(nil)
 	list = s.privateKeys(list)
 	list = append(list, own...)
@@ -86,12 +86,12 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 // scan is the search for secrets in one text.
 type scan struct {
 	text  string
-	lower string // text with ASCII letters in lower case, so that offsets stay the same
+	lower string // text with its ASCII letters in lower case: offsets stay the same
 	seen  trigrams
-	known []found // what is found before the rules of gitleaks are tried, sorted
+	known []found // the secrets found before the rules of gitleaks are tried, sorted
 }
 
-// found is a secret's place in a text.
+// found is the place and the kind of a secret in a text.
 type found struct {
 	start, end int
 	id         string
@@ -105,7 +105,7 @@ func newScan(text string) *scan {
 func lowered(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	var part [256]byte // which is written at once
+	var part [256]byte // written in one call
 	for len(text) > 0 {
 		n := copy(part[:], text)
 		for i, c := range part[:n] {
@@ -119,7 +119,7 @@ func lowered(text string) string {
 	return b.String()
 }
 
-// places yields the offsets of a word in the text; the word is in lower case.
+// places yields the offsets of a lower-case word in the text.
 func (s *scan) places(word string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !s.seen.mayHold(word) {
@@ -135,22 +135,22 @@ func (s *scan) places(word string) iter.Seq[int] {
 	}
 }
 
-// sorted returns secrets by their places, but for those that were redacted before. Of
-// those at one place the order stays.
+// sorted returns the secrets in the order of their places, except secrets that contain an
+// earlier redaction. Secrets at one place keep their order.
 func (s *scan) sorted(list []found) []found {
 	list = slices.DeleteFunc(list, func(f found) bool { return strings.Contains(s.text[f.start:f.end], "[redacted:") })
 	slices.SortStableFunc(list, func(a, b found) int { return a.start - b.start })
 	return list
 }
 
-// isKnown reports whether a place lies in a secret that is known.
+// isKnown reports whether a place is within a known secret.
 func (s *scan) isKnown(at int) bool {
 	i, _ := slices.BinarySearchFunc(s.known, at+1, func(f found, at int) int { return f.start - at })
 	return i > 0 && at < s.known[i-1].end
 }
 
-// without returns the text without the secrets, which are sorted, and how many there
-// were. Of two that overlap the first stands for both.
+// without returns the text without the sorted secrets, and their number. Two secrets that
+// overlap count as one, of the kind of the first.
 func (s *scan) without(list []found) (string, int) {
 	if len(list) == 0 {
 		return s.text, 0
@@ -159,7 +159,7 @@ func (s *scan) without(list []found) (string, int) {
 	at, n := 0, 0
 	for _, f := range list {
 		if f.start < at {
-			at = max(at, f.end) // the rest of one that overlaps
+			at = max(at, f.end) // the rest of a secret that overlaps
 			continue
 		}
 		b.WriteString(s.text[at:f.start])
@@ -171,12 +171,12 @@ func (s *scan) without(list []found) (string, int) {
 	return b.String(), n
 }
 
-// trigrams is a filter of the sequences of three bytes that a text may hold: with it most
-// of the some 300 keywords need not be searched. Its length is a power of two.
+// trigrams is a filter of the three-byte sequences in a text: it saves the search for most
+// of the 300 or so keywords. Its length is a power of two.
 type trigrams []uint64
 
-// mostTrigrams is the length of the filter of a long text, in words. Shorter texts, which
-// most are, need less: half a word for each byte.
+// mostTrigrams is the length of a long text's filter, in words of 64 bits. Most texts are
+// shorter, and get about half a word for each byte.
 const mostTrigrams = 1 << 10
 
 func trigram(s string) uint32 {

@@ -17,21 +17,21 @@ var rulesJSON []byte
 type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
-	Keywords []string    `json:"keywords"` // lower case; one must be in the text
-	Entropy  float64     `json:"entropy"`  // bits for each character, at least
+	Keywords []string    `json:"keywords"` // lower case; the text must contain one
+	Entropy  float64     `json:"entropy"`  // the least bits for each character
 	Group    int         `json:"secretGroup"`
 	Allow    []allowlist `json:"allow"`
-	Afar     int         `json:"afar"` // bytes around a keyword in which the secret may stand; 0: beside it
+	Afar     int         `json:"afar"` // largest distance of the secret from a keyword, in bytes; 0: next to it
 
 	own      bool // of own.txt
 	keys     []keyword
-	assigned bool // the secret is the value of a name with a keyword in it
+	assigned bool // the secret is the value of a name that contains a keyword
 
 	once sync.Once
 	re   *regexp.Regexp
 }
 
-// allowlist describes texts that are no secrets.
+// allowlist describes texts that are not secrets.
 type allowlist struct {
 	Regexes   []string `json:"regexes"`
 	Stopwords []string `json:"stopwords"` // lower case, in the secret
@@ -41,19 +41,18 @@ type allowlist struct {
 	res  []*regexp.Regexp
 }
 
-// keyword is a word that must be in a text for a rule to match.
+// keyword is a word without which a rule cannot match a text.
 type keyword struct {
 	word  string // in lower case
-	exact string // as the rule has it; empty: in any case
+	exact string // as the rule spells it; empty: case does not matter
 	leads bool   // a word begins with it
-	names bool   // it is in the name of what is assigned
+	names bool   // it is part of the name in an assignment
 }
 
-// assignment stands in the rules whose keyword is part of a name.
+// assignment is part of each rule whose keyword is part of a name.
 const assignment = `(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)`
 
-// readRules reads the rules of gitleaks. Their expressions are compiled when they are first
-// needed.
+// readRules reads the rules of gitleaks. Each expression is compiled at its first use.
 func readRules() (rules []*rule, allow []allowlist, err error) {
 	var file struct {
 		Allow []allowlist `json:"allow"`
@@ -71,7 +70,7 @@ func readRules() (rules []*rule, allow []allowlist, err error) {
 	return file.Rules, file.Allow, nil
 }
 
-// keyword returns how a rule uses one of its keywords.
+// keyword describes the use of one of a rule's keywords.
 func (r *rule) keyword(word string) keyword {
 	k, quoted, lower := keyword{word: word}, regexp.QuoteMeta(word), strings.ToLower(r.Regex)
 	name, _, assigned := strings.Cut(lower, assignment)
@@ -88,22 +87,22 @@ func (r *rule) keyword(word string) keyword {
 }
 
 const (
-	// before and behind are how many bytes around a keyword are searched; more when a
-	// match reaches the end of them.
+	// before and behind are the number of bytes searched on either side of a keyword; a
+	// match at their end extends the search.
 	before = 128
 	behind = 256
 
-	// maxWindow bounds, in bytes, how far a window grows for that.
+	// maxWindow bounds an extended search, in bytes.
 	maxWindow = 64 << 10
 
-	// tokenLen is the least length of a token with a keyword that is a secret by itself.
+	// tokenLen is the least length of a token that contains a keyword and is a secret.
 	tokenLen = 16
 
-	// valueLen is the least length of a value that is a secret by its name.
+	// valueLen is the least length of a value that its name makes a secret.
 	valueLen = 10
 
-	// nameLen and nameRest are what may stand of a name before a keyword, and
-	// between the keyword and the sign of assignment.
+	// nameLen bounds the part of a name before a keyword, and nameRest the part between
+	// the keyword and the sign of assignment.
 	nameLen  = 64
 	nameRest = 48
 )
@@ -158,7 +157,7 @@ func (s *scan) windows(r *rule) (list []span) {
 	return merged
 }
 
-// curls reports whether the text behind the word curl may be a call with a credential.
+// curls reports whether the text after the word curl may be a call with a credential.
 func curls(rest string) bool {
 	for _, option := range []string{" -u", " -h", "\t-u", "\t-h", "\n-u", "\n-h", "--user", "--header"} {
 		if strings.Contains(rest, option) {
@@ -168,7 +167,7 @@ func curls(rest string) bool {
 	return false
 }
 
-// tokenStart returns where the token at a place begins.
+// tokenStart returns the start of the token at a place.
 func (s *scan) tokenStart(at int) int {
 	at = max(at, 0)
 	for n := 0; n < maxValue && at > 0 && isGraph(s.text[at-1]); n++ {
@@ -177,7 +176,7 @@ func (s *scan) tokenStart(at int) int {
 	return at
 }
 
-// wordStart returns where the word at a place begins, within a bound.
+// wordStart returns the start of the word at a place, at most before bytes away.
 func (s *scan) wordStart(at int) int {
 	for n := 0; n < before && at > 0 && isName(s.text[at-1]); n++ {
 		at--
@@ -185,8 +184,7 @@ func (s *scan) wordStart(at int) int {
 	return at
 }
 
-// inToken reports whether a place is in a word that is long enough for a
-// secret.
+// inToken reports whether a place is within a token that is long enough for a secret.
 func (s *scan) inToken(at int) bool {
 	from, to := at, at
 	for from > 0 && at-from < tokenLen && isGraph(s.text[from-1]) {
@@ -198,8 +196,8 @@ func (s *scan) inToken(at int) bool {
 	return to-from >= tokenLen
 }
 
-// assigned returns where the value of a name ends that may reach to a place; -1 when no
-// value is long enough.
+// assigned returns the end of the value whose name ends at or shortly after a place; -1 if
+// it is not assigned a value of at least valueLen bytes.
 func (s *scan) assigned(at int) int {
 	for end := min(at+nameRest, len(s.text)); at < end; at++ {
 		c := s.text[at]
@@ -236,7 +234,7 @@ func isLetter(c byte) bool {
 	return isLower(c) || isUpper(c)
 }
 
-// byRules finds the secrets of some rules; false when time ran out.
+// byRules finds the secrets that match some rules; ok is false if the deadline passed.
 func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) (list []found, ok bool) {
 	for _, r := range rules {
 		where := s.windows(r)
@@ -248,7 +246,8 @@ func (s *scan) byRules(rules []*rule, allow []allowlist, late func() bool) (list
 	return list, true
 }
 
-// joint returns how many bytes may stand between two lines of a match of our own rules.
+// joint returns the most bytes between two lines of a match: only our own rules match
+// several lines.
 func (r *rule) joint() int {
 	if r.own {
 		return 16
@@ -256,14 +255,14 @@ func (r *rule) joint() int {
 	return 0
 }
 
-// byRule finds the secrets of one rule in some parts of the text.
+// byRule finds the secrets that match one rule in some parts of the text.
 func (s *scan) byRule(list []found, r *rule, allow []allowlist, where []span) []found {
 	for _, w := range where {
 		r.once.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 		for {
 			matches := r.re.FindAllStringSubmatchIndex(s.text[w.from:w.to], -1)
 			if n := len(matches); n > 0 && w.from+matches[n-1][1]+r.joint() >= w.to && w.to < len(s.text) && w.to-w.from < maxWindow {
-				w.to = min(w.from+2*(w.to-w.from), len(s.text)) // it may go on
+				w.to = min(w.from+2*(w.to-w.from), len(s.text)) // the match may be longer
 				continue
 			}
 			for _, m := range matches {
@@ -277,7 +276,7 @@ func (s *scan) byRule(list []found, r *rule, allow []allowlist, where []span) []
 	return list
 }
 
-// matched returns the secret of a match in the part of the text that begins at a place.
+// matched returns the secret in a match; at is the start of the searched part of the text.
 func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) (f found, ok bool) {
 	from, to := r.secret(m)
 	if from < 0 || from == to {
@@ -299,11 +298,11 @@ func (s *scan) matched(r *rule, allow []allowlist, at int, m []int) (f found, ok
 	return found{at + from, at + to, r.ID}, true
 }
 
-// wholeMatch is the group of a rule whose whole match is the secret.
+// wholeMatch is the secretGroup of a rule whose whole match is the secret.
 const wholeMatch = -1
 
 // secret returns the part of a match that is the secret itself: the group that the rule
-// names, or the first one that took part, or the whole match.
+// names, else the first group with a text, else the whole match.
 func (r *rule) secret(m []int) (start, end int) {
 	if r.Group == wholeMatch {
 		return m[0], m[1]
@@ -349,10 +348,11 @@ func allowed(lists []allowlist, secret, match, line string) bool {
 	return false
 }
 
-// maxLine is how many bytes of a line are read on either side.
+// maxLine bounds the bytes of a line that are read on either side of a match.
 const maxLine = 1 << 10
 
-// lineAround returns the text from the start of from's line to the end of to's line.
+// lineAround returns the text from the start of from's line to the end of to's line, at
+// most maxLine bytes on either side.
 func lineAround(text string, from, to int) string {
 	lo, hi := max(0, from-maxLine), min(len(text), to+maxLine)
 	start := lo + strings.LastIndexByte(text[lo:from], '\n') + 1

@@ -7,27 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a name says about its value.
+// kind is the kind of secret that a name announces.
 type kind string
 
 const (
-	password kind = "password" // somebody thought of it, or it is random
-	secret   kind = "secret"   // likewise, and not of several words
-	token    kind = "token"    // a generator made it
+	password kind = "password" // made up by a person, or random
+	secret   kind = "secret"   // likewise, but not of several words
+	token    kind = "token"    // random
 	pin      kind = "pin"      // some digits
 	otpSeed  kind = "otp-seed" // base32
 	phrase   kind = "seed-phrase"
 )
 
-// ending is an ending of names whose values are secrets.
+// ending ends the names of secrets.
 type ending struct {
 	word  string
 	kind  kind
-	apart bool // it is a word by itself, and not the end of another one
+	apart bool // it is a word of its own, and not the end of another one
 }
 
-// endings are the endings of names whose values are secrets, by their beginnings. The first
-// that fits counts.
+// endings are the endings of the names of secrets, by their stems. The first that matches
+// counts.
 var endings = []struct {
 	stem string
 	list []ending
@@ -54,18 +54,18 @@ var endings = []struct {
 	{"_auth", []ending{{"_auth", token, false}}},
 }
 
-// keys are what a key must be for to be a secret.
+// keys are the words before "key" that make it the name of a secret.
 var keys = []string{
 	"api", "access", "private", "secret", "auth", "encryption", "encrypt", "signing", "master", "account", "subscription", "license",
 	"app", "webhook", "service", "role", "admin", "deploy", "hmac", "crypt", "crypto", "session", "jwt", "shared", "client", "bot", "pass",
 }
 
-// suffixes are what may stand behind the ending of a name.
+// suffixes may follow the ending of a name.
 var suffixes = []string{"_value", "_prod", "_production", "_dev", "_test", "_staging", "_live", "_old", "_new", "_base"}
 
 const (
 	maxName   = 80      // bytes of a name that are read
-	maxSpaces = 40      // before and behind a sign of assignment
+	maxSpaces = 40      // before and after a sign of assignment
 	maxValue  = 2 << 10 // bytes of a value that decide; all of it is redacted
 )
 
@@ -73,14 +73,14 @@ const (
 type named struct {
 	kind     kind
 	from, to int
-	upper    bool   // it is written as environment variables are
-	bare     bool   // it is nothing but the ending
+	upper    bool   // it has no lower-case letters, like an environment variable
+	bare     bool   // it is only the ending
 	word     string // the ending
-	first    bool   // only blanks and the like stand before it on its line
+	first    bool   // only blanks, a prompt or a word such as export precede it on its line
 }
 
-// settings finds secrets as values of settings: in shells, files of many kinds, code and
-// addresses.
+// settings finds the secrets that are values of names: in shells, files of many kinds,
+// code, addresses and sentences.
 func (s *scan) settings(list []found) []found {
 	for _, e := range endings {
 		done := 0
@@ -101,7 +101,7 @@ func (s *scan) settings(list []found) []found {
 	return list
 }
 
-// nameAt reads the whole name around a part of it at a place.
+// nameAt reads the whole name around the stem of an ending at a place.
 func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	var e *ending
 	for i := range list {
@@ -123,7 +123,7 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	for n.from = at; n.from > 0 && at-n.from < maxName && (isName(s.text[n.from-1]) || s.text[n.from-1] == '.'); n.from-- {
 	}
 	if n.from > 0 && n.from < at && s.text[n.from-1] == '\\' && strings.IndexByte("nrt", s.text[n.from]) >= 0 {
-		n.from++ // a line's end, as strings have it
+		n.from++ // an escaped end of line, tab or the like
 	}
 	for n.from < at && (s.text[n.from] == '-' || s.text[n.from] == '.') {
 		n.from++
@@ -134,7 +134,7 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	if stem == "key" && n.from == at {
 		n.from = s.wordBefore(at)
 	}
-	if stem == "key" && n.from == at && at > 1 && s.text[at-1] == ':' { // Jwt:Key, as .NET has it
+	if stem == "key" && n.from == at && at > 1 && s.text[at-1] == ':' { // Jwt:Key, a setting of .NET
 		n.from = s.wordStart(at - 1)
 	}
 	before := s.lower[n.from:at]
@@ -153,15 +153,15 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	case e.word == "pat" && (!n.upper || n.bare), // path, pattern, a name
 		e.word == "pwd" && n.upper && (n.bare || before == "old"), // a directory
 		e.word == "_auth" && !n.bare,
-		e.word == "credential" && (before == "x-amz-" || before == "x-goog-"): // who signed an address
+		e.word == "credential" && (before == "x-amz-" || before == "x-goog-"): // the signer of an address
 		return n, false
 	}
 	n.first = s.firstOnLine(n.from)
 	return n, true
 }
 
-// wordBefore returns where a name begins whose last word stands at a place, as in
-// "encryption key".
+// wordBefore returns the start of the word before a place, as in "encryption key"; the
+// place itself if no blank separates them.
 func (s *scan) wordBefore(at int) int {
 	if at < 2 || s.text[at-1] != ' ' {
 		return at
@@ -203,7 +203,8 @@ func endsWithAny(s string, list []string) bool {
 	return false
 }
 
-// firstOnLine reports whether a place is the first on its line, as a setting in a file is.
+// firstOnLine reports whether only blanks, a prompt or a word such as export precede a
+// place on its line.
 func (s *scan) firstOnLine(at int) bool {
 	from := max(0, at-maxSpaces)
 	line := s.lower[from:at]
@@ -218,7 +219,7 @@ func (s *scan) firstOnLine(at int) bool {
 	return false
 }
 
-// holds reports whether a value is a secret, as its name says.
+// holds reports whether a value is a secret of the kind that its name announces.
 func (n *named) holds(v string, as *value) bool {
 	switch n.kind {
 	case pin:
@@ -232,7 +233,7 @@ func (n *named) holds(v string, as *value) bool {
 	case password, secret, token:
 	}
 	v = start(v)
-	if as.said && (strings.ContainsAny(v, " \t") || !mixes(v, 20)) { // most of what is said
+	if as.said && (strings.ContainsAny(v, " \t") || !mixes(v, 20)) { // most sentences
 		return false
 	}
 	if n.bare && n.word == "pass" && n.upper && as.colon && as.quote == 0 || // a test's result
@@ -256,11 +257,11 @@ func (n *named) holds(v string, as *value) bool {
 	return len(v) >= 6 && !wordy(v) && telling(v) && !n.among(v) && (n.kind == secret || isMade(v))
 }
 
-// isMade reports whether a generator may have made a value; some of them use all
-// signs, as Django's does.
+// isMade reports whether a value may be random. Some generators, such as Django's, use all
+// signs.
 func isMade(v string) bool { return isToken(v) || len(v) >= tokenLen && mixes(v, 40) }
 
-// among reports whether a value is itself such a name, as in token = authToken2.
+// among reports whether a value is itself the name of a secret, as in token = authToken2.
 func (n *named) among(v string) bool {
 	for _, p := range parts(v) {
 		if p = strings.Trim(p, "0123456789"); p != "" && strings.HasPrefix(string(n.kind), p) || p == "token" || p == "key" || p == "pw" {
@@ -270,7 +271,7 @@ func (n *named) among(v string) bool {
 	return false
 }
 
-// wordyText reports whether a text is made of words alone.
+// wordyText reports whether a text consists of words alone.
 func wordyText(v string) bool {
 	for _, w := range strings.Fields(v) {
 		if !wordy(strings.Trim(w, ".,;:!?()")) {
@@ -283,17 +284,18 @@ func wordyText(v string) bool {
 // value is a name's value in the text.
 type value struct {
 	from, to int
-	quote    byte // the quote around it; 0: none
-	tight    bool // as settings have it: NAME=value, or a line of its own
-	ownLine  bool // with its name it is all of a line
+	quote    byte // the quote around it, or 0
+	tight    bool // in the form of a setting: NAME=value, or a line of its own
+	ownLine  bool // its line holds only the name and the value
 	colon    bool // NAME: value
 	compared bool // NAME == value
 	said     bool // "the name is value"
-	words    bool // it is a phrase for a wallet
+	words    bool // the words of a wallet's phrase
 }
 
 // valueOf reads the value of a name: in a shell, a file of settings, YAML, JSON (also
-// within a string), XML, a command's option, an address, or code.
+// within a string), XML, a table of Markdown, a command's option, an address, code or a
+// sentence.
 func (s *scan) valueOf(n *named) (v value, ok bool) {
 	at, closed := s.quoteEnd(n.to)
 	if at < len(s.text) && s.text[at] == ']' {
@@ -364,8 +366,8 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	return v, true
 }
 
-// behindBar returns the place of the value whose text begins on the line behind, as YAML
-// has it after a bar, or else at itself.
+// behindBar returns the place of a YAML value that begins on the next line, after | or >;
+// else the place itself.
 func (s *scan) behindBar(n *named, at int) int {
 	if !n.first || at == len(s.text) || s.text[at] != '|' && s.text[at] != '>' {
 		return at
@@ -383,7 +385,7 @@ func (s *scan) behindBar(n *named, at int) int {
 	return s.blanks(end + 1)
 }
 
-// wallet reads the words that a name of a wallet's phrase has at a place.
+// wallet reads the words of a wallet's phrase at a place.
 func (s *scan) wallet(n *named, at int) (v value, ok bool) {
 	if n.kind != phrase {
 		return v, false
@@ -392,9 +394,9 @@ func (s *scan) wallet(n *named, at int) (v value, ok bool) {
 	return value{from: at, to: end, words: true}, end > at
 }
 
-// phraseEnd returns where the words of a wallet's phrase end that begin at a place: 12, 15,
-// 18, 21 or 24 words of three to eight small letters. It returns the place itself if there
-// are fewer: sentences have shorter and longer words.
+// phraseEnd returns the end of the wallet's phrase at a place: 12, 15, 18, 21 or 24 words
+// of three to eight lower-case letters. It returns the place itself if there are fewer:
+// sentences have shorter and longer words.
 func (s *scan) phraseEnd(at int) int {
 	const fewest, most, step, shortest, longest = 12, 24, 3, 3, 8
 	end, words := at, 0
@@ -416,9 +418,9 @@ func (s *scan) phraseEnd(at int) int {
 	return end
 }
 
-// behindBlank reads a value that only a blank separates from its name.
+// behindBlank reads a value that no sign of assignment separates from its name.
 func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok bool) {
-	if copula := s.copulaAt(at); copula > at { // of a language without blanks
+	if copula := s.copulaAt(at); copula > at { // a language without blanks
 		v = s.given(n, s.blanks(copula), false)
 		v.said = true
 		return v, v.to-v.from >= leastSaid
@@ -454,7 +456,8 @@ func (s *scan) behindBlank(n *named, before string, at, next int) (v value, ok b
 }
 
 // setBy reports whether the command before a name sets it to the text that follows, and
-// whether it can mean nothing else: "set" is also a word, and fish's has options.
+// whether that is certain: "set" is also a common word, and counts only with an option, as
+// in fish.
 func setBy(before string, n *named) (sets, tight bool) {
 	options := false
 	before = strings.TrimRight(before, `"'`)
@@ -494,14 +497,14 @@ func isOption(word string) bool {
 	return len(name) < len(word) && strings.IndexFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) < 0
 }
 
-// leastSaid is the least length of a value that is said.
+// leastSaid is the least length of a value in a sentence.
 const leastSaid = 6
 
-// copulas stand between a name and its value in a sentence.
+// copulas are the words between a name and its value in a sentence.
 var copulas = []string{"is ", "ist ", "lautet ", "est ", "es ", "\u00e9 ", "\u00e8 "}
 
-// copulaAt returns the place behind a copula of a language that is written without
-// blanks, or else the place itself.
+// copulaAt returns the place after a copula of a language without blanks; else the place
+// itself.
 func (s *scan) copulaAt(at int) int {
 	for _, c := range []string{"\u662f", "\u4e3a", "\uff1a", "\u306f"} {
 		if strings.HasPrefix(s.text[at:], c) {
@@ -511,8 +514,8 @@ func (s *scan) copulaAt(at int) int {
 	return at
 }
 
-// saidAt returns where the value begins in "the password of the database is value", and
-// its least length, which is larger when it follows the name at once.
+// saidAt returns the start of the value in "the password of the database is value", and
+// its least length. A value directly after its name must be longer.
 func (s *scan) saidAt(next int) (at, least int) {
 	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
 		for _, c := range copulas {
@@ -531,8 +534,8 @@ func (s *scan) saidAt(next int) (at, least int) {
 	return next, tokenLen
 }
 
-// closes reports whether a quote behind a name ends what began before it, as
-// in "password: ".
+// closes reports whether a quote after a name closes one from before it, as in
+// "password: ".
 func (s *scan) closes(n *named, at int) bool {
 	if at >= len(s.text) || strings.IndexByte("\"'`", s.text[at]) < 0 {
 		return false
@@ -547,7 +550,8 @@ func (s *scan) closes(n *named, at int) bool {
 	return open
 }
 
-// behindType returns the place of the value in name: Type = "value", or else at itself.
+// behindType returns the place of the value in name: Type = "value"; else the place
+// itself.
 func (s *scan) behindType(at int) int {
 	end := at
 	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || strings.IndexByte(".<>[]|?&", s.text[end]) >= 0) {
@@ -564,10 +568,10 @@ func (s *scan) behindType(at int) int {
 	return at
 }
 
-// given reads a value that begins at a place.
+// given reads the value at a place.
 func (s *scan) given(n *named, at int, tight bool) (v value) {
 	if at+1 < len(s.text) && strings.IndexByte("frbuFRBULN@$", s.text[at]) >= 0 && strings.IndexByte("\"'`", s.text[at+1]) >= 0 {
-		at++ // a string of some kind
+		at++ // the prefix of a string literal
 	}
 	v = value{from: at, to: at, tight: tight}
 	if open, ok := s.quoteEnd(at); ok {
@@ -589,7 +593,8 @@ func (s *scan) given(n *named, at int, tight bool) (v value) {
 	return v
 }
 
-// quoteEnd returns the place behind the quote at a place, which may be escaped.
+// quoteEnd returns the place after the quote at a place, and whether there is one. The
+// quote may be escaped.
 func (s *scan) quoteEnd(at int) (int, bool) {
 	end := at
 	for end < len(s.text) && s.text[end] == '\\' {
@@ -601,7 +606,7 @@ func (s *scan) quoteEnd(at int) (int, bool) {
 	return at, false
 }
 
-// quotedTo returns where a quoted text ends: at the same quote, or at the end of the line.
+// quotedTo returns the end of a quoted text: the same quote, or the end of the line.
 func (s *scan) quotedTo(from int, quote string) int {
 	text := s.text[:min(len(s.text), from+maxValue)]
 	for i := from; i < len(text); i++ {
@@ -618,7 +623,7 @@ func (s *scan) quotedTo(from int, quote string) int {
 }
 
 // endsBare reports whether a value without quotes ends at a place. In a setting on a line
-// of its own, quotes within are part of it.
+// of its own, quotes within the value are part of it.
 func (s *scan) endsBare(at int, ownLine bool) bool {
 	switch c := s.text[at]; c {
 	case ' ', '\t', '\n', '\r':
@@ -633,8 +638,8 @@ func (s *scan) endsBare(at int, ownLine bool) bool {
 	return false
 }
 
-// trimBare cuts off a value without quotes what does not belong to it: the next pair of a
-// list, the end of a sentence, or a closing bracket.
+// trimBare trims a value without quotes: it cuts off the next pair of a list, the end of
+// the sentence, and a closing bracket.
 func (s *scan) trimBare(n *named, v *value) {
 	list := byte(0)
 	if n.from > 0 && strings.IndexByte("?&;", s.text[n.from-1]) >= 0 {
@@ -661,7 +666,7 @@ func (s *scan) trimBare(n *named, v *value) {
 	}
 }
 
-// pairAt reports whether another name with a value begins at a place.
+// pairAt reports whether another pair of a name and a value begins at a place.
 func (s *scan) pairAt(at int) bool {
 	end := at
 	for end < len(s.text) && end-at < maxName && (isName(s.text[end]) || s.text[end] == '.') {
@@ -670,7 +675,7 @@ func (s *scan) pairAt(at int) bool {
 	return end > at && end < len(s.text) && (s.text[end] == '=' || s.text[end] == ':')
 }
 
-// until returns a value up to a character, or the end of the line.
+// until returns the value from a place up to a character, or to the end of the line.
 func (s *scan) until(at int, stop byte) value {
 	v := value{from: at, to: at, tight: true}
 	for v.to < len(s.text) && v.to-at < maxValue && s.text[v.to] != stop && s.text[v.to] != '\n' {
@@ -679,7 +684,7 @@ func (s *scan) until(at int, stop byte) value {
 	return v
 }
 
-// blanks returns the place behind the blanks at a place.
+// blanks returns the place after the blanks at a place.
 func (s *scan) blanks(at int) int {
 	for n := 0; n < maxSpaces && at < len(s.text) && (s.text[at] == ' ' || s.text[at] == '\t'); n++ {
 		at++
@@ -687,7 +692,8 @@ func (s *scan) blanks(at int) int {
 	return at
 }
 
-// bold returns the place behind the signs with which Markdown ends bold text.
+// bold returns the place after the ** that ends bold text in Markdown; else the place
+// itself.
 func (s *scan) bold(at int) int {
 	if strings.HasPrefix(s.text[at:], "**") {
 		at += 2
@@ -695,7 +701,7 @@ func (s *scan) bold(at int) int {
 	return at
 }
 
-// endsLine reports whether only a comment follows on a line.
+// endsLine reports whether nothing but a comment or a closing brace follows on the line.
 func (s *scan) endsLine(at int) bool {
 	if at < len(s.text) && strings.IndexByte("\"',", s.text[at]) >= 0 {
 		at++
@@ -704,8 +710,8 @@ func (s *scan) endsLine(at int) bool {
 	return at == len(s.text) || strings.IndexByte("\n\r#}", s.text[at]) >= 0 || s.text[at] == '\\'
 }
 
-// headers finds the credentials of requests: Authorization, cookies, and signatures and
-// names in addresses.
+// headers finds the credentials in the headers of requests: of basic authentication and
+// cookies.
 func (s *scan) headers(list []found) []found {
 	for at := range s.places("basic") {
 		from := s.blanks(at + len("basic"))
@@ -720,7 +726,7 @@ func (s *scan) headers(list []found) []found {
 	return list
 }
 
-// isBasic reports whether a text is a user's name and password, encoded.
+// isBasic reports whether a text is a user's name and password in base64.
 func isBasic(v string) bool {
 	b, err := base64.StdEncoding.DecodeString(v)
 	if err != nil {
@@ -732,7 +738,7 @@ func isBasic(v string) bool {
 	return ok && (user != "" || pass != "") && utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
 }
 
-// cookies finds the cookies of sessions.
+// cookies finds random values in the list of cookies at a place.
 func (s *scan) cookies(at int, list []found) []found {
 	at, _ = s.quoteEnd(at)
 	if at = s.blanks(at); at >= len(s.text) || s.text[at] != ':' {
@@ -767,7 +773,7 @@ func (s *scan) begins(at int) bool {
 	return !isName(s.text[at-1]) && s.text[at-1] != '.'
 }
 
-// tokenEnd returns where a token ends, or where the part of it ends that is read.
+// tokenEnd returns the end of the token at a place, or of its first maxValue bytes.
 func (s *scan) tokenEnd(at int, also string) int {
 	end := min(len(s.text), at+maxValue)
 	for at < end && (isName(s.text[at]) || strings.IndexByte(also, s.text[at]) >= 0) {
@@ -776,7 +782,7 @@ func (s *scan) tokenEnd(at int, also string) int {
 	return at
 }
 
-// rest returns the real end of a token that was read in part.
+// rest returns the real end of a token of which only maxValue bytes were read.
 func (s *scan) rest(from, end int) int {
 	for end-from >= maxValue && end < len(s.text) && isGraph(s.text[end]) {
 		end++
@@ -784,7 +790,7 @@ func (s *scan) rest(from, end int) int {
 	return end
 }
 
-// tokenRest returns where the token at a place ends.
+// tokenRest returns the end of the token at a place.
 func (s *scan) tokenRest(at int) int {
 	for n := 0; n < maxValue && at < len(s.text) && isGraph(s.text[at]); n++ {
 		at++

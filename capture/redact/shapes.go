@@ -7,8 +7,8 @@ import (
 
 const maxUser = 200 // bytes of an address's user, and of its password
 
-// urls finds the passwords in addresses. They may hold characters that should be escaped:
-// the last @ before a possible host counts.
+// urls finds the passwords and tokens in addresses. They may hold characters that should
+// be escaped: the last @ before a possible host counts.
 func (s *scan) urls(list []found) []found {
 	done := 0
 	for at := range s.places("://") {
@@ -20,7 +20,7 @@ func (s *scan) urls(list []found) []found {
 		for end < len(s.text) && end-from < 2*maxUser && !s.endsURL(end) {
 			end++
 		}
-		if i := strings.Index(s.text[from:end], "://"); i >= 0 { // the next of a list
+		if i := strings.Index(s.text[from:end], "://"); i >= 0 { // the next address of a list
 			end = from + i
 		}
 		auth := s.text[from:end]
@@ -47,10 +47,10 @@ func (s *scan) endsURL(at int) bool {
 	return isSpace(c) || strings.IndexByte("\"'`<>\\", c) >= 0
 }
 
-// sayPassword are passwords that only say where one belongs.
+// sayPassword are the placeholders for a password.
 var sayPassword = wordsIn("password passwd pass pwd your-password yourpassword your_password user:password")
 
-// hostAt returns the place of the @ before the host, or -1.
+// hostAt returns the place of the @ before the host; -1 if there is none.
 func hostAt(auth string, web bool) int {
 	first := strings.IndexByte(auth, '@')
 	if first < 0 {
@@ -69,7 +69,7 @@ func hostAt(auth string, web bool) int {
 	return -1
 }
 
-// port reports whether what looks like a password is a port and a path.
+// port reports whether a possible password is a port and a path.
 func port(pass string) bool {
 	i := strings.IndexAny(pass, "/?#")
 	return i > 0 && i <= 5 && strings.Trim(pass[:i], "0123456789") == ""
@@ -80,7 +80,8 @@ var (
 	keyEnd     = regexp.MustCompile(`-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// privateKeys finds private keys; one without an end reaches to the end of the text.
+// privateKeys finds private keys. A key without its last line extends to the end of the
+// text; a key without its first line is found by its last one.
 func (s *scan) privateKeys(list []found) []found {
 	done := 0
 	for at := range s.places("-----begin") {
@@ -107,8 +108,8 @@ func (s *scan) privateKeys(list []found) []found {
 	return list
 }
 
-// bodyBefore returns where the base64 lines begin that end at a place: those of a key whose
-// first line is missing.
+// bodyBefore returns the start of the base64 lines that end at a place: of a key without
+// its first line. It returns the place itself if there are none.
 func (s *scan) bodyBefore(at, least int) int {
 	for last := true; ; last = false {
 		end := at
@@ -126,8 +127,9 @@ func (s *scan) bodyBefore(at, least int) int {
 	}
 }
 
-// dotted finds tokens that are known by their parts: Discord's, Airtable's, the old
-// ones of Vault, and those of Z.ai and Ollama, 32 hexadecimal digits and some more.
+// dotted finds tokens by the lengths of their parts around dots: of Discord, Airtable and
+// older versions of Vault, and the keys of Z.ai and Ollama, which begin with 32 hexadecimal
+// digits.
 func (s *scan) dotted(list []found) []found {
 	done := 0
 	for at := 0; ; at++ {

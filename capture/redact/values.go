@@ -15,7 +15,7 @@ var describing = wordsIn(wordsText)
 //go:embed words.txt
 var wordsText string
 
-// placing are those of them that mark a value as a placeholder.
+// placing are the describing words that mark a value with digits as a placeholder.
 var placing = wordsIn(`changeit changeme dummy example fake foo here insert placeholder redacted replace sample tbd todo your yourpassword`)
 
 func wordsIn(list string) map[string]bool {
@@ -26,8 +26,8 @@ func wordsIn(list string) map[string]bool {
 	return set
 }
 
-// describes reports whether a value is a placeholder: it consists of such words, however
-// they are joined, and if it has numbers, one of the words is of placing.
+// describes reports whether a value is a placeholder: it consists of describing words, and
+// if it has numbers too, one of the words is in placing or a row of x.
 func describes(v string) bool {
 	letters, digits, placed := 0, false, false
 	for _, w := range parts(v) {
@@ -46,8 +46,8 @@ func describes(v string) bool {
 	return letters > 0 && (!digits || placed)
 }
 
-// parts returns the words of a value in lower case, split at other characters than letters
-// and digits, and at the humps of camel case.
+// parts returns the words of a value in lower case, split at ASCII characters other than
+// letters and digits, and at the humps of camel case.
 func parts(v string) (list []string) {
 	start := 0
 	flush := func(end int) {
@@ -70,8 +70,7 @@ func parts(v string) (list []string) {
 	return list
 }
 
-// madeOf reports whether a word is some describing ones run together, such as
-// mysecretpassword.
+// madeOf reports whether a word consists of describing words, such as mysecretpassword.
 func madeOf(w string) bool {
 	const longest = 40
 	if len(w) > longest {
@@ -87,7 +86,8 @@ func madeOf(w string) bool {
 	return ends[len(w)]
 }
 
-// isProse reports whether a text of several words is about a secret, and not one itself.
+// isProse reports whether a text is about a secret, and not a secret itself: at least half
+// of its words are placeholders.
 func isProse(v string) bool {
 	words := strings.Fields(v)
 	n := 0
@@ -99,10 +99,10 @@ func isProse(v string) bool {
 	return len(words) > 1 && 2*n >= len(words)
 }
 
-// start returns the part of a token or a value that suffices to classify it.
+// start returns the start of a token or a value: enough to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
-// stands reports whether a text stands for a value elsewhere: a variable, a template, a
+// stands reports whether a text is a substitute for a value: a variable, a template, a
 // mask, or a redacted secret.
 func stands(v string) bool {
 	containsAny := func(list ...string) bool {
@@ -117,7 +117,7 @@ func stands(v string) bool {
 	case inside("<", ">") || inside("[", "]") || inside("{", "}"):
 		return true
 	case len(v) >= 2*tokenLen && mixes(v, 50):
-		return false // a generator made the signs of what follows, too
+		return false // the signs of the next cases occur in random values, too
 	case containsAny("${", "$(", "{{", "<%", "%{", "#{", "%s") || inside("(", ")"):
 		return true
 	case (v[0] == '%' || v[0] == '@') && len(v) > 2 && v[len(v)-1] == v[0] && strings.Trim(v[1:len(v)-1], nameChars) == "":
@@ -136,8 +136,8 @@ func stands(v string) bool {
 
 const nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-// elsewhere reports whether a value says where the secret is: an address, a path, a
-// reference to a store of secrets.
+// elsewhere reports whether a value refers to a secret: it is an address, a path, the name
+// of a file, or a reference to a store of secrets.
 func elsewhere(v string) bool {
 	if scheme, rest, ok := strings.Cut(v, ":"); ok && len(scheme) < 16 && (strings.HasPrefix(rest, "//") ||
 		scheme == "vault" || scheme == "arn" || scheme == "env" || scheme == "@env" || scheme == "file" || scheme == "data" || scheme == "ssm" || scheme == "op") {
@@ -168,13 +168,13 @@ func isPath(v string) bool {
 	return true
 }
 
-// roots are the names with which expressions begin.
+// roots are common first names of expressions.
 var roots = wordsIn(`app args body c cfg conf config context credentials ctx data db document e env environ event form import input json local localstorage
 	module opts option options os params payload process props r req request res resp response result row s secrets self session
 	sessionstorage settings state store system this user var vars viper window`)
 
-// isCode reports whether a value is an expression, and not the value itself. In a line of
-// settings few expressions occur.
+// isCode reports whether a value is an expression, and not the value itself. Settings
+// contain few expressions.
 func isCode(v string, setting bool) bool {
 	v = strings.TrimLeft(v, "*&!")
 	i := strings.IndexAny(v, ".[({-:?")
@@ -196,7 +196,7 @@ func isCode(v string, setting bool) bool {
 	return strings.IndexByte("([{", rest[0]) >= 0 || identifier(v) && (wordy(v) || strings.ContainsAny(v, "(["))
 }
 
-// identifier reports whether an expression begins like an identifier.
+// identifier reports whether an expression begins with an identifier, which may have dots.
 func identifier(v string) bool {
 	if v == "" || !isLetter(v[0]) && v[0] != '_' {
 		return false
@@ -211,7 +211,7 @@ func identifier(v string) bool {
 	return true
 }
 
-// wordy reports whether a token is made of words, like names; generators make others.
+// wordy reports whether a token consists of words, like a name, and is not random.
 func wordy(v string) bool {
 	if identifies(v) {
 		return false
@@ -235,8 +235,8 @@ func wordy(v string) bool {
 	return any
 }
 
-// wordLike reports whether letters and digits look like a word, an abbreviation
-// or a small number, or like some words run together as code does it.
+// wordLike reports whether letters and digits are like a word, an abbreviation, a small
+// number, or several words joined in camel case.
 func wordLike(w string) bool {
 	if len(w) <= 4 {
 		return true
@@ -265,7 +265,7 @@ func wordLike(w string) bool {
 	return humps > 1 && length >= 4*humps && len(w)-length <= 5 && strings.ToLower(w) != w && strings.ToUpper(w) != w
 }
 
-// pronounceable reports whether a word, in lower case, has its vowels like a real one.
+// pronounceable reports whether a lower-case word has vowels as often as real words.
 func pronounceable(w string) bool {
 	run, vowels := 0, 0
 	for i := 0; i < len(w); i++ {
@@ -281,7 +281,7 @@ func pronounceable(w string) bool {
 	return len(w) <= 4 || vowels > 0
 }
 
-// identifies reports whether a value is an id: a UUID, or a hash such as git's.
+// identifies reports whether a value is a UUID, or a hash such as git's.
 func identifies(v string) bool {
 	hex := 0
 	for i := 0; i < len(v); i++ {
@@ -302,8 +302,8 @@ func identifies(v string) bool {
 	return false
 }
 
-// confides reports whether a name says that its value is a secret, and not merely a key
-// that identifies something.
+// confides reports whether a name announces a secret, and not merely a key that identifies
+// something.
 func confides(name string) bool {
 	name = strings.ToLower(name)
 	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
@@ -314,8 +314,8 @@ func confides(name string) bool {
 	return false
 }
 
-// telling reports whether a value by itself looks like a password, among words
-// and code: letters with digits or signs between them.
+// telling reports whether a value is like a password among words and code: it has letters
+// with digits or signs, or digits alone.
 func telling(v string) bool {
 	v = strings.TrimLeft(strings.TrimRight(v, ".,;:!?"), "&*")
 	if len(v) < 6 || isMail(v) || strings.Contains(v, "::") || strings.Contains(v, "->") {
@@ -346,7 +346,7 @@ func telling(v string) bool {
 	return signs > 0
 }
 
-// isToken reports whether a value has only characters that generators use.
+// isToken reports whether a value has only the characters of random tokens.
 func isToken(v string) bool {
 	for i := 0; i < len(v); i++ {
 		if !isValue(v[i]) && strings.IndexByte("~:@%|", v[i]) < 0 {
@@ -357,7 +357,7 @@ func isToken(v string) bool {
 }
 
 // mixes reports whether the kind of character (small letters, capitals, digits, signs)
-// changes at this percentage of a value's characters.
+// changes at no less than this percentage of a value's characters.
 func mixes(v string, percent int) bool {
 	changes := 0
 	for i := 1; i < len(v); i++ {
@@ -385,13 +385,13 @@ func isMail(v string) bool {
 	return ok && name != "" && strings.IndexByte(host, '.') > 0 && wordy(host) && wordy(name)
 }
 
-// generated reports whether a generator may have made a token.
+// generated reports whether a token may be random.
 func generated(v string) bool {
 	v = start(v)
 	return !wordy(v) && !stands(v) && !describes(v) && entropy(v) > 2.5
 }
 
-// entropy returns Shannon's entropy, in bits for each character.
+// entropy returns the Shannon entropy of a text, in bits per character.
 func entropy(s string) (bits float64) {
 	count := make(map[rune]int)
 	n := 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// problem is what FastAPI says of a part of a body that it rejects. Like the
-// real one it quotes that part.
+// problem is an error of FastAPI about an invalid part of a body. Like FastAPI's, it quotes
+// that part.
 type problem struct {
 	Type  string `json:"type"`
 	Loc   []any  `json:"loc"`
@@ -22,7 +22,7 @@ func unprocessable(w http.ResponseWriter, problems []problem) {
 
 // query is the body of a search.
 type query struct {
-	groups []string // nil: all
+	groups []string // nil for all groups
 	text   string
 	max    int
 	named  bool // the answer names the groups
@@ -56,7 +56,8 @@ func readQuery(b []byte) (query, []problem) {
 	return q, *o.problems
 }
 
-// readConversation reads the body of /get-memory, which must name a center, if only null.
+// readConversation reads the body of /get-memory, in which center_node_uuid is required but
+// may be null.
 func readConversation(b []byte) (query, []problem) {
 	o, bad := readObject(b)
 	if bad != nil {
@@ -117,7 +118,7 @@ func readMessage(group string, m object) job {
 	if said := m.text("timestamp", 0); said != "" {
 		t, err := time.Parse(time.RFC3339Nano, said)
 		if err != nil {
-			t, err = time.Parse("2006-01-02T15:04:05.999999999", said) // without a zone it is UTC
+			t, err = time.Parse("2006-01-02T15:04:05.999999999", said) // a time without a zone is UTC
 		}
 		if err != nil {
 			m.reject("datetime_from_date_parsing", "Input should be a valid datetime or date", said, "timestamp")
@@ -127,10 +128,10 @@ func readMessage(group string, m object) job {
 	return j
 }
 
-// object is a JSON object that is being read.
+// object is a JSON object in a body, with the problems of the whole body.
 type object struct {
 	fields   map[string]any
-	at       []any // where it stands
+	at       []any // path of the object in the body
 	problems *[]problem
 }
 
@@ -146,7 +147,7 @@ func readObject(b []byte) (object, *problem) {
 	return object{fields, []any{"body"}, &[]problem{}}, nil
 }
 
-// What a field of text may be.
+// The rules for a text field.
 const (
 	present  = 1 << iota // not missing
 	nullOkay             // null

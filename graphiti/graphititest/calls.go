@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// Episode is a message that the worker has kept.
+// Episode is a message that a worker has stored.
 type Episode struct {
 	UUID              string
 	Name              string
@@ -22,7 +22,7 @@ type Episode struct {
 	SourceDescription string
 	CreatedAt         time.Time
 	ValidAt           time.Time
-	Edges             []string // the facts that were read from it, or found in it again
+	Edges             []string // UUIDs of the facts that were extracted from it, new or known
 }
 
 func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
@@ -34,7 +34,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
-// messages accepts whatever is well formed, whether or not a worker lives.
+// messages accepts all valid messages, even if the worker is dead.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body) // in RAM already
 	jobs, problems := readMessages(b)
@@ -53,7 +53,7 @@ func accepted(w http.ResponseWriter) {
 	writeJSON(w, http.StatusAccepted, map[string]any{"message": "Messages added to processing queue", "success": true})
 }
 
-// keep makes an episode of a job.
+// keep stores a job as an episode.
 func (s *Server) keep(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *Server) keep(j job) {
 	s.episodes[j.group] = append(s.episodes[j.group], e)
 }
 
-// listEpisodes answers the last of a group by the time they speak of, oldest
-// first, and none that speaks of the future.
+// listEpisodes returns the last episodes of a group, oldest first, by their valid_at. It
+// omits episodes of the future.
 func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(r.URL.Query().Get("last_n"))
 	if err != nil || n < 0 {
@@ -94,7 +94,7 @@ func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// in are the episodes of the groups; nil means all groups.
+// in returns the episodes of the groups, or of all groups if groups is nil.
 func (s *Server) in(groups []string) []Episode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +110,8 @@ func (s *Server) in(groups []string) []Episode {
 	return out
 }
 
-// forget removes what a group has. Messages that still wait for the worker are kept later
-// nevertheless, as with the real one.
+// forget removes the episodes and facts of a group. Messages in the queue are stored later
+// nevertheless, as in the real service.
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.clearLocked(r.PathValue("group_id"))
@@ -135,7 +135,7 @@ func (s *Server) Erase() {
 	s.o.Deletes = Deleted
 }
 
-// said is what the first speaker says in an episode's content.
+// said returns the text of the first speaker in an episode's content.
 func said(content string) string {
 	if _, text, ok := strings.Cut(content, "): "); ok {
 		content = text
@@ -144,7 +144,7 @@ func said(content string) string {
 	return content
 }
 
-// words are those of three letters and more.
+// words returns the words of a text with more than two bytes, in lower case.
 func words(s string) map[string]bool {
 	out := make(map[string]bool)
 	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -155,7 +155,7 @@ func words(s string) map[string]bool {
 	return out
 }
 
-// stamp writes a time as Python does: microseconds, or no fraction at all.
+// stamp formats a time like Python: with microseconds, or without a fraction.
 func stamp(t time.Time, zone string) string {
 	layout := "2006-01-02T15:04:05"
 	if t.Nanosecond() >= 1000 {
@@ -173,5 +173,5 @@ func newUUID() string {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have left
+	_ = json.NewEncoder(w).Encode(v) // on error, the client is gone
 }

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// edge is a fact that was read from a message. It is there after the message,
-// unless it is deleted too.
+// edge is a fact that was extracted from a message. The deletion of the message over REST
+// does not delete it.
 type edge struct {
 	uuid     string
 	group    string
 	fact     string
 	created  time.Time
 	validAt  time.Time
-	episodes []string // that say it, the one it was read from first
+	episodes []string // UUIDs of the episodes with the fact, its source first
 }
 
-// readLocked reads from a message what it says, which is one fact.
+// readLocked extracts the fact of a message: each has exactly one.
 func (s *Server) readLocked(e *Episode) {
 	text := said(e.Content)
 	if s.o.Reads != nil {
@@ -41,14 +41,14 @@ func (s *Server) readLocked(e *Episode) {
 	e.Edges = []string{read.uuid}
 }
 
-// withdraw takes an episode off those that say the fact, and reports whether none is left.
+// withdraw removes an episode of the fact, and reports whether it was the last.
 func (f *edge) withdraw(episode string) bool {
 	f.episodes = slices.DeleteFunc(f.episodes, func(uuid string) bool { return uuid == episode })
 	return len(f.episodes) == 0
 }
 
-// result is a fact as it is sent. Services from before August 2026 do not say
-// which episodes it is from.
+// result returns the fact in the form of an answer. Services from before August 2026 (old)
+// do not name its episodes.
 func (f *edge) result(old bool) map[string]any {
 	r := map[string]any{
 		"uuid": f.uuid, "name": "SAID", "fact": f.fact,
@@ -61,7 +61,7 @@ func (f *edge) result(old bool) map[string]any {
 	return r
 }
 
-// search answers the facts that are found.
+// search returns the facts for a query.
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	q, problems := readQuery(b)
@@ -82,7 +82,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
 }
 
-// getMemory is a search of one group by what was said.
+// getMemory searches one group with messages as the query.
 func (s *Server) getMemory(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	q, problems := readConversation(b)
@@ -93,8 +93,8 @@ func (s *Server) getMemory(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"facts": s.find(q)})
 }
 
-// find finds what shares words with the query, most words first, then the
-// newest.
+// find returns the facts that share words with the query: first those with most of its
+// words, and of these the newest.
 func (s *Server) find(q query) []map[string]any {
 	type hit struct {
 		*edge
@@ -114,7 +114,7 @@ func (s *Server) find(q query) []map[string]any {
 	for _, group := range groups {
 		for _, f := range s.edges[group] {
 			h := hit{edge: f}
-			if slices.Contains(strings.Fields(q.text), group) { // the real index holds it beside the text
+			if slices.Contains(strings.Fields(q.text), group) { // the real index contains the group too
 				h.shared++
 			}
 			for word := range words(f.fact) {
@@ -155,7 +155,7 @@ func (s *Server) edgeLocked(uuid string) *edge {
 	return nil
 }
 
-// showEdge answers a fact.
+// showEdge returns a fact.
 func (s *Server) showEdge(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +190,8 @@ func (s *Server) removeEdges(meant func(*edge) bool) (found bool) {
 	return found
 }
 
-// dropEpisode removes a message. What was read from it stays, as with the real
-// one.
+// dropEpisode removes a message, but not the facts that were extracted from it, like the real
+// service.
 func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
 	if !s.removeEpisode(r.PathValue("uuid")) {
 		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "node " + r.PathValue("uuid") + " not found"})
@@ -200,7 +200,7 @@ func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Episode deleted", "success": true})
 }
 
-// removeEpisode looks into some groups; without one, into all.
+// removeEpisode removes a message from the groups, or from any group if there are none.
 func (s *Server) removeEpisode(uuid string, groups ...string) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

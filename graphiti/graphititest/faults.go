@@ -7,44 +7,45 @@ import (
 	"time"
 )
 
-// Fault answers a request in place of the service. serve answers as the service would.
+// Fault answers a request instead of the service. serve is the service's own answer.
 type Fault func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)
 
-// Next gives the next requests of a call their faults, one each, in order. A
-// nil Fault is a request that is served.
+// Next sets the faults of the next requests of a call, in order. The service itself answers
+// a request with a nil Fault.
 func (s *Server) Next(c Call, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[c] = append(s.next[c], faults...)
 }
 
-// Always gives all requests of a call a fault, until it is set to nil.
+// Always sets the fault of all requests of a call; nil ends it.
 func (s *Server) Always(c Call, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.always[c] = f
 }
 
-// Blindness says what a server hides of what it keeps.
+// Blindness is the part of its data that a server hides.
 type Blindness int
 
-// What is not shown: nothing is hidden, listings are empty though searches are
-// not (an older MCP server on FalkorDB), or both are empty.
+// The kinds of blindness: the server shows all data, its listings are empty but its searches
+// are not (an older MCP server on FalkorDB), or both are empty.
 const (
 	Sees Blindness = iota
 	BlindListing
 	BlindAll
 )
 
-// Blind makes the server hide what it keeps.
+// Blind makes the server hide a part of its data.
 func (s *Server) Blind(b Blindness) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blind = b
 }
 
-// BreakModel makes the model endpoint fail with a text, or work again when it is empty.
-// While it fails, messages are not kept, and searches fail.
+// BreakModel makes the model endpoint fail with a text, or work again if the text is empty.
+// While it fails, each message raises an exception, and /search and the tools that search
+// facts fail.
 func (s *Server) BreakModel(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,16 +58,15 @@ func (s *Server) sight() (b Blindness, broken string) {
 	return s.blind, s.broken
 }
 
-// Refuse closes the connection without an answer; nothing is stored.
+// Refuse closes the connection without an answer and without storing anything.
 func Refuse() Fault {
 	return func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) }
 }
 
-// Hang never answers; nothing is stored.
+// Hang never answers or stores anything.
 func Hang() Fault { return HangUntil(nil) }
 
-// HangUntil serves the request once released is closed. A request that its client gives
-// up before stores nothing.
+// HangUntil serves the request once released is closed, unless its client gives up earlier.
 func HangUntil(released <-chan struct{}) Fault {
 	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		select {
@@ -77,7 +77,7 @@ func HangUntil(released <-chan struct{}) Fault {
 	}
 }
 
-// Slow answers after a while.
+// Slow delays the answer.
 func Slow(d time.Duration) Fault {
 	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		t := time.NewTimer(d)
@@ -90,8 +90,8 @@ func Slow(d time.Duration) Fault {
 	}
 }
 
-// Answer answers with a status and, where it is not empty, a Retry-After;
-// nothing is stored.
+// Answer answers with a status and, unless it is empty, a Retry-After, without storing
+// anything.
 func Answer(status int, retryAfter string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 		if retryAfter != "" {
@@ -101,14 +101,14 @@ func Answer(status int, retryAfter string) Fault {
 	}
 }
 
-// Garbage answers 200 with a body that is not JSON; nothing is stored.
+// Garbage answers 200 with a body that is not JSON, without storing anything.
 func Garbage() Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 		_, _ = io.WriteString(w, "<html>\xff it works!")
 	}
 }
 
-// Huge answers 200 with a fact of that many bytes.
+// Huge answers 200 with a fact of at least this number of bytes.
 func Huge(bytes int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 		w.Header().Set("Content-Type", "application/json")
@@ -121,7 +121,7 @@ func Huge(bytes int) Fault {
 	}
 }
 
-// FailedButStored serves the request, but answers 500.
+// FailedButStored serves the request but answers 500.
 func FailedButStored() Fault {
 	return func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 		serve(discarded{}, r)
@@ -129,12 +129,12 @@ func FailedButStored() Fault {
 	}
 }
 
-// AcceptedButLost answers 202; nothing is stored.
+// AcceptedButLost answers 202 without storing anything.
 func AcceptedButLost() Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) { accepted(w) }
 }
 
-// discarded takes an answer that nobody gets.
+// discarded is a ResponseWriter that discards the answer.
 type discarded struct{}
 
 func (discarded) Header() http.Header         { return make(http.Header) }

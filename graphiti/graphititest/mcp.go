@@ -11,13 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Age is which of Graphiti's MCP servers a stand-in is.
+// Age selects a version of Graphiti's MCP server.
 type Age int
 
-// The ages: version 1.1.2, of which tools and answers are recorded, on FalkorDB, where a
-// tool looks into the graph of one group; one of early 2026, whose tools for single
-// messages take no group; and one of 2025 whose tools have other names and which has its
-// path with a slash at the end.
+// The ages. Today is version 1.1.2 on FalkorDB, with recorded tools and answers: a tool
+// reads the graph of one group. Earlier is a version of early 2026 in which the tools for
+// single messages take no group. Old is a version of 2025 with other names of tools and a
+// slash at the end of its path.
 const (
 	NoMCP Age = iota
 	Today
@@ -25,11 +25,11 @@ const (
 	Old
 )
 
-// Tool is the call of an MCP tool, for faults and counts.
+// Tool returns the Call of an MCP tool, for faults and counts.
 func Tool(name string) Call { return Call("tool " + name) }
 
-// mcpTools are a server's tools with the arguments that each takes, those that
-// must be there first; the rest stands behind a bar.
+// mcpTools lists the tools of each version with their arguments: the required ones, a bar,
+// and the optional ones.
 var mcpTools = map[Age]map[string]string{
 	Today: {
 		"add_memory": "name episode_body | group_id source source_description uuid reference_time excluded_entity_types custom_extraction_instructions " +
@@ -71,13 +71,13 @@ var mcpTools = map[Age]map[string]string{
 	},
 }
 
-// mcpService is one life of an MCP server.
+// mcpService is an MCP server between two restarts.
 type mcpService struct {
 	http.Handler
 	server *mcp.Server
 }
 
-// end ends the sessions that clients have left open.
+// end ends the open sessions.
 func (m mcpService) end() {
 	if m.server == nil {
 		return
@@ -87,7 +87,7 @@ func (m mcpService) end() {
 	}
 }
 
-// newMCP makes a server that knows no session yet.
+// newMCP returns an MCP server without sessions.
 func (s *Server) newMCP(age Age) mcpService {
 	server := mcp.NewServer(&mcp.Implementation{Name: "Graphiti Agent Memory", Version: "1"}, nil)
 	for name, takes := range mcpTools[age] {
@@ -108,7 +108,7 @@ func (s *Server) newMCP(age Age) mcpService {
 	return mcpService{h, server}
 }
 
-// serveMCP counts a tool's call, and lets it suffer its fault.
+// serveMCP counts the call of a tool, and serves it or applies its fault.
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	h := s.mcp
@@ -131,11 +131,10 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// defaultGroup is where today's server looks and writes when no group is named.
+// defaultGroup is the group of calls to today's server that name none.
 const defaultGroup = "main"
 
-// useTool does what a tool does. Arguments that it does not take are an error, as those
-// of older servers are; today's ignores them.
+// useTool runs a tool. It ignores unknown arguments, like today's server.
 func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToolResult {
 	var args toolArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
@@ -182,7 +181,7 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 		if !s.removeEpisode(args.UUID, groups...) {
 			return toolAnswer(age, map[string]any{"error": "Error deleting episode: node " + args.UUID + " not found"})
 		}
-		if age != Old && s.o.Deletes != InWords { // older servers leave what was read from it
+		if age != Old && s.o.Deletes != InWords { // older servers do not delete its facts
 			s.removeEdges(func(f *edge) bool { return f.withdraw(args.UUID) })
 		}
 		return toolAnswer(age, map[string]any{"message": "Episode with UUID " + args.UUID + " deleted successfully"})
@@ -199,7 +198,7 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 	return toolError("Unknown tool: " + name)
 }
 
-// toolEdge answers a fact. The server looks into the graph of one group.
+// toolEdge returns a fact from the graph of a group.
 func (s *Server) toolEdge(age Age, groups []string, uuid string) *mcp.CallToolResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,7 @@ func (s *Server) toolEdge(age Age, groups []string, uuid string) *mcp.CallToolRe
 	return toolAnswer(age, r)
 }
 
-// toolArgs are the arguments of all tools that are served.
+// toolArgs contains the arguments of all tools.
 type toolArgs struct {
 	Name, Query, Source, UUID string
 	Body                      string   `json:"episode_body"`
@@ -226,7 +225,7 @@ type toolArgs struct {
 	MaxEpisodes               int      `json:"max_episodes"`
 }
 
-// toolAdd queues a message for its group's worker.
+// toolAdd queues a message for the worker of its group.
 func (s *Server) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
 	group, at := "", time.Now()
 	if len(groups) > 0 {
@@ -252,8 +251,8 @@ func (s *Server) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallTool
 	return toolAnswer(age, map[string]any{"message": "Episode '" + args.Name + "' queued for processing in group '" + group + "'"})
 }
 
-// toolEpisodes lists episodes. Today's server takes those with the highest UUIDs, whatever
-// their time, and answers them newest first.
+// toolEpisodes lists episodes. Newer servers select those with the highest UUIDs, regardless
+// of time, and return them newest first.
 func (s *Server) toolEpisodes(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
 	list := s.in(groups)
 	if age == Old {
@@ -283,8 +282,8 @@ func toolError(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// toolAnswer is an answer as the server's library writes it: as text, and
-// today also as a value.
+// toolAnswer returns an answer in the format of the server's library: as text, and in newer
+// versions also as a value.
 func toolAnswer(age Age, v any) *mcp.CallToolResult {
 	b, _ := json.MarshalIndent(v, "", "  ") // plain values: cannot fail
 	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// Call is one of the calls that the service has.
+// Call is an endpoint of the service or a tool.
 type Call string
 
-// The calls.
+// The endpoints.
 const (
 	Healthcheck Call = "GET /healthcheck"
 	OpenAPI     Call = "GET /openapi.json"
@@ -34,7 +34,7 @@ const (
 
 const (
 	maxBody     = 16 << 20 // of a request
-	maxRequests = 1000     // that are remembered
+	maxRequests = 1000     // in Requests
 )
 
 //go:embed openapi.json
@@ -42,47 +42,47 @@ var openAPI []byte
 
 // Options configures a Server.
 type Options struct {
-	// Delay is how long the worker takes for one message.
+	// Delay is the time that the worker takes for one message.
 	Delay time.Duration
 
-	// DelayOf is Delay for a group; nil: Delay, for all of them.
+	// DelayOf returns the delay for a group. If it is nil, Delay applies to all groups.
 	DelayOf func(group string) time.Duration
 
 	// Raises reports whether the extraction of a message raises an exception, which ends
-	// the worker; nil: never. The worker calls it.
+	// the worker. It may be nil. The worker calls it.
 	Raises func(group, content string) bool
 
-	// MCP makes the server an MCP server too. There each group has a worker of
-	// its own, which goes on after an exception.
+	// MCP makes the server an MCP server too. Each group of an MCP server has its own
+	// worker, which survives exceptions.
 	MCP Age
 
-	// Reads returns the fact that the model reads from what somebody said; nil: what
-	// they said. The worker calls it.
+	// Reads returns the fact that the model extracts from a text. If it is nil, the fact is
+	// the text. The worker calls it.
 	Reads func(said string) string
 
-	// Merge makes one fact of messages that say the same.
+	// Merge makes messages with the same fact share it.
 	Merge bool
 
-	// Deletes says how deletions behave.
+	// Deletes is the behavior of deletions.
 	Deletes Deletion
 
-	// OldFacts makes facts that do not say which episodes they are from.
+	// OldFacts omits the episodes of facts in answers.
 	OldFacts bool
 }
 
-// Deletion says how deletions behave.
+// Deletion is a behavior of deletions.
 type Deletion int
 
-// The deletions. Those that delete nothing answer all the same: Elsewhere is
-// what Graphiti does on FalkorDB, where it looks into another graph.
+// The behaviors of deletions. Elsewhere is that of Graphiti on FalkorDB, which searches
+// another graph. The deletion of a group always reports success.
 const (
 	Deleted   Deletion = iota
-	OneByOne           // a group stays, single things go
-	Elsewhere          // a group stays, single things are not found
-	InWords            // all stays, and all answers say that it is gone
+	OneByOne           // a group stays; single messages and facts are deleted
+	Elsewhere          // a group stays; single messages and facts are not found
+	InWords            // everything stays, but all answers report success
 )
 
-// Request is a request as it was received.
+// Request is a received request.
 type Request struct {
 	Call          Call
 	Path          string // with the query
@@ -90,10 +90,10 @@ type Request struct {
 	Body          []byte
 }
 
-// Counts are numbers of messages since the start, and of calls.
+// Counts contains the numbers of messages and calls since the start.
 type Counts struct {
-	Accepted int // answered with 202
-	Kept     int // of those, became an episode
+	Accepted int // messages accepted
+	Kept     int // messages stored as episodes
 	Calls    map[Call]int
 }
 
@@ -104,10 +104,10 @@ type Server struct {
 	url    string
 	served chan struct{}
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // protects the fields below
 	worker   *worker
 	workers  map[string]*worker // of the MCP server, by group
-	mcp      mcpService         // zero: there is none
+	mcp      mcpService         // zero without MCP
 	episodes map[string][]Episode
 	edges    map[string][]*edge
 	requests []Request
@@ -117,10 +117,10 @@ type Server struct {
 	next     map[Call][]Fault
 	always   map[Call]Fault
 	blind    Blindness
-	broken   string // what the model endpoint says; empty: it works
+	broken   string // error of the model endpoint, or "" if it works
 }
 
-// Start begins to serve on a loopback port of its own.
+// Start starts a server on its own loopback port.
 func Start(o Options) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -141,7 +141,7 @@ func Start(o Options) (*Server, error) {
 	}
 	if o.MCP != NoMCP {
 		s.mcp = s.newMCP(o.MCP)
-		path := map[Age]string{Today: "/mcp", Earlier: "/mcp", Old: "/mcp/"}[o.MCP] // the other one is redirected to, or not there
+		path := map[Age]string{Today: "/mcp", Earlier: "/mcp", Old: "/mcp/"}[o.MCP] // the other path redirects or does not exist
 		mux.HandleFunc(path, s.serveMCP)
 		if o.MCP != Old {
 			mux.HandleFunc("GET /health", s.healthcheck)
@@ -156,13 +156,13 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) serve(l net.Listener) {
 	defer close(s.served)
-	_ = s.http.Serve(l) // the error is that it was closed
+	_ = s.http.Serve(l) // always returns an error after Close
 }
 
-// URL is the base address.
+// URL returns the base URL.
 func (s *Server) URL() string { return s.url }
 
-// Close ends the server and its worker, requests under way included.
+// Close ends the server, its workers and all running requests.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.served
@@ -177,8 +177,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Restart does what a restart of the process does: it loses the queue, keeps the episodes,
-// and has a new worker.
+// Restart simulates a restart of the process: the queues are lost, the episodes stay, and
+// the workers are new.
 func (s *Server) Restart() {
 	s.endWorkers()
 	s.mu.Lock()
@@ -200,10 +200,10 @@ func (s *Server) endWorkers() {
 	}
 }
 
-// KillWorker ends the worker as an exception does: nothing else changes.
+// KillWorker ends the worker like an exception. Nothing else changes.
 func (s *Server) KillWorker() { s.current().end() }
 
-// Settle waits until the workers have worked off their queues, or have died.
+// Settle waits until each worker has processed its queue or is dead.
 func (s *Server) Settle(ctx context.Context) error {
 	s.mu.Lock()
 	workers := append(slices.Collect(maps.Values(s.workers)), s.worker)
@@ -222,32 +222,32 @@ func (s *Server) current() *worker {
 	return s.worker
 }
 
-// Episodes returns the episodes of a group in the order in which they were kept, including
-// those of the future.
+// Episodes returns the episodes of a group in the order of their storage, including those of
+// the future.
 func (s *Server) Episodes(group string) []Episode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Episode(nil), s.episodes[group]...)
 }
 
-// Requests are the last requests, the newest at the end.
+// Requests returns the last requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Counts returns the numbers as they are now.
+// Counts returns the current numbers.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Counts{Accepted: s.accepted, Kept: s.kept, Calls: maps.Clone(s.calls)}
 }
 
-// received notes a request, and serves it or lets it suffer its fault.
+// received records a request, and serves it or applies its fault.
 func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// Read first: the server notices that a client left only after that.
+		// Read the body first: only then does the server detect that the client is gone.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
 			var large *http.MaxBytesError
@@ -266,7 +266,7 @@ func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// readBody is a body that was read.
+// readBody is a request body in RAM.
 type readBody struct {
 	bytes.Reader
 	all []byte

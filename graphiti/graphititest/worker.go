@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// job is a message that was accepted.
+// job is an accepted message.
 type job struct {
 	group   string
-	uuid    string // of an episode that exists; empty for a new one
-	content string // as it is stored
+	uuid    string // of an existing episode, or "" for a new one
+	content string // content of the episode
 	name    string
 	source  string
 	validAt time.Time
 }
 
-// worker is a stand-in for Graphiti's worker. It begins alive; a dead one stays dead:
+// worker is a stand-in for Graphiti's worker. It starts alive, and a dead worker stays dead:
 //
 //	alive ──exception, KillWorker, Restart, Close──► dead
 //
-// Everything in a dead worker's queue, and added to it, is lost.
+// All jobs in the queue of a dead worker are lost, and so are later ones.
 type worker struct {
 	delay  func(group string) time.Duration
 	raises func(group, content string) bool
 
-	survives bool // exceptions
+	survives bool // does not die of exceptions
 
 	keep func(job)
-	stop chan struct{} // closed when it dies, which ends a delay
-	done chan struct{} // closed when its goroutine has ended
+	stop chan struct{} // closed when the worker dies; ends a delay
+	done chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards the rest
-	changed *sync.Cond // on any change of it
+	mu      sync.Mutex // protects the fields below
+	changed *sync.Cond // signals their changes
 	waiting []job
 	busy    bool
 	dead    bool
@@ -45,12 +45,12 @@ func (s *Server) startWorker() *worker {
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.changed = sync.NewCond(&w.mu)
-	// Ends when the worker dies, at the latest with Close.
+	// Ends when the worker dies, at the latest in Close.
 	go w.run()
 	return w
 }
 
-// raises tells the messages that are not kept.
+// raises reports whether a message raises an exception.
 func (s *Server) raises(group, content string) bool {
 	_, broken := s.sight()
 	return broken != "" || s.o.Raises != nil && s.o.Raises(group, content)
@@ -63,7 +63,7 @@ func (o *Options) delayOf(group string) time.Duration {
 	return o.Delay
 }
 
-// put queues jobs. Nobody learns that the worker is dead.
+// put queues jobs, even if the worker is dead.
 func (w *worker) put(jobs []job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,16 +97,16 @@ func (w *worker) run() {
 	}
 }
 
-// accepted is what Graphiti allows as a group id.
+// acceptedID matches the group IDs that Graphiti accepts.
 var acceptedID = regexp.MustCompile(`^[a-zA-Z0-9_-]*$`)
 
-// exception tells whether a job raises one. A uuid means an episode that
-// exists, and none does that a client could have named.
+// exception reports whether a job raises an exception. A job with a UUID does: the UUID must
+// be that of an existing episode, and clients cannot choose the UUIDs of episodes.
 func (w *worker) exception(j job) bool {
 	return !acceptedID.MatchString(j.group) || j.uuid != "" || w.raises != nil && w.raises(j.group, j.content)
 }
 
-// take waits for a job. ok is false when the worker is dead.
+// take waits for a job. ok is false if the worker is dead.
 func (w *worker) take() (j job, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *worker) die() {
 	w.changed.Broadcast()
 }
 
-// end kills the worker and waits until it has ended.
+// end kills the worker and waits for its goroutine.
 func (w *worker) end() {
 	w.die()
 	<-w.done

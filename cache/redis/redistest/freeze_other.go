@@ -2,7 +2,7 @@
 
 package redistest
 
-// Freeze cannot be done here.
+// Freeze returns false: this system cannot stop a process.
 func (s *Server) Freeze() bool { return false }
 
 // Thaw ends a Freeze.

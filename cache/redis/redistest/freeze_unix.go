@@ -4,7 +4,7 @@ package redistest
 
 import "syscall"
 
-// Freeze has it hang until Thaw, where that is possible.
+// Freeze stops the server until Thaw. It returns false with miniredis.
 func (s *Server) Freeze() bool {
 	return s.real != nil && s.real.Process.Signal(syscall.SIGSTOP) == nil
 }

@@ -1,6 +1,6 @@
-// Package redistest owns a Redis for tests: the real one where it is installed,
-// else miniredis. It must not know what is kept there, and must not be linked
-// into the binary.
+// Package redistest owns a Redis server for tests: redis-server if that is installed, else
+// miniredis. It must not know the meaning of the data, and must not be linked into the
+// binary.
 package redistest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Server is a Redis on a port of its own. It belongs to one goroutine.
+// Server is a Redis server on its own port. Only one goroutine may use it.
 type Server struct {
 	t    testing.TB
 	addr string
@@ -26,10 +26,10 @@ type Server struct {
 	mini *miniredis.Miniredis
 }
 
-// Start starts one, which ends with the test.
+// Start starts a server. It ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	logging.Disable() // that nothing answers is what some tests are about
+	logging.Disable() // some tests stop the server on purpose
 	s := &Server{t: t, dir: t.TempDir()}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REDIS_REQUIRED") != "" {
@@ -51,8 +51,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// passTime advances the clock of miniredis, which expires keys only when a test
-// advances it.
+// passTime advances the clock of miniredis, which does not advance by itself: keys would
+// never expire.
 func (s *Server) passTime() {
 	const tick = 100 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -70,10 +70,10 @@ func (s *Server) passTime() {
 	s.t.Cleanup(func() { close(stop); <-done })
 }
 
-// URL is where it listens.
+// URL returns the server's URL.
 func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
 
-// Up starts it again, with what it had.
+// Up starts the server again, with its data, and waits until it answers.
 func (s *Server) Up() {
 	s.t.Helper()
 	if s.mini != nil {
@@ -99,7 +99,7 @@ func (s *Server) Up() {
 	}
 }
 
-// Kill ends it at once, as kill -9 does.
+// Kill ends the server at once, like kill -9.
 func (s *Server) Kill() {
 	if s.mini != nil {
 		s.mini.Close()
@@ -110,7 +110,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Client looks into it.
+// Client returns a client of the server.
 func (s *Server) Client() *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: s.addr, DialerRetries: 1})
 }
