@@ -39,12 +39,12 @@ const maxChars = 200
 // task, were true only for a time.
 var laid = []string{"decision", "preference", "procedure", "terminology"}
 
-// State is what became of a line.
+// State determines whether and for which readers a line applies.
 type State string
 
 // The states.
 const (
-	Pending    State = "pending"    // waits for confirmation, and applies in its place at most
+	Pending    State = "pending"    // awaits confirmation; applies in its place at most
 	Local      State = "local"      // applies in its place, and nowhere else
 	Confirmed  State = "confirmed"  // applies for all readers of its group
 	Rejected   State = "rejected"   // does not apply
@@ -52,36 +52,38 @@ const (
 	Superseded State = "superseded" // a newer line about its subject applies
 )
 
-// Line is one standing text. It is stored as JSON; the newest entry with an ID counts.
+// Line is one promoted text or one statement. It is stored as JSON; the newest entry with
+// an ID counts.
 type Line struct {
-	ID    string `json:"id"`   // of its place and text
+	ID    string `json:"id"`   // derived from its group, place and text
 	Kind  string `json:"kind"` // one of laid, rule, or fact
 	Text  string `json:"text"`
 	State State  `json:"state"`
 	At    int64  `json:"at"` // Unix seconds
 
-	// Applies says that the message was the statement: a pending line applies in its place.
+	// Applies is set if the message consisted of the statement: the line then applies in
+	// its place even while pending.
 	Applies bool `json:"applies,omitempty"`
 
 	Personal  bool   `json:"personal,omitempty"`  // confirmed, it belongs to the person, else to the project
-	Place     string `json:"place,omitempty"`     // hash of the place where it was said
-	Where     string `json:"where,omitempty"`     // the place in words
+	Place     string `json:"place,omitempty"`     // hash of the place of the statement
+	Where     string `json:"where,omitempty"`     // name of the place for people
 	Workspace string `json:"workspace,omitempty"` // key of the project; "" outside of any
 
-	Turn    string `json:"turn,omitempty"`    // in which it was said
+	Turn    string `json:"turn,omitempty"`    // turn of the statement
 	Message string `json:"message,omitempty"` // hash of the message, if it opened its conversation
-	Program string `json:"program,omitempty"` // that sent it
+	Program string `json:"program,omitempty"` // program that sent the message
 	Session string `json:"session,omitempty"` // hash of the conversation
-	Owner   string `json:"owner,omitempty"`   // of the conversation
+	Owner   string `json:"owner,omitempty"`   // owner of the conversation
 
-	// Promoted is the name of the message that confirming stored; "" if none. Edited is its
+	// Promoted is the name of the message stored on confirmation; "" if none. Edited is its
 	// text if the person changed it.
 	Promoted string `json:"promoted,omitempty"`
 	Edited   string `json:"edited,omitempty"`
 
-	Was State `json:"was,omitempty"` // before the person's last decision
+	Was State `json:"was,omitempty"` // state before the person's last decision
 
-	Changed int64 `json:"changed"` // when it was stored, in nanoseconds
+	Changed int64 `json:"changed"` // time of storage, in Unix nanoseconds
 
 	Group string         `json:"-"`
 	Scope graphiti.Scope `json:"-"`
@@ -90,15 +92,15 @@ type Line struct {
 // The kinds of lines that are not promoted.
 const (
 	KindRule = "rule" // a sentence with the marks of a rule, or an instruction to remember
-	KindFact = "fact" // a text to remember; it is found by a match, and on no card
+	KindFact = "fact" // a text to remember; found by a match, and on no card
 
-	// KindForget is a text whose statements outside of the place end once the person
-	// confirms it.
+	// KindForget is a text to forget: statements outside of its place that match it end
+	// once the person confirms it.
 	KindForget = "forget"
 )
 
-// lists are the lists of a group's lines. Those that no person has decided on have one of
-// their own: a list keeps its newest entries, and a document may bring many.
+// lists returns the names of a group's lists of lines. Undecided lines have a separate
+// list, because a list stores only its newest entries and one document may add many lines.
 func lists(group string) []string { return []string{"card:" + group, "said:" + group} }
 
 func (l *Line) list() string {
@@ -111,8 +113,8 @@ func (l *Line) list() string {
 // keepFor bounds how long a turn waits for the lists.
 const keepFor = 5 * time.Second
 
-// Keep stores the lines of a promoted text that some groups now have, and what a summary
-// says.
+// Keep stores the line of a promoted text, or the parts of a session summary, for the
+// targets of a turn that are among groups.
 func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepFor)
 	defer cancel()
@@ -133,7 +135,7 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 	return err
 }
 
-// addOnce stores a line unless the group has it in the same state.
+// addOnce stores a line unless the group already contains it in the same state.
 func (c Cards) addOnce(ctx context.Context, l Line, generation int64) error {
 	all, err := c.Lines(ctx, []graphiti.Target{{Group: l.Group}})
 	if err != nil {
@@ -153,8 +155,8 @@ func (l *Line) setID() {
 	l.ID = hex.EncodeToString(sum[:6])
 }
 
-// Put stores a line in the list of its group. It is deleted with its group, its project and
-// its conversation.
+// Put stores a line in the list of its group. Forgetting its group, its conversation, or
+// one of groups deletes it.
 func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...string) error {
 	if l.setID(); l.Text == "" {
 		return nil
@@ -185,7 +187,7 @@ func (c Cards) Remove(ctx context.Context, groups []string, meant func(l *Line) 
 	}, of...)
 }
 
-// shorten returns a text in one line, cut before a word when it is long.
+// shorten returns a text in one line, cut before a word if it is long.
 func shorten(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= maxChars {
@@ -199,7 +201,7 @@ func shorten(text string) string {
 }
 
 // Lines returns the lines of groups, the newest first, each in its newest state. A line is
-// superseded if a newer one about its subject applies wherever it does.
+// superseded if a newer line about its subject applies everywhere it does.
 func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, err error) {
 	of := make(map[string]graphiti.Target) // by list
 	var names []string
@@ -237,7 +239,7 @@ func (c Cards) Lines(ctx context.Context, reads []graphiti.Target) (all []Line, 
 	return all, err
 }
 
-// replaced reports whether one of some newer lines takes the place of a line.
+// replaced reports whether one of the newer lines replaces this one.
 func (l *Line) replaced(newer []Line) bool {
 	if !l.Applied(l.Place) {
 		return false
@@ -247,12 +249,12 @@ func (l *Line) replaced(newer []Line) bool {
 	})
 }
 
-// AnyPlace stands for all places outside of projects.
+// AnyPlace matches all places outside of projects.
 const AnyPlace = ""
 
 // Applied reports whether the card shows a line in a place.
 func (l *Line) Applied(place string) bool {
-	if !l.ForCard() || l.Promoted != "" { // its promoted text is a line of its own
+	if !l.ForCard() || l.Promoted != "" { // its promoted text is a separate line
 		return false
 	}
 	here := l.Place == place || place == AnyPlace && l.Workspace == ""
@@ -262,8 +264,8 @@ func (l *Line) Applied(place string) bool {
 // ForCard reports whether a card can show the line.
 func (l *Line) ForCard() bool { return l.Kind != KindFact && l.Kind != KindForget }
 
-// Facts returns the card of a caller who is in a place and reads those groups: confirmed
-// lines first, of these the project's before the person's, each with the newest first.
+// Facts returns the card for a caller in a place with these groups: confirmed lines first,
+// then by scope (see order), then the newest first.
 func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string) ([]graphiti.Fact, error) {
 	if len(reads) == 0 {
 		return nil, nil
@@ -289,10 +291,11 @@ func (c Cards) Facts(ctx context.Context, reads []graphiti.Target, place string)
 	return facts, nil
 }
 
-// order is which scopes come first; others come last.
+// order lists the scopes that come first; the others come last.
 var order = []graphiti.Scope{graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeSystem, graphiti.ScopeUser}
 
-// rank puts confirmed lines first: a card has room for a few, and anybody may bring others.
+// rank puts confirmed lines first: a card has room for a few, and any document may add
+// unconfirmed lines.
 func rank(l *Line) int {
 	if l.State == Confirmed {
 		return 0
@@ -310,8 +313,8 @@ func scopeRank(s graphiti.Scope) int {
 // Says returns the line as a card shows it.
 func (l *Line) Says() string { return l.fact().Text }
 
-// fact returns a line in the form in which a memory shows a promoted text, so that it
-// is not shown twice when a search finds it too.
+// fact returns the line in the form of a promoted text in a memory, to avoid showing it
+// twice if a search finds it too.
 func (l *Line) fact() graphiti.Fact {
 	at := time.Unix(l.At, 0).UTC()
 	return graphiti.Fact{
@@ -320,22 +323,22 @@ func (l *Line) fact() graphiti.Fact {
 	}
 }
 
-// Stands reports whether a line applies somewhere.
+// Stands reports whether the line applies or is pending.
 func (l *Line) Stands() bool {
 	return l.State == Confirmed || l.State == Local || l.State == Pending
 }
 
-// Says reports whether a sentence of a text has all words of another text, and does not
-// deny it.
+// Says reports whether one sentence of text contains all content words of said, and both or
+// neither of them forbid.
 func Says(text, said string) bool { return Sayer(said)(text) }
 
-// Sayer returns a function that reports whether a text says what was said; see Says.
+// Sayer returns Says for a fixed second argument.
 func Sayer(said string) func(text string) bool {
 	terms, forbids := slices.Collect(maps.Keys(termsOf(said))), marksOf(said).forbids
 	return func(text string) bool {
 		lower := strings.ToLower(text)
 		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) }) {
-			return false // as most
+			return false // the usual case
 		}
 		for rest := strings.TrimSpace(text); rest != ""; {
 			end := sentenceEnd(rest)
@@ -350,15 +353,15 @@ func Sayer(said string) func(text string) bool {
 	}
 }
 
-// sameStart is how many letters the stem of an English word shares with the word.
+// sameStart is the number of letters that the stem of an English word shares with the word.
 const sameStart = 2
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// All returns the lines of groups that apply anywhere or did until a newer one came, as a
-// card shows them.
+// All returns the lines of groups that apply, are pending or were superseded, as a card
+// shows them.
 func (c Cards) All(ctx context.Context, reads []graphiti.Target) (facts []graphiti.Fact, err error) {
 	lines, err := c.Lines(ctx, reads)
 	for i := range lines {

@@ -1,9 +1,9 @@
 // Package card owns the facts that are shown at the beginning of each conversation,
-// whatever it is about: the rules that a person laid down, for a project and for
-// themselves, what they asked to have remembered, and what summaries say about
-// conversations. It recognises rules by marks in fifteen languages, not by their subject.
+// regardless of its subject: the rules that a person laid down, for a project and for
+// themselves, the texts that they asked to remember, and the summaries of conversations. It
+// recognises rules by marks in fifteen languages, not by their subject.
 //
-// It notes these when a turn is kept, in any memory. It must not know how they are shown,
-// nor call a memory: its lists are read before the first answer of each conversation. Of
-// our packages it imports capture/ledger, graphiti and graphiti/words.
+// It records these when a turn is stored, in any memory. It must not know how they are
+// shown, nor call a memory: its lists are read before the first answer of each
+// conversation. Of our packages it imports capture/ledger, graphiti and graphiti/words.
 package card

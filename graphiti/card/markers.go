@@ -12,10 +12,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// rule is a sentence that tells the model how to work from now on.
+// rule is a sentence with a lasting instruction for the model.
 type rule struct {
 	Text       string
-	Everywhere bool // it says that it applies in all projects
+	Everywhere bool // it applies in all projects
 }
 
 const (
@@ -29,9 +29,10 @@ const (
 	maxRule = 200 // characters
 )
 
-// readRule reads a sentence as a rule. A sentence without a lasting mark is a request for
-// the task at hand, one with a pronoun or an article at its beginning tells something, such
-// as "the server never answers", and a question is no rule.
+// readRule parses a sentence as a rule. A sentence without a lasting mark is a request for
+// the current task, unless it expresses a preference for the project. A sentence that
+// begins with a pronoun or an article is a statement, such as "the server never answers". A
+// question is no rule.
 func readRule(s string) (r rule, ok bool) {
 	if utf8.RuneCountInString(s) > maxRule || strings.HasSuffix(s, ":") || asks(s) {
 		return r, false
@@ -42,7 +43,7 @@ func readRule(s string) (r rule, ok bool) {
 	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
 }
 
-// namesProject reports whether a sentence names the project that it is said in.
+// namesProject reports whether a sentence refers to the current project.
 func namesProject(s string) bool {
 	lower := " " + strings.ToLower(s) + " "
 	return slices.ContainsFunc(tongues, func(l tongue) bool {
@@ -96,7 +97,7 @@ func termsOf(s string) map[string]bool {
 	return terms
 }
 
-// firstUnspaced is the first letter of the scripts whose characters are read in pairs.
+// firstUnspaced is the first letter of the scripts that are read in pairs of characters.
 const firstUnspaced = 'ก'
 
 // stem returns the beginning of a word, which its other forms share.
@@ -120,12 +121,12 @@ type mark struct {
 	prefers    bool // lasting in a sentence that names the project
 }
 
-// lastingPoints is what a lasting mark counts.
+// lastingPoints is the number of points of a lasting mark.
 const lastingPoints = 3
 
-// marks are the marks of the table, by phrase; unspaced are those of scripts without
-// spaces, and markTerms the single words among the others. longest has, for the first
-// word of marks, how many words the longest of them has.
+// marks maps the phrases of the table to their marks. unspaced has the phrases in scripts
+// without spaces, and markTerms the single words among the others. longest maps the first
+// word of phrases to the number of words of the longest one.
 var marks, unspaced, markTerms, longest = readMarks(markers)
 
 func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
@@ -163,7 +164,7 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 // bareOf returns a phrase without the signs around it.
 func bareOf(phrase string) string { return strings.Trim(phrase, ".,:;!?()\"") }
 
-// marked is what the marks of a sentence add up to.
+// marked is the sum of the marks of a sentence.
 type marked struct {
 	mark
 	rest int // words besides the marks
@@ -182,7 +183,7 @@ func marksOf(s string) (sum marked) {
 	for n := 0; n < len(said); n++ {
 		found := false
 		for size := min(longest[bareOf(said[n])], len(said)-n); size > 0 && !found; size-- {
-			// A mark that forbids precedes what it forbids: "no, thanks" forbids nothing.
+			// A mark before a comma has no object, and does not forbid: "no, thanks".
 			phrase := strings.Join(said[n:n+size], " ")
 			m, is := marks[bareOf(phrase)]
 			if found = is && (!m.forbids || !strings.HasSuffix(phrase, ",")); found {
@@ -205,8 +206,8 @@ func marksOf(s string) (sum marked) {
 	return sum
 }
 
-// acts matches what a text may make a model fetch or run: an address, a path, a pipe or
-// another sign of a shell, a flag.
+// acts matches text that may make a model fetch or run something: an address, a path, a
+// pipe or another sign of a shell, a flag.
 var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
 
 // sharedWords is the share of the shorter text's words that two texts about one subject
@@ -214,8 +215,8 @@ var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}
 const sharedWords = 0.75
 
 // sameSubject reports whether two texts are about one subject, so that the newer one
-// replaces the older: they have the same words, or they differ in one value. In doubt
-// there are two subjects, and both texts are shown.
+// replaces the older: they have the same words, or they differ in one value. In doubt they
+// have two subjects, and both texts are shown.
 func sameSubject(a, b string) bool {
 	short, long := termsOf(a), termsOf(b)
 	if len(short) > len(long) {
@@ -241,7 +242,7 @@ func sameSubject(a, b string) bool {
 	return x == number && y == number || both == 1 && x != noValue && y != noValue
 }
 
-// value is the kind of the one word that a text has and another one lacks.
+// value is the kind of the only word of one text that another text lacks.
 type value uint8
 
 const (

@@ -10,14 +10,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Act is what a statement asks of the memory.
+// Act is the request that a statement makes to the memory.
 type Act uint8
 
 // The acts.
 const (
 	Rule     Act = iota // to follow it from now on
 	Remember            // to remember its text
-	Forget              // to end the statements that say its text
+	Forget              // to end the statements that match its text
 )
 
 // Statement is a sentence in which a person addresses the memory.
@@ -25,47 +25,47 @@ type Statement struct {
 	Act  Act
 	Text string
 
-	// Instructs says that the text tells how to answer or to work. It is shown at the
-	// beginning of conversations; any other text is a fact, and is found by a match.
+	// Instructs is set if the text is an instruction for answers or for work. It is shown
+	// at the beginning of conversations; any other text is a fact, and is found by a match.
 	Instructs bool
 
-	// Personal says that the text is about the person or for all projects, and so may
-	// apply outside of the place where it was said.
+	// Personal is set if the text is about the person or for all projects, and so may apply
+	// outside of its place.
 	Personal bool
 }
 
-// password matches a sentence that may tell a password, even one that does not look like
-// a credential: a mix of letters and digits, or one word after "is".
+// password matches a sentence that may contain a password, even a password unlike a
+// credential: a mix of letters and digits, or one word after "is".
 var password = regexp.MustCompile(`(?i)(?:pass(?:word|wort|phrase|code)|mot de passe|contraseña|palavra-passe|senha|wachtwoord|парол|hasło|パスワード|密码|密碼|비밀번호).*(?:[a-z]\d|\d[a-z]| (?:is|ist|lautet|est|es|è|é|to|—) \S+$|: ?\S+$)`)
 
-// TellsPassword reports whether the text may tell a password. One that is taken for a
-// password by mistake is still stored like any other message.
+// TellsPassword reports whether the text may contain a password. A message with a false
+// match is still stored like any other message.
 func (s *Statement) TellsPassword() bool { return password.MatchString(s.Text) }
 
 const (
-	maxAsking = 2000 // characters of a message that asks: a longer one may have been pasted
+	maxAsking = 2000 // characters of a message with statements: a longer one may be pasted
 	maxAlone  = 400  // characters of a message that consists of statements
 	maxSaid   = 8    // statements of a message
 	maxWish   = 1000 // characters of a text to remember
-	minWords  = 2    // of it, in scripts with spaces
-	minSigns  = 4    // characters of it, in other scripts
+	minWords  = 2    // words of such a text, in scripts with spaces
+	minSigns  = 4    // characters of such a text, in other scripts
 )
 
-// Message is what Read finds in a message.
+// Message is the result of Read.
 type Message struct {
 	Statements []Statement
 
-	// Alone says that the message consists of its statements: one short paragraph without
-	// a quotation, a label, or a sentence that says anything else. Only then did its author
-	// certainly address the memory. Other messages may quote somebody.
+	// Alone is set if the message consists of its statements: one short paragraph without a
+	// quotation, a label, or another sentence, apart from a closing "thanks". Only then did
+	// its author certainly address the memory. Any other message may quote another person.
 	Alone bool
 
 	TooLong int // texts to remember that are too long
 }
 
-// Read finds the statements in a message. The text must be the whole message, before
-// anything was cut: a long one was pasted, and has no statements. Questions, code,
-// quotations, lists, and text after a line that ends with a colon hold none.
+// Read finds the statements in a message. The text must be the whole message, uncut: a long
+// message is pasted text, and has no statements. Questions, code, quotations, and text
+// after a line that ends with a colon contain none.
 func Read(text string) (m Message) {
 	text = strings.TrimRightFunc(strings.TrimLeft(text, "\r\n"), unicode.IsSpace)
 	chars := utf8.RuneCountInString(text)
@@ -73,7 +73,7 @@ func Read(text string) (m Message) {
 		return m
 	}
 	asked, ruled := phrasesIn(text)
-	if len(asked) == 0 && !ruled { // as most messages
+	if len(asked) == 0 && !ruled { // the usual case
 		return m
 	}
 	m.Alone = chars <= maxAlone && !strings.ContainsFunc(text, breaks)
@@ -83,14 +83,16 @@ func Read(text string) (m Message) {
 		one, ok := statement(s, asked, ruled)
 		switch {
 		case !ok:
-			// "Thanks!" may follow; a short sentence before is a title, and a label is a template's.
+			// "Thanks!" may follow; an earlier short sentence is a title, and a label comes
+			// from a template.
 			m.Alone = m.Alone && len(m.Statements) > 0 && words.Nods(s) && !strings.ContainsAny(s, ":：")
 		case utf8.RuneCountInString(one.Text) > maxWish:
 			m.TooLong++
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
 		default:
 			m.Statements = append(m.Statements, one)
-			// Text before what asks may be a label or a quotation, and a text that acts needs its person.
+			// Text before the request may be a label or a quotation, and a text that acts
+			// needs confirmation.
 			m.Alone = m.Alone && !acts.MatchString(one.Text) && (one.Act != Rule && !strings.HasPrefix(s, one.Text) || !strings.ContainsAny(s, ":："+quotes))
 		}
 		if len(m.Statements) == maxSaid {
@@ -102,7 +104,7 @@ func Read(text string) (m Message) {
 	return m
 }
 
-// breaks reports whether a character begins a line, or is not seen.
+// breaks reports whether a character ends a line or is invisible.
 func breaks(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 func letters(s string) (n int) {
@@ -114,8 +116,8 @@ func letters(s string) (n int) {
 	return n
 }
 
-// phrasesIn returns the indexes of the tongues in which a text may ask something, and
-// whether it may lay down a rule. It finds phrases within other words, too.
+// phrasesIn returns the indexes of the tongues with a phrase of request in the text, and
+// reports whether the text may contain a rule. It finds phrases within other words, too.
 func phrasesIn(text string) (asked []int, ruled bool) {
 	lower := strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	ascii := isASCII(lower)
@@ -128,14 +130,14 @@ func phrasesIn(text string) (asked []int, ruled bool) {
 	return asked, slices.ContainsFunc(lastingPhrases, holds)
 }
 
-// phrase is a phrase to search for. One that is not ASCII is in no ASCII text.
+// phrase is a phrase to search for. An ASCII text contains only ASCII phrases.
 type phrase struct {
 	text  string
 	ascii bool
 }
 
-// askPhrases are the phrases of tongues that ask, and lastingPhrases the marks of rules that
-// may be lasting.
+// askPhrases has the phrases of request of each of tongues, and lastingPhrases the marks
+// that may make a rule.
 var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
 	for _, l := range tongues {
 		var list []phrase
@@ -152,7 +154,7 @@ var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
 	return ask, lasting
 }()
 
-// statement reads a sentence such as "Please remember that we use tabs".
+// statement parses a sentence such as "Please remember that we use tabs".
 func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	s = strings.Join(strings.Fields(s), " ")
 	if asks(s) {
@@ -165,26 +167,27 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s)}, ok
 }
 
-// tongue says how people ask in a language to remember or to forget something. In other
+// tongue describes requests to remember or to forget something in one language. In other
 // languages such a message is stored like any other.
 type tongue struct {
 	name string
 
-	// A sentence begins with ask or forget, after words of please or none, and a colon or
-	// that: "please remember that …". Words of not after that make it another.
+	// A request begins with ask or forget, optionally after words of please, and continues
+	// with a colon or that: "please remember that …". A text that begins with a word of not
+	// makes it another sentence.
 	please, ask, forget, that, not string
 
-	// In languages whose words change with their neighbors, forms and forgets are patterns
-	// of whole sentences that hold one of ask or forget, with the text as a group.
+	// In languages with other word orders, forms and forgets are patterns of whole
+	// sentences that contain ask or forget, with the text as a group.
 	forms, forgets []string
 
-	// Words of self make a text one about its author; those of first do so only at its
-	// beginning; those of others contain one of self, but mean somebody else. Words of
-	// here make it one about a project, and those of answer one about answers.
+	// Words of self refer to the author, and words of first do so only at the beginning of
+	// a text. Words of others contain a word of self but do not refer to the author.
+	// Phrases of here refer to a project, and words of answer to answers.
 	self, first, others, here, answer string
 }
 
-// tongues are the languages in which one can ask.
+// tongues are the languages of requests.
 var tongues = []tongue{
 	{name: "English", please: "please|pls|ok|okay|and|also|hi|hey|hello", ask: "remember|remember this", forget: "forget", answer: "answer answers answering reply replies respond response responses", that: "that ", not: "for|time|day|one|thing|when|last|first|idea",
 		self: "i my mine me myself", here: " here | this repo | this project | this codebase "},
@@ -212,8 +215,7 @@ var tongues = []tongue{
 		self: "나는 난 내가 나의 나를 나한테 저는 제가 저의 저를 저한테", first: "내 나 제 저", here: "이 프로젝트|이 저장소|여기"},
 }
 
-// wishes are the patterns of sentences that ask to remember or to forget, for each of
-// tongues.
+// wishes has the patterns of requests to remember or to forget, for each of tongues.
 var wishes = func() (all [][]wishForm) {
 	for n := range tongues {
 		l := &tongues[n]
@@ -237,7 +239,7 @@ type wishForm struct {
 	form *regexp.Regexp
 }
 
-// wish reads a sentence that asks to remember or to forget.
+// wish parses a request to remember or to forget.
 func wish(s string, asked []int) (one Statement, ok bool) {
 	for _, n := range asked {
 		l := &tongues[n]
@@ -253,7 +255,7 @@ func wish(s string, asked []int) (one Statement, ok bool) {
 	return one, false
 }
 
-// instructs reports whether a text tells how to answer or to work from now on.
+// instructs reports whether a text is an instruction for future answers or work.
 func (l *tongue) instructs(said string) bool {
 	if marksOf(said).lasting {
 		return true
@@ -265,8 +267,8 @@ func (l *tongue) instructs(said string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) }), func(w string) bool { return slices.Contains(strings.Fields(l.answer), w) })
 }
 
-// says reports whether a wish's text is complete: it does not only point at something, nor
-// end somebody's quotation.
+// says reports whether the text of a request is complete: neither a mere reference nor the
+// end of a quotation.
 func (l *tongue) says(said string) bool {
 	if strings.ContainsAny(said[max(0, len(said)-1):], ":'") || strings.HasSuffix(said, "：") || strings.HasSuffix(said, "’") {
 		return false
@@ -278,7 +280,7 @@ func (l *tongue) says(said string) bool {
 	return len(words) >= minWords && !slices.Contains(strings.Split(l.not, "|"), strings.Trim(words[0], ",.:"))
 }
 
-// ofSelf reports whether a wish's text is about the person, not about their work.
+// ofSelf reports whether the text of a request is about the person, not about their work.
 func (l *tongue) ofSelf(said string) bool {
 	lower, self := strings.ToLower(strings.ReplaceAll(said, "’", "'")), strings.Fields(l.self)
 	words := strings.FieldsFunc(lower, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.:;!"()`, r) })
@@ -288,7 +290,7 @@ func (l *tongue) ofSelf(said string) bool {
 	if containsOne(lower, l.here) {
 		return false
 	}
-	if l.others != "" { // words do not stand apart
+	if l.others != "" { // no spaces between words
 		for o := range strings.FieldsSeq(l.others) {
 			lower = strings.ReplaceAll(lower, o, "")
 		}
@@ -308,7 +310,8 @@ func (l *tongue) ofSelf(said string) bool {
 	return false
 }
 
-// containsOne reports whether a text contains one of some, separated by bars.
+// containsOne reports whether a text contains one of some phrases, which are separated by
+// bars.
 func containsOne(text, some string) bool {
 	for one := range strings.SplitSeq(some, "|") {
 		if strings.Contains(text, one) {
@@ -318,10 +321,10 @@ func containsOne(text, some string) bool {
 	return false
 }
 
-// nots are negations that may stand before the first word of a wish.
+// nots are negations that may precede the first word of a request's text.
 var nots = []string{"no", "non", "não", "nie"}
 
-// atWork are things that people call their own while they work on them.
+// atWork are nouns for things that people call their own while they work on them.
 var atWork = strings.Fields("code function method class file files test tests branch repo repository project build pr commit change changes diff script query app api server " +
 	"database table error bug projekt datei fonction fichier código proyecto archivo progetto codice função arquivo bestand terminal container docker " +
 	"config configuration setup pipeline component page form button input output string list array loop variable type struct module package library " +
@@ -330,12 +333,12 @@ var atWork = strings.Fields("code function method class file files test tests br
 	"anwendung skript fehler frage abfrage klasse funktion änderung änderungen programme erreur serveur requête servidor consulta función pregunta servizio " +
 	"errore domanda funzione erro pergunta fout vraag functie")
 
-// quotes are signs that begin or end a quotation or code; behind an odd number of
-// them it goes on.
+// quotes are the signs that begin or end a quotation or code; after an odd number of them
+// it is open.
 const quotes = "\"`“”„«»「」『』"
 
-// sentences yields the sentences of a message outside of code, quotations and fields, and
-// not behind a line that announces what follows it.
+// sentences yields the sentences of a message outside of code, quotations and fields, up to
+// the first line that ends with a colon.
 func sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		marks := 0
@@ -357,7 +360,7 @@ func sentences(text string) func(yield func(string) bool) {
 				}
 			}
 			if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：") {
-				return // what follows may be somebody else's
+				return // the rest may be another person's text
 			}
 		}
 	}
@@ -388,8 +391,8 @@ func isAbbreviation(word string) bool {
 	})
 }
 
-// sentenceEnd returns where the first sentence of a text ends. A full stop ends none if it
-// belongs to a word, or if the text goes on with a small letter or a digit.
+// sentenceEnd returns the end of the first sentence of a text. A full stop does not end a
+// sentence if it belongs to a word, or if a small letter or a digit follows.
 func sentenceEnd(text string) int {
 	for n, r := range text {
 		end := n + utf8.RuneLen(r)

@@ -13,7 +13,7 @@ import (
 // Summary has the parts of a client's summary of a conversation.
 type Summary struct {
 	About string `json:"about,omitempty"` // one line; may be empty
-	Open  string `json:"open,omitempty"`  // what was left to do, in one line; may be empty
+	Open  string `json:"open,omitempty"`  // open points, in one line; may be empty
 }
 
 // summaries returns the name of the list of a session's summaries in a project.
@@ -21,7 +21,7 @@ func summaries(group, session, owner string) string {
 	return "summary:" + group + ":" + graphiti.SessionScopeOf(session, owner)
 }
 
-// keepSummary notes what the summary of a conversation in a project says.
+// keepSummary stores the parts of a conversation's summary in a project's group.
 func (c Cards) keepSummary(ctx context.Context, t *ledger.Turn, group string) error {
 	s := readSummary(t.User)
 	if s == (Summary{}) || t.OfSession() == "" {
@@ -32,13 +32,13 @@ func (c Cards) keepSummary(ctx context.Context, t *ledger.Turn, group string) er
 		group, graphiti.SessionScopeOf(t.OfSession(), ""), graphiti.SessionScopeOf(t.OfSession(), t.Owner))
 }
 
-// Summary returns the last summary of a session, which is named by its hash, in a
-// project's group; empty when there is none.
+// Summary returns the newest summary of a session, given by its hash, in a project's group.
+// It returns the zero Summary if there is none.
 func (c Cards) Summary(ctx context.Context, group, session, owner string) (s Summary, err error) {
 	first := true
 	err = c.Lists.Entries(ctx, func(_ string, body []byte) {
 		if first {
-			_ = json.Unmarshal(body, &s) // what cannot be read says nothing
+			_ = json.Unmarshal(body, &s) // an unreadable entry counts as empty
 			first = false
 		}
 	}, summaries(group, session, owner))
@@ -46,8 +46,8 @@ func (c Cards) Summary(ctx context.Context, group, session, owner string) (s Sum
 }
 
 var (
-	// aboutHeading and openHeading begin the parts of summaries that clients ask
-	// models for: Claude Code's, opencode's, Codex's, Gemini's, and what is usual.
+	// aboutHeading and openHeading match the headings of these parts in the summaries of
+	// Claude Code, opencode, Codex and Gemini, and common variants.
 	aboutHeading = regexp.MustCompile(`(?i)^(primary request( and intent)?|goal|overall goal|objective|task|user'?s? (request|goal|intent)|context|overview|summary)$`)
 	openHeading  = regexp.MustCompile(`(?i)^(pending tasks?|open|open (tasks?|questions?|points?|items?)|next steps?|optional next step|remaining( work| tasks?)?|what remains( to be done)?|to-?dos?|left to do|unfinished( work)?|(current )?(plan|status): next)$`)
 
@@ -55,7 +55,7 @@ var (
 	bullet  = regexp.MustCompile(`^\s*([-*•]|\d+[.)])\s+`)
 )
 
-// openPoints is how many open points are noted.
+// openPoints bounds the open points of a Summary.
 const openPoints = 3
 
 // readSummary finds the parts of a summary by their headings.
@@ -92,5 +92,5 @@ func readSummary(text string) (s Summary) {
 	return s
 }
 
-// none matches a text that says that nothing is left.
+// none matches the content of an empty list, such as "none" or "no pending tasks".
 var none = regexp.MustCompile(`(?i)^(none|nothing|n/a|-|no (pending|open|remaining|further) .*)[.!]?$`)

@@ -9,17 +9,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// toModel is what Weakest is for messages to a model: of those, one answers.
+// toModel replaces Weakest in conversations with a model, which seldom have a second
+// answer.
 const toModel = 0.4
 
-// spare is how many messages are read beside those that can be shown, since some will not
-// be worth showing.
+// spare is the number of messages read in addition to the requested ones, since some are
+// not worth showing.
 const spare = 4
 
-// best reads and returns the best most hits, best first. Of one turn it does not return a
-// model's answer beside its question. It returns a message that states nothing, such as a
-// question or "noted", only when there is nothing else, and then only one, and none that
-// begins with the same question.
+// best reads and returns the best most hits, best first. Of each turn it returns only the
+// better message. It returns a message that states nothing, such as a question or "noted",
+// only in first place, and no message that begins with the same question.
 func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
@@ -39,7 +39,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		}
 	}
 	turns := make(map[string]bool)
-	told := false // by a message without a question
+	told := false // out has a message without a question
 	var out []*hit
 	for at, h := range hits {
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
@@ -87,7 +87,7 @@ func topScore(hits []*hit) float64 {
 	return hits[0].score
 }
 
-// firstQuestion returns the question that a text begins with, in lower case, or "".
+// firstQuestion returns the question at the beginning of a text, in lower case, or "".
 func firstQuestion(text string) string {
 	i := strings.IndexAny(text, "?？؟")
 	if i < 0 || strings.ContainsAny(text[:i], ".!\n") {
@@ -96,7 +96,8 @@ func firstQuestion(text string) string {
 	return strings.ToLower(strings.Trim(text[:i], " \"'“„«"))
 }
 
-// newestFirst puts the newest first among hits that speak as strongly about the same.
+// newestFirst moves newer hits before older hits of similar strength, except messages with
+// a named speaker.
 func newestFirst(hits []*hit) {
 	for i := range hits {
 		for k := i; k > 0 && !hits[k].note.isNamed() && hits[k].place > hits[k-1].place && hits[k].strength >= sameStrength*hits[k-1].strength; k-- {
@@ -105,19 +106,20 @@ func newestFirst(hits []*hit) {
 	}
 }
 
-// sameStrength is the part of a strength from which on another one counts as equal.
+// sameStrength is the least share of a strength that counts as the same strength.
 const sameStrength = 0.75
 
 const (
-	// oftenSaid is how many messages nearly the same as one make it routine: requests,
+	// oftenSaid is the number of nearly equal messages that make one routine: requests,
 	// acknowledgments, answers that vary in a number. The best hit may be a statement that
-	// the person repeats. Facts of one form are not routine either: the word that is asked
-	// for is in few of them.
+	// the person repeats. Facts of one form are not routine either: the word in question is
+	// in few of them.
 	oftenSaid   = 4
-	routineSeen = 1000 // of the newest messages that are compared
+	routineSeen = 1000 // number of the newest messages to compare
 )
 
-// routine reports whether the memory holds nearly the same as a message many times.
+// routine reports whether the memory contains many messages that are nearly equal to this
+// one.
 func routine(g *groupIndex, n *messageNote) bool {
 	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	mayBeOld     = 3   // of the best hits, for which a correction is looked for
-	wordsOfOld   = 24  // words of one of them that are looked up
-	rarestOfOld  = 16  // of those words, by which later questions are looked for
-	newestShared = 64  // messages of each
-	askedAgain   = 4   // questions, of those that one of them answers, that are read
-	sharedByFew  = 8   // messages that may have a word by which a correction is known
-	spokenOf     = 2   // later messages with the words of one of them
-	mayCorrect   = 12  // messages that are read
-	saidInReturn = 300 // bytes of what a person says to an answer
-	meantWithin  = 200 // messages behind one whose value may be meant without its name
+	mayBeOld     = 3   // number of best hits to find corrections for
+	wordsOfOld   = 24  // words of such a hit to look up
+	rarestOfOld  = 16  // rarest of these words, to find later questions with
+	newestShared = 64  // messages of each word
+	askedAgain   = 4   // later questions to read for each hit
+	sharedByFew  = 8   // most messages with a word that may identify a correction
+	spokenOf     = 2   // later messages with the words of a hit
+	mayCorrect   = 12  // possible corrections to read
+	saidInReturn = 300 // bytes of a person's reply to an answer
+	meantWithin  = 200 // messages after a value that may refer to it without its name
 )
 
 // correct puts later corrections before the best hits. A correction need not share a word
-// with the question, nor with the message that it corrects: people read what the memory
-// holds, and answer how it is now. So a person's next statement after a question that an
-// old message answers may correct that message (see corrects); so may a later message that
-// shares a rare word with it, and one that says nothing without it (see takenUp). The old
-// message stays, so that of two true statements both are shown.
+// with the question, nor with the message that it corrects: people read the answer from the
+// memory, and reply with the current state. So a person's next statement after a question
+// that an old message answers may correct that message (see corrects). So may a later
+// message that shares rare words with it, or a message that only reports a change of its
+// value (see takenUp). The old message remains, so that two true statements are both shown.
 func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
 	type correction struct{ newer, old, question *hit }
 	var all []correction
@@ -80,17 +80,16 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 			hits = append(hits, l)
 		}
 		if old.note.Flags&isAsking != 0 && old.strength >= sameStrength*hits[0].strength {
-			old = hits[0] // it answers what is asked now
+			old = hits[0] // it answers the current question
 		}
 		l.score, l.strength = max(l.score, old.score), max(l.strength, old.strength)
 	}
 	return hits, nil
 }
 
-// corrects reports whether a statement that was made in return to an answered question may
-// correct the answer: it says that something changed, or shares a kind of value or a rare
-// word with the question or the answer. What is said next in a conversation need not be
-// about its last answer.
+// corrects reports whether a reply to an answered question may correct the answer: it
+// reports a change, or shares a kind of value or a rare word with the question or the
+// answer. The next statement in a conversation need not be about its last answer.
 func corrects(g *groupIndex, statement, question, answer string) bool {
 	has, _ := kindsOf(statement)
 	asked, _ := kindsOf(question)
@@ -105,9 +104,9 @@ func corrects(g *groupIndex, statement, question, answer string) bool {
 	})
 }
 
-// takenUp returns the place of the newest message that says only that a value changed, and
-// so means the value of its kind that was said last, where that is the one at a place: "no,
-// we moved to Postgres 16 yesterday", in a conversation of its own.
+// takenUp returns the place of the newest message that reports only a changed value, and so
+// refers to the last earlier value of its kind, if that is the value of the message at old:
+// "no, we moved to Postgres 16 yesterday", in a conversation of its own.
 func takenUp(g *groupIndex, old int64) (place int64, ok bool) {
 	of, _ := g.note(old)
 	for p := old + 1; p <= old+meantWithin; p++ {
@@ -115,7 +114,7 @@ func takenUp(g *groupIndex, old int64) (place int64, ok bool) {
 		switch {
 		case !there || n.kinds&of.kinds&telling == 0:
 		case n.Flags&isElliptic == 0:
-			return place, ok // it is meant from here on
+			return place, ok // later messages refer to this value
 		default:
 			place, ok = p, true
 		}
@@ -137,14 +136,15 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 	return some
 }
 
-// saidBefore reports whether a person has said nearly the same before: a correction is said
-// once.
+// saidBefore reports whether a person made nearly the same statement more than once: a
+// correction is made once.
 func saidBefore(g *groupIndex, n *messageNote) bool {
 	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0) > 1
 }
 
-// alsoSpeakOf returns the places of the messages of a person that were said later and
-// have most of the rare words of an old one.
+// alsoSpeakOf returns the places of a person's later messages that share rare words with an
+// old one, the greatest shared weight first. That weight is at least the weight of a word
+// in two messages.
 func alsoSpeakOf(g *groupIndex, old *hit, said []string) (places []int64) {
 	shared, size := make(map[int64]float64), g.messageCount()
 	for _, w := range said {
@@ -167,7 +167,7 @@ func alsoSpeakOf(g *groupIndex, old *hit, said []string) (places []int64) {
 	return places[:min(len(places), spokenOf)]
 }
 
-// shown returns the part of a message that is shown.
+// shown returns the visible part of a message.
 func (h *hit) shown() string {
 	if h.passage != "" {
 		return h.passage
@@ -223,7 +223,7 @@ func (e *Store) answeredBy(ctx context.Context, g *groupIndex, old *hit, said []
 	return out, nil
 }
 
-// answersFrom is the strength from which a message answers a question.
+// answersFrom is the least strength of an answer to a question.
 const answersFrom = 0.15
 
 // inReturn returns the place of a person's next message after a question, if that is a

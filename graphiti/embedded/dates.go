@@ -7,18 +7,18 @@ import (
 	"unicode"
 )
 
-// dates is what a question says about time; the zero value: nothing.
+// dates has the times that a question names; the zero value has none.
 type dates struct {
 	months [13]bool
 	days   [32]bool
 	years  []int
-	month  bool // there is one
+	month  bool // months has one
 	spans  []span
-	when   bool // it asks when
+	when   bool // the question asks for a time
 }
 
-// monthNames are the names of months; those that mean something else too only
-// count beside a number or after a preposition (see datesIn).
+// monthNames maps the names of months to their numbers. A name with another meaning counts
+// only next to a number or after a preposition (see datesIn).
 var monthNames = map[string]time.Month{
 	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8, "september": 9, "october": 10, "november": 11, "december": 12,
 	"januar": 1, "februar": 2, "märz": 3, "mai": 5, "juni": 6, "juli": 7, "oktober": 10, "dezember": 12,
@@ -26,15 +26,15 @@ var monthNames = map[string]time.Month{
 	"enero": 1, "febrero": 2, "marzo": 3, "abril": 4, "mayo": 5, "junio": 6, "julio": 7, "agosto": 8, "septiembre": 9, "octubre": 10, "noviembre": 11, "diciembre": 12,
 }
 
-// ambiguous months are words of their own.
+// ambiguous has the names of months with another meaning.
 var ambiguous = map[string]bool{"may": true, "march": true, "mars": true, "august": true}
 
 var before = map[string]bool{"in": true, "of": true, "since": true, "during": true, "until": true, "last": true, "im": true, "en": true, "de": true, "early": true, "late": true, "mid": true}
 
-// maxDated is how many bytes of a question are searched for dates.
+// maxDated is the number of bytes of a question to search for dates.
 const maxDated = 2048
 
-// datesIn reads a question that is asked now.
+// datesIn returns the times that a question of the time now names.
 func datesIn(text string, now time.Time) (d dates) {
 	words := strings.FieldsFunc(strings.ToLower(text[:min(len(text), maxDated)]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	number := func(i int) int {
@@ -73,7 +73,7 @@ func datesIn(text string, now time.Time) (d dates) {
 	return d
 }
 
-// fit returns the factor for a message of a day; 1 when the question names no time.
+// fit returns the factor for a message of a day; 1 if the question names no time.
 func (d *dates) fit(n *Numbers, day int32) float64 {
 	if !d.month && len(d.years)+len(d.spans) == 0 {
 		return 1

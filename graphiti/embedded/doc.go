@@ -1,10 +1,9 @@
-// Package embedded owns the memory in a file of this process: messages that are found by
-// their words and, with an embeddings endpoint, by their meaning. The file is also the
-// record of the turns that they come from. The package owns the index that it searches
-// in RAM: which messages of a group have a word, and a note on each message by which it
-// is ranked without being read.
+// Package embedded owns the memory in a file of this process, which finds messages by their
+// words and, with an embeddings endpoint, by their meaning. The file is also the record of
+// the turns of the messages. The package owns the search index in RAM: the places of each
+// word in a group, and a note on each message, for ranking it without reading it.
 //
-// It must not know about Graphiti's services, requests, or how messages are made of
-// turns. Of our packages it imports graphiti, graphiti/words, capture/ledger (the
+// It must not know about Graphiti's services, requests, or the conversion of turns to
+// messages. Of our packages it imports graphiti, graphiti/words, capture/ledger (the
 // record), cache/sqlite and internal/budget.
 package embedded

@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Forget implements graphiti.Forgetter. What is deleted is overwritten in the file, and is
-// in its log no more.
+// Forget implements graphiti.Forgetter. It overwrites deleted data in the file, and removes
+// it from the file's log.
 func (e *Store) Forget(ctx context.Context, group string) error {
 	_, err := e.ForgetEpisodes(ctx, group, nil)
 	return err

@@ -9,13 +9,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// indexedMessage is a message in the form in which the index takes it.
+// indexedMessage is a message as input of the index.
 type indexedMessage struct {
 	Place   int64 // in its group: larger than that of each earlier message
 	Speaker string
 	Text    string
-	Note    messageNote // as far as the index does not know it itself
-	Asks    bool        // it only asks: its words do not count as more common
+	Note    messageNote // without the fields that the index sets
+	Asks    bool        // it only asks: its words do not become more common
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 
 // groupIndex is the index of one group. It is safe for concurrent use.
 type groupIndex struct {
-	mu       sync.RWMutex // guards what follows
+	mu       sync.RWMutex // guards the fields below
 	number   int64
 	lists    map[string]*list    // by word
 	begins   sorted              // the words
@@ -54,22 +54,22 @@ func newGroup() *groupIndex {
 	return &groupIndex{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
 }
 
-// groupNumber returns the number of the group in the file; 0 when it has no messages.
+// groupNumber returns the number of the group in the file; 0 if it has no messages.
 func (g *groupIndex) groupNumber() int64 {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.number
 }
 
-// messageCount returns how many messages the group has.
+// messageCount returns the number of the group's messages.
 func (g *groupIndex) messageCount() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.size
 }
 
-// find returns how many messages have a word, without those that only ask, and the places
-// of the newest most messages that have it, in ascending order.
+// find returns the number of messages with a word, not counting messages that only ask, and
+// the places of the newest most messages with the word, in ascending order.
 func (g *groupIndex) find(word string, most int) (places []int64, messages int) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -94,7 +94,8 @@ func (g *groupIndex) speakersNamed(words []string) (named, known []string) {
 	return slices.Compact(named), known
 }
 
-// add adds messages, in the order of their places. It skips those that it has already.
+// add adds messages, in the order of their places. It skips messages that were added
+// before.
 func (g *groupIndex) add(number int64, messages []indexedMessage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,10 +133,10 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 	}
 }
 
-// noted returns how many bytes the notes take.
+// noted returns the size of the notes, in bytes.
 func (g *groupIndex) noted() int { return cap(g.notes)*noteBytes + 8*(cap(g.forms)+cap(g.asking)) }
 
-// onlyAsking returns those of these ascending places where a message only asks.
+// onlyAsking returns the places, of these ascending ones, of messages that only ask.
 func (g *groupIndex) onlyAsking(places []int64) (out []int64) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -152,7 +153,7 @@ func (g *groupIndex) onlyAsking(places []int64) (out []int64) {
 	return out
 }
 
-// addWord notes that a word stands at a place, and reports whether that is new.
+// addWord adds a place of a word, and reports whether it is new.
 func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
 	l := g.lists[string(w)]
 	if l == nil {
@@ -172,7 +173,7 @@ func (g *groupIndex) addWord(w []byte, place int64, asks bool) bool {
 	return added
 }
 
-// speak notes the name of a speaker.
+// speak adds the name of a speaker.
 func (g *groupIndex) speak(name string) {
 	if name == "" || g.speakers[name] != 0 || len(g.speakers) == maxSpeakers {
 		return
@@ -184,7 +185,7 @@ func (g *groupIndex) speak(name string) {
 	g.bytes += speakerBytes + 2*len(name)
 }
 
-// fit gives back the spare capacity of lists.
+// fit releases spare capacity.
 func (g *groupIndex) fit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -226,7 +227,7 @@ func (g *groupIndex) halve() {
 	}
 }
 
-// weight returns how many bytes the index takes.
+// weight returns the size of the index, in bytes.
 func (g *groupIndex) weight() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -237,14 +238,14 @@ func (g *groupIndex) weight() int {
 type list struct {
 	last   int64
 	n      int
-	asked  int    // how many of them only ask; approximate once older ones were dropped
+	asked  int    // number of messages that only ask; approximate after older ones were dropped
 	deltas []byte // from each place to the next, read from the end
 }
 
-// add adds a place behind all others, and reports whether it is new.
+// add adds a place after all others, and reports whether it is new.
 func (l *list) add(place int64) bool {
 	if l.n > 0 {
-		if l.last == place { // said again, or another form of the same word
+		if l.last == place { // repeated, or another form of the same word
 			return false
 		}
 		l.deltas = appendDelta(l.deltas, uint64(place-l.last)) //nolint:gosec // places ascend
@@ -296,7 +297,7 @@ func appendDelta(b []byte, d uint64) []byte {
 	return append(b, buf[i:]...)
 }
 
-// cutDelta returns the last delta and the bytes before it; 0 when nothing is left.
+// cutDelta returns the last delta and the bytes before it; 0 if b is empty.
 func cutDelta(b []byte) (d uint64, rest []byte) {
 	shift := 0
 	for i := len(b) - 1; i >= 0; i-- {

@@ -13,20 +13,20 @@ import (
 )
 
 // readGroup reads the messages of a group after a place, in the order of their places, and
-// returns the group's number; 0 when there is no such group.
+// returns the group's number; 0 if there is no such group.
 type readGroup func(ctx context.Context, group string, behind int64, each func(indexedMessage)) (number int64, err error)
 
-// errClosed says that the indexes were closed.
+// errClosed is the error after Close.
 var errClosed = errors.New("the index is closed")
 
-// readAtOnce is how many messages are added at a time while an index is built.
+// readAtOnce is the number of messages to add at a time while an index is built.
 const readAtOnce = 256
 
 // warmPart is the part of the limit that Warm fills.
 const warmPart = 0.25
 
-// indexes holds the indexes of the groups that were searched last. It is safe for
-// concurrent use.
+// indexes holds the indexes of the most recently searched groups. It is safe for concurrent
+// use.
 type indexes struct {
 	read  readGroup
 	limit int
@@ -36,12 +36,12 @@ type indexes struct {
 	builds  sync.WaitGroup
 	builder chan struct{} // holds a token during a build: builds must not take all processors from requests
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	lru   *simplelru.LRU[string, *entry]
 	bytes int
 }
 
-// entry is one group: built, or under way.
+// entry is the index of one group, complete or in progress.
 type entry struct {
 	group *groupIndex
 	built chan struct{} // closed when group is whole, or err is set
@@ -57,7 +57,7 @@ type entry struct {
 func newIndexes(read readGroup, limit int) *indexes {
 	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails for no size only
+	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails only for a size of 0
 	return g
 }
 
@@ -69,8 +69,8 @@ func (g *indexes) Close() {
 	g.builds.Wait()
 }
 
-// Get returns the index of a group, and waits until it is built, or ctx ends; then the
-// build goes on.
+// Get returns the index of a group, and waits until it is built or ctx ends. The build
+// continues after the end of ctx.
 func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	g.mu.Lock()
 	e, ok := g.lru.Get(name)
@@ -172,7 +172,7 @@ func (g *indexes) startLocked(name string) *entry {
 	return e
 }
 
-// build reads a group, again while messages were committed meanwhile.
+// build reads a group, and repeats this while new messages are committed.
 func (g *indexes) build(name string, e *entry) {
 	select {
 	case g.builder <- struct{}{}:
@@ -227,7 +227,7 @@ func (g *indexes) readInto(name string, group *groupIndex) (err error) {
 	return nil
 }
 
-// weighLocked notes how many bytes a group takes now, and drops others if needed.
+// weighLocked updates the size of a group, and drops others if needed.
 func (g *indexes) weighLocked(e *entry) {
 	weigh := func() {
 		now := e.group.weight()

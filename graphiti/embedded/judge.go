@@ -13,31 +13,30 @@ import (
 )
 
 const (
-	// judged is how many of the best hits get a strength.
+	// judged is the number of best hits that get a strength.
 	judged = 64
 
-	// otherMessages is added to a group's size, since in a small group every word would
-	// be common.
+	// otherMessages is added to a group's size, since every word is common in a small
+	// group.
 	otherMessages = 200
 
-	// tellsNothing: a word that at least this part of the messages has tells nothing.
+	// tellsNothing is the share of messages with a word at which the word has no weight.
 	tellsNothing = 1.0 / 7
 
-	// mostWords is how many words of a question, the heaviest ones, a full answer must
-	// have: nobody repeats a long text.
+	// mostWords is the number of the heaviest words of a question that a full answer must
+	// have: an answer does not repeat a long question.
 	mostWords = 8
 
-	// maxParts bounds the parts of a question that are judged by themselves.
+	// maxParts bounds the parts of a question that are judged separately.
 	maxParts = 6
 )
 
-// judge finds out how strongly each of the best hits answers by itself, from 0 to 1, and
-// returns those that carry a part of the answer. Hits come best first.
+// judge sets the strength of the best hits as answers by themselves, from 0 to 1, and
+// returns the hits with a part of the answer. hits is sorted, the best first.
 //
-// The strength of a message is the part of the question's weight that its words have, or
-// less when that is no proof. A word weighs the more the fewer messages of the group have
-// it. The messages beside it help to find it, but do not count here, except in a
-// conversation between people: see besideStrength.
+// The strength of a message is the share of the question's weight in its words, or less if
+// that is no proof. A rarer word has more weight. The neighbors of a message help to find
+// it, but do not count here, except in a conversation between people: see besideStrength.
 func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
 	hits = hits[:min(len(hits), judged)]
 	var long []*hit
@@ -50,7 +49,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		return nil, err
 	}
 	questions := questionsOf(&e.numbers, terms, all, q, g.messageCount())
-	names := uint32(0) // whoever speaks in this memory is meant
+	names := uint32(0) // names of speakers count for every message
 	for i := range terms {
 		if terms[i].name {
 			names |= 1 << i
@@ -86,7 +85,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 				continue
 			}
 		}
-		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // it is for the person to answer
+		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
 		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && words.Asks(h.content) == q.asks {
@@ -97,8 +96,8 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 	return out, nil
 }
 
-// rareIn reports whether one of a message's words of the question is in fewer messages than
-// what is often said.
+// rareIn reports whether a message has a word of the question that fewer than oftenSaid
+// messages have.
 func rareIn(terms []term, own uint32) bool {
 	for i := range terms {
 		if own&(1<<i) != 0 && !terms[i].earlier && terms[i].messages < oftenSaid {
@@ -108,7 +107,8 @@ func rareIn(terms []term, own uint32) bool {
 	return false
 }
 
-// speaks returns how strongly a message counts whose words fit.
+// speaks returns the factor of a message's strength for its speaker, and for a question or
+// a request.
 func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
 	if !q.asks {
@@ -121,9 +121,9 @@ func (e *Store) speaks(h *hit, q *asked) float64 {
 }
 
 // besideStrength returns the strength that a message without a word of the question gets
-// from the messages beside it. It is for conversations between people, where one answers
-// what another has asked. Beside a message to a model stands only the model's answer, or
-// another request.
+// from its neighbors. It is for conversations between people, who answer each other's
+// questions. The neighbor of a message to a model is only the model's answer, or another
+// request.
 func besideStrength(at map[int64]*hit, h *hit) (most float64) {
 	if !h.note.isNamed() {
 		return 0
@@ -136,7 +136,7 @@ func besideStrength(at map[int64]*hit, h *hit) (most float64) {
 	return most
 }
 
-// sameForm is the likeness of two forms from which they say nearly the same.
+// sameForm is the least likeness of the forms of nearly equal messages.
 const sameForm = 0.5
 
 // repeatedBy reports whether a message only repeats the current question or request, or is
@@ -153,15 +153,15 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 // question has the weights of the words of a question, or of a part of it.
 type question struct {
 	weights []float64 // of the terms
-	given   float64   // of speakers' names, which need not be said
+	given   float64   // weight of speakers' names that no message has, given to all
 	whole   float64   // of all words, or of the heaviest mostWords
 	proof   float64
 }
 
-// questionsOf weighs a question, and its sentences. A word that the group does not have
-// weighs nearly as much as the rarest one, and so does the name of a speaker. A number that
-// it does not have weighs nothing, because people write dates in other ways than they ask
-// for them.
+// questionsOf returns the weights of a question, and of its parts. A word that the group
+// does not have has slightly more weight than a word in one message, and so does the name
+// of a speaker. A missing number has no weight, because people write dates and ask for them
+// in different ways.
 func questionsOf(numbers *Numbers, terms, all []term, q *asked, size int) []question {
 	weigh := func(within map[string]bool) question {
 		out := question{weights: make([]float64, len(terms)), proof: numbers.Proof * math.Log(tellsNothing*(float64(size)+otherMessages))}
@@ -228,7 +228,7 @@ func (q *question) weightOf(own uint32) (sum float64) {
 	return sum
 }
 
-// of returns how strongly a message with these terms answers.
+// of returns the strength of a message with these terms.
 func (q *question) of(own uint32) float64 {
 	if q.whole == 0 {
 		return 0
@@ -257,18 +257,17 @@ func partsOf(text string) (parts []string) {
 	return parts
 }
 
-// sentenceEnd matches the end of a sentence. The dot in a number, a file's name or an
-// address is none: no white space follows.
+// sentenceEnd matches the end of a sentence. The dot in a number, a file name or an address
+// does not match, because no white space follows.
 var sentenceEnd = regexp.MustCompile(`[.?!]+(?:\s|$)|[。？！]|\n`)
 
 const (
-	passageMax  = 300 // bytes that a passage has, about
-	maxPassages = 400 // of one message that are compared
+	passageMax  = 300 // approximate bytes of a passage
+	maxPassages = 400 // sentences of one message to compare
 )
 
-// bestPassage returns the part of a long text whose words weigh most, and a bit for
-// each term that it has. It begins on the line of its first such word: what is above may
-// be pasted.
+// bestPassage returns the part of a long text with the heaviest words, and a bit for each
+// of its terms. It begins on the line of its first term: the text above may be pasted.
 func bestPassage(text string, terms []term, q *question) (best string, own uint32) {
 	number := make(map[string]int, len(terms))
 	for i := range terms {
@@ -302,7 +301,7 @@ func bestPassage(text string, terms []term, q *question) (best string, own uint3
 	}
 	most := -1.0
 	for i := range all {
-		if all[i].own == 0 && i < len(all)-1 { // the last one, in case that none has a term
+		if all[i].own == 0 && i < len(all)-1 { // the last one counts if no sentence has a term
 			continue
 		}
 		first := i

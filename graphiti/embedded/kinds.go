@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// kinds are the kinds of values that a text has. A value that corrects another one is of
-// its kind.
+// kinds is a set of kinds of values in a text. A value and its correction have the same
+// kind.
 type kinds uint8
 
 const (
@@ -21,12 +21,12 @@ const (
 	ofVersion // a name with a number, or a number with dots
 	ofAddress // of a host, a person or a file
 
-	// telling kinds are those that few texts share by chance.
+	// telling has the kinds that few texts share by chance.
 	telling = ofDate | ofTime | ofVersion | ofAddress
 )
 
-// onlyChanges reports whether a statement says hardly anything beside values, a time, and
-// that something changed.
+// onlyChanges reports whether a statement has little content other than values, a time, and
+// words of change.
 func onlyChanges(text string) bool {
 	if !words.Changes(text) {
 		return false
@@ -75,12 +75,12 @@ func kindsOf(text string) (all kinds, others []string) {
 	return all, others
 }
 
-// isWide reports whether a character is of a script without spaces.
+// isWide reports whether a character belongs to a script without spaces.
 func isWide(r rune) bool {
 	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
-// The ends of numbers that are times of day, or dates.
+// The endings of numbers in times of day, and in dates.
 var (
 	endsTime = set("am pm h uhr 시")
 	endsDate = set("st nd rd th 월 일")

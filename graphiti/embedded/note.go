@@ -13,11 +13,11 @@ import (
 // The flags of a message's note.
 const (
 	isAsking    = 1 << iota // it ends with a question
-	isOnlyAsked             // it states nothing else, or nothing at all: "noted"
-	isOfTime                // it speaks of a day, or of how long ago
-	isModels                // a model said it
+	isOnlyAsked             // it only asks, or states nothing: "noted"
+	isOfTime                // it may name a day, or a length of time
+	isModels                // from a model
 	isCurated               // it was promoted or summarised
-	isElliptic              // a person says only that a value changed: see takenUp
+	isElliptic              // a person reports only a changed value: see takenUp
 )
 
 // noteOf returns the note of a message.
@@ -55,7 +55,7 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 
 const secondsOfDay = 24 * 60 * 60
 
-// dayOf is the day of a time, counted from 1970 on.
+// dayOf returns the day of a time, counted from 1970.
 func dayOf(t time.Time) int32 {
 	day := t.Unix() / secondsOfDay
 	if t.Unix() < day*secondsOfDay {
@@ -64,22 +64,23 @@ func dayOf(t time.Time) int32 {
 	return int32(max(math.MinInt32, min(day, math.MaxInt32))) //nolint:gosec // it fits
 }
 
-// startOf is when a day begins.
+// startOf returns the beginning of a day.
 func startOf(day int32) time.Time { return time.Unix(int64(day)*secondsOfDay, 0).UTC() }
 
-// indexedAs returns a message in the form in which the index takes it.
+// indexedAs returns a message as input of the index.
 func indexedAs(place int64, role graphiti.RoleType, speaker, content string, said time.Time) indexedMessage {
 	n := noteOf(role, speaker, content, said)
 	return indexedMessage{Place: place, Speaker: speaker, Text: plain(content), Note: n, Asks: n.Flags&isAsking != 0 && n.Flags&isOnlyAsked != 0}
 }
 
-// mayRepeat reports whether a message may say little beside the question; its text decides.
+// mayRepeat reports whether a message may add little to the question; its text decides.
 func mayRepeat(n *messageNote, asked sketch) bool {
 	others, words := n.otherWords(asked)
 	return words > 2 && float64(others) < newPart*float64(words)
 }
 
-// tellsTime reports whether a text names a day, or says how long ago something was.
+// tellsTime reports whether a text may name a day or a length of time: it has a word of
+// time, or a word that begins with a digit.
 func tellsTime(text string) bool {
 	from := -1 // where a word began
 	for i := 0; i < len(text); i++ {
@@ -104,7 +105,7 @@ func tellsTime(text string) bool {
 	return from >= 0 && timeWord(text[from:])
 }
 
-// timeWord reports whether a word of Latin letters and digits is one of time.
+// timeWord reports whether a word of ASCII letters and digits is a word of time.
 func timeWord(w string) bool {
 	if len(w) > maxTimeWord || timeLengths[w[0]|0x20]>>len(w)&1 == 0 {
 		return false

@@ -1,23 +1,23 @@
 package embedded
 
 // Numbers are the constants of ranking. A script has fitted them to conversations between
-// people. They are compared by the mean of runs in which each is off by up to a quarter,
-// so that none stands on a narrow peak (bench recall -jitter).
+// people. It compares them by the mean of runs with each number off by up to a quarter, to
+// avoid narrow peaks (bench recall -jitter).
 type Numbers struct {
 	Saturation   float64 // how soon repeating a word adds nothing (BM25's k1)
 	Length       float64 // how much the length of a message counts against it (BM25's b)
 	Name         float64 // of a speaker's name: most of their messages do not have it
 	Light        float64 // of a word of grammar
-	Kin          float64 // of a word that stands for one that the memory lacks
-	Related      float64 // of a word that answers for one of the question
+	Kin          float64 // of a word that replaces a similar word that the memory lacks
+	Related      float64 // of a word related to a word of the question
 	Earlier      float64 // of a word that only an earlier question has
 	Conversation float64 // of a message in a conversation that has all the words
-	Named        float64 // of a message by the person who is asked about
-	OnDate       float64 // of a message from the month, or the day, that is asked for
-	InSpan       float64 // of a message from the week, or the like, that is asked for
-	TellsWhen    float64 // of a message that names a time, when the question asks when
+	Named        float64 // of a message by the speaker that the question names
+	OnDate       float64 // of a message from the month, or the day, in question
+	InSpan       float64 // of a message from the week, or the like, in question
+	TellsWhen    float64 // of a message that names a time, if the question asks for one
 	AsksToo      float64 // of a message that ends with a question
-	OnlyAsks     float64 // of a message that states nothing beside a question
+	OnlyAsks     float64 // of a message that states nothing, or repeats the question
 	Model        float64 // of a model's message
 	Curated      float64 // of a promoted or summarised text
 
@@ -27,10 +27,10 @@ type Numbers struct {
 	Weakest  float64 // the same for strength
 
 	// Of strength, see judge.
-	Unsaid  float64 // the number of messages that a missing word counts as having
-	Proof   float64 // how many words that only one message has are proof
-	Request float64 // how strongly a message counts when the question asks nothing
-	Hearsay float64 // how strongly a model's message counts
+	Unsaid  float64 // the assumed number of messages with a missing word
+	Proof   float64 // the number of words in only one message that are proof
+	Request float64 // the factor of strength for a request
+	Hearsay float64 // the factor of strength for a model's message
 }
 
 // Fitted are the Numbers in use.

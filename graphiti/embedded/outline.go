@@ -19,34 +19,34 @@ import (
 // maxOutlined bounds the messages of all outlines in RAM, at some 40 bytes each.
 const maxOutlined = 1 << 20
 
-// outlines holds the outlines of the groups that were asked for last. An outline is read
-// once, and then only what came since. It is safe for concurrent use.
+// outlines holds the outlines of the most recently listed groups. It reads an outline once,
+// and later only newer messages. It is safe for concurrent use.
 type outlines struct {
 	seed maphash.Seed
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	lru  *simplelru.LRU[string, *outline]
 	size int // messages
 }
 
-// outline is what is known of the messages of a group without their texts.
+// outline has the messages of a group without their texts.
 type outline struct {
-	mu       sync.Mutex // guards what follows; held while the file is read
+	mu       sync.Mutex // guards the fields up to numbers; held while the file is read
 	messages []outlined // is only appended to
 	talks    []string   // likewise; the first one is no conversation
 	numbers  map[string]uint32
 
-	size int // as it was added to outlines.size, whose mutex guards it
+	size int // its part of outlines.size; guarded by outlines.mu
 }
 
 // outlined is a message in an outline.
 type outlined struct {
-	key   uint64 // stands for its turn, or for its name where it is no side of a turn
+	key   uint64 // hash of its turn, or of its name if it belongs to no turn
 	said  int64  // Unix milliseconds
 	place uint32
 	talk  uint32
 	role  uint8 // index in roles
-	turn  bool  // it is a side of one
+	turn  bool  // it belongs to a turn
 }
 
 var roles = [...]graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem}
@@ -57,7 +57,7 @@ func newOutlines() *outlines {
 	return o
 }
 
-// of returns the outline of a group, which may be empty still.
+// of returns the outline of a group, which may still be empty.
 func (o *outlines) of(group string) *outline {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,8 +69,8 @@ func (o *outlines) of(group string) *outline {
 	return g
 }
 
-// weigh notes how many messages an outline has now, and drops others if there are too
-// many.
+// weigh updates the size of an outline, and drops the oldest outlines if there are too many
+// messages.
 func (o *outlines) weigh(group string, g *outline, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,11 +91,11 @@ func (o *outlines) deleted(group string) {
 	o.lru.Remove(group)
 }
 
-// behind are the messages of a group behind a place, without their texts.
+// behind selects the messages of a group after a place, without their texts.
 const behind = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
 
-// outline returns the messages of a group, and the conversations that they name. Nobody
-// changes what it returns.
+// outline returns the messages of a group, and the conversations that they name. Callers
+// must not change the results.
 func (e *Store) outline(ctx context.Context, group string) (messages []outlined, talks []string, err error) {
 	g := e.outlines.of(group)
 	g.mu.Lock()

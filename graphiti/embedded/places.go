@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// reach is for how many messages before and after its own a word counts.
+// reach is the number of messages before and after its own for which a word counts.
 const reach = 2
 
-// beside says how much a word counts for a message at a distance from the word's own, from
-// -reach on: more for the next, since an answer follows its question.
+// beside has the weight of a word for a message at each distance from the word's own
+// message, from -reach to reach. The next message gets more than the previous, since an
+// answer follows its question.
 var beside = [2*reach + 1]float64{0.1, 0.35, 1, 0.55, 0.25}
 
-// ranked is a place in a group with how often it has, or stands beside, each
-// term.
+// ranked is a place in a group with the frequency of each term at the place and near it.
 type ranked struct {
 	place int64
 	has   [maxTerms]float32
-	own   uint32 // a bit for each term that it has itself
-	kin   bool   // it has itself a word that answers for a term
+	own   uint32 // a bit for each term at the place itself
+	kin   bool   // the place itself has a related word
 	score float64
 }
 
@@ -60,7 +60,7 @@ func rank(n *Numbers, terms []term, related []answering, most int) []ranked {
 	return out
 }
 
-// visitsOf returns how many messages are visited for these words.
+// visitsOf returns the number of places of these terms.
 func visitsOf(terms []term) (n int) {
 	for i := range terms {
 		n += len(terms[i].places)
@@ -68,8 +68,8 @@ func visitsOf(terms []term) (n int) {
 	return n
 }
 
-// byConversation raises places, in ascending order, by the part of the words that their
-// conversation has.
+// byConversation raises the scores of places, in ascending order, by the share of the
+// question's words in their conversation.
 func byConversation(n *Numbers, all []scored, terms []term) {
 	whole := 0.0
 	for k := range terms {
@@ -100,7 +100,7 @@ func byConversation(n *Numbers, all []scored, terms []term) {
 	}
 }
 
-// scored is a place and what it is worth.
+// scored is a place and its score.
 type scored struct {
 	place int64
 	score float64
@@ -116,8 +116,8 @@ type walk struct {
 
 var walks = sync.Pool{New: func() any { return &walk{} }}
 
-// visit is a place of a term or, with a number above the terms', of a word that answers
-// for one, with what that tells.
+// visit is a place of a term or, with a number above the terms', of a related word, with
+// the weight of the related word.
 type visit struct {
 	place int64
 	of    int
@@ -162,11 +162,11 @@ func mergeTwo(out, a, b []visit) []visit {
 	return append(append(out, a...), b...)
 }
 
-// sum returns what each place is worth that has a word, or stands beside one.
+// sum returns the scores of the places within reach of a word.
 func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 	w.sums = w.sums[:0]
 	var weights [maxTerms]float64
-	var alone [maxTerms][2*reach + 1]float64 // worth of a place beside which nothing else stands
+	var alone [maxTerms][2*reach + 1]float64 // score of a place with only one word in reach
 	saturation := numbers.Saturation
 	for n := range terms {
 		weights[n] = terms[n].weight(numbers) * (saturation + 1)
@@ -175,7 +175,7 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 		}
 	}
 	for i := 0; i < len(w.visits); {
-		// Of words in each other's reach, each place between them is scored.
+		// Words in each other's reach are scored together, with all places between them.
 		first, n := w.visits[i], i+1
 		for n < len(w.visits) && w.visits[n].place-w.visits[n-1].place <= 2*reach {
 			n++
@@ -199,11 +199,11 @@ func (w *walk) sum(numbers *Numbers, terms []term) []scored {
 	return w.sums
 }
 
-// worthAt returns what a place is worth, from the visits near it. They are in
-// ascending order, and those out of reach come last.
+// worthAt returns the score of a place from the visits near it. near is in ascending order,
+// with the visits out of reach last.
 func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (sum float64) {
-	var has [maxTerms + maxAsked]float64 // what answers for a word, at the best place
-	there := uint64(0)                   // which of them are
+	var has [maxTerms + maxAsked]float64 // frequency of a term, or weight of a related word at its best place
+	there := uint64(0)                   // a bit for each one in reach
 	for i := range near {
 		v := &near[i]
 		if v.place > place+reach {
@@ -226,8 +226,8 @@ func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (su
 	return sum
 }
 
-// bestOf returns the best most, in their order, and of equal ones the last. scores is a
-// buffer.
+// bestOf returns the best most places, in their order, and of equal places the last. scores
+// is a buffer.
 func bestOf(all []scored, most int, scores *[]float64) []scored {
 	if len(all) <= most {
 		return all
@@ -238,7 +238,7 @@ func bestOf(all []scored, most int, scores *[]float64) []scored {
 	}
 	*scores = some
 	least := nthLargest(some, most)
-	equal := most // how many of those with the least worth stay
+	equal := most // number of places with the least score that remain
 	ties := 0
 	for i := range all {
 		if all[i].score > least {
@@ -259,7 +259,7 @@ func bestOf(all []scored, most int, scores *[]float64) []scored {
 	return out
 }
 
-// nthLargest returns the n-th largest number. It changes their order.
+// nthLargest returns the n-th largest number. It changes the order of all.
 func nthLargest(all []float64, n int) float64 {
 	// The part between low and high holds it.
 	low, high := 0, len(all)-1

@@ -8,32 +8,29 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// How messages are ranked without a model. A message seldom repeats what it answers, so
-// the words of messages beside it count for it too, the less the farther away; and a
-// conversation that has all the words of a question near each other is more likely to be
-// the one that is meant.
+// Ranking of messages without a model: a message seldom repeats its question, so the words
+// of its neighbors count for it too, with less weight at a greater distance. A conversation
+// with all words of the question near each other is more likely to have the answer.
 const (
-	sameConversation = 12 // how many messages before and after belong to the same conversation
+	sameConversation = 12 // number of messages before and after in the same conversation
 
-	// fewMessages is added to a group's size, since in a small group every word would be
-	// common.
+	// fewMessages is added to a group's size, since every word is common in a small group.
 	fewMessages = 10
 )
 
 // term is a word of a question.
 type term struct {
 	word     string
-	places   []int64 // of the newest messages that have it, ascending
-	messages int     // that have it, in all
+	places   []int64 // of the newest messages with it, ascending
+	messages int     // number of messages with it, in all
 	idf      float64
 	name     bool // a speaker's name
 	light    bool // a word of grammar
-	kin      bool // its places are those of similar words
+	kin      bool // its places are the places of similar words
 	earlier  bool // from an earlier question
 }
 
-// idf returns how much a word tells (inverse document frequency) that this many of a
-// group's messages have.
+// idf returns the inverse document frequency of a word in this many of a group's messages.
 func idf(messages, size int) float64 {
 	return math.Log(1 + float64(max(size-messages, 0)+fewMessages)/(float64(messages)+0.5))
 }
@@ -83,22 +80,22 @@ func (t *term) weight(n *Numbers) float64 {
 	return w
 }
 
-// hit is a message that was found.
+// hit is a message that a search found.
 type hit struct {
 	place   int64
 	note    messageNote
-	repeats bool // it says little beside the question
+	repeats bool // it adds little to the question
 	rare    bool // it has a word of the question that few messages have
 	score   float64
 	ranked  *ranked
 
 	strength float64 // of its answer: see judge
-	passage  string  // of a long message, the part that answers best; empty: all of it
+	passage  string  // the best part of a long message; "" for the whole message
 
 	*row // nil until it is read
 }
 
-// asked describes a question beside its words.
+// asked describes a question.
 type asked struct {
 	text   string
 	words  []string
@@ -110,7 +107,7 @@ type asked struct {
 	dates  dates
 }
 
-// weigh sets what hits are worth, by their notes.
+// weigh sets the scores of hits by their notes.
 func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked) {
 	length := 0
 	for _, h := range hits {
@@ -118,7 +115,7 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 	}
 	mean := float64(length)/float64(max(1, len(hits))) + 1
 	for _, h := range hits {
-		// The first ranking, with what a message's length does to it.
+		// The first ranking, adjusted to the message's length.
 		flat, long := 0.0, 0.0
 		norm := numbers.Saturation * (1 - numbers.Length + numbers.Length*float64(min(h.note.Length, shownMax))/mean)
 		for n := range terms {
@@ -152,7 +149,7 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 	q.dates.raise(numbers, hits)
 }
 
-// withNear adds the places that were found by their meaning.
+// withNear adds the places in near.
 func withNear(places []ranked, near map[int64]float64) []ranked {
 	there := make(map[int64]bool, len(places))
 	for i := range places {
@@ -166,14 +163,13 @@ func withNear(places []ranked, near map[int64]float64) []ranked {
 	return places
 }
 
-// meaning is the weight of meaning beside words: the worth of the message nearest in
-// meaning, when the one with the best words has 1. With a small model (all-MiniLM-L6-v2)
-// on LoCoMo's questions, words show 0.778 of the messages that answer, with a weight of 1
-// it is 0.733, with 0.3 it is 0.783, and with this 0.787.
+// meaning is the weight of meaning relative to words: the score of the message nearest in
+// meaning, if the message with the best words has 1. With a small model (all-MiniLM-L6-v2)
+// on LoCoMo's questions, words alone show 0.778 of the answers, a weight of 1 shows 0.733,
+// 0.3 shows 0.783, and this weight shows 0.787.
 const meaning = 0.15
 
-// blend adds to the worth of hits by their words that by their meaning, each on its own
-// scale.
+// blend adds the scores of hits by meaning to their scores by words, each on its own scale.
 func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
 	if len(near) == 0 {
 		return
@@ -201,11 +197,11 @@ func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
 	}
 }
 
-// newPart is the least part of a message's words that are not the question's.
+// newPart is the share of new words below which a message repeats the question.
 const newPart = 0.2
 
-// repeats reports whether a message says little beside the question, because it is the
-// same question, asked before.
+// repeats reports whether a message adds little to the question, because it is the same
+// question from before.
 func repeats(content string, asked []string) bool {
 	said, others := 0, 0
 	for _, w := range words.Of(content, sketched) {

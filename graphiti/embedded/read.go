@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// row is a message as it was kept.
+// row is a stored message.
 type row struct {
 	name    string
 	role    graphiti.RoleType
@@ -18,8 +18,7 @@ type row struct {
 	said    time.Time
 }
 
-// load reads those of these messages that were not read before. One that is
-// there no more stays without a row.
+// load reads the messages without a row. A deleted message remains without a row.
 func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 	of := make(map[int64]*hit, len(hits))
 	ids := []byte{'['}
@@ -39,7 +38,7 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("read messages: %w", ctx.Err())
 	}
-	// To watch for the end of so short a read would cost more than the read.
+	// Watching ctx during so short a read would cost more than the read.
 	var place, said int64
 	err := e.db.Each(context.WithoutCancel(ctx), `SELECT m.id & 4294967295, m.name, m.role, m.speaker, m.content, m.said
 		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`, []any{string(append(ids, ']'))}, func(scan func(...any) error) error {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	mostOfRelated = 30  // messages of one such word that are read, the newest
-	mostRelated   = 600 // of all of them
+	mostOfRelated = 30  // newest messages of one related word to visit
+	mostRelated   = 600 // messages of all related words
 )
 
-// relations are the lines of the table and, by the stem of a word, the lines whose words
-// answer for it.
+// relations has the lines of the table and, by the stem of a word, the lines of its related
+// words.
 type relations struct {
 	lines [][]string
 	of    map[string][]int
@@ -49,11 +49,11 @@ var related = sync.OnceValue(func() (r relations) {
 	return r
 })
 
-// answering are the places of words that answer for a word of a question, in ascending
-// order, with what those words tell.
+// answering has the places of the words related to a word of a question, in ascending
+// order, with the weights of the related words.
 type answering []scored
 
-// relatedTo looks up the words that answer for those of a question, in at most most
+// relatedTo looks up the words related to the words of a question, in at most most
 // messages.
 func relatedTo(g *groupIndex, asked []string, most int) (all []answering) {
 	most = max(0, min(most, mostRelated))

@@ -5,8 +5,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// Repair says how a damaged file is read into a new one. What is of a group that is
-// lost is lost.
+// Repair describes the copying of a damaged file into a new one. The messages of a lost
+// group are lost, too.
 var Repair = sqlite.Salvage{
 	Skip: []string{"vectors", "unread"},
 	After: append([]string{

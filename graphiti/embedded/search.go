@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	maxAsked = 48  // words of a query that are looked up
-	maxTerms = 16  // of those, the words that are ranked with
-	maxHits  = 120 // messages that are considered for one search
+	maxAsked = 48  // words of a query to look up
+	maxTerms = 16  // of these, words to rank with
+	maxHits  = 120 // messages to consider for one search
 
-	// Each message of a word costs time: of a word that more than common messages
-	// have only the newest are visited, and no more than mostVisits of all words
-	// together, the rarest words first.
+	// Each message of a word costs time: of a word in more than common messages, only the
+	// newest messages are visited. All words together have at most about mostVisits visits,
+	// the rarest words first.
 	common     = 300
 	mostVisits = 1500
 )
 
-// Search implements graphiti.Searcher. A fact is one line: who, when, what. The part of the
-// query behind graphiti.Earlier counts less.
+// Search implements graphiti.Searcher. A fact is one line: the speaker, the day, and the
+// text. The part of the query after graphiti.Earlier counts less.
 func (e *Store) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	var facts []graphiti.Fact
 	for _, name := range groups {
@@ -36,7 +36,7 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 		if err != nil {
 			return nil, err
 		}
-		facts = append(make([]graphiti.Fact, 0, len(facts)+len(hits)), facts...) // they are kept: no larger than they are
+		facts = append(make([]graphiti.Fact, 0, len(facts)+len(hits)), facts...) // callers store the slice: no spare capacity
 		for _, h := range hits {
 			facts = append(facts, h.fact(name))
 		}
@@ -44,8 +44,8 @@ func (e *Store) Search(ctx context.Context, groups []string, query string, max i
 	return facts, nil
 }
 
-// find returns at most max messages of a group that are worth showing. It ranks them by the
-// index, and reads only those that it may return.
+// find returns at most max messages of a group that are worth showing. It ranks messages by
+// the index, and reads only possible results.
 func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) ([]*hit, error) {
 	if g.groupNumber() == 0 || max <= 0 {
 		return nil, nil
@@ -83,8 +83,8 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	return e.best(ctx, g, q.text, hits, max)
 }
 
-// known returns the messages at these places with their notes. It reads those whose notes
-// do not suffice: they are near in meaning but not in the index, or may repeat the
+// known returns the messages at these places with their notes. It reads a message if its
+// note is not enough: it is near in meaning but not in the index, or it may repeat the
 // question.
 func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
 	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
@@ -115,13 +115,13 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 	return hits, nil
 }
 
-// fewOfWord is from how few messages on similar words count beside a word: it may stand
-// only in a question.
+// fewOfWord is the number of messages with a word up to which similar words count too: the
+// word may occur only in a question.
 const fewOfWord = 1
 
-// lookUp returns every word of a query, even those that the group does not have; the first
-// asks of them are from the current question. When hardly any message has a word, similar
-// words count for it too. Of common words only the newest messages count.
+// lookUp returns every word of a query, even if the group does not have it; the first asks
+// words are from the current question. If hardly any message has a word, similar words
+// count for it too. Of common words only the newest messages count.
 func lookUp(g *groupIndex, words []string, asks int) []term {
 	all := make([]term, 0, len(words)+4)
 	for i, w := range words {
@@ -179,7 +179,7 @@ func (e *Store) Warm(ctx context.Context) error {
 	}
 	e.index.Warm(names, func(ctx context.Context) {
 		for _, name := range names {
-			if _, _, err := e.outline(ctx, name); err != nil { // whoever asks for it reads it again
+			if _, _, err := e.outline(ctx, name); err != nil { // the next listing reads it again
 				return
 			}
 		}
@@ -187,7 +187,7 @@ func (e *Store) Warm(ctx context.Context) error {
 	return nil
 }
 
-// indexed reads the messages from which an index is built.
+// indexed reads the messages for an index.
 func (e *Store) indexed(ctx context.Context, group string, behind int64, each func(indexedMessage)) (int64, error) {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {

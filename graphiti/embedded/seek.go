@@ -11,9 +11,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Seek looks episodes up, in the order in which they were kept. It reads the whole of
-// those that are meant only: names are looked up, an id is compared with all names of the
-// group, and a conversation with where all of its messages come from.
+// Seek looks episodes up, in the order of their storage. It reads only candidates in full:
+// names are looked up, an id is compared with all names of the group, and a conversation
+// with the sources of all messages of the group.
 func (e *Store) Seek(ctx context.Context, group string, s graphiti.Sought, f func(graphiti.Episode) error) error {
 	g, ok, err := e.group(ctx, group)
 	if err != nil || !ok {
@@ -48,15 +48,15 @@ func (e *Store) Seek(ctx context.Context, group string, s graphiti.Sought, f fun
 	return nil
 }
 
-// sought are episodes by their names, by their ids, and of a session.
+// sought selects episodes by name, by id, and by session.
 const sought = `SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE id IN (
 	SELECT m.id FROM json_each(?2) j CROSS JOIN messages m ON m.grp = ?1 AND m.name = j.value
 	UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = j.value AND m.grp = ?1
 	UNION SELECT id FROM messages WHERE ?4 AND id BETWEEN ?5 AND ?6 AND instr(source, ?7) > 0
 ) ORDER BY id`
 
-// asWritten returns a session's hash if it stands in a JSON object as it is. Otherwise it
-// returns nothing, which is in all of them: hashes of other programs may have any form.
+// asWritten returns a session's hash if JSON writes it without escapes. Otherwise it
+// returns "", which every source contains: hashes of other programs may have any form.
 func asWritten(session string) string {
 	if strings.ContainsFunc(session, func(r rune) bool {
 		return r >= unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'

@@ -9,10 +9,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// shownMax is how many characters of a message are shown.
+// shownMax is the maximum number of characters to show of a message.
 const shownMax = 450
 
-// fact is a hit as one line.
+// fact returns a hit as one line.
 func (h *hit) fact(group string) graphiti.Fact {
 	who, text := h.speaker, h.content
 	if who == "" {
@@ -39,12 +39,12 @@ func (h *hit) fact(group string) graphiti.Fact {
 	}
 }
 
-// window returns a text in one line, cut when it is long.
+// window returns a text in one line, cut if it is long.
 func window(s string) string {
 	if !spaced(s) {
 		s = strings.Join(strings.Fields(s), " ")
 	}
-	if len(s) <= shownMax && utf8.ValidString(s) { // most are
+	if len(s) <= shownMax && utf8.ValidString(s) { // the usual case
 		return s
 	}
 	runes := []rune(s)
@@ -54,8 +54,7 @@ func window(s string) string {
 	return string(runes[:shownMax]) + "…"
 }
 
-// spaced reports whether words of ASCII are set apart by one blank each, and by
-// nothing else.
+// spaced reports whether a text is words of ASCII with exactly one blank between them.
 func spaced(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {

@@ -10,38 +10,38 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// sketched is how many of a message's first words its sketch covers.
+// sketched is the number of a message's first words in its sketch.
 const sketched = 16
 
-// messageNote is what the index knows about a message beside the places of its words, so
-// that it can be ranked without being read.
+// messageNote has the properties of a message in the index, apart from the places of its
+// words, for ranking the message without reading it.
 type messageNote struct {
 	Length uint32 // of its text, in bytes
-	Day    int32  // on which it was said, counted from 1970 on
+	Day    int32  // of the message, counted from 1970
 	Flags  uint8  // isAsking and the others
 
 	kinds   kinds // of values in a short text
-	words   uint8 // of those in the sketch
+	words   uint8 // number of words in the sketch
 	speaker uint16
 	place   uint32
 	sketch  sketch
 	form    form
 }
 
-// formed is the most words, function words included, of a text with a form: longer texts
-// are not repeated as routine.
+// formed is the maximum number of words, including function words, of a text with a form:
+// longer texts do not recur as routine.
 const formed = 20
 
 // form is the set of words of a short text, in any order and with any numbers. A long text
 // has the zero form.
 type form struct {
 	sketch sketch
-	n      uint8          // of hashes; 0: the text is too long
+	n      uint8          // number of hashes; 0 if the text is too long
 	over   bool           // the text is too long
 	hashes [formed]uint16 // of its words, each once, ascending
 }
 
-// say adds a word. All numbers are the same word.
+// say adds a word. All numbers count as the same word.
 func (f *form) say(w []byte) {
 	if f.over {
 		return
@@ -75,7 +75,7 @@ func formOf(text string) (f form) {
 // formOf returns the form of the message.
 func (n *messageNote) formOf() form { return n.form }
 
-// like returns the share of words that two forms have in common; 0 when one text is long.
+// like returns the share of words that two forms have in common; 0 if one text is too long.
 func (f *form) like(o *form) float64 {
 	if f.n == 0 || o.n == 0 {
 		return 0
@@ -101,15 +101,15 @@ func (s sketch) mayBeLike(o sketch, from float64) bool {
 	return 5*float64(bits.OnesCount64(uint64(s&o))) >= 4*from*float64(bits.OnesCount64(uint64(s|o)))
 }
 
-// wordCount returns how many telling words the message has, at most sketched.
+// wordCount returns the number of telling words of the message, at most sketched.
 func (n *messageNote) wordCount() int { return int(n.words) }
 
 // isNamed reports whether the message's speaker has a name: then it is from a conversation
 // between people.
 func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
-// alike returns how many of the newest most messages have at least this likeness with a
-// form, and the flags is under mask.
+// alike returns the number of messages, among the newest most, that have at least this
+// likeness to a form, and the flags is under mask.
 func (g *groupIndex) alike(form form, from float64, most int, mask, is uint8) (n int) {
 	if form.n == 0 {
 		return 0
@@ -128,7 +128,7 @@ func (g *groupIndex) alike(form form, from float64, most int, mask, is uint8) (n
 	return n
 }
 
-// sketch stands for words, with one bit for each.
+// sketch is a set of words, with one bit for each.
 type sketch uint64
 
 func (s *sketch) add(hash uint64) { *s |= 1 << (hash >> 58) }
@@ -141,8 +141,8 @@ func sketchOf(words []string) (s sketch) {
 	return s
 }
 
-// otherWords returns how many of the message's first words are certainly missing from a
-// sketch, and how many first words there are.
+// otherWords returns the least number of the message's first words that are missing from a
+// sketch, and the number of its first words.
 func (n *messageNote) otherWords(of sketch) (others, words int) {
 	return bits.OnesCount64(uint64(n.sketch &^ of)), int(n.words)
 }
@@ -158,7 +158,7 @@ func (g *groupIndex) note(place int64) (messageNote, bool) {
 	return g.notes[i], true
 }
 
-// noteAt returns the index of a place's note, or where it would be inserted.
+// noteAt returns the index of a place's note, or the index to insert it at.
 func (g *groupIndex) noteAt(place int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(g.notes, place, func(n messageNote, place int64) int { return cmp.Compare(int64(n.place), place) })
 }

@@ -42,7 +42,7 @@ func (s *sorted) from(beginning string, f func(w string) bool) {
 }
 
 const (
-	maxKin = 8 // words that stand for one that the group does not have
+	maxKin = 8 // words to replace a word that the group does not have
 
 	// A word is kin to another when both share this part of their letters from the
 	// start, or when one with at least compound letters begins or ends with one with at
@@ -53,8 +53,8 @@ const (
 	held       = 4
 )
 
-// kin returns words of the group that may be forms of one that it does not have, or
-// compounds with it, or parts of it.
+// kin returns words of the group that may be forms of a missing word, compounds with it, or
+// parts of it.
 func (g *groupIndex) kin(word string) (kin []string) {
 	n := utf8.RuneCountInString(word)
 	if n < fewestKin || strings.ContainsAny(word, "0123456789") {
@@ -70,7 +70,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 		}
 		return len(kin) < maxKin
 	}
-	// Forms of it, and what begins with it.
+	// Forms of the word, and words that begin with it.
 	letters := []rune(word)
 	same := max(fewestKin-1, int(sharedPart*float64(n)+0.5))
 	g.begins.from(string(letters[:min(n, same)]), func(w string) bool {
@@ -88,7 +88,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 			return true
 		})
 	}
-	if n >= compound { // what it begins or ends with
+	if n >= compound { // words that it begins or ends with
 		for k := n - 1; k >= held && len(kin) < maxKin; k-- {
 			for _, part := range []string{string(letters[:k]), string(letters[n-k:])} {
 				if g.lists[part] != nil {
@@ -100,7 +100,7 @@ func (g *groupIndex) kin(word string) (kin []string) {
 	return kin
 }
 
-// sameStart returns how many letters two words share from the start.
+// sameStart returns the number of letters that two words share from the start.
 func sameStart(a, b string) (n int) {
 	x, y := []rune(a), []rune(b)
 	for n < len(x) && n < len(y) && x[n] == y[n] {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// span is a time that a question names, relative to when it is asked.
+// span is a time that a question names, relative to the time of the question.
 type span struct{ from, to time.Time }
 
-// asksWhen are how questions for a time begin.
+// asksWhen has the first words of questions for a time.
 var asksWhen = set("when wann quand cuándo quando wanneer")
 
-// timeWords are what people say of when something was, or will be.
+// timeWords has the words for past and future times.
 var timeWords = set(`yesterday today tonight tomorrow last next ago week weeks weekend month months year years day days
 	monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
 	october november december recently earlier
@@ -23,8 +23,8 @@ var timeWords = set(`yesterday today tonight tomorrow last next ago week weeks w
 	ieri oggi domani scorso scorsa settimana mese mesi anno anni giorni ontem hoje amanhã passado passada ano anos dias
 	gisteren vandaag morgen vorige volgende maand maanden jaar dagen`)
 
-// The words of relative dates. A number stands before its unit, and a word such as "ago"
-// behind that, or before the number.
+// The words of relative dates. A number precedes its unit, and a word such as "ago" follows
+// the unit or precedes the number.
 var (
 	units = numbered("", "day days tag tage tagen jour jours día días giorno giorni dia dias dag dagen",
 		"week weeks woche wochen semaine semaines semana semanas settimana settimane weken",
@@ -67,8 +67,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// spansIn returns the times that a question names: "last week", "three days ago". A loose
-// one includes a day around it.
+// spansIn returns the times that a question names: "last week", "three days ago". A vague
+// time includes a margin.
 func spansIn(words []string, now time.Time) (out []span) {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	at := func(i int) string {
@@ -103,7 +103,7 @@ func spansIn(words []string, now time.Time) (out []span) {
 	return out
 }
 
-// ago returns the time n units before a day.
+// ago returns the time n units before a day, with a margin.
 func ago(day time.Time, n int, unit int) span {
 	switch unit {
 	case days:
@@ -117,8 +117,8 @@ func ago(day time.Time, n int, unit int) span {
 	return span{day.AddDate(-n, -6, 0), day.AddDate(-n, 6, 0)}
 }
 
-// period is the week, month or year of the calendar that has a day, or one
-// before it.
+// period returns the calendar week, month or year of a day, which units later. A week
+// includes a day before and after it.
 func period(day time.Time, unit int, which int) span {
 	switch unit {
 	case weeks:
@@ -133,7 +133,7 @@ func period(day time.Time, unit int, which int) span {
 	return span{first, first.AddDate(1, 0, 0)}
 }
 
-// raise raises the messages that name a time, when the question asks when.
+// raise raises the messages that name a time, if the question asks for one.
 func (d *dates) raise(n *Numbers, hits []*hit) {
 	if !d.when {
 		return

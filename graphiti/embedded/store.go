@@ -22,25 +22,25 @@ import (
 //go:embed schema.sql
 var schema string
 
-// Store is a memory in a file of its own: what was said, found again by
-// its words. It needs no other process and no model.
+// Store is a memory in a file of its own, which finds messages by their words. It needs no
+// other process and no model.
 type Store struct {
 	db       *sqlite.DB
 	index    *indexes
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
-	scratch  string   // the file, which goes with Close; empty: it stays
+	scratch  string   // path of a file that Close deletes; "" for none
 }
 
 // indexBytes bounds the indexes of all groups in RAM.
 const indexBytes = 64 << 20
 
-// Open opens the store at path, creating it where there is none.
+// Open opens the store at path, and creates it if it does not exist.
 func Open(path string) (*Store, error) { return open(path, sqlite.SyncFull) }
 
-// OpenScratch opens an empty store at path, for what is held elsewhere: what was there
-// before is deleted, and what is written need not survive the process. Close deletes it.
+// OpenScratch opens an empty store at path, for copies of data. It deletes an existing
+// store first, and new data need not survive the process. Close deletes the store.
 func OpenScratch(path string) (*Store, error) {
 	if err := remove(path); err != nil {
 		return nil, err
@@ -73,40 +73,37 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	return e, nil
 }
 
-// Memory is the store in all its roles.
+// Memory returns the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
 	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true}
 }
 
-// Embed makes messages be found also by what they mean: those that are there
-// and those that come, in the background. It is called once, before anything
-// else.
+// Embed makes messages searchable by meaning, too. It embeds existing and new messages in
+// the background. It is called once, before all other methods.
 func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
 	e.mean, err = startVectors(e.db, o, log)
 	return err
 }
 
-// Tune replaces the numbers that shape what is found. It is called once, before
-// anything else.
+// Tune replaces the constants of ranking. It is called once, before all other methods.
 func (e *Store) Tune(n Numbers) { e.numbers = n }
 
-// Pause ends or begins again to send texts to the endpoint that Embed names;
-// meanwhile messages are found by their words alone.
+// Pause stops or resumes sending texts to the endpoint of Embed. During the pause messages
+// are found by their words alone.
 func (e *Store) Pause(on bool) {
 	if e.mean != nil {
 		e.mean.pause(on)
 	}
 }
 
-// Ledger returns the record of turns in the store's file: its turns are in the
-// memory as soon as they are noted. say makes messages of them.
+// Ledger returns the record of turns in the store's file: its turns are in the memory as
+// soon as they are recorded. say converts turns to messages.
 func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, inFile{e}, say) }
 
 // inFile is the store within a transaction of its ledger.
 type inFile struct{ *Store }
 
-// Write implements graphiti.Writer. A message whose name the group has already is not
-// written again.
+// Write implements graphiti.Writer. It skips a message if the group already has its name.
 func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
@@ -147,42 +144,41 @@ const (
 	maxPlace  = 1<<placeBits - 1
 )
 
-// betweenConversations is how many places are left free where another conversation
-// begins, so that its messages do not stand beside those of the one before.
+// betweenConversations is the number of free places before another conversation, so that
+// its messages are not neighbors of earlier messages.
 const betweenConversations = 2*sameConversation + 1
 
-// sameConversationFor is how long after a message another one belongs to the same
-// conversation, if they name no session.
+// sameConversationFor is the most time between two messages of one conversation, if they
+// name no session.
 const sameConversationFor = time.Hour
 
-// end is where the next message of a group is written.
+// end is the end of a group, for writing the next message.
 type end struct {
 	group int64
 	last  int64  // id
 	talk  string // of the last message
-	said  int64  // when it was
+	said  int64  // Unix milliseconds of the last message
 }
 
-// lastOf is the id of the last message of a group g. What a turn needs of it is read
-// from it: the page that it is in is written next anyway.
+// lastOf selects the id of the last message of a group g. Reading that message for each
+// turn costs little: its page is written next anyway.
 const lastOf = "(SELECT max(id) FROM messages WHERE id BETWEEN g.id << 32 AND g.id << 32 | 4294967295)"
 
-// endOf finds the end of a group, which it makes where there is none.
+// endOf returns the end of a group, and creates the group if it does not exist.
 func endOf(tx *sqlite.Tx, group string) (*end, error) {
 	e, source := &end{}, ""
 	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
 		group).Scan(&e.group, &e.last, &source, &e.said)
 	e.talk = sessionIn(source)
 	if errors.Is(err, sql.ErrNoRows) {
-		// To try to insert it each time would write down each time which number was
-		// given last.
+		// Trying the insert each time would write the last assigned number each time.
 		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&e.group)
 		e.last = e.group << placeBits
 	}
 	return e, err
 }
 
-// insert writes a message, and returns its id; 0 when the group has it already.
+// insert writes a message, and returns its id; 0 if the group already has its name.
 func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id int64, err error) {
 	id = e.last + 1
 	now := sessionIn(m.SourceDescription)
@@ -204,7 +200,7 @@ func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id i
 // sessionIn returns the session that a message's source names.
 func sessionIn(source string) string { return gjson.Get(source, "session").String() }
 
-// plain is what a message says, without the form of a curated text.
+// plain returns the text of a message, without the form of a curated text.
 func plain(content string) string {
 	if c, ok := graphiti.ParseCurated(content); ok {
 		return c.Text
@@ -212,8 +208,7 @@ func plain(content string) string {
 	return content
 }
 
-// group is the number of a group; ok is false when nothing was ever said
-// there.
+// group returns the number of a group; ok is false if the group does not exist.
 func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err error) {
 	err = e.db.QueryRow(ctx, "SELECT id FROM groups WHERE name = ?", []any{name}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -253,7 +248,7 @@ func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episod
 	return nil
 }
 
-// allEpisodes are those of a group.
+// allEpisodes selects the messages of a group.
 const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
 
 // episodes calls f for each row of a query for messages.
@@ -296,16 +291,16 @@ func (e *Store) Health(ctx context.Context) error {
 	return nil
 }
 
-// Fault is what is known to be wrong with the file; nil: nothing.
+// Fault returns the known damage of the file, or nil.
 func (e *Store) Fault() *sqlite.Fault { return e.db.Fault() }
 
-// Check looks whether the file can be used, and returns what is wrong.
+// Check tests whether the file is usable, and returns its damage, or nil.
 func (e *Store) Check() *sqlite.Fault { return e.db.Check() }
 
 // Apart implements graphiti.Writer.
 func (e *Store) Apart() bool { return false }
 
-// Clock implements graphiti.Writer: nothing is hidden.
+// Clock implements graphiti.Writer: it hides no message.
 func (e *Store) Clock() time.Time { return time.Time{} }
 
 // Close implements graphiti.Connection.

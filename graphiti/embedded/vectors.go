@@ -20,8 +20,8 @@ const (
 	embedTimeout = 30 * time.Second
 	embedRetry   = time.Minute // at most, after a failure
 
-	// nearest is how many messages are found by their meaning, among the newest
-	// maxCompared of a group.
+	// nearest is the number of messages to find by meaning, among the newest maxCompared of
+	// a group.
 	nearest     = 60
 	maxCompared = 10_000
 	maxHeld     = 64 << 20 // bytes of vectors in RAM, over all groups
@@ -31,8 +31,8 @@ const (
 	queryPart = 0.5
 )
 
-// vectors finds messages by their meaning. When the endpoint is slow or down, it finds
-// nothing, and words alone count. It is safe for concurrent use.
+// vectors finds messages by their meaning. If the endpoint is slow or down, it finds no
+// message, and words alone count. It is safe for concurrent use.
 type vectors struct {
 	db     *sqlite.DB
 	o      Embedding
@@ -42,11 +42,11 @@ type vectors struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	groups map[int64]*groupVectors
 	held   int
 
-	paused atomic.Bool // nothing is sent to the endpoint
+	paused atomic.Bool // no text is sent to the endpoint
 }
 
 // groupVectors are the vectors of a group's newest messages.
@@ -56,7 +56,7 @@ type groupVectors struct {
 	used   time.Time
 }
 
-// startVectors begins to embed what is not embedded yet.
+// startVectors starts to embed messages without a vector, in the background.
 func startVectors(db *sqlite.DB, o Embedding, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
@@ -83,7 +83,7 @@ func startVectors(db *sqlite.DB, o Embedding, log *slog.Logger) (*vectors, error
 	return v, nil
 }
 
-// more notes that there may be something to embed.
+// more wakes run, because there may be messages to embed.
 func (v *vectors) more() {
 	select {
 	case v.wake <- struct{}{}:
@@ -132,7 +132,7 @@ func (v *vectors) run(ctx context.Context) {
 	}
 }
 
-// some embeds some messages, and returns how many.
+// some embeds one batch of messages, and returns its size.
 func (v *vectors) some(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
@@ -161,8 +161,8 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	}
 	err = v.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for i, id := range ids {
-			// A message that was forgotten meanwhile stays forgotten, and its number
-			// may be another's now.
+			// A message deleted in the meantime remains deleted, and its id may now belong
+			// to another message.
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
 				id, v.o.Model, bytesOf(vecs[i]), names[i]); err != nil {
 				return err
@@ -200,7 +200,7 @@ func (g *groupVectors) size() int {
 }
 
 // near returns the places of the messages of a group that are nearest to the query in
-// meaning, with how near they are; none when the endpoint fails.
+// meaning, with their likeness; none if the endpoint fails.
 func (v *vectors) near(ctx context.Context, group int64, query string) map[int64]float64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -234,7 +234,7 @@ func (v *vectors) near(ctx context.Context, group int64, query string) map[int64
 	return out
 }
 
-// of returns a group's vectors, from RAM if they are there.
+// of returns a group's vectors, from RAM if possible.
 func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	v.mu.Lock()
 	g := v.groups[group]

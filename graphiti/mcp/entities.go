@@ -10,8 +10,8 @@ import (
 
 var toolSearchNodes = toolNames{"search_nodes", "search_memory_nodes"}
 
-// Entities returns up to max entities of a group that match a query. What is recalled does
-// not use them: Search says why.
+// Entities returns up to max entities of a group that match a query. Recall does not use
+// them, for the reason given at Search.
 func (m *Client) Entities(ctx context.Context, group, query string, max int) (list []graphiti.Entity, err error) {
 	err = m.perGroups(ctx, toolSearchNodes, []string{group}, map[string]any{"query": query, "max_nodes": max}, func(_ string, call func(any) error) error {
 		var answer struct {

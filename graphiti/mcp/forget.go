@@ -10,24 +10,23 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// The tools for parts of a group. A server that has toolProvenance, since June
-// 2026, deletes with an episode the facts that it has first read from it; older
-// ones leave them.
+// The tools for parts of a group. A server with toolProvenance (since June 2026) deletes
+// the facts first read from an episode together with it; older servers do not.
 var (
 	toolDropEpisode = toolNames{"delete_episode"}
 	toolDropFact    = toolNames{"delete_entity_edge"}
 	toolProvenance  = toolNames{"get_episode_entities"}
 )
 
-// looksByGroup reports whether tools look into the graph of a group, on FalkorDB too. Of a
-// server that does, tools for single messages take the group.
+// looksByGroup reports whether tools read the graph of a group, on FalkorDB too. The tools
+// of such a server for single messages take the group.
 func (s toolSet) looksByGroup() bool {
 	_, takes, err := s.find(toolDropEpisode)
 	return err == nil && takes["group_id"]
 }
 
-// errClearsAll is returned instead of asking an older server to forget: it would delete
-// the memory of everybody.
+// errClearsAll is returned instead of asking an older server to forget a group: it would
+// delete all groups.
 var errClearsAll = errors.New("this MCP server can only clear everything, not one group; use a newer one, or Graphiti's REST service")
 
 // Forget implements graphiti.Forgetter.
@@ -52,8 +51,8 @@ func (m *Client) Forget(ctx context.Context, group string) error {
 	return nil
 }
 
-// DropEpisode implements remote.Deleter. The server looks into its default group where no
-// group is named; older ones take no name.
+// DropEpisode implements remote.Deleter. Without a group, the server reads its default
+// group; older servers take no group.
 func (m *Client) DropEpisode(ctx context.Context, group, uuid string) error {
 	return m.tool(ctx, toolDropEpisode, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
@@ -63,8 +62,8 @@ func (m *Client) DropFact(ctx context.Context, group, uuid string) error {
 	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
 
-// KeepsNames reports whether the server keeps entities with an episode: newer ones delete
-// those that nothing else mentions, and rewrite the summaries of the others.
+// KeepsNames reports whether the entities of a deleted episode remain: newer servers delete
+// entities without other mentions, and rewrite the summaries of the rest.
 func (m *Client) KeepsNames(ctx context.Context) bool {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -74,8 +73,8 @@ func (m *Client) KeepsNames(ctx context.Context) bool {
 	return err != nil
 }
 
-// ForgetEpisodes implements graphiti.Forgetter. It fails when the server lists nothing but
-// a search finds something: then it cannot know which episodes are meant.
+// ForgetEpisodes implements graphiti.Forgetter. It fails if the server lists no episodes
+// but a search finds facts: the episodes are then unknown.
 func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
@@ -104,13 +103,13 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 	return names, m.proveForgotten(ctx, group, list, meant, unreachable)
 }
 
-// meant lists the episodes of a group that are meant.
+// meant lists the episodes of a group for which meant returns true.
 func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]graphiti.Episode, error) {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) == 0 {
 		var facts []graphiti.Fact
 		facts, err = m.Search(ctx, []string{group}, graphiti.BroadQuery(group), remote.LookFacts)
-		if err == nil && len(facts) > 0 { // which may have come since the listing
+		if err == nil && len(facts) > 0 { // possibly added since the listing
 			if list, most, err = m.episodes(ctx, group, maxMCPList); err == nil && len(list) == 0 {
 				err = &graphiti.RemainsError{Group: group, Facts: len(facts), Unreachable: true, Part: true}
 			}
@@ -125,7 +124,7 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 	return slices.DeleteFunc(list, func(e graphiti.Episode) bool { return !meant(&e) }), nil
 }
 
-// proveForgotten checks that episodes are gone, and the facts that were read from them.
+// proveForgotten checks that episodes and the facts read from them are gone.
 func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphiti.Episode, meant func(*graphiti.Episode) bool, unreachable bool) error {
 	if len(gone) == 0 {
 		return nil
@@ -150,7 +149,7 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 	return left.OrNil()
 }
 
-// factsOfOne is how many facts are searched for one episode.
+// factsOfOne is the number of facts to search for one episode.
 const factsOfOne = 100
 
 // forgetFacts deletes the facts that were first read from an episode.

@@ -8,10 +8,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// toolFact looks a fact up by its id. Some servers do not have it.
+// toolFact looks a fact up by its id. Some servers lack this tool.
 var toolFact = toolNames{"get_entity_edge"}
 
-// Facts looks facts up by their ids, each with a call.
+// Facts looks facts up by their ids, with one call for each.
 func (m *Client) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
 	set, err := m.session.tools(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxMCPList is how many episodes are asked for at once. Servers with
+	// maxMCPList is the maximum number of episodes in a listing. Servers with
 	// get_episodes(group_ids, max_episodes) return any episodes of a group, not the last
 	// ones, so all have to be listed.
 	maxMCPList = 20_000
@@ -24,8 +24,8 @@ const (
 )
 
 // Client is a client for Graphiti's MCP server (getzep/graphiti, mcp_server). The server
-// accepts messages before it has kept them. It works off each group by
-// itself, and a message that fails does not stop the next.
+// accepts messages before it has stored them. It processes each group separately, and
+// continues after a failed message.
 type Client struct{ session *session }
 
 // New returns a client. It does not connect. The endpoint may leave out the path /mcp.
@@ -51,9 +51,8 @@ var (
 	toolStatus      = toolNames{"get_status"}
 )
 
-// Search implements graphiti.Searcher. Summaries of entities are not searched: Graphiti
-// makes them of all facts, those that are no longer true included, and they do not say
-// which of them still are.
+// Search implements graphiti.Searcher. It does not search summaries of entities: Graphiti
+// derives them from all facts, including outdated ones, and does not mark the valid ones.
 func (m *Client) Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error) {
 	if len(groups) == 0 {
 		return nil, nil
@@ -84,8 +83,8 @@ func (m *Client) facts(ctx context.Context, groups []string, query string, max i
 	return facts, err
 }
 
-// where returns the group of a fact: the one that the server names, or else the only one
-// that was searched. ok is false when the server names one that was not searched.
+// where returns the group of a fact: the group that the server names, or else asked. ok is
+// false if the server names a group outside of groups.
 func where(asked, said string, groups []string) (group string, ok bool) {
 	if said == "" {
 		return asked, true
@@ -151,7 +150,7 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 		}
 		err := m.session.call(ctx, name, keepKnown(map[string]any{
 			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.SourceDescription,
-			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // as the REST service has it
+			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // same form as in the REST service
 			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
 		if err != nil && (i > 0 || len(messages) > 1 && graphiti.Retryable(err) && !graphiti.Unsent(err)) {
@@ -173,8 +172,8 @@ func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.
 	return list[max(0, len(list)-n):], nil
 }
 
-// episodes lists at least the last n episodes, oldest first. most is how many could have
-// been listed.
+// episodes lists at least the last n episodes, oldest first. most is the limit of the
+// listing.
 func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Episode, most int, err error) {
 	set, err := m.session.tools(ctx)
 	if err != nil {
@@ -204,7 +203,7 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 		e.GroupID = group
 		out = append(out, e.Bounded())
 	}
-	if !ordered && len(out) >= most { // those that are not among them may be the last
+	if !ordered && len(out) >= most { // the missing ones may be the last
 		return nil, 0, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
 	slices.SortStableFunc(out, func(a, b graphiti.Episode) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -228,7 +227,7 @@ func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episo
 	return nil
 }
 
-// Health implements graphiti.Connection: with /health or, when there is none, with the
+// Health implements graphiti.Connection: with /health or, if there is none, with the
 // server's own tool.
 func (m *Client) Health(ctx context.Context) error {
 	err := m.session.health(ctx)
@@ -245,9 +244,9 @@ func (m *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// Database returns the name of the database that listings look into, in lower case, such as
-// neo4j or falkordb; "" when the server does not say, and for newer servers on FalkorDB:
-// their listings look into the graph of the group.
+// Database returns the name of the database that listings read, in lower case, such as
+// neo4j or falkordb. It returns "" if the server does not report it, and for newer servers
+// on FalkorDB: their listings read the graph of the group.
 func (m *Client) Database(ctx context.Context) string {
 	var answer struct{ Message string }
 	set, err := m.session.tools(ctx)
@@ -284,8 +283,8 @@ func (m *Client) Clock() time.Time { return time.Time{} }
 // Close implements graphiti.Connection.
 func (m *Client) Close() error { return m.session.close() }
 
-// Check tries, in this order, whether the server lives, whether it has the
-// tools, and whether a search works. report is called after each.
+// Check tests, in this order, the server's health, its tools, and a search. It calls report
+// after each test.
 func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 	if !remote.Reach(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")",
 		"correct memory.endpoint (now "+m.session.shown+"), or, if this is Graphiti's REST service, set memory.backend to graphiti") {

@@ -20,7 +20,7 @@ import (
 // toolNames are the names of one tool, the current one first.
 type toolNames []string
 
-// toolSet is what a server offers: tools, and the arguments that each takes.
+// toolSet maps the tools of a server to the arguments that they take.
 type toolSet map[string]map[string]bool
 
 func (s toolSet) find(t toolNames) (name string, takes map[string]bool, err error) {
@@ -32,8 +32,8 @@ func (s toolSet) find(t toolNames) (name string, takes map[string]bool, err erro
 	return "", nil, fmt.Errorf("the MCP server has no tool %s", strings.Join(t, " or "))
 }
 
-// session is a session with an MCP server: started when it is needed, and again when the
-// server no longer knows it. It is safe for concurrent use.
+// session is a session with an MCP server. It starts on demand, and again if the server no
+// longer knows it. It is safe for concurrent use.
 type session struct {
 	endpoints []string // addresses to try
 	healthURL string
@@ -41,12 +41,11 @@ type session struct {
 	http      *http.Client
 	client    *sdk.Client
 
-	// current holds the session. The caller that takes it out may change it; others
-	// wait.
+	// current holds the session. The caller that receives it may change it; others wait.
 	current chan state
 }
 
-// state is an open session; the zero state is none.
+// state is an open session; the zero state has none.
 type state struct {
 	session *sdk.ClientSession
 	tools   toolSet
@@ -76,13 +75,13 @@ func newSession(o remote.Options) (*session, error) {
 	return s, nil
 }
 
-// tools lists what the server offers, in the session that is open or a new one.
+// tools returns the tools of the server, in the open session or a new one.
 func (s *session) tools(ctx context.Context) (toolSet, error) {
 	st, err := s.open(ctx)
 	return st.tools, err
 }
 
-// open returns the session, begun if there is none.
+// open returns the session, and begins one if there is none.
 func (s *session) open(ctx context.Context) (st state, err error) {
 	select {
 	case st = <-s.current:
@@ -100,8 +99,8 @@ func (s *session) open(ctx context.Context) (st state, err error) {
 	return st, err
 }
 
-// begin opens a session and lists the tools. Which of the two addresses a server has
-// depends on its version.
+// begin opens a session and lists the tools. The version of the server determines the valid
+// address of the two.
 func (s *session) begin(ctx context.Context) (st state, err error) {
 	for _, endpoint := range s.endpoints {
 		transport := &sdk.StreamableClientTransport{
@@ -126,7 +125,7 @@ func (s *session) begin(ctx context.Context) (st state, err error) {
 		}
 		var schema struct{ Properties map[string]any }
 		b, _ := json.Marshal(tool.InputSchema) // came as JSON
-		_ = json.Unmarshal(b, &schema)         // a schema that cannot be read takes nothing
+		_ = json.Unmarshal(b, &schema)         // an unreadable schema has no arguments
 		takes := make(map[string]bool, len(schema.Properties))
 		for name := range schema.Properties {
 			takes[name] = true
@@ -136,7 +135,7 @@ func (s *session) begin(ctx context.Context) (st state, err error) {
 	return st, nil
 }
 
-// drop ends a session that has failed, if it is still the one in use.
+// drop ends a failed session if it is still in use.
 func (s *session) drop(session *sdk.ClientSession) {
 	st := <-s.current
 	if st.session == session {
@@ -150,10 +149,9 @@ func (s *session) drop(session *sdk.ClientSession) {
 	}
 }
 
-// call calls a tool and reads its answer into out, which may be nil, or a
-// *[]byte that gets it as it is. A session that the server does not know, or
-// whose connection has broken, is started again, and the call repeated once if it
-// had no effect.
+// call calls a tool and decodes its answer into out, which may be nil, or a *[]byte for the
+// raw answer. It drops the session after an error. If the server does not know the session,
+// it repeats the call once in a new session.
 func (s *session) call(ctx context.Context, tool string, args map[string]any, out any) error {
 	for again := true; ; again = false {
 		st, err := s.open(ctx)
@@ -190,8 +188,8 @@ func outer(ctx context.Context, err error) error {
 	return fmt.Errorf("call the MCP server: %w", remote.ErrNotGraphiti)
 }
 
-// readResult reads what a tool answered: JSON in its text, and in newer
-// servers also beside it. A tool reports a failure in one of two forms.
+// readResult decodes the result of a tool: JSON in its text or, from newer servers, in its
+// structured content. A tool reports a failure in one of two forms.
 func readResult(r *sdk.CallToolResult, out any) error {
 	text := ""
 	for _, c := range r.Content {
@@ -246,7 +244,7 @@ func episodesIn(b []byte) (list []remote.EpisodeJSON, err error) {
 	return answer.Episodes, nil
 }
 
-// health asks for the server's health, which has no part in the session.
+// health requests the server's health, outside of the session.
 func (s *session) health(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.healthURL, nil)
 	if err != nil {
@@ -290,7 +288,7 @@ func (s *session) close() error {
 	}
 }
 
-// transport turns answers that are no success into errors, and bounds the others.
+// transport converts unsuccessful answers to errors, and bounds the others.
 type transport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

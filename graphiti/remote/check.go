@@ -17,11 +17,11 @@ type Check struct {
 	Name   string        `json:"name"`
 	Took   time.Duration `json:"took_ns"`
 	OK     bool          `json:"ok"`
-	Detail string        `json:"detail,omitempty"` // what is wrong
-	Remedy string        `json:"remedy,omitempty"` // what to do about it
+	Detail string        `json:"detail,omitempty"` // the problem, or details of the result
+	Remedy string        `json:"remedy,omitempty"` // advice for the operator
 }
 
-// Run makes one check, and returns whether it succeeded.
+// Run makes one check, and reports whether it succeeded.
 func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
 	return run(ctx, report, name, f, func(error) string { return remedy }) == nil
 }
@@ -37,9 +37,9 @@ func run(ctx context.Context, report func(Check), name string, f func(context.Co
 	return err
 }
 
-// Reach is Run for the first check. It returns whether the service answered: if not, later
-// checks would fail for the same reason. another is the remedy when a server answers that
-// does not know the call.
+// Reach is Run for the first check. It reports whether the service answered: if not, later
+// checks would fail for the same reason. another is the remedy if the server does not know
+// the call.
 func Reach(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy, another string) (answered bool) {
 	unknown := func(err error) bool {
 		var status *graphiti.StatusError
@@ -55,10 +55,10 @@ func Reach(ctx context.Context, report func(Check), name string, f func(context.
 	return !errors.As(err, &op) && !errors.Is(err, context.DeadlineExceeded) && !unknown(err)
 }
 
-// Smoke writes to a group of its own, waits until the episode is shown, which proves that
-// the service's worker lives, and deletes the group in any case. It gives up when ctx ends.
+// Smoke writes to a separate group, waits until the episode appears, which proves that the
+// service's worker runs, and deletes the group in any case. It gives up when ctx ends.
 func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
-	group := "graphiti_proxy_smoke" // always the same: on FalkorDB its empty graph stays
+	group := "graphiti_proxy_smoke" // a constant: on FalkorDB its empty graph remains
 	name := "graphiti-proxy.smoke." + rand.Text()
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
 		return m.Write(ctx, group, []graphiti.Message{{
@@ -70,7 +70,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 		Run(ctx, report, "wait for its episode", func(ctx context.Context) error { return await(ctx, m, group, name) },
 			notKept(m).Remedy())
 	}
-	// A context of its own: the group is deleted even when ctx has ended.
+	// A separate context: the group is deleted even after ctx has ended.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	deleting := ""
@@ -84,7 +84,7 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	}, "delete the group "+group+" by hand")
 }
 
-// notKept says why a memory does not keep a message that it accepted.
+// notKept returns the diagnosis of a memory that accepted a message but did not store it.
 func notKept(m *graphiti.Memory) graphiti.Diagnosis {
 	if m.Apart() {
 		return graphiti.ModelFails

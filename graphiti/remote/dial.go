@@ -9,7 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Options say where a service is.
+// Options has the address of a service, and options for its client.
 type Options struct {
 	Endpoint string // base address
 	APIKey   string // sent as a bearer token; may be empty
@@ -17,10 +17,10 @@ type Options struct {
 	GetMemory bool // a group is searched by POST /get-memory, which only REST has
 }
 
-// Dial checks the address and prepares a client for it, which connects when it is used,
-// sends the key, and follows no redirect: that could carry a conversation to an endpoint
-// without consent. base may hold a password and must not be shown; shown is base without
-// it.
+// Dial checks the address and prepares a client for it. The client connects on first use,
+// sends the key, and follows no redirect, which could carry a conversation to an endpoint
+// without consent. base may contain a password and must not be shown; shown is base without
+// its user and password.
 func Dial(o Options) (base *url.URL, shown string, client *http.Client, err error) {
 	base, err = url.Parse(o.Endpoint)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
@@ -55,14 +55,14 @@ func (t *withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(r)
 }
 
-// StatusError returns the error for an answer that is no success. It closes the body.
+// StatusError returns the error for an unsuccessful answer. It closes the body.
 func StatusError(resp *http.Response) error {
 	defer resp.Body.Close()
-	detail, _ := io.ReadAll(io.LimitReader(resp.Body, MaxDetailBytes)) // what could be read counts
+	detail, _ := io.ReadAll(io.LimitReader(resp.Body, MaxDetailBytes)) // a partial text is enough
 	return &graphiti.StatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Detail: string(detail)}
 }
 
-// ToolError returns the error for a tool's failure, with the status that means the same.
+// ToolError returns the error for a tool's failure, with the equivalent status.
 func ToolError(code int, detail string) error {
 	return &graphiti.StatusError{Code: code, Detail: graphiti.Truncate(detail, MaxDetailBytes)}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// atOnce is how many facts are looked up side by side.
+// atOnce is the number of concurrent lookups.
 const atOnce = 4
 
-// LookUp returns those of some facts that are still there, in their order, and the first
-// error of the others. one returns an error that Present knows if a fact is not there. It
-// returns when every call has ended.
+// LookUp returns the facts that still exist, in the order of uuids, and the first error.
+// one looks a fact up; its error for a missing fact is an error that Present ignores.
+// LookUp returns after all calls have ended.
 func LookUp(ctx context.Context, group string, uuids []string, one func(ctx context.Context, uuid string) (FactJSON, error)) ([]graphiti.Fact, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	found, next := make([]*graphiti.Fact, len(uuids)), make(chan int)
 	var working sync.WaitGroup
 	for range min(atOnce, len(uuids)) {
-		// Ends when next is closed, which is waited for.
+		// Ends when next is closed; Wait waits for this.
 		working.Go(func() { lookUpEach(ctx, stop, next, group, uuids, found, one) })
 	}
 	for i := range uuids {
@@ -43,8 +43,8 @@ func LookUp(ctx context.Context, group string, uuids []string, one func(ctx cont
 	return facts, nil
 }
 
-// lookUpEach looks up facts by their index until there are no more. After an error it
-// takes the rest and calls no more.
+// lookUpEach looks up facts by their index until next is closed. After an error it skips
+// the rest.
 func lookUpEach(ctx context.Context, fail context.CancelCauseFunc, next <-chan int, group string, uuids []string, found []*graphiti.Fact, one func(ctx context.Context, uuid string) (FactJSON, error)) {
 	for i := range next {
 		if ctx.Err() != nil {

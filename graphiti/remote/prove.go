@@ -11,7 +11,7 @@ import (
 )
 
 // Deleter lists and deletes the content of a group in a service. DropEpisode and DropFact
-// return a StatusError that means "not found" when there is nothing to delete.
+// return a StatusError that means "not found" if there is nothing to delete.
 type Deleter interface {
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
@@ -20,16 +20,16 @@ type Deleter interface {
 }
 
 const (
-	lookEpisodes  = 1000 // episodes that a look lists
-	LookFacts     = 100  // facts that a look searches for
-	maxDrops      = 5000 // calls that delete one thing, in all
-	MaxSearched   = 20   // deleted episodes whose facts are searched for
+	lookEpisodes  = 1000 // episodes to list in a group
+	LookFacts     = 100  // facts to search for in a group
+	maxDrops      = 5000 // deletions in all
+	MaxSearched   = 20   // deleted episodes to search for remaining facts
 	MaxQueryBytes = 2000 // bytes of such an episode in a query
-	maxUnknown    = 3    // answers "not found" in a row, after which we give up
+	maxUnknown    = 3    // answers "not found" in a row before giving up
 )
 
-// ProveEmpty lists a group after it was deleted, deletes one by one what the service still
-// shows, and lists again, until it shows nothing or nothing changes.
+// ProveEmpty lists a deleted group, deletes the remaining items one by one, and lists it
+// again, until it is empty or nothing changes.
 func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	tried := make(map[string]bool)
 	left := &graphiti.RemainsError{Group: group}
@@ -53,7 +53,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	}
 }
 
-// lookAt returns what the service shows of a group: its episodes, and what a search finds.
+// lookAt returns the episodes of a group, and the facts that a search finds in it.
 func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Episode, facts []graphiti.Fact, err error) {
 	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
 		return nil, nil, err
@@ -62,8 +62,8 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 	return episodes, facts, err
 }
 
-// dropsFor returns the calls that delete what lookAt has found. stuck says that something
-// is still shown although its deletion was tried before.
+// dropsFor returns the calls that delete the results of lookAt. stuck reports whether one
+// of them remained after an earlier deletion.
 func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
 	add := func(uuid string, drop func(ctx context.Context, group, uuid string) error) {
 		stuck = stuck || tried[uuid]
@@ -79,8 +79,8 @@ func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []grap
 	return calls, stuck
 }
 
-// dropAll makes the calls. unreachable says that the service did not find the last things
-// although it has just shown them.
+// dropAll makes the calls. unreachable reports whether the service did not find the last
+// items, although it has just listed them.
 func dropAll(ctx context.Context, calls []func(context.Context) error) (unreachable bool, err error) {
 	unknown := 0
 	for _, call := range calls {
@@ -106,7 +106,7 @@ func notFound(err error) bool {
 		s.Code == http.StatusServiceUnavailable && strings.Contains(s.Detail, "not found"))
 }
 
-// Present returns err, or nil when it says that something is not there.
+// Present returns err, or nil if err means "not found".
 func Present(err error) error {
 	if notFound(err) {
 		return nil

@@ -9,13 +9,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// trials are the questions whose searches are timed. They differ, so that no cache
-// answers.
+// trials are the timed queries. They differ, so that no cache answers.
 var trials = []string{"Where do I live?", "Which database did we decide on?", "When is the wedding?", "What is the name of my dentist?", "Why did the deploy fail?"}
 
 // SearchTimes reports whether searches for max facts are answered within the time that a
 // request waits. group, if not empty, is a group with content, since finding something
-// takes time as well. It reports nothing when searches fail.
+// takes time as well. It reports no result if a search fails.
 func SearchTimes(ctx context.Context, m *graphiti.Memory, group string, max int, timeout time.Duration, report func(Check)) {
 	began := time.Now()
 	var took []time.Duration

@@ -11,15 +11,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Bounds on the kept parts of an answer, in bytes.
+// Bounds on the parts of an answer, in bytes unless noted.
 const (
 	MaxFactBytes   = 8 << 10 // of one fact's text
 	maxNameBytes   = 512     // of ids and names
-	maxEpisodes    = 32      // of a fact, the newest; a number
+	maxEpisodes    = 32      // number of a fact's newest episodes
 	MaxDetailBytes = 8 << 10 // of an error's text; FastAPI quotes the request in it
 )
 
-// ErrNotGraphiti says that another service answered.
+// ErrNotGraphiti is the error for an answer from another service.
 var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
 
 // FactJSON is a fact as a service sends it.
@@ -36,7 +36,7 @@ type FactJSON struct {
 	Target    string `json:"target_node_uuid"`
 	Group     string `json:"group_id"` // over MCP
 
-	Episodes []string `json:"episodes"` // that say it, the one that it was first read from in front
+	Episodes []string `json:"episodes"` // sources of the fact, the first one in front
 }
 
 // Time reads a time as Python writes it: with a zone, without one (UTC), or null.
@@ -60,7 +60,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return errors.New("a time cannot be read")
 }
 
-// In returns the fact as found in a group; "" when that is not known.
+// In returns the fact of a group; group is "" if it is unknown.
 func (f *FactJSON) In(group string) graphiti.Fact {
 	var episodes []string
 	for _, uuid := range f.Episodes[max(0, len(f.Episodes)-maxEpisodes):] {
@@ -84,7 +84,7 @@ type EpisodeJSON struct {
 	SourceDescription string   `json:"source_description"`
 	CreatedAt         Time     `json:"created_at"`
 	ValidAt           Time     `json:"valid_at"`
-	EntityEdges       []string `json:"entity_edges"` // the facts that Graphiti has read from it, new or not
+	EntityEdges       []string `json:"entity_edges"` // facts that Graphiti read from it, new or not
 }
 
 // Episode returns the episode as the service sent it.

@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// calls lists the calls that are made, by their names in the service's openapi.json, with
-// the fields that are sent.
+// calls lists the calls that the client makes, by their names in the service's
+// openapi.json, with the fields that it sends.
 var calls = []struct {
 	method, path string
 	fields       []string
@@ -26,9 +26,8 @@ var calls = []struct {
 	{"delete", "/group/{group_id}", nil},
 }
 
-// Check tries, in this order, whether the service lives, whether it has the
-// calls that are made, and whether a search works, which needs its database
-// and its embedder. report is called after each.
+// Check tests, in this order, the service's health, its calls, and a search, which needs
+// its database and its embedder. It calls report after each test.
 func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 	if !remote.Reach(ctx, report, "healthcheck", r.Health,
 		"start Graphiti, or correct memory.endpoint (now "+r.shown+")",
@@ -73,8 +72,8 @@ func (r *Client) checkAPI(ctx context.Context) error {
 // openAPI is the service's description.
 type openAPI struct{ gjson.Result }
 
-// has looks for a field in the schema of a value, following a reference and a
-// list at each step once: a description that refers to itself ends with the path.
+// has reports whether the schema of a value has a field. It follows a reference and a list
+// once per step of the path, so that it terminates on recursive schemas.
 func (a openAPI) has(schema gjson.Result, path []string) bool {
 	for _, field := range path {
 		schema = a.named(schema)

@@ -39,8 +39,8 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 	return r.call(ctx, http.MethodDelete, path+url.PathEscape(uuid), nil, nil)
 }
 
-// ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode, but leaves
-// the facts that it has read from it (getzep/graphiti, delete_episodic_node), so they are
+// ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode, but not the
+// facts that it read from the episode (getzep/graphiti, delete_episodic_node), so they are
 // deleted first.
 func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
@@ -116,10 +116,10 @@ func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts
 	return nil
 }
 
-// forgetFact deletes a fact that was first read in an episode that goes, and
-// reports whether it did: one that was there before belongs to others too. Where
-// the service does not say which episodes a fact is from, its age tells: an
-// episode is older than what is read from it.
+// forgetFact deletes a fact that was first read from one of the deleted episodes, and
+// reports whether it did: an earlier fact belongs to other episodes too. If the service
+// does not return the episodes of a fact, its age decides: a fact is newer than its first
+// episode.
 func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJSON, going map[string]bool) (gone bool, err error) {
 	var fact struct {
 		CreatedAt remote.Time `json:"created_at"`
@@ -138,10 +138,10 @@ func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJ
 	return true, r.remove(ctx, "/entity-edge/", edge)
 }
 
-// KeepsNames reports that the service keeps entities: it has no call that deletes one.
+// KeepsNames returns true: the service has no call that deletes an entity.
 func (r *Client) KeepsNames(context.Context) bool { return true }
 
-// remove deletes something that may be gone already.
+// remove deletes an item that may already be gone.
 func (r *Client) remove(ctx context.Context, path, uuid string) error {
 	return remote.Present(r.drop(ctx, path, uuid))
 }

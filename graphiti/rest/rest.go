@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// maxRESTAnswer bounds what is read of an answer. A larger one is an error,
-	// and its connection is closed.
+	// maxRESTAnswer bounds an answer, in bytes. A larger one is an error, and its
+	// connection is closed.
 	maxRESTAnswer = 4 << 20
 
-	// maxRESTList bounds a list of episodes, which is not held as a whole.
+	// maxRESTList bounds a list of episodes, which is never in RAM as a whole.
 	maxRESTList = 64 << 20
 )
 
-// Client is Graphiti's FastAPI service (getzep/graphiti, server/graph_service).
-// It accepts messages before it has kept them.
+// Client is a client for Graphiti's FastAPI service (getzep/graphiti,
+// server/graph_service). The service accepts messages before it has stored them.
 type Client struct {
 	base   string
 	shown  string // base without credentials
@@ -36,8 +36,8 @@ type Client struct {
 
 	getMemory bool // a group is searched by POST /get-memory
 
-	// clock is how far the service's clock was behind ours at its newest answer; nil
-	// before the first.
+	// clock is the lag of the service's clock against the local one at the newest answer;
+	// nil before the first.
 	clock atomic.Pointer[time.Duration]
 }
 
@@ -61,7 +61,7 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 		return nil, nil
 	}
 	var answer struct {
-		Facts *[]remote.FactJSON `json:"facts"` // nil: not there
+		Facts *[]remote.FactJSON `json:"facts"` // nil if missing
 	}
 	path, in := "/search", map[string]any{"group_ids": groups, "query": query, "max_facts": max}
 	if r.getMemory && len(groups) == 1 {
@@ -90,8 +90,8 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 	return graphiti.WithoutChecks(groups, facts), nil
 }
 
-// asMessages returns a query as the conversation that /get-memory takes: the question
-// last.
+// asMessages returns a query in the form of the conversation that /get-memory takes: the
+// question last.
 func asMessages(query string) (out []map[string]string) {
 	question, before, leaning := strings.Cut(query, graphiti.Earlier)
 	if leaning {
@@ -100,8 +100,8 @@ func asMessages(query string) (out []map[string]string) {
 	return append(out, map[string]string{"role_type": "user", "role": "", "content": question})
 }
 
-// restMessage is a message as the service wants it. It must have a role, if
-// only an empty one, and no uuid: that would mean an episode that exists.
+// restMessage is a message in the service's form. It must have a role, which may be empty,
+// and no uuid, which would name an existing episode.
 type restMessage struct {
 	Content           string            `json:"content"`
 	RoleType          graphiti.RoleType `json:"role_type"`
@@ -112,7 +112,7 @@ type restMessage struct {
 }
 
 // Write implements graphiti.Writer. A time in the future, by the service's clock, becomes
-// now: until then it would hide the episode.
+// now: until then the service would hide the episode.
 func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
 	out, now := make([]restMessage, len(messages)), graphiti.Now(r.Clock())
 	for i, m := range messages {
@@ -127,11 +127,11 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister. It keeps at most maxRESTAnswer bytes of contents:
-// in a long list the first episodes come without.
+// Episodes implements graphiti.Lister. It returns at most maxRESTAnswer bytes of contents:
+// in a long list the first episodes have none.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	var out []graphiti.Episode
-	held, without := 0, 0 // bytes of contents, and how many episodes are without
+	held, without := 0, 0 // bytes of contents, and number of episodes without
 	read := func(body io.Reader) error {
 		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
 		err := decodeList(limited, func(e *remote.EpisodeJSON) {
@@ -156,8 +156,8 @@ func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.
 	return out, nil
 }
 
-// maxRESTExport bounds what is read of a group that is exported, and
-// maxExport how many episodes are asked for.
+// maxRESTExport bounds the answer with an exported group, in bytes, and maxExport the
+// number of its episodes.
 const (
 	maxRESTExport = 4 << 30
 	maxExport     = 10_000_000
@@ -199,8 +199,8 @@ func decodeList[T any](r io.Reader, f func(*T)) error {
 	return nil
 }
 
-// Health implements graphiti.Connection. It does not tell whether messages are still being
-// worked off: getzep/graphiti#1707.
+// Health implements graphiti.Connection. It does not cover the queue of accepted messages:
+// getzep/graphiti#1707.
 func (r *Client) Health(ctx context.Context) error {
 	var answer struct {
 		Status string `json:"status"`
@@ -264,7 +264,7 @@ func (r *Client) send(ctx context.Context, method, path string, in any, read fun
 	if err != nil {
 		var ue *url.Error
 		if errors.As(err, &ue) {
-			err = ue.Err // the address may hold a group's name
+			err = ue.Err // the address may contain a group's name
 		}
 		return err
 	}

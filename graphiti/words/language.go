@@ -9,7 +9,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// language is the number of a line of the table, from 1 on; 0: not known.
+// language is the number of a line of the table, starting at 1; 0 if unknown.
 type language uint8
 
 //go:embed stop.txt
@@ -25,8 +25,8 @@ const (
 	parts
 )
 
-// table has, for each word of a part, a bit for each language that has it. Words of the
-// first person and those that ask are function words, too.
+// table maps each word of a part to a set of languages, one bit for each. Words of the
+// first person and words that ask are function words, too.
 var table = func() (m [parts]map[string]uint32) {
 	for part := range m {
 		m[part] = make(map[string]uint32)
@@ -52,7 +52,7 @@ var table = func() (m [parts]map[string]uint32) {
 	return m
 }()
 
-// unspaced are the words of the table in languages without spaces: they are found within
+// unspaced has the words of the table in languages without spaces, which are found within
 // other text. Orders in Korean are the ends of words.
 var unspaced = func() (m [parts][]string) {
 	for part := range m {
@@ -66,7 +66,7 @@ var unspaced = func() (m [parts][]string) {
 	return m
 }()
 
-// noOrder marks a word that makes a text no request.
+// noOrder marks a word that excludes a request.
 const noOrder = "-"
 
 // has reports whether a word, without accents, is a function word of the language.
@@ -74,11 +74,11 @@ func (l language) has(word []byte) bool {
 	return l != 0 && table[function][string(word)]>>l&1 != 0
 }
 
-// lookedAt is how many bytes of a text decide its language.
+// lookedAt is the number of bytes of a text that determine its language.
 const lookedAt = 1024
 
-// languageOf returns the language with the most function words in a text; with as many,
-// the first in the table. It is 0 when the text has none.
+// languageOf returns the language with the most function words in a text; of equal
+// languages, the first in the table. It returns 0 if the text has no function word.
 func languageOf(text string) language {
 	var counts [32]uint8
 	var best language
@@ -101,11 +101,12 @@ func languageOf(text string) language {
 
 var german = languageOf("der die das und ist")
 
-// CapitalizesNouns reports whether all nouns of a text begin with a capital: it is German.
+// CapitalizesNouns reports whether a text is in a language that capitalizes all nouns:
+// German.
 func CapitalizesNouns(text string) bool { return languageOf(text) == german }
 
-// eachPlain calls f for the words of a text's beginning, in lower case and without
-// accents, at apostrophes apart.
+// eachPlain calls f for the words of a text's beginning, in lower case, without accents,
+// and split at apostrophes.
 func eachPlain(text string, room []byte, f func(w []byte)) {
 	text = text[:min(len(text), lookedAt)]
 	all := words.FromString(text)
@@ -129,18 +130,18 @@ func eachPlain(text string, room []byte, f func(w []byte)) {
 // author speaks about themselves, or asks about themselves.
 func Personal(text string) bool { return hasPart(text, ofSelf, 1<<30) }
 
-// maxAsked is how much of a question AsksOfSelf looks at, in bytes.
+// maxAsked is the number of bytes of a question that AsksOfSelf reads.
 const maxAsked = 2048
 
-// AsksOfSelf reports whether a question is about its author: then facts about the person
-// matter beside those about the project.
+// AsksOfSelf reports whether a question is about its author. Facts about the person then
+// matter in addition to facts about the project.
 func AsksOfSelf(text []byte) bool {
 	asked := string(text[:min(len(text), maxAsked)])
 	return Personal(asked) && Asks(asked)
 }
 
-// Asks reports whether a text asks something: it has a question mark, or begins with a
-// word that asks. In a language that uses neither, such as Thai, any place counts.
+// Asks reports whether a text asks something: it has a question mark, or begins with a word
+// that asks. In a script without spaces, such as Thai, the word may be anywhere.
 func Asks(text string) bool {
 	text = text[:min(len(text), lookedAt)]
 	return strings.ContainsAny(text, "?？؟") || endsInKa(text) || hasPart(text, asking, 2)
@@ -151,8 +152,8 @@ func endsInKa(text string) bool {
 	return strings.Contains(text, "か。") || strings.HasSuffix(strings.TrimRight(text, " \n"), "か")
 }
 
-// certain is how many words of a text have a language for certain if one of them is a
-// function word: in more, a single one decides nothing. "mein" is German, and Hindi.
+// certain is the number of words up to which a single function word determines the language
+// of a text: "mein" is German, and Hindi.
 const certain = 3
 
 // hasPart reports whether one of the first most words of a text is in a part of the

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Tells reports whether a text has a word that says what it is about, and that is not only
-// said to keep a conversation going.
+// Tells reports whether a text has a content word, other than the routine words of
+// greetings and thanks.
 func Tells(text string) (does bool) {
 	Each(text, func(w []byte, k Kind) bool {
 		does = k == Content && !routine[string(w)]
@@ -17,8 +17,9 @@ func Tells(text string) (does bool) {
 	return does
 }
 
-// Subjects counts words that say what a text is about, up to two. Scripts without spaces
-// come in pairs of characters: one that begins as the last one ended is no other word.
+// Subjects counts the content words of a text, without routine words, up to two. Scripts
+// without spaces come in pairs of characters: a pair that begins with the last character of
+// the previous pair is not another word.
 func Subjects(text string) (n int) {
 	var last rune
 	Each(text, func(w []byte, k Kind) bool {
@@ -35,7 +36,7 @@ func Subjects(text string) (n int) {
 //go:embed routine.txt
 var routineList string
 
-// routine are the words of greetings, thanks and "go on", as Each tells them.
+// routine has the words of greetings, thanks and requests to continue, in the form of Each.
 var routine = func() map[string]bool {
 	m := make(map[string]bool)
 	for line := range strings.Lines(routineList) {
@@ -55,8 +56,8 @@ var routine = func() map[string]bool {
 // longestNod is the length, in bytes, up to which a text may be a nod.
 const longestNod = 120
 
-// Nods reports whether a text is a word or two, at most one of them telling: "noted",
-// "got it".
+// Nods reports whether a text has at most two words, at most one of them a content word:
+// "noted", "got it".
 func Nods(text string) bool {
 	if len(text) > longestNod {
 		return false
@@ -84,8 +85,8 @@ func IsQuestion(s string) bool {
 // HasQuestion reports whether a text has or ends with a question.
 func HasQuestion(s string) bool { return strings.ContainsAny(s, questionMarks) || IsQuestion(s) }
 
-// OnlyAsks reports whether a text only asks: each of its sentences is a question, or
-// has no telling word.
+// OnlyAsks reports whether a text only asks: it ends with a question, and each of its
+// sentences is a question or has at most one telling word.
 func OnlyAsks(s string) bool {
 	if !IsQuestion(s) {
 		return false
@@ -112,18 +113,17 @@ func OnlyAsks(s string) bool {
 	return true
 }
 
-// Those that end a sentence, in the scripts that have their own.
+// Signs that end a sentence, in various scripts.
 const (
 	questionMarks = "?？؟"
 	fullStops     = "。｡！।۔"
 )
 
-// heldFrom is the part of a text's words, as many as another text has, from which the other
-// says no less.
+// heldFrom is the least share of a text's content words in another text that holds it.
 const heldFrom = 0.8
 
-// Holds reports whether a text has nearly all words of another that say what it is about.
-// A text without such words holds nothing, and nothing holds it.
+// Holds reports whether a text contains nearly all content words of another. A text without
+// content words neither holds a text nor is held.
 func Holds(text, other string) bool {
 	in, held, all := contentOf(text), 0, 0
 	for w := range contentOf(other) {

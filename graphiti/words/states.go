@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// longestOrder is the most words of a sentence that is a request: a longer one has details
+// longestOrder is the maximum number of words of a request: a longer sentence has details
 // of its own.
 const longestOrder = 16
 
-// States reports whether a text states something: one of its sentences is no question, no
-// request for the task at hand, and not only said to keep a conversation going. A sentence
+// States reports whether a text states something: one of its sentences is neither a
+// question, nor a request for the current task, nor mere routine such as thanks. A sentence
 // in a language that is not in the table states something.
 func States(text string) bool {
 	lang := languageOf(text)
@@ -24,7 +24,8 @@ func States(text string) bool {
 }
 
 // AsksSomething reports whether a text is a question, with a mark or without: it begins
-// with a word that asks, and neither a comma nor a full stop says that it goes on otherwise.
+// with a word that asks, and has no comma or full stop, after which it could continue as a
+// statement.
 func AsksSomething(text string) bool {
 	text = strings.TrimSpace(text)
 	if IsQuestion(text) {
@@ -33,12 +34,12 @@ func AsksSomething(text string) bool {
 	return len(text) <= lookedAt && !strings.ContainsAny(text, ",.:;!،。、，！\n") && hasPart(text, asking, 1)
 }
 
-// Changes reports whether a text says that something is no longer as it was.
+// Changes reports whether a text has a word of change, such as "no longer".
 func Changes(text string) bool { return hasPart(text, changing, 1<<30) }
 
-// orders reports whether a sentence of a text in a language is a request for the task at
-// hand: it begins with a word of request, behind words such as "ok, next", and has no
-// number, which a memory may be asked for.
+// orders reports whether a sentence of a text in a language is a request for the current
+// task: it begins with a word of request, possibly after words such as "ok, next", and has
+// no number, since a later question may ask for the number.
 func orders(sentence string, lang language) (does bool) {
 	if strings.ContainsFunc(sentence, unicode.IsNumber) {
 		return false
@@ -61,8 +62,8 @@ func orders(sentence string, lang language) (does bool) {
 	return does && !lasting && n <= longestOrder
 }
 
-// Sentences yields the sentences of a text. A dot ends one only before a space that a
-// capital or a number does not make part of a name, as in "Dr. Varga" and "no. 5".
+// Sentences yields the sentences of a text. A dot ends a sentence only before white space
+// or at the end of the text, and not after an abbreviation such as "Dr" or "e.g".
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
@@ -88,11 +89,11 @@ func Sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// longestAbbreviation is the most letters of a word before a dot that ends no sentence.
+// longestAbbreviation is the maximum number of letters of an abbreviation.
 const longestAbbreviation = 3
 
-// abbreviates reports whether a text ends with a short word that begins with a capital,
-// as "Dr" does, or with letters between dots, as "e.g" has them.
+// abbreviates reports whether a text ends with a short word with a capital, such as "Dr",
+// or with letters between dots, such as "e.g".
 func abbreviates(text string) bool {
 	word := text[strings.LastIndexFunc(text, unicode.IsSpace)+1:]
 	r, _ := utf8.DecodeRuneInString(word)

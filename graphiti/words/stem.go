@@ -8,8 +8,8 @@ import (
 )
 
 // stem cuts the ending off an English word by Porter's algorithm (An algorithm for suffix
-// stripping, 1980), so that all its forms are found by the same stem. Words of other
-// languages lose what looks like such an ending, too, always in the same way.
+// stripping, 1980), so that all its forms have the same stem. Words of other languages lose
+// similar endings, too, always in the same way.
 func stem(word []byte) []byte {
 	if len(word) < 3 {
 		return word
@@ -37,7 +37,7 @@ func fold(b, word []byte) []byte {
 		}
 		r, n := utf8.DecodeRune(word[i:])
 		switch {
-		case r >= 0x300 && r <= 0x36F: // an accent that stands alone
+		case r >= 0x300 && r <= 0x36F: // a combining accent
 		case unicode.Is(unicode.Latin, r):
 			if d := norm.NFD.Properties(word[i:]).Decomposition(); len(d) > 0 {
 				_, base := utf8.DecodeRune(d)
@@ -56,7 +56,7 @@ func fold(b, word []byte) []byte {
 // stemmer is a word whose end is cut off, step by step.
 type stemmer struct{ b []byte }
 
-// suffix is an ending and what stands in its place.
+// suffix is an ending and its replacement.
 type suffix struct{ old, new string }
 
 // suffixes are endings by their last letter.
@@ -70,8 +70,7 @@ func byLast(list []suffix) (s suffixes) {
 	return s
 }
 
-// Of each list the first ending that fits is replaced, so that longer ones come
-// first.
+// Of each list the first matching ending is replaced, so longer endings come first.
 var (
 	doubleSuffixes = byLast([]suffix{{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
 		{"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"}, {"alism", "al"}, {"iveness", "ive"},
@@ -168,7 +167,7 @@ func (w *stemmer) pastTenses() {
 	}
 	switch {
 	case w.ends("at"), w.ends("bl"), w.ends("iz"):
-		w.b = append(w.b, 'e') // where the ending was
+		w.b = append(w.b, 'e') // in place of the ending
 	case w.doubled() && last != 'l' && last != 's' && last != 'z':
 		w.cut(1)
 	case w.measure(len(w.b)) == 1 && w.short(len(w.b)):
@@ -176,8 +175,8 @@ func (w *stemmer) pastTenses() {
 	}
 }
 
-// replaceFirst replaces the first ending that fits, where what stands before it
-// measures more than m.
+// replaceFirst replaces the first matching ending, if the measure of the word before it is
+// greater than m.
 func (w *stemmer) replaceFirst(all *suffixes, m int) {
 	last := w.b[len(w.b)-1]
 	if last >= utf8.RuneSelf {
@@ -195,8 +194,8 @@ func (w *stemmer) replaceFirst(all *suffixes, m int) {
 	}
 }
 
-// kept returns how many letters of the ending belong to the measured part: "ion" is cut
-// only after an s or a t.
+// kept returns the number of letters of the ending that belong to the measured part: "ion"
+// is cut only after an s or a t.
 func kept(s *suffix) int {
 	if s.old == "sion" || s.old == "tion" {
 		return 1

@@ -15,20 +15,20 @@ import (
 // keys, hashes or encoded data.
 const maxWord = 64
 
-// Kind says how much a word tells about a text.
+// Kind is the significance of a word in a text.
 type Kind uint8
 
 // The kinds of words.
 const (
-	Function Kind = iota // a function word of the text's language: it tells nothing
+	Function Kind = iota // a function word of the text's language, without meaning of its own
 	Light                // a pair of Hiragana: mostly grammar
 	Content
 )
 
 // Each calls f for the words of a text in order, until it returns false: in lower case,
-// without accents, and English ones as their stem. A name such as getUserById comes whole
-// and in its parts. Text in scripts without spaces comes in pairs of characters. The next
-// word overwrites w.
+// without accents, and without English endings. A name such as getUserById comes whole and
+// in its parts. Text in scripts without spaces comes in pairs of characters. The next word
+// overwrites w.
 func Each(text string, f func(w []byte, k Kind) bool) {
 	each(text, languageOf(text), f)
 }
@@ -43,8 +43,8 @@ func each(text string, lang language, f func(w []byte, k Kind) bool) {
 	t.endRun()
 }
 
-// Of returns the first max words of a text that tell something, each once. Light ones
-// count only when there are no others.
+// Of returns up to max different words of a text: first the content words, then light words
+// in the remaining room.
 func Of(text string, max int) (out []string) {
 	var light []string
 	var first [32]uint64 // hashes; with more, they leave the stack
@@ -66,7 +66,7 @@ func Of(text string, max int) (out []string) {
 	return append(out, light[:min(len(light), max-len(out))]...)
 }
 
-// Term returns a word in the form in which Each passes it.
+// Term returns a word in the form of Each.
 func Term(word string) (term string) {
 	each(word, 0, func(w []byte, _ Kind) bool {
 		term = string(w)
@@ -75,13 +75,13 @@ func Term(word string) (term string) {
 	return term
 }
 
-// IsLight reports whether a word is one of Hiragana.
+// IsLight reports whether a word begins with Hiragana.
 func IsLight(word string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return scriptOf(r) == hiragana
 }
 
-// tokenizer takes a text apart.
+// tokenizer splits a text into words.
 type tokenizer struct {
 	lang   language
 	shouts bool // the text has no small letters
@@ -90,7 +90,7 @@ type tokenizer struct {
 
 	script script // of the run
 	run    []rune // characters of a script without spaces, not yet passed to f
-	units  []int  // where the characters begin in run: marks belong to what they stand on
+	units  []int  // indexes in run at which characters begin: a mark belongs to its base character
 
 	room [2 * maxWord]byte
 	word []byte
@@ -127,7 +127,7 @@ func scriptOf(r rune) script {
 	return spaced
 }
 
-// segment takes what Unicode's rules call a word, or what stands between two.
+// segment processes a word by Unicode's rules, or the text between two words.
 func (t *tokenizer) segment(s string) {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == len(s) && r < utf8.RuneSelf && !isASCIIWord(byte(r)) {
@@ -156,12 +156,12 @@ func (t *tokenizer) segment(s string) {
 		}
 		t.run = append(t.run, r)
 	}
-	if t.script == hangul { // it sets spaces
+	if t.script == hangul { // Korean has spaces
 		t.endRun()
 	}
 }
 
-// endRun passes on the characters of a run in pairs, and Chinese ones also alone: a
+// endRun passes the characters of a run to f in pairs, and Chinese characters also alone: a
 // question with a word of one character may have none of its pairs.
 func (t *tokenizer) endRun() {
 	n := len(t.units)
@@ -203,7 +203,7 @@ func isASCIIWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// spaced passes on a word that stands between spaces, and its parts.
+// spaced passes a word of a script with spaces, and its parts, to f.
 func (t *tokenizer) spaced(s string) {
 	if len(s) > maxWord {
 		return
@@ -253,7 +253,8 @@ func isJoint(r rune) bool {
 }
 
 // plainNumber returns a number without the marks between its thousands: 12,500 and 12.500
-// become 12500. Others, such as versions and addresses, stay as they are.
+// become 12500. In others, such as decimals, versions and addresses, it replaces commas by
+// dots.
 func plainNumber(s string) (string, bool) {
 	groups, digits, marks := true, 0, 0
 	for i := range len(s) {
@@ -278,8 +279,8 @@ func plainNumber(s string) (string, bool) {
 	}, s), true
 }
 
-// partsOf splits a name where a word of it ends: at a joint, and where a capital
-// follows a small letter. It returns nil where there is one part.
+// partsOf splits a name at joints, and before a capital after a small letter. It returns
+// nil if there is only one part.
 func partsOf(s string) (parts []string) {
 	from, before := 0, rune(0)
 	for i, r := range s {
@@ -306,7 +307,7 @@ func partsOf(s string) (parts []string) {
 	return parts
 }
 
-// tell passes on one word; whole says that its parts follow.
+// tell passes one word to f; whole reports whether its parts follow.
 func (t *tokenizer) tell(s string, whole bool) {
 	if t.done || s == "" {
 		return
