@@ -246,7 +246,7 @@ func TestCompositionIsSafe(t *testing.T) {
 				}
 			}
 		}
-		if variable := regexp.MustCompile(`\$\{[A-Z_]+:-[^}]*\}`).FindString(string(b)); variable != "" {
+		if variable := regexp.MustCompile(`\$\{[A-Z0-9_]+:-[^}]*\}`).FindString(string(b)); variable != "" {
 			t.Errorf("%s: %s has a default, want a required value", name, variable)
 		}
 	}

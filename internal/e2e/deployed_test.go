@@ -58,7 +58,7 @@ type composition struct {
 	}
 }
 
-var required = regexp.MustCompile(`\$\{([A-Z_]+):\?[^}]*\}`)
+var required = regexp.MustCompile(`\$\{([A-Z0-9_]+):\?[^}]*\}`)
 
 // compose reads a Compose file and fills in its variables.
 func compose(t *testing.T, file string, variables map[string]string) (c composition) {
