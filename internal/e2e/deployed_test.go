@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -92,7 +90,8 @@ func (c *composition) env(service string, addresses map[string]string) (env []st
 
 // TestCompose runs the services of compose.yaml with their own variables: the proxy,
 // Graphiti's server on Neo4j, and LiteLLM with its configuration. What is said arrives in
-// the graph, through the names of models that Graphiti asks LiteLLM for.
+// the graph through the names of models that Graphiti asks LiteLLM for, is recalled from
+// there, and is gone after a forget.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	needServer(t)
@@ -108,7 +107,8 @@ func TestCompose(t *testing.T) {
 	lite := liteLLM(t, read(t, "../../deploy/compose/litellm.yaml"), append(c.env("litellm", nil), "OPENAI_BASE_URL="+provider)...)
 	addresses := map[string]string{"http://litellm:4000": lite}
 	addresses["bolt://neo4j:7687"] = startNeo4j(t)
-	addresses["http://graphiti:8000"] = startServer(t, c.env("graphiti", addresses)...).url()
+	graph := startServer(t, c.env("graphiti", addresses)...)
+	addresses["http://graphiti:8000"] = graph.url()
 
 	w := serve(t, append(c.env("proxy", addresses), "GRAPHITI_PROXY_LISTEN=127.0.0.1:0", "GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:0",
 		"GRAPHITI_PROXY_MEMORY_TIMEOUT=20s", "GRAPHITI_PROXY_MEMORY_LOCAL_FOR=0s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")...)
@@ -118,14 +118,25 @@ func TestCompose(t *testing.T) {
 	if got := ask("My cat is called Miso."); got != "Understood, I will keep that in mind." {
 		t.Fatalf("through the proxy and LiteLLM: got %q", got)
 	}
-	health := exec.Command(binary, healthCommand(t)...)
-	health.Env = append(append(os.Environ(), c.env("proxy", addresses)...), "HOME="+w.dir, "GRAPHITI_PROXY_ADMIN_LISTEN="+strings.TrimPrefix(w.admin, "http://"))
-	if out, err := health.CombinedOutput(); err != nil {
-		t.Errorf("the image's health command: %v\n%s", err, out)
-	}
 	w.until(t, "the turn", func(q queue) bool { return q.Verified == 1 })
 	if got := ask("What is my cat called?"); !strings.Contains(got, "Miso") {
 		t.Errorf("got %q, want the fact that Graphiti extracted", got)
+	}
+	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
+
+	w.env = append(w.env, "GRAPHITI_PROXY_ADMIN_LISTEN="+strings.TrimPrefix(w.admin, "http://"))
+	w.command(t, healthCommand(t)...)
+	whose := []string{"--credential", "sha256:" + fingerprint(masterKey)}
+	group := groupID.FindString(w.command(t, append([]string{"memory", "list", "--json"}, whose...)...))
+	if len(graph.episodes(group)) == 0 {
+		t.Errorf("Graphiti's server lists no episode of %q", group)
+	}
+	w.command(t, append([]string{"memory", "forget", "--yes"}, whose...)...)
+	if left := graph.episodes(group); len(left) != 0 {
+		t.Errorf("Graphiti keeps %d episodes after a forget", len(left))
+	}
+	if got := ask("What is my cat called?"); strings.Contains(got, "Miso") {
+		t.Errorf("after a forget: got %q, want no fact", got)
 	}
 }
 

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"net"
 	"net/http"
 	"os"
@@ -102,39 +101,4 @@ func end(cmd *exec.Cmd) {
 	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = cmd.Wait()
-}
-
-// TestGraphitisServerOnNeo4j: what is said arrives in the graph of Graphiti's own server,
-// is recalled from there, and is gone when it is forgotten.
-func TestGraphitisServerOnNeo4j(t *testing.T) {
-	t.Parallel()
-	needServer(t)
-	g := startServer(t, "NEO4J_URI="+startNeo4j(t), "NEO4J_USER=neo4j", "NEO4J_PASSWORD=none",
-		"OPENAI_API_KEY=none", "OPENAI_BASE_URL="+startGraphiti(t).url()+"/model", "MODEL_NAME=stand-in")
-	const owner = "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh"
-	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", owner, "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw",
-		"GRAPHITI_PROXY_LOG_LEVEL=error", "GRAPHITI_PROXY_MEMORY_TIMEOUT=20s", "GRAPHITI_PROXY_MEMORY_LOCAL_FOR=0s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
-	w.tell(t, "My cat is called Miso.")
-	w.until(t, "the turn", func(q queue) bool { return q.Verified == 1 })
-	if answer := w.tell(t, "What is my cat called?"); !strings.Contains(answer, "Miso") {
-		t.Errorf("Graphiti's fact is not recalled: %s", answer)
-	}
-	if len(g.episodes("user_josh")) == 0 {
-		t.Error("Graphiti's server lists no episode")
-	}
-	w.until(t, "the rest", func(q queue) bool { return q.Pending == 0 })
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	forget := exec.CommandContext(ctx, binary, "memory", "forget", "--yes", "--set", "admin.listen="+strings.TrimPrefix(w.admin, "http://"))
-	forget.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", owner)
-	if out, err := forget.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if left := g.episodes("user_josh"); len(left) != 0 {
-		t.Errorf("Graphiti keeps %d episodes", len(left))
-	}
-	if answer := w.tell(t, "What is my cat called?"); strings.Contains(answer, "Miso") {
-		t.Errorf("what was forgotten is recalled: %s", answer)
-	}
 }
