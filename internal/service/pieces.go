@@ -42,7 +42,7 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	if err != nil {
 		return err
 	}
-	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[string][]*Piece)}
 	for i, d := range decided {
 		if d != nil {
 			x.Turns[of[i]].Decision = l.decision(d)
@@ -66,7 +66,7 @@ type lookup struct {
 	groups []ledger.Owned
 	owner  string
 	wanted map[string]*wanted // by group
-	cards  map[[16]byte][]*Piece
+	cards  map[string][]*Piece
 	pieces int
 	notes  []string
 }
@@ -119,7 +119,7 @@ func (l *lookup) decision(d *inject.Decision) *Decision {
 	out.Pieces = make([]Piece, len(all))
 	for i, p := range all {
 		out.Pieces[i] = pieceOf(p, lines)
-		if p.Card == [16]byte{} && p.Line > 0 && p.Line <= c.Opening {
+		if p.Card == "" && p.Line > 0 && p.Line <= c.Opening {
 			out.Pieces[i].Kind = KindNote
 			out.Pieces[i].Text = out.Pieces[i].Line
 			continue
@@ -138,7 +138,7 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 		out.Strength = &p.Strength
 	}
 	switch {
-	case p.Card != [16]byte{}:
+	case p.Card != "":
 		out.Kind = KindCard
 	case p.Episode != "":
 		out.Kind, out.ID = KindMessage, graphiti.MessageID(p.Episode)
