@@ -33,7 +33,7 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	d.who.Application, d.who.Program = p.claims.Application()
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
-	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
+	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
 	if d.project.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
 			late := d.project
