@@ -48,7 +48,8 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
-		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
+		_, repeats := p.conv.Repeats(p.conv.Last)
+		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
 			at := d.project
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
