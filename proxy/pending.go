@@ -35,6 +35,7 @@ type pendingTurn struct {
 	guessed bool   // the request was only inferred to ask for a summary
 	recall  bool   // a recall for the next turn may be prepared
 	block   string // the memory block before the person's message
+	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
 
 	first firstMessage // of the conversation; zero for a known subagent
@@ -172,6 +173,10 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 			return // only the provider can read this compaction
 		}
 		p.turn.Assistant = ""
+	}
+	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
+		p.memory.Pending.End(&p.turn) // both texts are stored
+		return
 	}
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)

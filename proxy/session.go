@@ -12,7 +12,7 @@ import (
 // session is the session of a request.
 type session struct {
 	id    string
-	first bool         // the conversation begins with this request
+	first bool         // no earlier request of the conversation was found
 	kind  dialect.Kind // the request's kind, compared with its session
 	guess bool         // the kind was inferred from the session's other turns
 	agent bool         // the request is from a subagent
@@ -99,7 +99,7 @@ func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][
 
 // spoken finds the session of a conversation without an id, by its place and messages:
 // each turn stores the fingerprints that the next request may begin with. first reports
-// whether the conversation begins with this request.
+// whether no request of the conversation was found.
 func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (session string, first bool) {
 	last := [16]byte(chain[c.Last])
 	if id, ok := known.Pending(ctx, last); ok {
@@ -144,19 +144,24 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	if id := s.answered(ctx, known, answered); id != "" {
 		return id, false
 	}
-	session = "session:" + rand.Text()
-	if len(answered) > 0 {
-		// Other replicas derive the same id.
-		session = "session:" + hex.EncodeToString(answered[len(answered)-1][:])
+	switch {
+	case c.Answered():
+		// The beginning of this turn was not seen. A new conversation that begins with the
+		// same message is another session, with decisions of its own.
+		return derived(chain[c.Last].Link(dialect.RoleOther, []byte("rounds"))), true
+	case answeredBefore(c):
+		session = derived(chain[c.Last])
+	default:
+		session = "session:" + rand.Text()
 	}
 	known.SetPending(ctx, last, session)
-	if len(answered) > 0 {
-		// A later request with the same history belongs to this session, even with
-		// another new message.
-		known.PutAsync(answered[0], session)
-	}
 	return session, true
 }
+
+// derived returns the session of a conversation with a history that was not seen. Retries
+// and other replicas derive the same one, from all of the history: some clients begin each
+// conversation with the same examples.
+func derived(f dialect.Fingerprint) string { return "session:" + hex.EncodeToString(f[:]) }
 
 // continued returns the turn that a request without a person's message continues; nil if
 // the turn is unknown, or began in another place.
