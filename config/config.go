@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,7 +37,7 @@ type Config struct {
 		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; alone, it selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"in a conversation of Anthropic's that has lost a block to memory forget, ask the API to drop the thoughts that were bound to it, in place of refusing the request; this adds thinking.block_binding and a beta to it"`
-		Consent           bool          `key:"memory.consent" default:"false" doc:"must be true before a conversation is sent to memory.endpoint; in a file it counts for the endpoint that it stands beside"`
+		Consent           string        `key:"memory.consent" default:"false" kind:"consent" doc:"the address of memory.endpoint or embedding.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"most time for one call to the memory, other than recall"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"what a person says is found here at once, while Graphiti has not worked it off or does not answer, and this long after it was delivered"`
 
@@ -143,13 +144,48 @@ type Config struct {
 	ShutdownGrace time.Duration `key:"shutdown_grace" reload:"yes" default:"30s" min:"0s" doc:"how long running streams may go on after SIGTERM"`
 
 	file       string
-	consentFor string
+	consentFor consented
 	notes      []string
 	origins    map[string]string
 }
 
-// ConsentFor returns the other endpoint that consent was given for, or "".
-func (c *Config) ConsentFor() string { return c.consentFor }
+// consented are the addresses in the source that says memory.consent: true.
+type consented struct{ memory, embedding string }
+
+// Consented reports whether conversations may be sent to memory.endpoint, or to
+// embedding.url if the memory is embedded.
+func (c *Config) Consented() bool {
+	if c.RemoteMemory() {
+		return c.consents(c.Memory.Endpoint, c.consentFor.memory)
+	}
+	return c.consents(c.Embedding.URL, c.consentFor.embedding)
+}
+
+// consents reports whether consent covers an address. beside is the one that true means.
+func (c *Config) consents(address, beside string) bool {
+	switch c.Memory.Consent {
+	case "", "false":
+		return false
+	case "true":
+		return sameAddress(address, beside)
+	}
+	return sameAddress(address, c.Memory.Consent)
+}
+
+func sameAddress(a, b string) bool {
+	return a != "" && strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
+}
+
+// ConsentFor returns another endpoint that consent was given for, or "".
+func (c *Config) ConsentFor() string {
+	switch {
+	case c.Consented() || c.Memory.Consent == "false":
+		return ""
+	case c.Memory.Consent == "true":
+		return c.consentFor.memory
+	}
+	return c.Memory.Consent
+}
 
 // RemoteMemory reports whether a service stores the memories.
 func (c *Config) RemoteMemory() bool {

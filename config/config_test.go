@@ -62,7 +62,7 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 
 func TestGraphitiURLSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "", []string{"GRAPHITI_URL=http://g:8000"}, nil)
-	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Memory.Consent {
+	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Consented() {
 		t.Errorf("got %+v, %v; want backend graphiti at http://g:8000 without consent", c, err)
 	}
 	c, err = load(t, "memory:\n  backend: embedded\n", []string{"GRAPHITI_URL=http://g:8000"}, nil)
@@ -205,7 +205,7 @@ func TestAddressesWithoutAScheme(t *testing.T) {
 // TestEndpointSelectsGraphiti, as GRAPHITI_URL does, unless a backend is chosen.
 func TestEndpointSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)
-	if err != nil || c.Memory.Backend != "graphiti" || !c.Memory.Consent {
+	if err != nil || c.Memory.Backend != "graphiti" || !c.Consented() {
 		t.Errorf("got %+v, %v; want backend graphiti with consent", c, err)
 	}
 	c, err = load(t, "memory:\n  endpoint: http://g:8000\n  backend: \"off\"\n", nil, nil)
@@ -389,18 +389,30 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const consent = "GRAPHITI_PROXY_MEMORY_CONSENT="
 	for _, tc := range []struct {
-		env     []string
-		consent bool
+		name  string
+		env   []string
+		flags map[string]string
+		want  bool
+		other string
 	}{
-		{nil, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
+		{"in the file", nil, nil, true, ""},
+		{"the same endpoint elsewhere", []string{"GRAPHITI_URL=http://127.0.0.1:1/"}, nil, true, ""},
+		{"another endpoint elsewhere", []string{"GRAPHITI_URL=http://127.0.0.1:2"}, nil, false, "http://127.0.0.1:1"},
+		{"both in the environment", []string{"GRAPHITI_URL=http://127.0.0.1:2", consent + "true"}, nil, true, ""},
+		{"true without an endpoint", []string{consent + "true"}, nil, false, ""},
+		{"true for another source's endpoint", []string{"GRAPHITI_URL=http://127.0.0.1:2", consent + "true"}, map[string]string{"memory.endpoint": "http://127.0.0.1:3"}, false, "http://127.0.0.1:2"},
+		{"the address itself", []string{consent + "http://127.0.0.1:3"}, map[string]string{"memory.endpoint": "http://127.0.0.1:3"}, true, ""},
+		{"another address", []string{consent + "http://127.0.0.1:4"}, nil, false, "http://127.0.0.1:4"},
+		{"withdrawn", []string{consent + "false"}, nil, false, ""},
 	} {
-		cfg, err := Load(Sources{File: file, Env: append(tc.env, "HOME="+dir)})
-		if err != nil || cfg.Memory.Consent != tc.consent {
-			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
+		cfg, err := Load(Sources{File: file, Env: append(tc.env, "HOME="+dir), Flags: tc.flags})
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if cfg.Consented() != tc.want || cfg.ConsentFor() != tc.other {
+			t.Errorf("%s: got %v, for %q; want %v, for %q", tc.name, cfg.Consented(), cfg.ConsentFor(), tc.want, tc.other)
 		}
 	}
 }

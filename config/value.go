@@ -53,6 +53,9 @@ func (f *field) set(s string) error {
 	}
 	switch p := f.value.Addr().Interface().(type) {
 	case *string:
+		if b, err := strconv.ParseBool(s); err == nil && f.kind == "consent" {
+			s = strconv.FormatBool(b)
+		}
 		*p = f.withScheme(s)
 		return f.checkText(*p)
 	case *bool:
@@ -161,6 +164,9 @@ func (f *field) withScheme(s string) string {
 	if s == "" || strings.Contains(s, "://") {
 		return s
 	}
+	if f.kind == "consent" && strings.Contains(s, ":") {
+		return "http://" + s
+	}
 	return map[string]string{"memory.endpoint": "http://", "state.redis_url": "redis://"}[f.key] + s
 }
 
@@ -172,7 +178,11 @@ func (f *field) checkText(s string) error {
 		if !slices.Contains(strings.Split(choices, ", "), s) {
 			return f.wrong(s, "is not known", "write "+orList(choices))
 		}
-	case f.kind == "url":
+	case f.kind == "consent" && !strings.Contains(s, "://"):
+		if s != "true" && s != "false" {
+			return f.wrong(s, "is neither true nor false nor an address", "write true, false or the endpoint's address")
+		}
+	case f.kind == "url", f.kind == "consent":
 		u, err := url.Parse(s)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 			return f.wrong(redact(s), "is not an address that can be used", "write http://host[:port][/path] or https://…, without a user, a query or a fragment")

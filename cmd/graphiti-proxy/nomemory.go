@@ -31,7 +31,8 @@ func unwanted(f *files) *noMemory {
 // withoutConsent returns the memory of a proxy without consent.
 func withoutConsent(s *settings, f *files) *noMemory {
 	return &noMemory{files: f, given: proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}}, why: func(m *health.Memory) {
-		m.WithoutConsent(false, s.live.Load().ConsentFor())
+		read := s.live.Load()
+		m.WithoutConsent(false, read.Memory.Endpoint, read.ConsentFor())
 	}}
 }
 

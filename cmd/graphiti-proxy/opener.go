@@ -53,8 +53,8 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	switch {
 	case cfg.Memory.Backend == "off":
 		return unwanted(o.files), nil, nil
-	case cfg.RemoteMemory() && !cfg.Memory.Consent:
-		o.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
+	case cfg.RemoteMemory() && !cfg.Consented():
+		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
 		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
 	}

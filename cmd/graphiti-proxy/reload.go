@@ -47,7 +47,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 		return err
 	}
 	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
-	r.backend.Pause(!cfg.Memory.Consent || cfg.Embedding.URL != r.cfg.Embedding.URL)
+	r.backend.Pause(!cfg.Consented() || cfg.Embedding.URL != r.cfg.Embedding.URL)
 	allowed := r.consent.reload(cfg)
 	if allowed {
 		r.given.set(r.proxyMemory(cfg, id))

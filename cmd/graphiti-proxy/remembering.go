@@ -98,7 +98,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	case r.moved(read):
 		m.Moved(read.Memory.Endpoint)
 	case !r.consent.given(read):
-		m.WithoutConsent(true, read.ConsentFor())
+		m.WithoutConsent(true, read.Memory.Endpoint, read.ConsentFor())
 	default:
 		if fresh {
 			r.prober.Ask(ctx)

@@ -71,18 +71,18 @@ func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 // Moved turns the memory off because the configuration now names another endpoint.
 func (m *Memory) Moved(endpoint string) {
 	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
-		"write memory.consent: true beside the new endpoint, and restart the proxy")
+		"set memory.consent to the new address, and restart the proxy")
 }
 
 // WithoutConsent turns the memory off for lack of consent. open reports that consent
 // takes effect without a restart; other is another endpoint with consent, or "".
-func (m *Memory) WithoutConsent(open bool, other string) {
-	remedy := "set memory.consent to true"
+func (m *Memory) WithoutConsent(open bool, endpoint, other string) {
+	remedy := "set memory.consent to " + endpoint
+	if other != "" {
+		remedy = "memory.consent is for " + other + ": set it to " + endpoint
+	}
 	if !open {
 		remedy += ", and restart the proxy"
-	}
-	if other != "" {
-		remedy = "consent stands beside " + other + " in the file: write the endpoint and memory.consent: true together"
 	}
 	m.TurnOff(FaultConsent, time.Time{}, "there is no consent to send conversations to this endpoint", remedy)
 }
