@@ -232,7 +232,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		Version: telemetry.Version(), Started: a.started, Ready: true, Listen: listening(a.cfg.Listen, a.proxy.Addr()),
 		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic, Upstreams: read.Upstreams(),
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
-		Memory: health.Memory{
+		Memory: health.MemoryStatus{
 			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Outcomes(),
 		},
@@ -242,7 +242,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		s.Memory.Where = a.cfg.DataDir
 	}
 	for _, c := range a.proxy.Clients() {
-		s.Clients = append(s.Clients, health.Client(c))
+		s.Clients = append(s.Clients, health.ClientCounts(c))
 	}
 	a.memory.describe(ctx, &s, fresh)
 	return s

@@ -208,7 +208,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds: ingestBounds(cfg),
-		Place: capture.Place{
+		Destination: capture.Destination{
 			Path:     turnsFile(cfg),
 			Memory:   b.Memory,
 			Ledger:   b.Ledger,
