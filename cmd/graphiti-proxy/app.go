@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -214,6 +215,24 @@ func (a *app) memoryOpened(read *config.Config) {
 	if err := a.proxy.SetRoutes(a.routes(read)); err != nil {
 		a.log.Error("set routes failed, WebSockets have no memory until a reload", "error", err)
 	}
+}
+
+// reload applies the changes of a new configuration, and returns the changed settings that
+// wait for a restart. A mistake in it leaves everything unchanged: all steps that can fail
+// come before the first change.
+func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
+	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.WorkspaceIDs != a.cfg.Identity.WorkspaceIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
+		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids say whose memory is whose; restart the proxy to change them")
+	}
+	if listen := a.cfg.Admin.Listen; listen != "off" && cfg.Admin.Token == "" && !config.Loopback(listen) {
+		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", listen)
+	}
+	if err := a.memory.reload(cfg, func() error { return a.proxy.SetRoutes(a.routes(cfg)) }); err != nil {
+		return nil, err
+	}
+	a.admin.SetToken(cfg.Admin.Token)
+	a.live.Store(cfg)
+	return a.status(context.Background(), false).Waiting, nil
 }
 
 // host returns the host of the operations.

@@ -129,8 +129,8 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
-		Search:    valid{r.backend.Memory, state.Ended},
-		Recent:    validRecent{r.pipeline, state.Ended},
+		Search:    state.Ended.Search(r.backend.Memory),
+		Recent:    state.Ended.Recent(r.pipeline),
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Snapshots: state.Snapshots,
