@@ -50,7 +50,7 @@ func reasonOf(err error) reason {
 // cause returns the reason why a file cannot be used, and the error that shows it. The
 // errors of SQLite give no reason, and report a failed read (EIO) as damage. Therefore
 // cause reads the file itself, or, for a failed write, writes to its directory.
-func cause(path string, kind Kind, err error) (reason, error) {
+func cause(path string, kind FaultKind, err error) (reason, error) {
 	if why := reasonOf(err); why != unknown {
 		return why, err
 	}

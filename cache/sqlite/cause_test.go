@@ -22,9 +22,9 @@ func (b broken) ReadAt([]byte, int64) (int, error) {
 func TestFaultsNameTheirCause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	for _, tc := range []struct {
-		kind Kind
+		kind FaultKind
 		err  error
-		want Kind
+		want FaultKind
 		says string
 	}{
 		{Damaged, whole(broken{syscall.EIO}, 4096, 0), Failing, "leave the file where it is"},

@@ -17,7 +17,7 @@ const checkedWhole = 16 << 20
 
 // preflight tests whether a file can be used, without changing it. SQLite itself would
 // delete the log of an empty or missing file, and write the log into a damaged one.
-func preflight(path string, version int) (Kind, error) {
+func preflight(path string, version int) (FaultKind, error) {
 	info, err := os.Stat(path)
 	wal := sizeOf(path + "-wal")
 	switch {
@@ -80,7 +80,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 
 // readable reads the version and the schema over a read-only connection, and checks every
 // page if all is true.
-func readable(path string, want int, all bool) (Kind, error) {
+func readable(path string, want int, all bool) (FaultKind, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout(openPatience)}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
 	if err != nil {

@@ -16,7 +16,7 @@ var errEnough = errors.New("enough")
 // again, and so does Since.
 func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Entry) error) error {
 	found := 0
-	err := s.read(ctx, "("+idOf(after), func(e *entry) error {
+	err := s.read(ctx, "("+idOf(after), func(e *streamEntry) error {
 		if found == n {
 			return errEnough
 		}

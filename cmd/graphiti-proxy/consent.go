@@ -54,7 +54,7 @@ func (c *consent) reload(cfg *config.Config) bool {
 	return false
 }
 
-func (c *consent) describe(m *health.Memory) {
+func (c *consent) describe(m *health.MemoryStatus) {
 	if noted := c.noted.Load(); noted != nil {
 		m.ConsentFor, m.ConsentSince = noted.Endpoint, &noted.Since
 	}

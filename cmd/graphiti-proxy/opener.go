@@ -129,8 +129,8 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
-		Search:    valid{r.backend.Memory, state.Ended},
-		Recent:    validRecent{r.pipeline, state.Ended},
+		Search:    state.Ended.Search(r.backend.Memory),
+		Recent:    state.Ended.Recent(r.pipeline),
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Snapshots: state.Snapshots,
@@ -208,7 +208,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds: ingestBounds(cfg),
-		Place: capture.Place{
+		Destination: capture.Destination{
 			Path:     turnsFile(cfg),
 			Memory:   b.Memory,
 			Ledger:   b.Ledger,

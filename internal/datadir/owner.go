@@ -15,7 +15,7 @@ import (
 )
 
 // ownerless is the kind of a fault in the owner file.
-const ownerless sqlite.Kind = "does not say whose memory this is"
+const ownerless sqlite.FaultKind = "does not say whose memory this is"
 
 var (
 	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)

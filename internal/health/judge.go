@@ -11,7 +11,7 @@ import (
 )
 
 // Judge adds every fault, because one does not explain another.
-func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
+func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
 		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
@@ -61,7 +61,7 @@ func worded(d graphiti.Diagnosis) string {
 }
 
 // WithoutFiles turns the memory off because files of data_dir are unusable.
-func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
+func (m *MemoryStatus) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
 	}
@@ -69,14 +69,14 @@ func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
 }
 
 // Moved turns the memory off because the configuration now names another endpoint.
-func (m *Memory) Moved(endpoint string) {
+func (m *MemoryStatus) Moved(endpoint string) {
 	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
 		"set memory.consent to the new address, and restart the proxy")
 }
 
 // WithoutConsent turns the memory off for lack of consent. open reports that consent
 // takes effect without a restart; other is another endpoint with consent, or "".
-func (m *Memory) WithoutConsent(open bool, endpoint, other string) {
+func (m *MemoryStatus) WithoutConsent(open bool, endpoint, other string) {
 	remedy := "set memory.consent to " + endpoint
 	if other != "" {
 		remedy = "memory.consent is for " + other + ": set it to " + endpoint

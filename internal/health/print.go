@@ -71,7 +71,7 @@ func (s *Status) Print(w io.Writer) {
 }
 
 // print writes a client's possible rule problems and the remedy.
-func (c *Client) print(w io.Writer) {
+func (c *ClientCounts) print(w io.Writer) {
 	name := strings.TrimSpace(c.Name + " " + c.Version)
 	say := func(n int64, what, one, several, then string) {
 		switch {

@@ -15,7 +15,7 @@ import (
 type delivery struct {
 	Off    bool
 	Remote bool
-	Status health.Memory
+	Status health.MemoryStatus
 	Queue  capture.QueueStatus
 	Needs  []need
 	Dead   []dead

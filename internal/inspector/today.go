@@ -208,7 +208,7 @@ func needs(st *health.Status) (list []need) {
 }
 
 // clientNeeds returns the rules for a client that may no longer match.
-func clientNeeds(c *health.Client) (list []need) {
+func clientNeeds(c *health.ClientCounts) (list []need) {
 	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
 	add := func(n int64, what, remedy string) {
 		if n > 0 {

@@ -25,8 +25,8 @@ type endpoint struct {
 // endpoints returns the endpoints of any proxy, and the operations.
 func (s *Server) endpoints() []endpoint {
 	type ready struct {
-		Ready  bool          `json:"ready"`
-		Memory health.Memory `json:"memory"`
+		Ready  bool                `json:"ready"`
+		Memory health.MemoryStatus `json:"memory"`
 	}
 	list := []endpoint{
 		{method: "GET", path: "/healthz", about: "200 while the process lives", open: true, serve: s.healthz},

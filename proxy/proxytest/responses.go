@@ -170,7 +170,7 @@ func (it *responseItem) message() (m Message, wrong string) {
 	return m, ""
 }
 
-func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
 	c, req, wrong := readResponses(rec.Body, p.conversation)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)
