@@ -157,6 +157,7 @@ type Pipeline struct {
 	shortened atomic.Int64
 	recent    recent
 	waiting   waiting
+	doubts    doubts
 	life
 }
 
@@ -181,7 +182,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	}
 	o.Events = o.withDefaults()
 	p := &Pipeline{
-		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(),
+		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(),
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)
@@ -190,17 +191,20 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 		if err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups = k, noQueue{}, k
+		p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Ledger
 	} else {
 		b, err := openOutbox(p.settings, &o, p.stop, p.Redacted, t, openFor)
 		if err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups = b, b, b
+		p.record, p.Queue, p.Groups, p.doubts.disk = b, b, b, b.disk
 	}
 	p.base, p.abort = context.WithCancel(context.Background())
 	// Ends when Shutdown closes stop.
 	p.worker.Go(p.recordWaiting)
+	p.doubts.load(p.log)
+	// Ends when Shutdown closes stop.
+	p.worker.Go(p.runDoubts)
 	return p, nil
 }
 

@@ -38,6 +38,14 @@ type pendingTurn struct {
 	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
 
+	// For requests about turns; see about.go.
+	doubt   bool                  // the request may be about another turn
+	about   string                // the end of the turn before, which a title is about; may be empty
+	tools   bool                  // the request offers tools
+	prompt  uint64                // hash of its system prompt
+	opening dialect.Fingerprint   // the conversation before the person's message
+	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
+
 	first firstMessage // of the conversation; zero for a known subagent
 	late  *project     // the project to find before the turn is stored; nil if known
 }
@@ -184,13 +192,28 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.turn.Said = began
 	}
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
-	err := p.memory.Turns.Add(context.Background(), p.turn)
+	err := p.add(a.Text)
 	if err == nil {
 		p.memory.Pending.End(&p.turn)
 		return
 	}
 	p.s.log.Warn("a turn cannot be kept", "error", err)
 	p.lost(observe.LossStore)
+}
+
+// add stores the turn, or holds it if it is in doubt.
+func (p *pendingTurn) add(answer string) error {
+	if p.turn.Kind != "" {
+		return p.memory.Turns.Add(context.Background(), p.turn)
+	}
+	if p.doubt || isTitle(p.about, answer) {
+		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
+	}
+	p.quotable()
+	if p.history != nil {
+		p.memory.Doubts.GoesOn(p.who.Session, p.history)
+	}
+	return p.memory.Turns.Add(context.Background(), p.turn)
 }
 
 // isKnown reports whether a turn only repeats the memory block before it: the person only

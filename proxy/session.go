@@ -15,6 +15,7 @@ type session struct {
 	first bool         // no earlier request of the conversation was found
 	kind  dialect.Kind // the request's kind, compared with its session
 	guess bool         // the kind was inferred from the session's other turns
+	doubt bool         // the request may be about another turn
 	agent bool         // the request is from a subagent
 	chain []dialect.Fingerprint
 }
@@ -31,8 +32,12 @@ func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *pa
 	if f.id == "" {
 		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 	}
-	if of := (sessionOf{at.base, f.id}); s.isChore(of, f.kind, p.conv, f.chain) {
+	switch of := (sessionOf{at.base, f.id}); {
+	case f.kind != dialect.KindTurn:
+	case s.isChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
+	default:
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
 	}
 	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
 	return f, nil
@@ -192,8 +197,9 @@ type sessionNote struct {
 
 	// Common properties of the session's turns. A client's own request in the session (a
 	// chore) differs in them.
-	tools bool // turns offer tools
-	free  bool // turns do not ask for a structured answer
+	tools  bool   // turns offer tools
+	free   bool   // turns do not ask for a structured answer
+	prompt uint64 // hash of the newest turn's system prompt
 
 	// odd is the conversation up to the message of the last chore. If a later history
 	// contains it, it was a turn, and the session has new properties.
@@ -227,7 +233,7 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
 		}
-		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
+		n.tools, n.free, n.prompt = n.tools || c.Tools, n.free || !c.Format, c.PromptHash()
 	}
 	was := s.sessionNote(of)
 	now := was
@@ -237,15 +243,16 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 }
 
 // isChore reports whether a request repeats a session's messages, but is no turn of it,
-// such as a client's request for a title. It does not depend on the prompt: a chore
-// offers no tools although the session's turns do, or asks for a structured answer
-// although they do not.
-func (s *decider) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
-	if kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
+// such as a client's request for a title: it asks for a structured answer although the
+// session's turns do not, or it offers no tools although they do, and has another system
+// prompt or asks for a summary.
+func (s *decider) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
 	h := s.sessionNote(of)
-	if (c.Tools || !h.tools) && (!c.Format || !h.free) {
+	without := !c.Tools && h.tools && (c.PromptHash() != h.prompt || c.Beside() == dialect.KindSummary)
+	if !without && (!c.Format || !h.free) {
 		return false
 	}
 	for i := range c.Last {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,17 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
+		doubt:   d.session.doubt,
+		about:   lastTurn(conv),
+		tools:   conv.Tools,
+		prompt:  conv.PromptHash(),
+		opening: d.place.root,
+	}
+	if conv.Last > 0 {
+		p.opening = chain[conv.Last-1]
+	}
+	if c.memory.Doubts.Holds(d.who.Session) {
+		p.history = slices.Clone(chain[:conv.Last])
 	}
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -178,11 +179,22 @@ func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
 	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
 }
 
+func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, before, with dialect.Fingerprint) error {
+	all := t.owned([]ledger.Turn{turn})
+	if err := t.AddTurns(ctx, all[:len(all)-1]); err != nil {
+		return err //nolint:wrapcheck // the pipeline's
+	}
+	return t.Pipeline.Hold(ctx, turn, before, with) //nolint:wrapcheck // the pipeline's
+}
+
 func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
 
 // proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var turns proxy.Turns = r.pipeline
+	var turns interface {
+		proxy.Turns
+		proxy.Doubts
+	} = r.pipeline
 	if cfg.Ingest.IncludeSystem {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
@@ -200,6 +212,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Planner:     r.planner,
 			Sessions:    r.state.Sessions,
 			Turns:       turns,
+			Doubts:      turns,
 			Hearer:      r.service,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,

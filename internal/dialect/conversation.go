@@ -134,6 +134,9 @@ func (c *Conversation) Text(i int) []byte {
 	return text
 }
 
+// Raw returns the whole text of message i, including a client's additions.
+func (c *Conversation) Raw(i int) []byte { return c.joined(&c.Messages[i]) }
+
 // runsOn reports whether a message's texts are pieces of one.
 func (c *Conversation) runsOn(m *Message) bool { return c.runOn && m.Role == RoleAssistant }
 
