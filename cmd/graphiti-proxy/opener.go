@@ -54,7 +54,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	case cfg.Memory.Backend == "off":
 		return unwanted(o.files), nil, nil
 	case cfg.RemoteMemory() && !cfg.Memory.Consent:
-		o.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
+		o.log.Warn("memory is off: memory.consent must be true before conversations are sent to the memory's endpoint",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
 		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
 	}
@@ -189,7 +189,7 @@ func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
 	state.Figures.Start(o.quiet)
 	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
-		o.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
+		o.log.Warn("read forgotten groups failed, recall is off until it succeeds", "error", err)
 	}
 	return state, shared, nil
 }
@@ -220,7 +220,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
 				if err := cards.Keep(t, groups); err != nil {
-					o.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+					o.quiet.Warn("store a turn's card entry failed", "error", err)
 				}
 			},
 			OnDelivered: telemetry.Deliveries(o.tracer),

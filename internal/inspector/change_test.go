@@ -112,7 +112,7 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
 		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card says that"},
 		"another group":         {"/memory/export", []string{"group", "a b"}, 400, ""},
-		"another method":        {"/conversations", nil, 404, "Nothing is at this address"},
+		"another method":        {"/conversations", nil, 404, "No page has this address"},
 	} {
 		w := s.post(t, tc.at, tc.fields...)
 		if body := w.Body.String(); w.Code != tc.status || !strings.Contains(body, tc.want) {
