@@ -26,7 +26,7 @@ func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read whose memory is whose: %w", err)
+		return nil, fmt.Errorf("read the owners of memories: %w", err)
 	}
 	return all, nil
 }

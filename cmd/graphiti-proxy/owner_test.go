@@ -50,7 +50,7 @@ func TestLostOwner(t *testing.T) {
 			}
 			w = start(t, dir, nil)
 			w.off()
-			if status := w.status(); !strings.Contains(status, "does not say whose memory this is") || !strings.Contains(status, "identity.owner") {
+			if status := w.status(); !strings.Contains(status, "does not name the owner of the memory") || !strings.Contains(status, "identity.owner") {
 				t.Errorf("the status does not say whose memory is unknown, or not the remedy identity.owner: %s", status)
 			}
 			w.stop()
