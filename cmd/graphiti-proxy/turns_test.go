@@ -212,7 +212,7 @@ func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
 		return string(b), out.String()
 	}
 	metrics, words := told()
-	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "to be read") {
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "exceeded the limits") {
 		t.Errorf("before: %s", words)
 	}
 	w.request(history(0, "Tell me everything."))

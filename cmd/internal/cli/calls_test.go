@@ -140,7 +140,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	same(t, at, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: "user_josh", Session: "s", User: "josh"}})
 	for i, p := range at {
 		_, err := Call(t.Context(), p, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "idea", Text: "x"}})
-		if err == nil || !strings.HasPrefix(err.Error(), `kind: "idea" is not known; write one of `) {
+		if err == nil || !strings.HasPrefix(err.Error(), `kind: unknown kind "idea"; write one of `) {
 			t.Errorf("place %d refuses with %v", i, err)
 		}
 	}
