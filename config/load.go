@@ -191,7 +191,7 @@ func (l *loader) secretFile(name, path string, f *field) {
 	case err != nil:
 		l.fail(fmt.Errorf("%s%s: %w", where, f.key, err))
 	case value == "":
-		l.fail(fmt.Errorf("%s%s: there is nothing in %s", where, f.key, path))
+		l.fail(fmt.Errorf("%s%s: %s is empty", where, f.key, path))
 	default:
 		l.give(value, "environment "+name, where, f)
 	}
@@ -259,7 +259,7 @@ func (l *loader) under(variable string, folder ...string) string {
 func (l *loader) dataDir() string {
 	d := l.under("XDG_DATA_HOME", ".local", "share")
 	if d == "" {
-		l.fail(errors.New("data_dir: there is no home directory to keep the memory in; set HOME, or data_dir to a directory that only you can read (GRAPHITI_PROXY_DATA_DIR)"))
+		l.fail(errors.New("data_dir: no home directory to store the memory in; set HOME, or data_dir to a directory that only you can read (GRAPHITI_PROXY_DATA_DIR)"))
 		return ""
 	}
 	return filepath.Join(d, "graphiti-proxy")

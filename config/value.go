@@ -49,7 +49,7 @@ func fieldsOf(v reflect.Value) []*field {
 func (f *field) set(s string) error {
 	s = strings.TrimSpace(s)
 	if f.secret && slices.Contains(strings.Split(s, ","), masked) {
-		return fmt.Errorf("%s: %s stands for a secret where settings are shown; write the secret itself, or leave the setting out", f.key, masked)
+		return fmt.Errorf("%s: %s stands for a secret where settings are shown; write the secret itself, or remove the setting", f.key, masked)
 	}
 	switch p := f.value.Addr().Interface().(type) {
 	case *string:
@@ -120,7 +120,7 @@ func (f *field) setNames(p *map[string]string, s string) error {
 		case !upstreamName.MatchString(name):
 			return f.wrong(name, "is not a name", "write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434")
 		case name == "openai" || name == "anthropic" || name == "gemini":
-			return f.wrong(name, "is the name of a provider that has a setting of its own", "set upstream."+name+", or choose another name")
+			return f.wrong(name, "is a provider with its own setting", "set upstream."+name+", or choose another name")
 		case all[name] != "":
 			return f.wrong(name, "is given twice", "keep one")
 		case base == "":

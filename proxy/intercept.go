@@ -137,7 +137,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 		return nil
 	}
 	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // outgoing removes the client's offer
-		s.log.Warn("frames of a WebSocket are in an extension that nobody offered; they pass without memory")
+		s.log.Warn("WebSocket frames use an extension that was not negotiated, relaying them without memory")
 		return nil
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}

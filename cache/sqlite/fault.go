@@ -89,18 +89,18 @@ func newFault(path string, kind FaultKind, err error, holds string) *Fault {
 		kind = Failing
 	}
 	t := &Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
-	away := fmt.Sprintf("move it away together with %s-wal and -shm, which costs %s, and start the proxy again", filepath.Base(path), holds)
+	away := fmt.Sprintf("move it away together with %s-wal and -shm, which loses %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
 	case Damaged:
-		t.Remedy = "it was left as it is; stop the proxy, put a backup in its place or " + away
+		t.Remedy = "it is unchanged; stop the proxy, replace it by a backup or " + away
 	case Other:
-		t.Remedy = "it was left as it is; use the program that wrote it, whose `memory export` saves what is remembered, or stop the proxy, " + away
+		t.Remedy = "it is unchanged; use the version that wrote it, to save memories with its `memory export`, or stop the proxy, " + away
 	case Denied:
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
 	case Busy:
-		t.Remedy = "wait until that program (a backup, a viewer) lets it go, or end it; the proxy tries the file again every second"
+		t.Remedy = "wait until that program (a backup, a viewer) releases it, or stop it; the proxy retries every second"
 	case Gone:
-		t.Remedy = "restart the proxy, which then uses what is in its place"
+		t.Remedy = "restart the proxy, to use the current file"
 	}
 	if kind == Unwritten || kind == Failing || why != unknown && kind == Denied {
 		t.Remedy = remedies[why]

@@ -65,7 +65,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read its head: %w", err)
 	} else if err != nil || string(head[:16]) != "SQLite format 3\x00" {
-		return errors.New("it is no database")
+		return errors.New("it is not a database")
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {

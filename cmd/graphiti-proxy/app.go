@@ -222,7 +222,7 @@ func (a *app) memoryOpened(read *config.Config) {
 // come before the first change.
 func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
 	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.WorkspaceIDs != a.cfg.Identity.WorkspaceIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
-		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids say whose memory is whose; restart the proxy to change them")
+		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids determine the owners of memories; restart the proxy to change them")
 	}
 	if listen := a.cfg.Admin.Listen; listen != "off" && cfg.Admin.Token == "" && !config.Loopback(listen) {
 		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", listen)

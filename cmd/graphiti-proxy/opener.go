@@ -189,7 +189,7 @@ func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
 	state.Figures.Start(o.quiet)
 	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
-		o.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
+		o.log.Warn("read forgotten groups failed, recall is off until it succeeds", "error", err)
 	}
 	return state, shared, nil
 }
@@ -220,7 +220,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
 				if err := cards.Keep(t, groups); err != nil {
-					o.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+					o.quiet.Warn("store a turn's card entry failed", "error", err)
 				}
 			},
 			OnDelivered: telemetry.Deliveries(o.tracer),

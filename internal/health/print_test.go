@@ -12,8 +12,8 @@ import (
 func TestTheMemoryIsQuiet(t *testing.T) {
 	since := time.Now().Add(-40 * time.Second)
 	for want, q := range map[string]capture.QueueStatus{
-		"2 of the waiting turns are accepted, but not visible in the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
-		"2 of the waiting turns are accepted, but not visible in the memory yet\n":                      {UnderWay: 2},
+		"2 of the waiting turns are accepted, but not listed by the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
+		"2 of the waiting turns are accepted, but not listed by the memory yet\n":                      {UnderWay: 2},
 	} {
 		var b strings.Builder
 		PrintQueue(&b, &q)
@@ -26,12 +26,12 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 // TestClientsAreShown by name and version, with what to do.
 func TestClientsAreShown(t *testing.T) {
 	for want, clients := range map[string][]ClientCounts{
-		"1 turn of Codex begins with a tag":                                   {{Name: "Codex", UnknownTags: 1}},
-		"3 turns of other begin with a tag":                                   {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
-		"1 request of Claude Code 2.1.400 has no memory: it is not known":     {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
-		"2 requests of Claude Code 2.1.400 have no memory: it is not known":   {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
-		"7 requests of new-cli 1.0 have no words of a person, and no other":   {{Name: "new-cli", Version: "1.0", NoWords: 7}},
-		"a header X-Graphiti-Workspace names the project: please report the ": {{Name: "Qwen Code", NoPlace: 1}},
+		"1 turn of Codex begins with a tag":                                           {{Name: "Codex", UnknownTags: 1}},
+		"3 turns of other begin with a tag":                                           {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
+		"1 request of Claude Code 2.1.400 has no memory: its project is unknown":      {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
+		"2 requests of Claude Code 2.1.400 have no memory: their project is unknown":  {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
+		"7 requests of new-cli 1.0 have no words of a person, like all other":         {{Name: "new-cli", Version: "1.0", NoWords: 7}},
+		"name the project in the header X-Graphiti-Workspace, and please report the ": {{Name: "Qwen Code", NoPlace: 1}},
 		"": nil,
 	} {
 		var out strings.Builder
@@ -45,9 +45,9 @@ func TestClientsAreShown(t *testing.T) {
 // TestPlacesThatAreMissingAreShown with the setting or the command that helps.
 func TestPlacesThatAreMissingAreShown(t *testing.T) {
 	for want, s := range map[string]Status{
-		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":       {Clients: []ClientCounts{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
-		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project\n": {Clients: []ClientCounts{{Name: "opencode", NotHere: 1}}},
-		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, and a memory of its own\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                           {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":    {Clients: []ClientCounts{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
+		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project\n": {Clients: []ClientCounts{{Name: "opencode", NotHere: 1}}},
+		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                          {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
 	} {
 		var out strings.Builder
 		if s.Print(&out); !strings.Contains(out.String(), want) {

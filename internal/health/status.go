@@ -156,13 +156,13 @@ var words = map[FaultCode]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up, but a search fails",
 	FaultStalled:     "the memory accepts turns and stores none",
-	FaultUnshown:     "the memory accepts turns and shows none of them",
-	FaultShared:      "Redis cannot be used",
-	FaultDelivery:    "turns cannot be delivered",
+	FaultUnshown:     "the memory accepts turns and lists none",
+	FaultShared:      "Redis is unusable",
+	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
-	FaultConsent:     "there is no consent to send conversations to the memory",
-	FaultState:       "a file of data_dir cannot be used: nothing is recalled or kept",
-	FaultDisk:        "data_dir cannot be written: turns are not on disk",
+	FaultConsent:     "the configuration does not allow sending conversations to the memory",
+	FaultState:       "a file of data_dir is unusable: recall and storage are off",
+	FaultDisk:        "data_dir is not writable: turns are not on disk",
 }
 
 // TurnOff marks the memory as off, with the reason. since may be zero.

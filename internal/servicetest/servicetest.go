@@ -132,7 +132,7 @@ func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard 
 // Settle waits until the memory has processed all stored turns.
 func (m *Memory) Settle(t testing.TB) {
 	t.Helper()
-	polltest.Until(t, "the memory to hold what was kept", func() bool { return m.Pipeline.Status().Pending == 0 })
+	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
 // people contains only the owner, with their own memory.

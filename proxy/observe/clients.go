@@ -113,7 +113,7 @@ const (
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
-	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project",
+	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project",
 }
 
 // Remedy returns the remedy for the cause.
@@ -159,15 +159,15 @@ func (o *Observer) unplaced(one *ClientSigns, m Missing) {
 	switch m {
 	case MissingForm:
 		if one.NoPlace++; one.NoPlace == 1 {
-			o.log.Warn("it is not known where a client works: its requests have no memory", about...)
+			o.log.Warn("a client's project is unknown, so its requests have no memory", about...)
 		}
 	case MissingDirectory:
 		if one.NoDirectory++; one.NoDirectory == 1 {
-			o.log.Warn("a client's tools work on files, and it names no directory: its requests have no memory", about...)
+			o.log.Warn("a client works on files and names no directory, so its requests have no memory", about...)
 		}
 	case MissingHere:
 		if one.NotHere++; one.NotHere == 1 {
-			o.log.Warn("a client's directory is not on this machine: its requests have no memory", about...)
+			o.log.Warn("a client's directory is not on this machine, so its requests have no memory", about...)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Con
 			c.Messages = append(c.Messages, Message{Role: "tool", Text: string(it.Output)})
 		case "reasoning":
 			if s := thoughtOf(c.Messages); it.Encrypted != "" && it.Encrypted != s {
-				return c, r, "prefix_mismatch: the reasoning item belongs to another conversation"
+				return c, r, "prefix_mismatch: the reasoning item is bound to a different conversation"
 			}
 		}
 	}
