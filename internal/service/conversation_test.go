@@ -298,9 +298,9 @@ func TestSilenceIsExplained(t *testing.T) {
 		want string
 	}{
 		{weak, "nothing that was found is about this question: the strongest has 0.08, 0.15 is needed"},
-		{inject.Decision{Reason: "weak"}, "nothing that was found is worth showing for this question"},
-		{inject.Decision{Reason: "routine"}, "nothing was asked that could be looked up"},
-		{inject.Decision{}, "nothing was found in time, or the memory did not answer"},
+		{inject.Decision{Reason: "weak"}, "no match is strong enough"},
+		{inject.Decision{Reason: "routine"}, "the message asks nothing, for example \"continue\" or \"thanks\""},
+		{inject.Decision{}, "the memory was too slow or failed"},
 		{inject.Decision{Reason: "of tomorrow"}, "of tomorrow"},
 		{inject.Decision{Facts: 2}, "the block was emptied, because something of the memory that it came from was forgotten or corrected"},
 		{inject.Decision{Block: "<graphiti_memory>", Facts: 1, Pieces: "damaged"}, ""},
