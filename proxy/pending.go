@@ -258,6 +258,7 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 			by = append(by, p.at.base.Reference(id))
 		}
 	}
+	by = append(by, askedIn(p.last))
 	if a.Text == "" {
 		return append(by, p.end)
 	}

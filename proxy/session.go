@@ -130,6 +130,16 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	if id, ok := known.Pending(ctx, asked...); ok {
 		return id, false
 	}
+	// The client may show another answer than the model gave.
+	newest := chain[c.Last]
+	if !c.Answered() && len(asked) > 0 {
+		newest = asked[0]
+	}
+	if c.Answered() || len(asked) > 0 {
+		if id := s.answered(ctx, known, [][16]byte{askedIn(newest)}); id != "" {
+			return id, false
+		}
+	}
 	// The client may have dropped the beginning, up to the question of the first
 	// remaining answer. The fingerprints of the model's answers in this place are stored.
 	// A client's own greeting has no stored fingerprint.
@@ -161,6 +171,12 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	}
 	known.SetPending(ctx, last, session)
 	return session, true
+}
+
+// askedIn returns the fingerprint of a conversation up to a person's message with an answer,
+// whatever the answer.
+func askedIn(f dialect.Fingerprint) dialect.Fingerprint {
+	return f.Link(dialect.RoleOther, []byte("asked"))
 }
 
 // derived returns the session of a conversation with a history that was not seen. Retries

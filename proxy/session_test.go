@@ -60,6 +60,8 @@ func TestSessionOfUnseenHistory(t *testing.T) {
 		{"the next turn of the run", examples + one, examples + one + answer + other, true, true},
 		{"a conversation that begins like unseen rounds", one + round, one, false, false},
 		{"a repeat of unseen rounds", one + round, one + round, false, true},
+		{"the next turn with another answer", examples + one, examples + one + `,{"role":"assistant","content":"Port 6543."},` + other, true, true},
+		{"a new conversation with the same message", one, one, true, false},
 		{"the next of the unseen rounds", one + round, one + round + round, false, true},
 		{"a round of a conversation that was seen", one, one + round, false, true},
 	} {
@@ -75,6 +77,7 @@ func TestSessionOfUnseenHistory(t *testing.T) {
 			sessions[n], _ = s.spoken(t.Context(), known, &c, chain, at)
 			if tc.answered && n == 0 {
 				known.EndPending(chain[c.Last])
+				known.PutAsync(askedIn(chain[c.Last]), sessions[0])
 				known.PutAsync(chain[len(chain)-1].Link(dialect.RoleAssistant, []byte("It listens on port 6543.")), sessions[0])
 			}
 		}

@@ -108,7 +108,11 @@ func printExplanation(w io.Writer, e *proxy.Explanation) {
 		fmt.Fprintf(w, "%-13s %s (%s)\n", c.What, key, c.Why)
 	}
 	if e.Off != "" {
-		fmt.Fprintf(w, "memory        off: %s\n", e.Off)
+		off := e.Off
+		if x, ok := inject.Reason(off).Explain(); ok {
+			off += ": " + x.Says
+		}
+		fmt.Fprintf(w, "memory        off: %s\n", off)
 		return
 	}
 	for _, list := range []struct {

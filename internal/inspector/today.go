@@ -157,8 +157,8 @@ func shares(of map[string]int64) []silence {
 		if status, reason, two := strings.Cut(word, ", "); two { // outcome and reason
 			says = reasonOf(reason)
 			says.Says = sentence(outcomeOf(status)) + " " + says.Says
-		} else if _, ok := reasons[word]; ok {
-			says = reasonOf(word)
+		} else if e, ok := explain(word); ok {
+			says = e
 		} else {
 			says.Says = sentence(outcomeOf(word))
 		}

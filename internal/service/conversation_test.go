@@ -298,9 +298,9 @@ func TestSilenceIsExplained(t *testing.T) {
 		want string
 	}{
 		{weak, "the best match was too weak to show: its strength is 0.08, the threshold 0.15"},
-		{inject.Decision{Reason: "weak"}, "the best match was too weak to show"},
-		{inject.Decision{Reason: "routine"}, "the message contains no question to search for"},
-		{inject.Decision{}, "the search failed or timed out"},
+		{inject.Decision{Reason: "weak"}, "no match is strong enough"},
+		{inject.Decision{Reason: "routine"}, "the message asks nothing, for example \"continue\" or \"thanks\""},
+		{inject.Decision{}, "the memory was too slow or failed"},
 		{inject.Decision{Reason: "of tomorrow"}, "of tomorrow"},
 		{inject.Decision{Facts: 2}, "the block was emptied, because a fact of its memory was forgotten or corrected"},
 		{inject.Decision{Block: "<graphiti_memory>", Facts: 1, Pieces: "damaged"}, ""},

@@ -117,9 +117,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		}
 	}
 	for _, st := range inject.Statuses {
-		for _, re := range inject.Reasons {
+		for _, re := range inject.Explanations {
 			for _, so := range inject.Sources {
-				in.requests.expect(outcomeKey{st, re, so}, false)
+				in.requests.expect(outcomeKey{st, re.Reason, so}, false)
 			}
 		}
 	}
