@@ -84,5 +84,5 @@ func (m *Memory) WithoutConsent(open bool, other string) {
 	if other != "" {
 		remedy = "the file's consent applies to " + other + ": write the endpoint and memory.consent: true together"
 	}
-	m.TurnOff(FaultConsent, time.Time{}, "the configuration does not allow sending conversations to this endpoint", remedy)
+	m.TurnOff(FaultConsent, time.Time{}, "memory.consent does not allow sending conversations to this endpoint", remedy)
 }
