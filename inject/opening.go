@@ -117,8 +117,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast records the latest session of a project. scopes are those of the session's
-// snapshot.
+// rememberLast records the latest session of a project. scopes are the scopes of the
+// session's snapshot.
 func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return

@@ -23,7 +23,7 @@ type Mode struct {
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 
-	// Beside is the actual kind of a request that looks like a turn but whose session
+	// Beside is the actual kind of a request that looks like a turn, if its session
 	// contradicts that.
 	Beside dialect.Kind
 
@@ -48,8 +48,8 @@ type Plan struct {
 	// the provider's cached prefix no longer matches.
 	Forgotten bool
 
-	// Turn is the ID of the request's turn, or "" if it has none. It is stable over retries,
-	// tool rounds, restarts and replicas.
+	// Turn is the ID of the request's turn, or "". It is stable over retries, tool rounds,
+	// restarts and replicas.
 	Turn       string
 	Generation int64             // of the turn's first request
 	Recall     bool              // prefetch for the next turn

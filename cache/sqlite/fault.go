@@ -39,7 +39,7 @@ type Fault struct {
 // Error returns one line: file, kind, cause and remedy.
 func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
 
-// What returns the same line without the remedy.
+// What returns the place and the problem, without the remedy.
 func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
 
 // Unwrap returns the cause.

@@ -59,7 +59,7 @@ type Backend interface {
 
 	// Clock returns the latest time that the memory's clock is known to have reached:
 	// the memory may hide a message with a later timestamp. It returns zero if the
-	// memory hides none, or if its clock is not known yet.
+	// memory hides none, or if its clock is still unknown.
 	Clock() time.Time
 }
 

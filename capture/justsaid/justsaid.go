@@ -35,9 +35,9 @@ const (
 	sweepEvery = 5 * time.Second
 
 	// purgeFrom is the minimum number of dropped messages of a group to delete from the
-	// store together, if they are at least as many as the searchable ones: after each
-	// deletion the store indexes the group again. A group without searchable messages is
-	// emptied at once.
+	// store together, unless the searchable ones outnumber them: after each deletion the
+	// store indexes the group again. A group without searchable messages is emptied at
+	// once.
 	purgeFrom = 64
 )
 
@@ -144,7 +144,7 @@ func (x *Index) holds(group string) bool {
 }
 
 // Block replaces the set of groups with a forget in progress. It empties new ones, and
-// Search finds nothing in any of them. Groups that have left the set are read from the
+// Search omits all of them. Groups that have left the set are read from the
 // outbox again. missed reports whether this process may have missed a forget of another
 // group: then all groups are emptied and read again.
 func (x *Index) Block(groups []string, missed bool) {

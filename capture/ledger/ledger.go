@@ -18,7 +18,7 @@ var Schema string
 
 const (
 	// SeenFor is the retention of settled turns. Clients send their history again, but
-	// rarely one that is months old.
+	// rarely after months.
 	SeenFor = 90 * 24 * time.Hour
 
 	// SeenMax is the most settled turns to retain, at about 100 bytes each.

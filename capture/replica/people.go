@@ -161,7 +161,7 @@ func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledge
 	return list, err
 }
 
-// MarkForgotten does nothing: what is known of a turn tells since when.
+// MarkForgotten does nothing, because the entries of a turn carry its generation.
 func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
 // Forget implements ledger.Recorder. The generation of the part is already shared. A single

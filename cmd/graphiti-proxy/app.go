@@ -243,8 +243,8 @@ func (a *app) host() *service.Host {
 }
 
 // status returns the state of the proxy in words. The state of the memory is the last known
-// one, or with fresh the current one. The kind and the place of the memory are those in
-// use, even if the file has changed.
+// one, or with fresh the current one. The backend and endpoint are the effective ones, even
+// if the file has changed.
 func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	read := a.live.Load()
 	s := health.Status{

@@ -46,9 +46,8 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 	return &s
 }
 
-// findGroups returns the groups of a selector. For a session these include groups with
-// other messages, too, of which it selects a part. It returns none if all of them are
-// empty.
+// findGroups returns the groups of a selector. For a session, these may also contain other
+// sessions' messages. It returns none if all groups are empty.
 func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {

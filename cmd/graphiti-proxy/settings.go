@@ -105,7 +105,7 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-// memoryOptions returns the options of the memory. Without consent, nothing is sent to an
+// memoryOptions returns the options of the memory. Without consent, they contain no
 // embedding model.
 func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Log: log}

@@ -69,7 +69,7 @@ func TestWhyDidItSayThat(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked = w.why("asked")
-		if d := asked.Turns[0].Decision; d == nil || !strings.Contains(d.Block, "Miso") || d.Gone || len(d.Pieces) == 0 || d.Pieces[0].Text != "" || !strings.Contains(asked.Note, "stay in this conversation") {
+		if d := asked.Turns[0].Decision; d == nil || !strings.Contains(d.Block, "Miso") || d.Gone || len(d.Pieces) == 0 || d.Pieces[0].Text != "" || !strings.Contains(asked.Note, "stay unchanged in this conversation") {
 			t.Errorf("after it was forgotten: %+v, %q", d, asked.Note)
 		}
 		told = w.why("told")
@@ -108,7 +108,7 @@ func TestWhyDidItSayNothing(t *testing.T) {
 	w.say("Which house style does the Ruby project of Matz use for imports?", "X-Graphiti-Session", "again")
 	w.delivered(4)
 	d = w.why("again").Turns[0].Decision
-	if d == nil || d.Block != "" || d.Reason != "weak" || !strings.Contains(d.Why, "0.25 is needed") || len(d.Pieces) == 0 {
+	if d == nil || d.Block != "" || d.Reason != "weak" || !strings.Contains(d.Why, "the threshold 0.25") || len(d.Pieces) == 0 {
 		t.Errorf("%+v", d)
 	}
 	x := w.why("asked")

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// dates has the times that a question names; the zero value has none.
+// dates is the set of times that a question names; the zero value is empty.
 type dates struct {
 	months [13]bool
 	days   [32]bool

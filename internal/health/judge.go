@@ -84,5 +84,5 @@ func (m *MemoryStatus) WithoutConsent(open bool, endpoint, other string) {
 	if !open {
 		remedy += ", and restart the proxy"
 	}
-	m.TurnOff(FaultConsent, time.Time{}, "there is no consent to send conversations to this endpoint", remedy)
+	m.TurnOff(FaultConsent, time.Time{}, "memory.consent does not allow sending conversations to this endpoint", remedy)
 }

@@ -160,7 +160,7 @@ var words = map[FaultCode]string{
 	FaultShared:      "Redis is unusable",
 	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
-	FaultConsent:     "the configuration does not allow sending conversations to the memory",
+	FaultConsent:     "memory.consent does not allow sending conversations to the memory",
 	FaultState:       "a file of data_dir is unusable: recall and storage are off",
 	FaultDisk:        "data_dir is not writable: turns are not on disk",
 }

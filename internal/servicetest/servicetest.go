@@ -121,7 +121,7 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	m.Settle(t)
 }
 
-// Hear has the memory do what a message asks of it, which somebody typed in a conversation.
+// Hear has the memory obey the requests in a message that a person typed in a conversation.
 func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
 	t.Helper()
 	return m.Memory.Hear(t.Context(), capture.Saying{

@@ -36,8 +36,8 @@ type Judged struct {
 
 // Judge compares registered people with known, the memory that each proof belonged to
 // before. A person is doubted if a proof belonged to another memory, or if the person's
-// memory had proofs before and the person has none of them. A person without any keys and
-// identities, now and before, is not doubted.
+// memory had proofs before and the person has lost all of them. A person without any keys
+// and identities, now and before, is not doubted.
 func Judge(list []Person, known map[[32]byte]string) Judged {
 	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
 	byMemory := make(map[string]string, len(list))

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// wireMessage is a message as the API has it.
+// wireMessage is a message in the API's format.
 type wireMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`

@@ -15,7 +15,7 @@ import (
 // maxBody limits a request's body.
 const maxBody = 64 << 20
 
-// Received is one request as it was received.
+// Received is one received request.
 type Received struct {
 	Method  string
 	Path    string
@@ -26,7 +26,7 @@ type Received struct {
 	Left    chan struct{} // closed when the client disconnects before the answer's end
 }
 
-// Faults describes faults in answers. The zero value has none.
+// Faults describes faults in answers. The zero value describes correct answers.
 type Faults struct {
 	Status     int           // answer with this error
 	Delay      time.Duration // before the head

@@ -46,7 +46,7 @@ func askAll(ctx context.Context, cfg *config.Config, ask AskMemory) (list []reac
 }
 
 // reach returns an error unless a server answers at an address. Any status counts as an
-// answer, except 508 Loop Detected, from a proxy of ours at its own upstream's address.
+// answer, except 508 Loop Detected, which the proxy returns for its own requests.
 func reach(ctx context.Context, base string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/models", nil)
 	if err != nil {

@@ -88,8 +88,8 @@ function paragraph(text, of) {
 
 function good(s) {
   const left = s.left ? " " + count(s.left, "turn") + " are on disk and wait for the memory." : "";
-  const notes = s.notes ? " " + count(s.notes, "note") + " of sessions left out: only an operator may import them." : "";
-  result.replaceChildren(paragraph(count(s.kept, "message") + " kept. " + count(s.known, "message") + " skipped: they were there already." + notes + left, "notice"));
+  const notes = s.notes ? " " + count(s.notes, "note") + " of sessions skipped: only an operator may import them." : "";
+  result.replaceChildren(paragraph(count(s.kept, "message") + " kept. " + count(s.known, "message") + " skipped as duplicates." + notes + left, "notice"));
   form.reset();
 }
 
