@@ -83,19 +83,21 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		}
 		list = append(list, o)
 	}
-	// What would be written for them now, whether or not this proxy did: other
-	// clients share these groups.
-	for scope, asked := range map[graphiti.Scope]bool{
-		graphiti.ScopeUser:      (s.Workspace+s.Session+s.Agent == "" || s.Own) && owner != "",
-		graphiti.ScopeAgent:     s.Agent != "" && s.Session == "",
-		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
-		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
+	// Other clients may have written to the groups that would be written to now.
+	for _, in := range []struct {
+		scope graphiti.Scope
+		asked bool
+	}{
+		{graphiti.ScopeUser, (s.Workspace+s.Session+s.Agent == "" || s.Own) && owner != ""},
+		{graphiti.ScopeAgent, s.Agent != "" && s.Session == ""},
+		{graphiti.ScopeWorkspace, s.Workspace != "" && s.Session == ""},
+		{graphiti.ScopeSession, s.Session != "" && s.Workspace+s.Agent == ""},
 	} {
-		if !asked || scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
+		if !in.asked || in.scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
 			continue
 		}
-		if g, ok := sv.namer().Group(scope, who); ok {
-			add(ledger.Owned{Group: g, Owner: owner, Scope: string(scope)})
+		if g, ok := sv.namer().Group(in.scope, who); ok {
+			add(ledger.Owned{Group: g, Owner: owner, Scope: string(in.scope)})
 		}
 	}
 	for _, o := range known {
