@@ -276,8 +276,8 @@ func TestForgettingASession(t *testing.T) {
 			for _, group := range []string{"g", "h"} {
 				part := ledger.Part{Group: group, Session: "session:s"}
 				forget(t, p, part)
-				if err := p.Waiting(context.Background(), part, func(m graphiti.Message) error { return fmt.Errorf("%s waits", m.Content) }); err != nil {
-					t.Error(err)
+				if waiting, err := p.Waiting(context.Background(), part); err != nil || len(waiting) > 0 {
+					t.Errorf("Waiting(%v) = %+v, %v, want none", part, waiting, err)
 				}
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {

@@ -236,18 +236,6 @@ func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.E
 	return out, nil
 }
 
-// Export implements graphiti.Lister.
-func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
-	g, ok, err := e.group(ctx, group)
-	if err == nil && ok {
-		err = e.episodes(ctx, group, allEpisodes, []any{g}, f)
-	}
-	if err != nil {
-		return fmt.Errorf("export group: %w", err)
-	}
-	return nil
-}
-
 // allEpisodes selects the messages of a group.
 const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -210,7 +211,13 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	return out, most, nil
 }
 
-// Export implements graphiti.Lister.
+// Rows implements graphiti.Lister.
+func (m *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return remote.Rows(ctx, m, group, f)
+}
+
+// Export calls f for every episode of a group, with its whole content, in the order of the
+// listing.
 func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {

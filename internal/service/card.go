@@ -509,14 +509,14 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		return r, err
 	}
 	for i := range found {
-		names := append(sidesOf(found[i].side.Name), found[i].side.Name)
+		names := append(sidesOf(found[i].row.Name), found[i].row.Name)
 		if sv.o.Remote { // what Graphiti read from it
-			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].side.Text, mostFacts)
+			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].row.Text, mostFacts)
 			if err != nil {
 				return r, withRemedy(err)
 			}
 			for _, f := range facts {
-				if card.Says(found[i].side.Text, f.Text) {
+				if card.Says(found[i].row.Text, f.Text) {
 					names = append(names, f.UUID)
 				}
 			}
@@ -526,7 +526,7 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		}
 		sv.o.Facts.DropGroup(found[i].in.Group)
 		r.Groups = append(r.Groups, found[i].in.Group)
-		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
+		if turn, ok := graphiti.TurnOf(found[i].row.Name); ok {
 			turns[turn] = true
 		}
 	}

@@ -90,7 +90,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	defer cancel()
 	l := catalog{conversations: make(map[string]*counted)}
 	if len(groups) > 1 {
-		l.seen = make(map[uint64]struct{})
+		l.seen = make(map[graphiti.ID]struct{})
 	}
 	var failed error
 	for _, o := range groups {
@@ -172,12 +172,12 @@ func nameOf(o ledger.Owned, person string) string {
 	return o.Group
 }
 
-// countInto counts what a group holds, what waits for it included.
+// countInto counts the messages of a group, including those that wait.
 func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
 	var all spanned
-	err := sv.headings(ctx, k.Group, func(h *graphiti.Heading, text string) {
-		all.count(h.Said)
-		l.add(k, h, text)
+	err := sv.headings(ctx, k.Group, func(r *graphiti.Row) {
+		all.count(r.Said)
+		l.add(k, r)
 	})
 	k.Span = all.span()
 	return err
@@ -185,35 +185,35 @@ func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
 
 // catalog counts messages by the conversation that they are in.
 type catalog struct {
-	conversations map[string]*counted // by what stands for their ids
-	seen          map[uint64]struct{} // their messages: one may be in several groups; nil: there is one group
-	last          *counted            // messages of one conversation come one after the other
+	conversations map[string]*counted      // by what stands for their ids
+	seen          map[graphiti.ID]struct{} // their messages, which may be in several groups; nil for one group
+	last          *counted                 // adjacent messages often share a conversation
 }
 
 type counted struct {
 	Conversation
 	spanned
-	begun time.Time // when that was said which it begins with
-	place int64     // where that stands in its group
-	from  string    // the group
+	begun time.Time   // time of its first message by the person
+	first graphiti.ID // that message
+	from  string      // group of that message
 }
 
 // add counts a message of a group in its conversation.
-func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
-	hash, session := h.Talk, ""
+func (l *catalog) add(k *Kept, r *graphiti.Row) {
+	hash, session := r.Session, ""
 	if k.Scope == string(graphiti.ScopeSession) && k.Key != "" {
 		hash, session = graphiti.SessionHash(k.Key), nameOf(ledger.Owned{Group: k.Group, Scope: k.Scope, Key: k.Key}, "")
-	} else if h.Role == graphiti.RoleSystem {
-		return // a text that was promoted, and not said
+	} else if r.Role == graphiti.RoleSystem {
+		return // a promoted text
 	}
 	if hash == "" {
 		return
 	}
-	if l.seen != nil {
-		if _, again := l.seen[h.Name]; again {
+	if l.seen != nil && r.ID != (graphiti.ID{}) {
+		if _, again := l.seen[r.ID]; again {
 			return
 		}
-		l.seen[h.Name] = struct{}{}
+		l.seen[r.ID] = struct{}{}
 	}
 	t := l.last
 	if t == nil || t.Hash != hash {
@@ -224,9 +224,9 @@ func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
 		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
 		l.conversations[hash] = t
 	}
-	t.count(h.Said)
-	if h.Role == graphiti.RoleUser && (t.from == "" || h.Said.Before(t.begun)) {
-		t.Begins, t.begun, t.place, t.from = beginning(text), h.Said, h.Place, k.Group
+	t.count(r.Said)
+	if r.Role == graphiti.RoleUser && (t.from == "" || r.Said.Before(t.begun)) {
+		t.Begins, t.begun, t.first, t.from = beginning(r.Text), r.Said, r.ID, k.Group
 	}
 }
 
@@ -244,33 +244,24 @@ func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Convers
 	return list, nil
 }
 
-// readBeginnings reads what conversations begin with, where that is not known yet.
+// readBeginnings reads the first messages of conversations whose texts are not known yet.
 func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
-	o, ok := sv.o.Memory.Outliner()
-	if !ok {
-		return nil
-	}
-	at := make(map[string]map[int64]*counted) // by the group and the place
+	first := make(map[string]map[graphiti.ID]*counted) // by group
 	for _, t := range all {
-		if t.from == "" || t.Begins != "" || t.place == 0 {
+		if t.from == "" || t.Begins != "" || t.first == (graphiti.ID{}) {
 			continue
 		}
-		if at[t.from] == nil {
-			at[t.from] = make(map[int64]*counted)
+		if first[t.from] == nil {
+			first[t.from] = make(map[graphiti.ID]*counted)
 		}
-		at[t.from][t.place] = t
+		first[t.from][t.first] = t
 	}
-	for group, places := range at {
-		list := slices.Sorted(maps.Keys(places))
-		episodes, err := o.EpisodesAt(ctx, group, list)
-		if err != nil {
-			return withRemedy(err)
-		}
-		if len(episodes) != len(list) { // one was deleted a moment ago
-			continue
-		}
-		for i := range episodes {
-			places[list[i]].Begins = beginning(episodes[i].Sides()[0].Text)
+	for group, of := range first {
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: slices.Collect(maps.Keys(of)), Text: true}) {
+			if err != nil {
+				return withRemedy(err)
+			}
+			of[r.ID].Begins = beginning(r.Text)
 		}
 	}
 	return nil

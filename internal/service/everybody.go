@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -63,8 +64,8 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	if err != nil {
 		return c, err
 	}
-	k := crowd{sv: sv, latest: make(map[string]time.Time), by: make(map[string]*Somebody)}
-	if k.told, err = sv.latest(ctx, k.latest); err != nil {
+	k := crowd{sv: sv, by: make(map[string]*Somebody)}
+	if k.latest, k.told, err = sv.latest(ctx); err != nil {
 		return c, err
 	}
 	if !sv.o.Multi {
@@ -97,14 +98,21 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	return c, nil
 }
 
-// latest finds, of all groups that hold something, when the message was said that each got
-// last; ok is false where the memory does not say it.
-func (sv *Service) latest(ctx context.Context, all map[string]time.Time) (ok bool, err error) {
-	o, ok := sv.o.Memory.Outliner()
-	if !ok {
-		return false, nil
+// latest returns the time of the last message of each group with messages. ok is false if the
+// memory cannot list its groups.
+func (sv *Service) latest(ctx context.Context) (all map[string]time.Time, ok bool, err error) {
+	all = make(map[string]time.Time)
+	for r, err := range sv.o.Memory.Rows(ctx, "", graphiti.Filter{Last: 1}) {
+		if err != nil {
+			ok := !errors.Is(err, errors.ErrUnsupported)
+			if !ok {
+				err = nil
+			}
+			return all, ok, withRemedy(err)
+		}
+		all[r.Group] = r.Said
 	}
-	return true, withRemedy(o.Latest(ctx, func(group string, said time.Time) { all[group] = said }))
+	return all, true, nil
 }
 
 // crowd collects people from the groups that are theirs.

@@ -98,50 +98,31 @@ func indexOf(turns []Turn, id string) int {
 
 // conversationOf returns the hash of the conversation that a message was said in; empty
 // for one that was said in none, such as a text that somebody promoted.
-func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, id string) (hash string, err error) {
-	found := false
+func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, message string) (hash string, err error) {
+	id, found := graphiti.ID{}, false
+	if id, found = graphiti.ParseID(message); !found {
+		return "", notTheirs(message)
+	}
+	found = false
 	for _, o := range groups {
 		if sv.o.State.Generations.Blocks(o.Group) {
 			continue
 		}
-		look := func(name, source string) {
-			if graphiti.MessageID(name) == id {
-				found = true
-				hash = cmp.Or(hash, sessionIn(&o, source))
+		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group}, graphiti.Filter{IDs: []graphiti.ID{id}}) {
+			if err != nil {
+				return "", err
 			}
-		}
-		err := sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
-			for _, side := range e.Sides() {
-				look(side.Name, e.SourceDescription)
-			}
-			return nil
-		})
-		if err == nil {
-			err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(m graphiti.Message) error {
-				look(m.Name, m.SourceDescription)
-				return nil
-			})
-		}
-		if err != nil {
-			return "", withRemedy(err)
+			found = true
+			hash = cmp.Or(hash, sessionIn(&o, &r))
 		}
 		if hash != "" {
 			return hash, nil
 		}
 	}
 	if !found {
-		return "", notTheirs(id)
+		return "", notTheirs(message)
 	}
 	return "", nil
-}
-
-// sessionIn returns the hash of the conversation that a message of a group was said in:
-// all of a conversation's own group was.
-func sessionIn(o *ledger.Owned, source string) string {
-	if o.Scope == string(graphiti.ScopeSession) && o.Key != "" {
-		return graphiti.SessionHash(o.Key)
-	}
-	return ledger.SessionOf(source)
 }
 
 // gathering collects the messages of one conversation, or one message that is of none.
@@ -161,54 +142,47 @@ type gathered struct {
 }
 
 // from collects what a group holds of the conversation, what waits for it included.
-func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
+func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
 		return errForgetting
 	}
 	here := make(map[string]bool)
 	var all spanned
 	defer func() { k.Span = all.span() }()
-	add := func(r Record, at time.Time) {
-		if sessionIn(&o, r.Source) != g.hash || here[r.Name] && r.Name != "" || g.hash == "" && graphiti.MessageID(r.Name) != g.message {
-			return
+	f := graphiti.Filter{Text: true}
+	switch of := sessionIn(&o, &graphiti.Row{}); {
+	case g.hash == "":
+		id, _ := graphiti.ParseID(g.message) // conversationOf found it
+		f.IDs = []graphiti.ID{id}
+	case of == "":
+		f.Session = g.hash
+	case of != g.hash: // a group of another conversation
+		return nil
+	}
+	for r, err := range g.sv.rows(ctx, ledger.Part{Group: o.Group}, f) {
+		if err != nil {
+			if !unlisted(err) {
+				failed = cmp.Or(failed, err)
+			}
+			continue
+		}
+		if sessionIn(&o, &r) != g.hash || here[r.Name] && r.Name != "" {
+			continue
 		}
 		here[r.Name] = true
-		all.count(at)
+		all.count(r.Said)
 		if g.seen[r.Name] && r.Name != "" {
-			return
+			continue
 		}
 		g.seen[r.Name] = true
-		r.Group, r.Scope, r.ID, r.Time = o.Group, o.Scope, graphiti.MessageID(r.Name), dateOf(at)
+		of := recordOf(&r)
+		of.Group, of.Scope, of.ID, of.Speaker, of.Time = o.Group, o.Scope, r.ID.String(), r.Speaker, dateOf(r.Said)
 		if session, ok := strings.CutPrefix(o.Key, "session:"); ok && o.Scope == string(graphiti.ScopeSession) {
-			r.Session = session
+			of.Session = session
 		}
-		g.messages = append(g.messages, gathered{r, at, k})
+		g.messages = append(g.messages, gathered{of, r.Said, k})
 	}
-	episode := func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			add(Record{Name: side.Name, Where: "memory", Role: string(side.Role), Speaker: side.Speaker, Text: side.Text, Source: e.SourceDescription}, e.ValidAt)
-		}
-		return nil
-	}
-	var err error
-	switch of := sessionIn(&o, ""); {
-	case g.hash == "":
-		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: g.message}, episode)
-	case of == "":
-		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Session: g.hash}, episode)
-	case of == g.hash:
-		err = g.sv.o.Memory.Export(ctx, o.Group, episode)
-	default: // of another conversation alone
-		return nil
-	}
-	if err != nil {
-		err = withRemedy(err)
-	}
-	waiting := g.sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(m graphiti.Message) error {
-		add(Record{Name: m.Name, Where: "queue", Role: string(m.RoleType), Speaker: m.Role, Text: m.Content, Source: m.SourceDescription}, m.Timestamp)
-		return nil
-	})
-	return cmp.Or(err, waiting)
+	return failed
 }
 
 // describe says what conversation it is.

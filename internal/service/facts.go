@@ -180,46 +180,55 @@ func rankOf(kind string) int {
 	return 0
 }
 
-// said is what people stated in a group, and what they promoted: no questions, no requests,
-// and no small talk. What was said again later in the same words is superseded. A memory that
-// knows what it holds is asked for the newest only: as many as a list with a limit shows.
-// unread counts the others.
+// said returns the statements and promoted texts of a group. A later message with the same
+// words supersedes a statement. The embedded memory is read only until a list with a limit is
+// full; unread counts the messages that were not read.
 func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	if o, ok := sv.o.Memory.Outliner(); ok {
-		list, unread, err = newestSaid(ctx, o, t, all, limit)
-		if err != nil {
-			err = withRemedy(err)
-		}
-		return list, unread, err
+	passes, size := [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}}, pageStatements
+	if sv.o.Remote { // a listing transfers all messages
+		passes, size = [][]graphiti.RoleType{{graphiti.RoleSystem, graphiti.RoleUser}}, math.MaxInt
 	}
-	listed := false
-	err = sv.o.Memory.Export(ctx, t.Group, func(e graphiti.Episode) error {
-		listed = true
-		for _, side := range e.Sides() {
-			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
-				list = append(list, k)
+	again, wanted := make(sayings), 0
+	add := func(page []Known) {
+		slices.Reverse(page) // of one second, the first stored one is first
+		slices.SortStableFunc(page, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
+		for _, k := range page {
+			if again.supersede(&k); all || k.State == Valid {
+				wanted++
+			}
+			list = append(list, k)
+		}
+	}
+	for _, roles := range passes {
+		var page []Known
+		read := 0
+		for r, err := range sv.o.Memory.Rows(ctx, t.Group, graphiti.Filter{Roles: roles, Newest: true, Text: true}) {
+			if err != nil {
+				return nil, 0, withRemedy(err)
+			}
+			if k, ok := knownFrom(t, &r); ok {
+				page = append(page, k)
+			}
+			if read++; read%size > 0 {
+				continue
+			}
+			add(page)
+			page = nil
+			if roles[0] == graphiti.RoleUser && wanted >= limit {
+				unread = r.Rest
+				break
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, 0, withRemedy(err)
+		add(page)
 	}
-	if !listed {
-		return nil, 0, sv.emptyOrUnlisted(ctx, t.Group)
-	}
-	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
-	again := make(sayings)
-	for i := range list {
-		again.supersede(&list[i])
-	}
-	return list, 0, nil
+	return list, unread, nil
 }
 
-// sayings are since when the same is said, by kind and text.
+// sayings maps the kind and words of a statement to the time of its latest message.
 type sayings map[string]string
 
-// supersede marks what is said again later. It is called with the newest first.
+// supersede marks a statement if a later one has the same words. The newest statement must be
+// first.
 func (s sayings) supersede(k *Known) {
 	same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
 	if since, again := s[same]; again {
@@ -229,81 +238,16 @@ func (s sayings) supersede(k *Known) {
 	s[same] = k.Since
 }
 
-// readAtOnce is how many messages are read at a time until there are enough.
-const readAtOnce = 256
+// pageStatements is the number of messages to read at a time until a list is full.
+const pageStatements = 256
 
-// placed is where a message stands in its group, and when it was said, in milliseconds.
-type placed struct{ place, said int64 }
-
-// newestSaid is said for a memory that knows what it holds: all that was promoted, and the
-// newest of what was said.
-func newestSaid(ctx context.Context, o graphiti.Outliner, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	var promoted, said []placed
-	err = o.Outline(ctx, t.Group, func(h *graphiti.Heading) {
-		switch at := (placed{h.Place, h.Said.UnixMilli()}); h.Role {
-		case graphiti.RoleSystem:
-			promoted = append(promoted, at)
-		case graphiti.RoleUser:
-			said = append(said, at)
-		}
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	again, wanted := make(sayings), 0
-	read := func(of []placed, most int) (rest []placed, err error) {
-		slices.SortFunc(of, func(a, b placed) int { return cmp.Or(cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place)) })
-		for rest = of; len(rest) > 0 && (len(rest) == len(of) || wanted < most); {
-			n := min(readAtOnce, len(rest))
-			known, err := knownAt(ctx, o, t, rest[:n])
-			if err != nil {
-				return nil, err
-			}
-			for _, k := range known {
-				if again.supersede(&k); all || k.State == Valid {
-					wanted++
-				}
-				list = append(list, k)
-			}
-			rest = rest[n:]
-		}
-		return rest, nil
-	}
-	if _, err := read(promoted, math.MaxInt); err != nil {
-		return nil, 0, err
-	}
-	rest, err := read(said, limit)
-	return list, len(rest), err
-}
-
-// knownAt reads messages, and returns the newest first what they say.
-func knownAt(ctx context.Context, o graphiti.Outliner, t graphiti.Target, some []placed) (list []Known, err error) {
-	places := make([]int64, len(some))
-	for i := range some {
-		places[i] = some[i].place
-	}
-	episodes, err := o.EpisodesAt(ctx, t.Group, places)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range episodes {
-		for _, side := range e.Sides() {
-			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
-				list = append(list, k)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
-	return list, nil
-}
-
-func knownFrom(t graphiti.Target, side *graphiti.Side, at time.Time) (k Known, ok bool) {
-	k = Known{ID: graphiti.MessageID(side.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindSaid, Text: side.Text, Since: dateOf(at), State: Valid}
-	if c, curated := graphiti.ParseCurated(side.Text); curated && side.Role == graphiti.RoleSystem {
+func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
+	k = Known{ID: r.ID.String(), Group: t.Group, Scope: string(t.Scope), Kind: KindSaid, Text: r.Text, Since: dateOf(r.Said), State: Valid}
+	if c, curated := graphiti.ParseCurated(r.Text); curated && r.Role == graphiti.RoleSystem {
 		k.Kind, k.Text = c.Kind, c.Text
 		return k, slices.Contains(graphiti.Kinds, c.Kind)
 	}
-	return k, side.Role == graphiti.RoleUser && words.States(k.Text)
+	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
 // factsBy is what Graphiti has read from messages, as far as a search for the newest of

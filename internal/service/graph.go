@@ -82,10 +82,10 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 	for _, t := range targets {
 		g.Groups = append(g.Groups, t.Group)
 	}
-	if o, ok := sv.o.Memory.Outliner(); ok {
-		err = sv.mentioned(ctx, o, &g, limit)
-	} else {
+	if sv.o.Remote {
 		err = sv.related(ctx, targets, &g, limit)
+	} else {
+		err = sv.mentioned(ctx, &g, limit)
 	}
 	return g, err
 }
@@ -130,8 +130,8 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 }
 
 // mentioned makes a graph of what the newest messages mention together.
-func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph, limit int) error {
-	said, more, err := sv.newestSaid(ctx, o, g.Groups)
+func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
+	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
 		return withRemedy(err)
 	}
@@ -199,44 +199,40 @@ type saying struct {
 	at         time.Time
 }
 
-// newestSaid reads the newest messages of groups, the newest first, each once; more says
-// that there are others.
-func (sv *Service) newestSaid(ctx context.Context, o graphiti.Outliner, groups []string) (said []saying, more bool, err error) {
-	type one struct {
-		group int
-		place int64
-		at    time.Time
-	}
-	var all []one
-	seen := make(map[uint64]bool)
-	for i, group := range groups {
-		err := o.Outline(ctx, group, func(h *graphiti.Heading) {
-			if !seen[h.Name] {
-				seen[h.Name] = true
-				all = append(all, one{i, h.Place, h.Said})
+// newestSaid returns the newest messages of groups, the newest first, each once. more reports
+// whether there are others.
+func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []saying, more bool, err error) {
+	var all []graphiti.Row
+	seen := make(map[graphiti.ID]bool)
+	for _, group := range groups {
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{}) {
+			if err != nil {
+				return nil, false, err
 			}
-		})
-		if err != nil {
-			return nil, false, err
+			if !seen[r.ID] {
+				seen[r.ID] = true
+				all = append(all, r)
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return b.at.Compare(a.at) })
+	slices.SortStableFunc(all, func(a, b graphiti.Row) int { return b.Said.Compare(a.Said) })
 	more = len(all) > graphMessages
-	places := make([][]int64, len(groups))
-	for _, m := range all[:min(graphMessages, len(all))] {
-		places[m.group] = append(places[m.group], m.place)
+	ids := make(map[string][]graphiti.ID)
+	for _, r := range all[:min(graphMessages, len(all))] {
+		ids[r.Group] = append(ids[r.Group], r.ID)
 	}
-	for i, group := range groups {
-		episodes, err := o.EpisodesAt(ctx, group, places[i])
-		if err != nil {
-			return nil, false, err
+	for _, group := range groups {
+		if len(ids[group]) == 0 {
+			continue
 		}
-		for j := range episodes {
-			side := episodes[j].Sides()[0]
-			if c, ok := graphiti.ParseCurated(side.Text); ok {
-				side.Text = c.Text
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: ids[group], Text: true}) {
+			if err != nil {
+				return nil, false, err
 			}
-			said = append(said, saying{side.Name, side.Text, episodes[j].ValidAt})
+			if c, ok := graphiti.ParseCurated(r.Text); ok {
+				r.Text = c.Text
+			}
+			said = append(said, saying{r.Name, r.Text, r.Said})
 		}
 	}
 	slices.SortStableFunc(said, func(a, b saying) int { return b.at.Compare(a.at) })

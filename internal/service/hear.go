@@ -330,27 +330,23 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 			names = append(names, name)
 		}
 	}
-	err = sv.o.Memory.Export(ctx, group, func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			add(side.Name, side.Text)
+	for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
+		switch {
+		case unlisted(err):
+			continue
+		case err != nil:
+			return nil, err
 		}
-		return nil
-	})
-	if err == nil {
-		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: group}, func(m graphiti.Message) error {
-			add(m.Name, m.Content)
-			return nil
-		})
+		add(r.Name, r.Text)
 	}
-	if err == nil && sv.o.Remote {
-		var found []graphiti.Fact
-		found, err = sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
+	if sv.o.Remote {
+		found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
+		if err != nil {
+			return nil, withRemedy(err)
+		}
 		for _, f := range found {
 			add(f.UUID, f.Text)
 		}
-	}
-	if err != nil {
-		return nil, withRemedy(err)
 	}
 	return names, nil
 }

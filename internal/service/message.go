@@ -16,12 +16,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
-// held is one message as a group holds it: a side of an episode.
+// held is a message in a group.
 type held struct {
-	in      graphiti.Target
-	owner   ledger.Owned
-	episode graphiti.Episode
-	side    graphiti.Side
+	in    graphiti.Target
+	owner ledger.Owned
+	row   graphiti.Row
+	entry []graphiti.Row // all rows of its stored entry
 }
 
 // errManyMessages says that an id means more than one message of a group.
@@ -92,32 +92,36 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 	return groups, nil
 }
 
-func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (found []held, err error) {
-	err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(g graphiti.Message) error {
-		if graphiti.MessageID(g.Name) == id {
-			return errors.New("message: it waits for Graphiti, and can be forgotten when it has arrived there (graphiti-proxy queue list), or now with its conversation (session)")
-		}
-		return nil
-	})
+func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string) (found []held, err error) {
+	id, ok := graphiti.ParseID(message)
+	if !ok {
+		return nil, nil
+	}
+	waiting, err := sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group})
 	if err != nil {
 		return nil, err
 	}
-	in := graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}
-	err = sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			if graphiti.MessageID(side.Name) == id {
-				found = append(found, held{in, o, e, side})
-			}
+	if slices.ContainsFunc(waiting, func(r graphiti.Row) bool { return r.ID == id }) {
+		return nil, errors.New("message: it waits for Graphiti, and can be forgotten when it has arrived there (graphiti-proxy queue list), or now with its conversation (session)")
+	}
+	for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{IDs: []graphiti.ID{id}, Text: true}) {
+		if err != nil {
+			return nil, withRemedy(err)
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, withRemedy(err)
-	case len(found) > 1:
+		found = append(found, held{in: graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, owner: o, row: r})
+	}
+	if len(found) > 1 {
 		return nil, InvalidError{errManyMessages}
 	}
-	return found, nil
+	for i := range found {
+		for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{Keys: []string{found[i].row.Key}, Text: true}) {
+			if err != nil {
+				return nil, withRemedy(err)
+			}
+			found[i].entry = append(found[i].entry, r)
+		}
+	}
+	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
 // forgetMessage deletes one message of a selector's from every group that holds it, and
@@ -142,7 +146,7 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 		if err := sv.forgetNotes(ctx, h); err != nil {
 			return f, err
 		}
-		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: graphiti.MessageID(h.episode.Name)}); err != nil {
+		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: h.entry[0].ID.String()}); err != nil {
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)
@@ -156,16 +160,16 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 // deletes episodes, and one may hold both sides of a turn. It is kept under a name of
 // its own, before anything is deleted, so that it is not lost on the way.
 func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
-	for _, side := range h.episode.Sides() {
-		if side.Name == h.side.Name {
+	for _, r := range h.entry {
+		if r.Name == h.row.Name {
 			continue
 		}
-		t := h.turn("beside", side)
+		t := h.turn("beside", &r)
 		t.Generation = sv.o.State.Generations.Now()
-		t.Said, t.Answered = h.episode.ValidAt, h.episode.ValidAt
-		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, side.Role), Speaker: side.Speaker, Role: side.Role, Source: h.episode.SourceDescription}}
-		if side.Role == graphiti.RoleAssistant {
-			t.User, t.Assistant = "", side.Text
+		t.Said, t.Answered = r.Said, r.Said
+		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, r.Role), Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
+		if r.Role == graphiti.RoleAssistant {
+			t.User, t.Assistant = "", r.Text
 		}
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 			return fmt.Errorf("keep the other side of the turn: %w", err)
@@ -174,10 +178,10 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 	return nil
 }
 
-// turn is a text that takes the place of one in the same group and conversation.
-func (h *held) turn(why string, text graphiti.Side) ledger.Turn {
+// turn returns a turn with a text for the group and conversation of a message.
+func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	t := ledger.Turn{
-		ID: digest(why, h.in.Group, h.side.Name, text.Text), SessionHash: ledger.SessionOf(h.episode.SourceDescription),
+		ID: digest(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
 		Owner: h.owner.Owner, Speaker: text.Speaker, User: text.Text, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{h.in}, Standalone: true,
 	}
@@ -190,8 +194,8 @@ func (h *held) turn(why string, text graphiti.Side) ledger.Turn {
 // forgetNotes deletes what was noted of a message for cards, and its conversation's
 // notes, which may repeat it.
 func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
-	t := h.turn("forget", h.side)
-	t.Said = h.episode.ValidAt
+	t := h.turn("forget", &h.row)
+	t.Said = h.row.Said
 	if err := sv.forgetLines(ctx, h); err != nil {
 		return err
 	}
@@ -207,8 +211,8 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 
 // forgetLines deletes the lines of a message, and what confirming them stored.
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
-	turn, ok := graphiti.TurnOf(h.side.Name)
-	curated, promoted := graphiti.ParseCurated(h.side.Text)
+	turn, ok := graphiti.TurnOf(h.row.Name)
+	curated, promoted := graphiti.ParseCurated(h.row.Text)
 	groups := []string{h.in.Group}
 	if own, ok := sv.ownGroup(h.owner.Owner); ok && own != h.in.Group { // a personal line of a project
 		groups = append(groups, own)
@@ -313,11 +317,11 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 
 // keepInstead keeps a text in place of a message: a promoted one as a text of its kind.
 func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledger.Turn, error) {
-	t := h.turn("correct", graphiti.Side{Speaker: h.side.Speaker, Text: text})
-	if h.side.Role == graphiti.RoleAssistant {
+	t := h.turn("correct", &graphiti.Row{Speaker: h.row.Speaker, Text: text})
+	if h.row.Role == graphiti.RoleAssistant {
 		t.Speaker = "" // a person says now what is true
 	}
-	if c, ok := graphiti.ParseCurated(h.side.Text); ok && h.side.Role == graphiti.RoleSystem {
+	if c, ok := graphiti.ParseCurated(h.row.Text); ok && h.row.Role == graphiti.RoleSystem {
 		t.Kind = c.Kind
 	}
 	t.Said = time.Now()

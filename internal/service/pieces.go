@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -192,24 +191,11 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 	}
 	names, sources := slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(w.sources))
 	if len(names)+len(sources) > 0 {
-		err := l.sv.o.Memory.Seek(ctx, w.in.Group, graphiti.Sought{Names: names, UUIDs: sources}, func(e graphiti.Episode) error {
-			for _, side := range e.Sides() {
-				w.found(side, e.SourceDescription, e.ValidAt)
+		for r, err := range l.sv.rows(ctx, ledger.Part{Group: w.in.Group}, graphiti.Filter{Names: names, Keys: sources, Text: true}) {
+			if err != nil {
+				return err
 			}
-			for _, p := range w.sources[e.UUID] {
-				p.Conversation, p.ID = sessionIn(&w.in, e.SourceDescription), graphiti.MessageID(e.Name)
-				p.Turn, _ = graphiti.TurnOf(e.Name)
-			}
-			return nil
-		})
-		if err == nil {
-			err = l.sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: w.in.Group}, func(m graphiti.Message) error {
-				w.found(graphiti.Side{Name: m.Name, Role: m.RoleType, Text: m.Content}, m.SourceDescription, m.Timestamp)
-				return nil
-			})
-		}
-		if err != nil {
-			return withRemedy(err)
+			w.found(&r)
 		}
 	}
 	l.sayGone(w.messages)
@@ -227,14 +213,16 @@ func (l *lookup) sayGone(pieces map[string][]*Piece) {
 	}
 }
 
-// found notes what a message says now.
-func (w *wanted) found(side graphiti.Side, source string, at time.Time) {
-	text := side.Text
-	if c, ok := graphiti.ParseCurated(text); ok && side.Role == graphiti.RoleSystem {
-		text = c.Text
+// found sets the text of the pieces of a message, and the source of facts.
+func (w *wanted) found(r *graphiti.Row) {
+	for _, p := range w.messages[r.Name] {
+		p.Text, p.Role, p.Time, p.Conversation = textOf(r), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
 	}
-	for _, p := range w.messages[side.Name] {
-		p.Text, p.Role, p.Time, p.Conversation = text, string(side.Role), dateOf(at), sessionIn(&w.in, source)
+	for _, p := range w.sources[r.Key] {
+		if p.ID == "" { // an entry's second row is the answer
+			p.Conversation, p.ID = sessionIn(&w.in, r), r.ID.String()
+			p.Turn, _ = graphiti.TurnOf(r.Name)
+		}
 	}
 }
 

@@ -3,13 +3,12 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -124,81 +123,75 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (
 
 func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time, shown *Shown) error {
 	l := timeline{n: n, until: until}
-	targets, err := sv.shown(s)
+	places, err := sv.shownPlaces(ctx, s)
 	if err != nil {
 		return err
 	}
-	if s.Session != "" {
-		return sv.showSession(ctx, s, &l, shown)
-	}
-	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
-	for _, t := range targets {
-		shown.Groups = append(shown.Groups, t.Group)
-		episodes, err := sv.episodes(ctx, t.Group, &l)
-		unlisted := false
-		if err == nil && len(episodes) == 0 {
-			unlisted, err = sv.o.Memory.Unlisted(ctx, t.Group)
-		}
-		if err != nil {
-			return withRemedy(err)
-		}
-		if unlisted {
-			shown.Unlisted = append(shown.Unlisted, t.Group)
-		}
-		for _, e := range episodes {
-			for _, said := range e.Sides() {
-				if s.Own && listed[said.Name] {
-					continue
-				}
-				listed[said.Name] = said.Name != ""
-				l.add(e.ValidAt, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(said.Name), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Source: e.SourceDescription})
+	listed := make(map[string]bool) // a personal statement in a project is in both groups
+	for _, o := range places {
+		shown.Groups = append(shown.Groups, o.Group)
+		var stored, queued []moment
+		key, entries, rest := "", 0, 0
+		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, l.filter(s.Session != "")) {
+			switch {
+			case unlisted(err):
+				shown.Unlisted = append(shown.Unlisted, o.Group)
+				continue
+			case err != nil:
+				return err
+			case !r.Waiting && r.Key != key:
+				key, entries, rest = r.Key, entries+1, r.Rest
+			}
+			if (s.Own || s.Session != "") && listed[r.Name] {
+				continue
+			}
+			listed[r.Name] = r.Name != ""
+			m := moment{r.Said, recordOf(&r)}
+			m.Group, m.Scope, m.ID, m.Time = o.Group, o.Scope, r.ID.String(), r.Said.UTC().Format(time.RFC3339)
+			if r.Waiting {
+				queued = append(queued, m)
+			} else {
+				stored = append(stored, m)
 			}
 		}
-		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
-			if !listed[g.Name] && l.reaches(g.Timestamp) { // else it has arrived meanwhile
-				l.add(g.Timestamp, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(g.Name), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Source: g.SourceDescription})
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+		if s.Session == "" && until.IsZero() {
+			l.more = l.more || entries == n
+		} else if s.Session == "" {
+			l.more = l.more || rest > 0
+			slices.Reverse(stored)
 		}
+		l.all = append(append(l.all, stored...), queued...)
 	}
 	shown.Messages, shown.Earlier = l.page()
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
-// showSession shows what was said in a session, in whatever groups.
-func (sv *Service) showSession(ctx context.Context, s Selector, l *timeline, shown *Shown) error {
+// shownPlaces returns the groups to show, or for a session its part of each group.
+func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger.Owned, err error) {
+	targets, err := sv.shown(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Session == "" {
+		for _, t := range targets {
+			places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+		}
+		return places, nil
+	}
 	groups, err := sv.groups(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	parts, err := sv.parts(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	for _, o := range append(groups, parts...) {
-		shown.Groups = append(shown.Groups, o.Group)
-		err := sv.export(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, func(r Record) error {
-			at, failed := time.Parse(time.RFC3339, r.Time)
-			if r.Where == "session" || failed != nil || !l.reaches(at) || listed[r.Name] {
-				return nil //nolint:nilerr // a record without a time is not shown
-			}
-			listed[r.Name] = r.Name != ""
-			l.add(at, Record{Group: o.Group, Scope: r.Scope, ID: graphiti.MessageID(r.Name), Name: r.Name, Where: r.Where, Role: r.Role, Text: r.Text, Source: r.Source})
-			return nil
-		})
-		var unlisted *graphiti.UnlistedError
-		if errors.As(err, &unlisted) {
-			shown.Unlisted = append(shown.Unlisted, o.Group)
-		} else if err != nil {
-			return err
-		}
+		o.Scope = sv.addressed(known, o.Group).Scope
+		places = append(places, o)
 	}
-	shown.Messages, shown.Earlier = l.page()
-	return nil
+	return places, err
 }
 
 // Search returns the facts that would be found for a text, best first. With all set it

@@ -108,10 +108,10 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	k := kept{from: from, turns: make(map[uint64]bool), talks: make(map[talkOn]bool)}
+	k := kept{from: from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
 	for _, o := range groups {
 		w.Groups = append(w.Groups, o.Group)
-		if err := sv.headings(ctx, o.Group, func(h *graphiti.Heading, _ string) { k.add(&w, h) }); err != nil {
+		if err := sv.headings(ctx, o.Group, func(r *graphiti.Row) { k.add(&w, r) }); err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("not counted: %s: %v", cmp.Or(shortWorkspace(o.Key), o.Group), err))
 		}
 	}
@@ -170,7 +170,7 @@ func (w *Week) add(day *Figures, c *cache.Counts) {
 // conversation goes on for days.
 type kept struct {
 	from  time.Time
-	turns map[uint64]bool
+	turns map[graphiti.TurnID]bool
 	talks map[talkOn]bool
 }
 
@@ -180,25 +180,25 @@ type talkOn struct {
 	day  int
 }
 
-func (k *kept) add(w *Week, h *graphiti.Heading) {
-	i := int(h.Said.Sub(k.from) / (24 * time.Hour))
-	if h.Said.Before(k.from) || i >= statsDays || h.Turn == 0 || h.Role == graphiti.RoleSystem { // not said, but promoted
+func (k *kept) add(w *Week, r *graphiti.Row) {
+	i := int(r.Said.Sub(k.from) / (24 * time.Hour))
+	if r.Said.Before(k.from) || i >= statsDays || r.Turn == (graphiti.TurnID{}) || r.Role == graphiti.RoleSystem { // promoted texts are not turns
 		return
 	}
 	day := &w.Days[i]
-	if !k.turns[h.Turn] {
-		k.turns[h.Turn] = true
+	if !k.turns[r.Turn] {
+		k.turns[r.Turn] = true
 		day.Turns++
 		w.Week.Turns++
 	}
-	if h.Talk == "" {
+	if r.Session == "" {
 		return
 	}
-	if on := (talkOn{h.Talk, i}); !k.talks[on] {
+	if on := (talkOn{r.Session, i}); !k.talks[on] {
 		k.talks[on] = true
 		day.Conversations++
 	}
-	if on := (talkOn{h.Talk, -1}); !k.talks[on] {
+	if on := (talkOn{r.Session, -1}); !k.talks[on] {
 		k.talks[on] = true
 		w.Week.Conversations++
 	}
