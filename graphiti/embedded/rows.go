@@ -106,9 +106,10 @@ func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined 
 
 // headings calls f for rows without texts, until it returns false.
 func headings(group string, chosen []outlined, talks []string, f func(*graphiti.Row) bool) {
+	var r graphiti.Row // one for all, because it escapes
 	for i := range chosen {
 		m := &chosen[i]
-		r := graphiti.Row{ID: m.id, Group: group, Turn: m.turn, Session: talks[m.talk], Role: roles[m.role], Said: time.UnixMilli(m.said), Rest: len(chosen) - i - 1}
+		r = graphiti.Row{ID: m.id, Group: group, Turn: m.turn, Session: talks[m.talk], Role: roles[m.role], Said: time.UnixMilli(m.said), Rest: len(chosen) - i - 1}
 		if !f(&r) {
 			return
 		}

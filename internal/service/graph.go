@@ -202,30 +202,35 @@ type saying struct {
 // newestSaid returns the newest messages of groups, the newest first, each once. more reports
 // whether there are others.
 func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []saying, more bool, err error) {
-	var all []graphiti.Row
+	type heading struct {
+		group int
+		id    graphiti.ID
+		at    time.Time
+	}
+	var all []heading
 	seen := make(map[graphiti.ID]bool)
-	for _, group := range groups {
+	for i, group := range groups {
 		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{}) {
 			if err != nil {
 				return nil, false, err
 			}
 			if !seen[r.ID] {
 				seen[r.ID] = true
-				all = append(all, r)
+				all = append(all, heading{i, r.ID, r.Said})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b graphiti.Row) int { return b.Said.Compare(a.Said) })
+	slices.SortStableFunc(all, func(a, b heading) int { return b.at.Compare(a.at) })
 	more = len(all) > graphMessages
-	ids := make(map[string][]graphiti.ID)
-	for _, r := range all[:min(graphMessages, len(all))] {
-		ids[r.Group] = append(ids[r.Group], r.ID)
+	ids := make([][]graphiti.ID, len(groups))
+	for _, h := range all[:min(graphMessages, len(all))] {
+		ids[h.group] = append(ids[h.group], h.id)
 	}
-	for _, group := range groups {
-		if len(ids[group]) == 0 {
+	for i, group := range groups {
+		if len(ids[i]) == 0 {
 			continue
 		}
-		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: ids[group], Text: true}) {
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: ids[i], Text: true}) {
 			if err != nil {
 				return nil, false, err
 			}

@@ -31,7 +31,7 @@ func (sv *Service) rows(ctx context.Context, part ledger.Part, f graphiti.Filter
 			arrived[waiting[i].Name] = false
 		}
 		for r, err := range sv.o.Memory.Rows(ctx, part.Group, f) {
-			if _, waits := arrived[r.Name]; waits && err == nil {
+			if len(arrived) > 0 {
 				arrived[r.Name] = true
 			}
 			if !yield(r, withRemedy(err)) {
@@ -52,11 +52,13 @@ func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.
 	if sv.o.State.Generations.Blocks(group) {
 		return errForgetting
 	}
-	for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{}) {
+	var r graphiti.Row // one for all, because it escapes
+	for one, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{}) {
 		if err != nil {
 			failed = err
 			continue
 		}
+		r = one
 		f(&r)
 	}
 	return failed

@@ -97,6 +97,9 @@ func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
 
 // withRemedy says what to do about a call to the memory that failed.
 func withRemedy(err error) error {
+	if err == nil {
+		return nil
+	}
 	if to := graphiti.Remedy(err); to != "" {
 		return fmt.Errorf("%w; to do: %s", err, to)
 	}
