@@ -44,6 +44,18 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 // errNotYours does not say whether there is such a person, credential or group.
 var errNotYours = ForbiddenError{errors.New("this is not your memory: leave out user, credential and group to mean your own")}
 
+// narrows returns an Operation.Own that narrows the selector of an input.
+func narrows[In any, P interface {
+	*In
+	selected() *Selector
+}](narrow func(ctx context.Context, h *Host, s *Selector, own Selector) error) func(context.Context, *Host, *In, Selector) error {
+	return func(ctx context.Context, h *Host, in *In, own Selector) error {
+		return narrow(ctx, h, P(in).selected(), own)
+	}
+}
+
+func (s *Selector) selected() *Selector { return s }
+
 // ownSelector narrows a selector to the memory of a caller who is no operator.
 func ownSelector(ctx context.Context, h *Host, s *Selector, own Selector) error {
 	t, err := h.Memory.belongings(ctx, own)

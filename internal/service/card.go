@@ -170,9 +170,7 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		return p, err
 	},
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *PendingRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[PendingRequest](ownSelector),
 }
 
 // CountPending counts the lines of a person that wait for their confirmation.
@@ -244,9 +242,7 @@ var Settle = Operation[SettleRequest, Settled]{
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
 	},
-	Own: func(ctx context.Context, h *Host, in *SettleRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[SettleRequest](ownSelector),
 }
 
 // Settle changes the state of standing lines.
@@ -492,9 +488,7 @@ var Restore = Operation[RestoreRequest, Restored]{
 	Audit: func(in *RestoreRequest, out *Restored) Entry {
 		return in.audit("restore", out.Groups, slog.String("message", in.Message))
 	},
-	Own: func(ctx context.Context, h *Host, in *RestoreRequest, own Selector) error {
-		return ownMessage(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[RestoreRequest](ownMessage),
 }
 
 // Restore makes both sides of a message's turn valid again.

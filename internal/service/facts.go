@@ -73,9 +73,7 @@ var Facts = Operation[FactsRequest, Valids]{
 		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
 	},
 	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *FactsRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[FactsRequest](ownSelector),
 }
 
 const (

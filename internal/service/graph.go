@@ -54,9 +54,7 @@ var Connections = Operation[GraphRequest, Graph]{
 		return h.Memory.Connections(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *GraphRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[GraphRequest](ownSelector),
 }
 
 const (

@@ -271,9 +271,7 @@ var Correct = Operation[CorrectRequest, Corrected]{
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
 	},
-	Own: func(ctx context.Context, h *Host, in *CorrectRequest, own Selector) error {
-		return ownMessage(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[CorrectRequest](ownMessage),
 }
 
 // Correct keeps a statement of the person in every group that holds a message, and

@@ -105,9 +105,7 @@ var Groups = Operation[Selector, Meant]{
 	Spec:  Spec{Name: "memory/groups", About: "The groups that somebody's memory is in", Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
-	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
-		return ownSelector(ctx, h, in, own)
-	},
+	Own:   narrows[Selector](ownSelector),
 }
 
 // ShowRequest is the input of Show.
@@ -125,9 +123,7 @@ var Show = Operation[ShowRequest, Shown]{
 		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
 	},
 	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *ShowRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[ShowRequest](ownSelector),
 }
 
 // ListRequest is the input of List.
@@ -144,9 +140,7 @@ var List = Operation[ListRequest, Catalog]{
 		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *ListRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[ListRequest](ownSelector),
 }
 
 // SearchRequest is the input of Search.
@@ -163,9 +157,7 @@ var Search = Operation[SearchRequest, Searched]{
 		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
 	},
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *SearchRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[SearchRequest](ownSelector),
 }
 
 // PromoteRequest is the input of Promote.
@@ -183,9 +175,7 @@ var Promote = Operation[PromoteRequest, Promoted]{
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
-	Own: func(ctx context.Context, h *Host, in *PromoteRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[PromoteRequest](ownSelector),
 }
 
 // ImportRequest is the input of Import.

@@ -70,9 +70,7 @@ var Stats = Operation[Selector, Week]{
 		return w, err
 	},
 	Audit: func(in *Selector, out *Week) Entry { return in.audit("count", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
-		return ownSelector(ctx, h, in, own)
-	},
+	Own:   narrows[Selector](ownSelector),
 }
 
 // Stats counts what memory did in the last seven days for a person, or for everybody.
