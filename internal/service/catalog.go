@@ -13,18 +13,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Catalog lists what there is memory of, the newest first.
+// Catalog lists memories and conversations, the newest first.
 type Catalog struct {
-	Memories         []Kept         `json:"memories"` // a person's own, and of projects and agents
+	Memories         []Kept         `json:"memories"` // the person's own memory, projects and agents
 	Conversations    []Conversation `json:"conversations"`
-	AllMemories      int            `json:"all_memories"` // listed or not
+	AllMemories      int            `json:"all_memories"` // including unlisted ones
 	AllConversations int            `json:"all_conversations"`
 
-	Note   string   `json:"note,omitempty"` // what cannot be listed
-	Groups []string `json:"-"`              // that were looked into
+	Note   string   `json:"note,omitempty"` // limits of the listing
+	Groups []string `json:"-"`              // groups that were read
 }
 
-// Span counts messages, and says when the first and the last of them were said.
+// Span is the number of messages and the times of the first and the last one.
 type Span struct {
 	Messages int    `json:"messages"`
 	First    string `json:"first,omitempty"`
@@ -33,31 +33,30 @@ type Span struct {
 
 // Kept describes the memory in one group.
 type Kept struct {
-	Name  string `json:"name"` // as people call it; the group's id where no name is known
+	Name  string `json:"name"` // display name, or the group ID
 	Scope string `json:"scope"`
 	Key   string `json:"key,omitempty"`
 	Group string `json:"group"`
 	Span
-	Shared    bool   `json:"shared,omitempty"`    // others wrote to it too
-	Uncounted string `json:"uncounted,omitempty"` // why it is not known what it holds
+	Shared    bool   `json:"shared,omitempty"`    // the group has other owners
+	Uncounted string `json:"uncounted,omitempty"` // why the messages were not counted
 }
 
-// Conversation is one conversation, wherever its messages are kept.
+// Conversation is one conversation in all its groups.
 type Conversation struct {
-	Session string `json:"session,omitempty"` // its id, where it is known
-	Hash    string `json:"hash"`              // which stands for the id
-	Begins  string `json:"begins,omitempty"`  // what was said first, cut
-	In      string `json:"in"`                // the name of the memory that it is in
-	Group   string `json:"group"`             // which that is
+	Session string `json:"session,omitempty"` // its ID, or "" if unknown
+	Hash    string `json:"hash"`              // hash of its ID
+	Begins  string `json:"begins,omitempty"`  // its first message, truncated
+	In      string `json:"in"`                // name of its memory
+	Group   string `json:"group"`             // group of its memory
 	Span
 }
 
 const (
-	// catalogTimeout bounds a look into all groups: what was not reached then is
-	// named, and not counted.
+	// catalogTimeout bounds the listing of all groups. Later groups are listed without counts.
 	catalogTimeout = 20 * time.Second
 
-	maxBegins = 80 // characters that are shown of a conversation
+	maxBegins = 80 // displayed characters of a first message
 )
 
 // CheckLimit returns an error unless n is between 1 and maxListed.
@@ -68,8 +67,7 @@ func CheckLimit(n int) error {
 	return nil
 }
 
-// Catalog lists a person's memories: their own, their projects and agents, and their
-// conversations; of each kind the newest ones.
+// Catalog lists a person's newest memories and conversations.
 func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog, error) {
 	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
 	if err := CheckLimit(limit); err != nil {
@@ -80,8 +78,8 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	if err != nil {
 		return c, err
 	}
-	// What a person says of themselves in a project is in their own memory too:
-	// the conversation is the project's.
+	// A personal statement in a project is in both groups. Its conversation belongs to the
+	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	if sv.o.Remote {
 		c.Note = notAllGroups
@@ -114,11 +112,11 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	return c, err
 }
 
-// notAllGroups says which groups are known of a memory that does not list its own.
+// notAllGroups is the note on a memory that does not list its groups.
 const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
 
-// theirs finds all groups that are a person's; or one group, because no selector means all
-// that is of, for example, a system actor. The selector names nothing else.
+// theirs returns the groups of a person, or one group by its ID. System actors, for example, have
+// no other selector.
 func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	switch {
 	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
@@ -133,7 +131,7 @@ func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	return sv.groups(ctx, s)
 }
 
-// oneGroup is a group with what is known of it.
+// oneGroup returns a group with its known owner and key.
 func (sv *Service) oneGroup(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func (sv *Service) oneGroup(ctx context.Context, s Selector) ([]ledger.Owned, er
 	return []ledger.Owned{{Group: s.Group, Scope: string(scope)}}, err
 }
 
-// rank is the place of a scope among those in which a conversation is looked for.
+// rank orders scopes: a conversation belongs to the first of its groups.
 func rank(scope string) int {
 	switch graphiti.Scope(scope) {
 	case graphiti.ScopeSession:
@@ -159,7 +157,7 @@ func rank(scope string) int {
 	return 3
 }
 
-// nameOf is how people call the memory in a group; person is whose it is.
+// nameOf returns the display name of a group; person is the display name of its owner.
 func nameOf(o ledger.Owned, person string) string {
 	switch graphiti.Scope(o.Scope) {
 	case graphiti.ScopeWorkspace:
@@ -183,9 +181,9 @@ func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
 	return err
 }
 
-// catalog counts messages by the conversation that they are in.
+// catalog counts the messages of each conversation.
 type catalog struct {
-	conversations map[string]*counted      // by what stands for their ids
+	conversations map[string]*counted      // by the hash of their IDs
 	seen          map[graphiti.ID]struct{} // their messages, which may be in several groups; nil for one group
 	last          *counted                 // adjacent messages often share a conversation
 }
@@ -230,7 +228,7 @@ func (l *catalog) add(k *Kept, r *graphiti.Row) {
 	}
 }
 
-// newest returns the conversations that went on last, with what they begin with.
+// newest returns the conversations with the latest messages, and their first messages.
 func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Conversation, error) {
 	all := slices.SortedFunc(maps.Values(l.conversations), func(a, b *counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.Hash, b.Hash)) })
 	all = all[:min(limit, len(all))]
@@ -267,5 +265,5 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 	return nil
 }
 
-// beginning returns the start of a text as one line, cut.
+// beginning returns the start of a text in one line.
 func beginning(text string) string { return cutTo(text, maxBegins) }

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Explain returns a conversation, and what memory did for each of its turns.
+// Explain returns a conversation with the decision of each turn.
 func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Explained, err error) {
 	x.Memories, x.Turns = []Kept{}, []Turn{}
 	if err := in.checkConversation(); err != nil {
@@ -32,8 +32,8 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		}
 		groups = slices.DeleteFunc(groups, func(o ledger.Owned) bool { return o.Shared })
 	}
-	// As for a list of conversations: what is also in the person's own memory is the
-	// project's.
+	// A personal statement in a project is in both groups. Its conversation belongs to the
+	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
@@ -89,15 +89,15 @@ func (in *ConversationRequest) checkConversation() error {
 	return CheckLimit(in.Limit)
 }
 
-// indexOf returns the index of the turn that has a message with an id; -1: none has.
+// indexOf returns the index of the turn with a message ID, or -1.
 func indexOf(turns []Turn, id string) int {
 	return slices.IndexFunc(turns, func(t Turn) bool {
 		return slices.ContainsFunc(t.Messages, func(r Record) bool { return r.ID == id })
 	})
 }
 
-// conversationOf returns the hash of the conversation that a message was said in; empty
-// for one that was said in none, such as a text that somebody promoted.
+// conversationOf returns the hash of a message's conversation, or "" for a message outside
+// conversations, such as a promoted text.
 func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, message string) (hash string, err error) {
 	id, found := graphiti.ID{}, false
 	if id, found = graphiti.ParseID(message); !found {
@@ -125,13 +125,13 @@ func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, me
 	return "", nil
 }
 
-// gathering collects the messages of one conversation, or one message that is of none.
+// gathering collects the messages of one conversation, or a single message.
 type gathering struct {
 	sv       *Service
-	hash     string // empty: the message alone
-	message  string // its id
+	hash     string // "" for a single message
+	message  string // ID of the single message
 	messages []gathered
-	seen     map[string]bool // by name: what a person says of themselves in a project is in their own memory too
+	seen     map[string]bool // by name; a personal statement in a project is in both groups
 	failed   error           // the first error
 }
 
@@ -141,7 +141,7 @@ type gathered struct {
 	kept *Kept
 }
 
-// from collects what a group holds of the conversation, what waits for it included.
+// from collects the messages of a group, including those that wait.
 func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
 		return errForgetting
@@ -152,7 +152,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 	f := graphiti.Filter{Text: true}
 	switch of := sessionIn(&o, &graphiti.Row{}); {
 	case g.hash == "":
-		id, _ := graphiti.ParseID(g.message) // conversationOf found it
+		id, _ := graphiti.ParseID(g.message) // conversationOf has parsed it
 		f.IDs = []graphiti.ID{id}
 	case of == "":
 		f.Session = g.hash
@@ -185,7 +185,7 @@ func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed e
 	return failed
 }
 
-// describe says what conversation it is.
+// describe sets the description of the conversation.
 func (g *gathering) describe(x *Explained) {
 	slices.SortStableFunc(g.messages, func(a, b gathered) int { return a.at.Compare(b.at) })
 	var all spanned
@@ -201,8 +201,8 @@ func (g *gathering) describe(x *Explained) {
 	x.In, x.Group = first.kept.Name, first.kept.Group
 }
 
-// turns makes turns of the messages, oldest first. A message that is not a side of a turn
-// is one by itself, with the id of the message.
+// turns groups the messages into turns, oldest first. A message outside of turns is a turn with
+// the ID of the message.
 func (g *gathering) turns() (turns []Turn) {
 	at := make(map[string]int)
 	for _, m := range g.messages {
@@ -221,7 +221,7 @@ func (g *gathering) turns() (turns []Turn) {
 	return turns
 }
 
-// keysOf are the keys of the decisions about turns, and of each which turn's it is.
+// keysOf returns the keys of the turns' decisions, and the index of the turn for each key.
 func keysOf(turns []Turn) (keys [][16]byte, of []int) {
 	for i := range turns {
 		raw, err := hex.DecodeString(turns[i].ID)

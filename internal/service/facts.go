@@ -18,27 +18,26 @@ import (
 // FactsRequest is the input of Facts.
 type FactsRequest struct {
 	Selector
-	All   bool `json:"all,omitempty"` // also what is not valid now
+	All   bool `json:"all,omitempty"` // include invalid ones
 	Limit int  `json:"limit,omitempty"`
 }
 
-// State says whether something is valid now.
+// State is the validity of a statement or fact.
 type State string
 
-// The states. A statement is superseded by a later one in the same words, and a fact of
-// Graphiti's when that says since when it is not true any more.
+// The states. A later statement with the same words supersedes a statement. Graphiti's end of
+// validity supersedes a fact.
 const (
 	Valid      State = "valid"
 	Superseded State = "superseded"
 	Expired    State = "expired" // withdrawn by Graphiti
-	Later      State = "later"   // valid from a later time on
-	Ended      State = "ended"   // by its person, with "forget that …"; memory restore undoes it
+	Later      State = "later"   // not valid yet
+	Ended      State = "ended"   // ended by the person with "forget that …"; memory restore undoes it
 )
 
-// Known is one thing that is known: a text that was promoted, what a person said, or a
-// fact of Graphiti's.
+// Known is a promoted text, a statement of a person, or a fact of Graphiti's.
 type Known struct {
-	ID    string `json:"id,omitempty"` // of the message
+	ID    string `json:"id,omitempty"` // message ID
 	Group string `json:"group"`
 	Scope string `json:"scope"`
 	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
@@ -48,24 +47,24 @@ type Known struct {
 	State State  `json:"state"`
 }
 
-// The kinds of what was not promoted.
+// The kinds besides those of promoted texts.
 const (
 	KindSaid = "said"
 	KindFact = "fact"
 )
 
-// Valids is what is known: promoted texts first, and of each the newest first.
+// Valids lists promoted texts, then facts, then statements; of each the newest first.
 type Valids struct {
 	Facts    []Known        `json:"facts"`
-	AllFacts int            `json:"all_facts"`          // listed or not
-	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted and not read: some of them may say nothing
-	Note     string         `json:"note,omitempty"`     // what cannot be listed
-	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
-	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing
+	AllFacts int            `json:"all_facts"`          // including unlisted ones
+	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted unread, and some may contain no statement
+	Note     string         `json:"note,omitempty"`     // limits of the listing
+	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
+	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list
 	Groups   []string       `json:"-"`
 }
 
-// Facts lists what is valid now.
+// Facts lists valid statements and facts.
 var Facts = Operation[FactsRequest, Valids]{
 	Spec:    Spec{Name: "memory/facts", About: "What is known and valid now: promoted texts, what a person said, and Graphiti's facts"},
 	Default: FactsRequest{Limit: 50},
@@ -77,15 +76,15 @@ var Facts = Operation[FactsRequest, Valids]{
 }
 
 const (
-	// askedBy is how many of a group's newest messages Graphiti's facts are searched
-	// by, and foundBy how many facts each finds at most: it has no listing of them.
+	// Graphiti does not list facts. askedBy is the number of a group's newest messages to search
+	// with, and foundBy the number of facts per search.
 	askedBy = 12
 	foundBy = 20
 
-	maxAskedBy = 300 // bytes of one of those messages
+	maxAskedBy = 300 // bytes of each message
 )
 
-// Facts lists what is valid in the groups that a recall for the selector searches.
+// Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
 	v.Facts = []Known{}
 	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
@@ -99,7 +98,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	defer cancel()
 	var list []Known
 	more := 0
-	seen := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	seen := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
 		said, unread, err := sv.said(ctx, t, all, limit)
@@ -140,7 +139,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	return v, nil
 }
 
-// markEnded marks the statements of a group that their person ended.
+// markEnded marks the statements that their person ended.
 func (sv *Service) markEnded(ctx context.Context, group string, list []Known) error {
 	since, err := sv.o.State.Ended.In(ctx, group)
 	if err != nil || len(since) == 0 {
@@ -158,7 +157,7 @@ func (sv *Service) markEnded(ctx context.Context, group string, list []Known) er
 	return nil
 }
 
-// markRecords marks the messages of groups that their person ended.
+// markRecords marks the messages that their person ended.
 func (sv *Service) markRecords(ctx context.Context, groups []string, list []Record) error {
 	since, err := sv.o.State.Ended.In(ctx, groups...)
 	for i := range list {
@@ -167,7 +166,7 @@ func (sv *Service) markRecords(ctx context.Context, groups []string, list []Reco
 	return err
 }
 
-// rankOf is the place of a kind in the list.
+// rankOf orders kinds in a list.
 func rankOf(kind string) int {
 	switch kind {
 	case KindSaid:
@@ -188,7 +187,7 @@ func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit 
 	}
 	again, wanted := make(sayings), 0
 	add := func(page []Known) {
-		slices.Reverse(page) // of one second, the first stored one is first
+		slices.Reverse(page) // the first stored one of each second first
 		slices.SortStableFunc(page, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
 		for _, k := range page {
 			if again.supersede(&k); all || k.State == Valid {
@@ -248,8 +247,7 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy is what Graphiti has read from messages, as far as a search for the newest of
-// them finds it.
+// factsBy returns the facts of Graphiti's that searches for the newest messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
 	if !sv.o.Remote {
 		return nil, nil
@@ -263,7 +261,7 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 	return list, err
 }
 
-// searchBy calls f for each fact that a search for the newest messages of a group finds.
+// searchBy calls f for each fact that searches for the newest messages of a group return.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
 	seen := make(map[string]bool)
 	for _, s := range said[:min(askedBy, len(said))] {
@@ -282,7 +280,7 @@ func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f f
 	return nil
 }
 
-// stateOf says whether a fact is valid, and until when it was.
+// stateOf returns a fact's validity and its end.
 func stateOf(f *graphiti.Fact, now time.Time) (s State, until string) {
 	until = dateOf(f.InvalidAt)
 	switch {
@@ -296,7 +294,7 @@ func stateOf(f *graphiti.Fact, now time.Time) (s State, until string) {
 	return Valid, until
 }
 
-// dateOf is a time as answers have it; empty where it is not known.
+// dateOf returns a time in the format of answers, or "" for zero.
 func dateOf(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -17,36 +17,35 @@ type GraphRequest struct {
 	Limit int `json:"limit,omitempty"` // most nodes
 }
 
-// Graph is what is connected with what.
+// Graph is a graph of entities and their connections.
 type Graph struct {
-	Nodes  []Node   `json:"nodes"` // the more connected first
+	Nodes  []Node   `json:"nodes"` // by number of connections
 	Edges  []Edge   `json:"edges"`
-	Note   string   `json:"note,omitempty"` // what is not shown
+	Note   string   `json:"note,omitempty"` // limits of the graph
 	Groups []string `json:"-"`
 }
 
-// Node is an entity of Graphiti's; in the embedded memory, somebody or something that is
-// mentioned.
+// Node is an entity of Graphiti's, or a name in messages of the embedded memory.
 type Node struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Count   int    `json:"count"` // messages that mention it, or facts about it
+	Count   int    `json:"count"` // number of messages or facts about it
 	Summary string `json:"summary,omitempty"`
 }
 
-// Edge connects two nodes: a fact of Graphiti's, or messages that mention both.
+// Edge connects two nodes by a fact of Graphiti's, or by messages with both names.
 type Edge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Says  string `json:"says"`            // the fact, or the newest message that mentions both, cut
-	Count int    `json:"count,omitempty"` // messages that mention both
+	Says  string `json:"says"`            // the fact, or the newest message with both, truncated
+	Count int    `json:"count,omitempty"` // number of messages with both
 	Since string `json:"since,omitempty"`
 	Until string `json:"until,omitempty"`
-	State State  `json:"state,omitempty"` // of a fact
-	ID    string `json:"id,omitempty"`    // of the message
+	State State  `json:"state,omitempty"` // validity of a fact
+	ID    string `json:"id,omitempty"`    // message ID
 }
 
-// Connections shows what is connected with what in a memory.
+// Connections shows the connections in a memory.
 var Connections = Operation[GraphRequest, Graph]{
 	Spec:    Spec{Name: "memory/graph", About: "What is connected with what: Graphiti's facts, or what messages mention together"},
 	Default: GraphRequest{Limit: 60},
@@ -58,13 +57,12 @@ var Connections = Operation[GraphRequest, Graph]{
 }
 
 const (
-	graphMessages = 2500 // the newest, from which the embedded memory's graph is made
+	graphMessages = 2500 // number of newest messages in the embedded memory's graph
 	maxSays       = 200  // characters of an edge
 	edgesPerNode  = 3
 )
 
-// Connections shows what is connected in the groups that a recall for the selector
-// searches: at most limit nodes.
+// Connections returns up to limit nodes of the groups of a recall.
 func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Graph, err error) {
 	g.Nodes, g.Edges = []Node{}, []Edge{}
 	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
@@ -92,16 +90,16 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 type web struct {
 	nodes map[string]*Node
 	edges []edge
-	links map[string]int // of a node
+	links map[string]int // number of connections per node
 }
 
 type edge struct {
 	Edge
-	said int // index of the message that it says, where that is not written yet
+	said int // index of the message whose text the edge gets later
 }
 
-// into puts the limit most connected nodes into a graph, and the edges between them, the
-// best first. write writes what an edge says.
+// into adds the limit most connected nodes to a graph, and the best edges between them. write
+// sets the text of an edge.
 func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(*edge)) {
 	for i := range w.edges {
 		n := max(1, w.edges[i].Count)
@@ -127,7 +125,7 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 	}
 }
 
-// mentioned makes a graph of what the newest messages mention together.
+// mentioned builds a graph from names that the newest messages mention together.
 func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
@@ -152,7 +150,7 @@ func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 	for name := range common {
 		w.nodes[name] = &Node{ID: graphiti.MessageID("mention " + name), Name: m.first[name], Count: counts[name]}
 	}
-	at := make(map[[2]string]int) // where the edge is
+	at := make(map[[2]string]int) // index of the edge
 	for i := range said {         // the newest first
 		list := slices.DeleteFunc(names[i], func(name string) bool { return !common[name] })
 		for a, from := range list {
@@ -175,7 +173,7 @@ func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 	return nil
 }
 
-// mostMentioned are the names that most messages mention, and two at least.
+// mostMentioned returns the names with the most messages, at least two each.
 func mostMentioned(counts map[string]int, most int) map[string]bool {
 	var list []string
 	for name, n := range counts {
@@ -242,7 +240,7 @@ func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []sayi
 	return said, more, nil
 }
 
-// cutTo returns the start of a text as one line, of at most some characters.
+// cutTo returns the start of a text in one line, with at most a number of characters.
 func cutTo(text string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 8*most)], "")), " "))
 	if len(runes) > most {

@@ -24,11 +24,11 @@ type held struct {
 	entry []graphiti.Row // all rows of its stored entry
 }
 
-// errManyMessages says that an id means more than one message of a group.
+// errManyMessages means that an ID selects several messages of a group.
 var errManyMessages = errors.New("message: several messages of one group have this id; name them by their conversation (session) or group")
 
-// message finds the message with an id in the groups of whom a selector means: one
-// may be in several, such as what a person says of themselves in a project.
+// message returns the messages with an ID in the groups of a selector. A personal statement in a
+// project is in two groups.
 func (sv *Service) message(ctx context.Context, s Selector, id string) (found []held, err error) {
 	if s.Session != "" || s.Own || s.Card != "" {
 		return nil, invalid("message: its id says which it is; leave out session, own and card")
@@ -54,8 +54,8 @@ func notTheirs(id string) error {
 	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
 }
 
-// withOwners finds the groups of whom a selector means, with what is known of whose they
-// are. Nobody named is the owner, where there is one.
+// withOwners returns the groups of a selector with their owners. The default is the owner of
+// single mode.
 func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string
 	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
-// forgetMessage deletes one message of a selector's from every group that holds it, and
-// what was noted of it. Blocks that were sent with it stay in their conversations.
+// forgetMessage deletes a message from all its groups, with its notes. Blocks in conversations
+// remain.
 func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
 	id := s.Message
 	s.Message = ""
@@ -156,9 +156,8 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 	return f, nil
 }
 
-// keepOtherSide keeps what else is in the episode that holds a message: Graphiti
-// deletes episodes, and one may hold both sides of a turn. It is kept under a name of
-// its own, before anything is deleted, so that it is not lost on the way.
+// keepOtherSide stores the other side of a deleted entry under a new name. It does so before the
+// deletion, to lose nothing.
 func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 	for _, r := range h.entry {
 		if r.Name == h.row.Name {
@@ -191,8 +190,8 @@ func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	return t
 }
 
-// forgetNotes deletes what was noted of a message for cards, and its conversation's
-// notes, which may repeat it.
+// forgetNotes deletes the card lines of a message, and the notes of its session, which may repeat
+// it.
 func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	t := h.turn("forget", &h.row)
 	t.Said = h.row.Said
@@ -203,13 +202,13 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	if session == "" {
 		return nil
 	}
-	if h.owner.Shared { // it is not known who of them said it
+	if h.owner.Shared { // the message's owner is unknown
 		owner = ""
 	}
 	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
-// forgetLines deletes the lines of a message, and what confirming them stored.
+// forgetLines deletes the card lines of a message, and the texts that their confirmation stored.
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 	turn, ok := graphiti.TurnOf(h.row.Name)
 	curated, promoted := graphiti.ParseCurated(h.row.Text)
@@ -250,19 +249,19 @@ func (sv *Service) ownGroup(owner string) (string, bool) {
 	return sv.namer().Group(graphiti.ScopeUser, who)
 }
 
-// CorrectRequest names a message, and says what is true instead.
+// CorrectRequest names a message and its replacement.
 type CorrectRequest struct {
 	Selector
 	Text string `json:"text"`
 }
 
-// Corrected is what a message was replaced with.
+// Corrected describes the replacement of a message.
 type Corrected struct {
 	Forgotten
-	Kind string `json:"kind,omitempty"` // of a promoted text, which the new one is too
+	Kind string `json:"kind,omitempty"` // kind of the promoted text and of its replacement
 }
 
-// Correct keeps a statement as said now in place of a message, which is forgotten.
+// Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
 	Spec: Spec{Name: "memory/correct", About: "Keep a statement, as said now, in place of one message, which is forgotten", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
@@ -274,8 +273,8 @@ var Correct = Operation[CorrectRequest, Corrected]{
 	Own: narrows[CorrectRequest](ownMessage),
 }
 
-// Correct keeps a statement of the person in every group that holds a message, and
-// forgets the message. The statement is kept first: what fails can be done again.
+// Correct stores a statement in every group of a message, and then forgets the message. It can be
+// repeated after a failure.
 func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corrected, err error) {
 	id := s.Message
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
@@ -305,7 +304,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 		kept, c.Kind = append(kept, t), t.Kind
 	}
 	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
-	for i := range kept { // after the old one is off the card: it may have the words of the new one
+	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
 			sv.o.Log.Warn("a correction cannot be put on the card now", "error", failed)
 		}
@@ -313,11 +312,11 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	return c, err
 }
 
-// keepInstead keeps a text in place of a message: a promoted one as a text of its kind.
+// keepInstead stores the replacement of a message. A promoted text keeps its kind.
 func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledger.Turn, error) {
 	t := h.turn("correct", &graphiti.Row{Speaker: h.row.Speaker, Text: text})
 	if h.row.Role == graphiti.RoleAssistant {
-		t.Speaker = "" // a person says now what is true
+		t.Speaker = "" // the person corrects the model
 	}
 	if c, ok := graphiti.ParseCurated(h.row.Text); ok && h.row.Role == graphiti.RoleSystem {
 		t.Kind = c.Kind

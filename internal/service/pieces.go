@@ -13,17 +13,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// The kinds of pieces; KindFact is one, too.
+// The kinds of pieces, besides KindFact.
 const (
 	KindMessage = "message"
 	KindCard    = "card"
 	KindNote    = "note"
 )
 
-// maxPieces bounds the pieces whose texts are looked up for one answer.
+// maxPieces bounds the lookups for one answer.
 const maxPieces = 20_000
 
-// What is said of all turns together.
+// Notes on all turns together.
 const (
 	noteEmptied = "Some blocks were emptied, because a memory or a conversation that they may show was forgotten. They are not sent again. What the model answered with them stays in the client's conversation."
 	noteGone    = "A piece without a text was forgotten or corrected since. The blocks that show it stay in this conversation as they were sent."
@@ -33,8 +33,8 @@ const (
 	noteDamaged = "What was found for some turns cannot be read any more."
 )
 
-// explain adds to the turns what was decided for them. groups are those that were looked
-// into for the conversation; owner is whose decisions alone are shown, empty: everybody's.
+// explain adds decisions to the turns. groups are the conversation's groups. A non-empty owner
+// restricts the decisions to that owner's.
 func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner string, x *Explained) error {
 	keys, of := keysOf(x.Turns)
 	decided, err := sv.o.State.Decisions.WithPieces(ctx, keys)
@@ -59,7 +59,7 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	return nil
 }
 
-// lookup finds what pieces are now.
+// lookup looks up the current texts of pieces.
 type lookup struct {
 	sv     *Service
 	groups []ledger.Owned
@@ -70,12 +70,12 @@ type lookup struct {
 	notes  []string
 }
 
-// wanted are the pieces of one group.
+// wanted holds the pieces of one group.
 type wanted struct {
 	in       ledger.Owned
 	messages map[string][]*Piece // by name
 	facts    map[string][]*Piece // by UUID
-	sources  map[string][]*Piece // facts, by the UUID of the message that said them last
+	sources  map[string][]*Piece // facts by the UUID of their latest message
 }
 
 func (l *lookup) say(note string) {
@@ -84,9 +84,8 @@ func (l *lookup) say(note string) {
 	}
 }
 
-// decision describes a decision. Its pieces are looked up later. It is nil for one that is
-// not known to be the caller's: they may have imported a message with the name of another
-// person's.
+// decision returns a decision. Its pieces are looked up later. It returns nil for a decision of
+// another owner: callers may import a message under the name of another person's.
 func (l *lookup) decision(d *inject.Decision) *Decision {
 	c, err := d.Pieces.Read()
 	if err != nil {
@@ -109,7 +108,7 @@ func (l *lookup) decision(d *inject.Decision) *Decision {
 		if len(rest) > 0 && rest[0].Line == n {
 			all, rest = append(all, &rest[0]), rest[1:]
 		} else {
-			all = append(all, &inject.Piece{Verdict: inject.Shown, Line: n}) // a note
+			all = append(all, &inject.Piece{Verdict: inject.Shown, Line: n}) // a session note
 		}
 	}
 	for i := range rest {
@@ -146,7 +145,7 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 	return out
 }
 
-// want has a piece looked up.
+// want registers a piece for lookup.
 func (l *lookup) want(to *Piece, p *inject.Piece) {
 	if l.pieces++; l.pieces > maxPieces {
 		l.say(noteMany)
@@ -163,7 +162,7 @@ func (l *lookup) want(to *Piece, p *inject.Piece) {
 	if w == nil {
 		w = &wanted{in: ledger.Owned{Group: p.Group, Scope: string(p.Scope)}, messages: make(map[string][]*Piece), facts: make(map[string][]*Piece), sources: make(map[string][]*Piece)}
 		i := slices.IndexFunc(l.groups, func(o ledger.Owned) bool { return o.Group == p.Group })
-		if i < 0 && l.owner != "" { // it may be of a group that their requests may read, and they may not
+		if i < 0 && l.owner != "" { // recall may read a group that its owner may not list
 			l.say(noteOthers)
 			return
 		}
@@ -226,7 +225,7 @@ func (w *wanted) found(r *graphiti.Row) {
 	}
 }
 
-// findFacts looks up facts, and reports whether the memory can.
+// findFacts looks up facts. known reports whether the memory supports this.
 func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err error) {
 	if len(w.facts) == 0 {
 		return true, nil
@@ -257,7 +256,7 @@ func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err erro
 	return known && len(w.facts) <= graphiti.MaxFacts, nil
 }
 
-// findCards looks up entries of the card.
+// findCards looks up card entries.
 func (l *lookup) findCards(ctx context.Context) error {
 	if len(l.cards) == 0 {
 		return nil
@@ -273,7 +272,7 @@ func (l *lookup) findCards(ctx context.Context) error {
 			add(p.Scope, p.Group)
 		}
 	}
-	for _, o := range l.groups { // a rule may hold because it was said in two places
+	for _, o := range l.groups { // another group may contain the same rule
 		add(o.Scope, o.Group)
 	}
 	slices.SortFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(a.Group, b.Group) })

@@ -14,54 +14,53 @@ import (
 
 // Record is one line of an export.
 type Record struct {
-	Group string `json:"group,omitempty"` // in an export, if the fields below do not name it
+	Group string `json:"group,omitempty"` // set in exports if the fields below do not determine it
 
 	Scope string `json:"scope,omitempty"`
 
-	// Whose it is, in an export. No user: the owner.
+	// The owner, in exports. An empty user is the owner of single mode.
 	User      string `json:"user,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
 	Session   string `json:"session,omitempty"`
 
-	ID      string `json:"id,omitempty"` // by which people name the message, where messages are shown
-	Name    string `json:"name"`         // of the message
-	Where   string `json:"where"`        // memory, queue, or session: a note on a session whose client may drop its history
+	ID      string `json:"id,omitempty"` // message ID, in listings
+	Name    string `json:"name"`         // message name
+	Where   string `json:"where"`        // memory, queue, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
 	Time    string `json:"time,omitempty"`
-	Ended   string `json:"ended,omitempty"` // since when its person has ended it, where messages are shown
+	Ended   string `json:"ended,omitempty"` // time at which the person ended it, in listings
 	Source  string `json:"source,omitempty"`
 }
 
-// Found is a fact that a search found.
+// Found is a search result.
 type Found struct {
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`
-	Verdict string `json:"verdict"` // shown, or why not
+	Verdict string `json:"verdict"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
 
-	// Strength is how well the fact answers the text, from 0 to 1; nil if the memory
-	// does not measure it.
+	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
 }
 
-// Shown is what Show found; Groups are the groups that it looked into.
+// Shown is the result of Show.
 type Shown struct {
 	Messages []Record       `json:"messages"`
-	Earlier  string         `json:"earlier,omitempty"`  // before which more was said: the next page of a timeline; empty: nothing more is known
-	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
+	Earlier  string         `json:"earlier,omitempty"`  // end of the previous page, or "" if there is none
+	Card     []string       `json:"card,omitempty"`     // card of new conversations, by importance
 	Pending  []Standing     `json:"pending,omitempty"`  // lines that wait for confirmation
-	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
-	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing, though a search finds something
+	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
+	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list, though a search has results
 	Groups   []string       `json:"-"`
 }
 
-// Searched is what Search found; Groups are the groups that it searched.
+// Searched is the result of Search.
 type Searched struct {
 	Facts    []Found        `json:"facts"`
-	MinScore float64        `json:"min_score"` // strength that one of them must have for any to be shown
+	MinScore float64        `json:"min_score"` // strength that a result needs
 	Others   []ledger.Owned `json:"others,omitempty"`
 	Groups   []string       `json:"-"`
 }
@@ -91,7 +90,7 @@ func (s *Searched) Threshold() string {
 	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
 }
 
-// maxShown bounds how many messages are shown at once.
+// maxShown bounds the messages of one listing.
 const maxShown = 10_000
 
 // CheckLast returns an error unless n is between 1 and maxShown.
@@ -102,8 +101,8 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of what a selector means, oldest first: of those that
-// were said before a time, where one is given (RFC 3339).
+// Show returns the last n messages of a selector, oldest first. A non-empty before (RFC 3339)
+// limits their time.
 func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
 	shown := Shown{Messages: []Record{}}
 	until, err := momentIn(before)
@@ -194,8 +193,7 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 	return places, err
 }
 
-// Search returns the facts that would be found for a text, best first. With all set it
-// also returns those that would not be shown.
+// Search returns the results of a recall, best first. all includes results that recall omits.
 func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
 	found := Searched{Facts: []Found{}}
 	if strings.TrimSpace(query) == "" {
@@ -218,7 +216,7 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 	}
 	query = sv.o.Pipeline.Redacted(query)
 	if !all && !strings.HasSuffix(query, "?") {
-		query += "?" // who searches asks; with all it is explained what a message would get
+		query += "?" // a query is a question; with all it is a message to explain
 	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
