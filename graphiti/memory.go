@@ -14,6 +14,7 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
+	Arrivals // nil for an embedded memory
 
 	// Weighing reports whether Search measures strength (Fact.Strength), and weighs earlier
 	// questions (Earlier) less than the current one.
@@ -46,6 +47,12 @@ type Writer interface {
 	// with later timestamps. Clock returns zero without such a limit, or before the time is
 	// known.
 	Clock() time.Time
+}
+
+// Arrivals lists the stored episodes of a backend that queues messages.
+type Arrivals interface {
+	// Episodes returns the last n episodes of a group, oldest first.
+	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.

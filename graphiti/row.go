@@ -161,9 +161,6 @@ type Lister interface {
 	// sequence. A remote memory returns an UnlistedError if a listing is empty and a search
 	// finds facts. Only Memory.Rows supports Last and Newest together.
 	Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error]
-
-	// Episodes returns the last n episodes of a group, oldest first.
-	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
 }
 
 // AnswerMark returns the text before the answer in an episode with both sides of a turn, in

@@ -40,7 +40,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (m *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m}
+	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m, Arrivals: m}
 }
 
 // The tools, and the names that older servers have for them.
@@ -164,7 +164,7 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister.
+// Episodes implements graphiti.Arrivals.
 func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {

@@ -53,7 +53,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (r *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r}
+	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r, Arrivals: r}
 }
 
 // Search implements graphiti.Searcher.
@@ -128,7 +128,7 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister. It returns at most maxRESTAnswer bytes of contents:
+// Episodes implements graphiti.Arrivals. It returns at most maxRESTAnswer bytes of contents:
 // in a long list the first episodes have none.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	var out []graphiti.Episode

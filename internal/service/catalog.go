@@ -94,9 +94,15 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
 		k := Kept{Name: nameOf(o, person), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
-		if err := sv.countInto(look, &l, &k); err != nil {
-			failed = err
-			k.Span, k.Uncounted = Span{}, err.Error()
+		var all spanned
+		err := sv.headings(look, o.Group, func(r *graphiti.Row) {
+			all.count(r.Said)
+			l.add(&k, r)
+		})
+		if err == nil {
+			k.Span = all.span()
+		} else {
+			failed, k.Uncounted = err, err.Error()
 		}
 		if k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) || k.Uncounted != "" {
 			c.Memories = append(c.Memories, k)
@@ -120,7 +126,7 @@ const notAllGroups = "Graphiti does not say which groups it holds: listed are th
 func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	switch {
 	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
-		return sv.oneGroup(ctx, s)
+		return sv.withOwners(ctx, s)
 	case s != (Selector{User: s.User, Credential: s.Credential}):
 		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else; or one group")
 	case s == (Selector{}) && sv.o.Multi:
@@ -129,19 +135,6 @@ func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		s.User = sv.o.Owner
 	}
 	return sv.groups(ctx, s)
-}
-
-// oneGroup returns a group with its known owner and key.
-func (sv *Service) oneGroup(ctx context.Context, s Selector) ([]ledger.Owned, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	if i := slices.IndexFunc(known, func(o ledger.Owned) bool { return o.Group == s.Group }); i >= 0 {
-		return known[i : i+1], err
-	}
-	scope, _ := graphiti.ScopeOf(s.Group)
-	return []ledger.Owned{{Group: s.Group, Scope: string(scope)}}, err
 }
 
 // rank orders scopes: a conversation belongs to the first of its groups.
@@ -168,17 +161,6 @@ func nameOf(o ledger.Owned, person string) string {
 		return cmp.Or(strings.TrimPrefix(o.Key, "session:"), o.Group)
 	}
 	return o.Group
-}
-
-// countInto counts the messages of a group, including those that wait.
-func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
-	var all spanned
-	err := sv.headings(ctx, k.Group, func(r *graphiti.Row) {
-		all.count(r.Said)
-		l.add(k, r)
-	})
-	k.Span = all.span()
-	return err
 }
 
 // catalog counts the messages of each conversation.
