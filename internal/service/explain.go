@@ -99,11 +99,11 @@ func indexOf(turns []Turn, id string) int {
 // conversationOf returns the hash of a message's conversation, or "" for a message outside
 // conversations, such as a promoted text.
 func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, message string) (hash string, err error) {
-	id, found := graphiti.ID{}, false
-	if id, found = graphiti.ParseID(message); !found {
+	id, ok := graphiti.ParseID(message)
+	if !ok {
 		return "", notTheirs(message)
 	}
-	found = false
+	found := false
 	for _, o := range groups {
 		if sv.o.State.Generations.Blocks(o.Group) {
 			continue
