@@ -35,7 +35,16 @@ type pendingTurn struct {
 	guessed bool   // the request was only inferred to ask for a summary
 	recall  bool   // a recall for the next turn may be prepared
 	block   string // the memory block before the person's message
+	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
+
+	// For requests about turns; see about.go.
+	doubt   bool                  // the request may be about another turn
+	about   string                // the end of the turn before, which a title is about; may be empty
+	tools   bool                  // the request offers tools
+	prompt  uint64                // hash of its system prompt
+	opening dialect.Fingerprint   // the conversation before the person's message
+	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
 
 	first firstMessage // of the conversation; zero for a known subagent
 	late  *project     // the project to find before the turn is stored; nil if known
@@ -119,7 +128,7 @@ func (p *pendingTurn) locate() {
 	p.late = nil
 	repo, ok := p.memory.Identity.Places.Await(w.Directory)
 	if !ok {
-		p.s.log.Warn("read project directory timed out, turn not kept", "directory", w.Directory)
+		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
 		return
 	}
 	w.found(repo)
@@ -134,7 +143,7 @@ func (p *pendingTurn) locate() {
 // survives a restart; this process knows the turn anyway.
 func (p *pendingTurn) cutOff() {
 	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
-		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
+		p.s.log.Warn("store an interrupted answer failed, its turn may be stored from a later history", "error", err)
 	}
 }
 
@@ -173,19 +182,38 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		}
 		p.turn.Assistant = ""
 	}
+	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
+		p.memory.Pending.End(&p.turn) // both texts are stored
+		return
+	}
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
 	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
-	err := p.memory.Turns.Add(context.Background(), p.turn)
+	err := p.add(a.Text)
 	if err == nil {
 		p.memory.Pending.End(&p.turn)
 		return
 	}
-	p.s.log.Warn("a turn cannot be kept", "error", err)
+	p.s.log.Warn("store turn failed", "error", err)
 	p.lost(observe.LossStore)
+}
+
+// add stores the turn, or holds it if it is in doubt.
+func (p *pendingTurn) add(answer string) error {
+	if p.turn.Kind != "" {
+		return p.memory.Turns.Add(context.Background(), p.turn)
+	}
+	if p.doubt || isTitle(p.about, answer) {
+		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
+	}
+	p.quotable()
+	if p.history != nil {
+		p.memory.Doubts.GoesOn(p.who.Session, p.history)
+	}
+	return p.memory.Turns.Add(context.Background(), p.turn)
 }
 
 // isKnown reports whether a turn only repeats the memory block before it: the person only
@@ -214,7 +242,7 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 		return
 	}
 	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
-		p.s.log.Warn("a session cannot be remembered", "error", err)
+		p.s.log.Warn("store session failed", "error", err)
 	}
 	p.memory.Sessions.EndPending(p.last)
 }

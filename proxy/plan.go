@@ -30,10 +30,12 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
-	d.who.Application, d.who.Program = p.claims.Application()
+	if d.project.key == "" {
+		d.who.Application, d.who.Program = p.claims.Application()
+	}
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
-	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
+	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
 	if d.project.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
 			late := d.project
@@ -48,7 +50,8 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
-		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
+		_, repeats := p.conv.Repeats(p.conv.Last)
+		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
 			at := d.project
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{

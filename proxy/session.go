@@ -12,9 +12,10 @@ import (
 // session is the session of a request.
 type session struct {
 	id    string
-	first bool         // the conversation begins with this request
+	first bool         // no earlier request of the conversation was found
 	kind  dialect.Kind // the request's kind, compared with its session
 	guess bool         // the kind was inferred from the session's other turns
+	doubt bool         // the request may be about another turn
 	agent bool         // the request is from a subagent
 	chain []dialect.Fingerprint
 }
@@ -31,8 +32,12 @@ func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *pa
 	if f.id == "" {
 		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 	}
-	if of := (sessionOf{at.base, f.id}); s.isChore(of, f.kind, p.conv, f.chain) {
+	switch of := (sessionOf{at.base, f.id}); {
+	case f.kind != dialect.KindTurn:
+	case s.isChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
+	default:
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
 	}
 	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
 	return f, nil
@@ -99,7 +104,7 @@ func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][
 
 // spoken finds the session of a conversation without an id, by its place and messages:
 // each turn stores the fingerprints that the next request may begin with. first reports
-// whether the conversation begins with this request.
+// whether no request of the conversation was found.
 func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (session string, first bool) {
 	last := [16]byte(chain[c.Last])
 	if id, ok := known.Pending(ctx, last); ok {
@@ -144,19 +149,24 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	if id := s.answered(ctx, known, answered); id != "" {
 		return id, false
 	}
-	session = "session:" + rand.Text()
-	if len(answered) > 0 {
-		// Other replicas derive the same id.
-		session = "session:" + hex.EncodeToString(answered[len(answered)-1][:])
+	switch {
+	case c.Answered():
+		// The beginning of this turn was not seen. A new conversation that begins with the
+		// same message is another session, with decisions of its own.
+		return derived(chain[c.Last].Link(dialect.RoleOther, []byte("rounds"))), true
+	case answeredBefore(c):
+		session = derived(chain[c.Last])
+	default:
+		session = "session:" + rand.Text()
 	}
 	known.SetPending(ctx, last, session)
-	if len(answered) > 0 {
-		// A later request with the same history belongs to this session, even with
-		// another new message.
-		known.PutAsync(answered[0], session)
-	}
 	return session, true
 }
+
+// derived returns the session of a conversation with a history that was not seen. Retries
+// and other replicas derive the same one, from all of the history: some clients begin each
+// conversation with the same examples.
+func derived(f dialect.Fingerprint) string { return "session:" + hex.EncodeToString(f[:]) }
 
 // continued returns the turn that a request without a person's message continues; nil if
 // the turn is unknown, or began in another place.
@@ -187,8 +197,9 @@ type sessionNote struct {
 
 	// Common properties of the session's turns. A client's own request in the session (a
 	// chore) differs in them.
-	tools bool // turns offer tools
-	free  bool // turns do not ask for a structured answer
+	tools  bool   // turns offer tools
+	free   bool   // turns do not ask for a structured answer
+	prompt uint64 // hash of the newest turn's system prompt
 
 	// odd is the conversation up to the message of the last chore. If a later history
 	// contains it, it was a turn, and the session has new properties.
@@ -222,7 +233,7 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
 		}
-		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
+		n.tools, n.free, n.prompt = n.tools || c.Tools, n.free || !c.Format, c.PromptHash()
 	}
 	was := s.sessionNote(of)
 	now := was
@@ -232,15 +243,16 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 }
 
 // isChore reports whether a request repeats a session's messages, but is no turn of it,
-// such as a client's request for a title. It does not depend on the prompt: a chore
-// offers no tools although the session's turns do, or asks for a structured answer
-// although they do not.
-func (s *decider) isChore(of sessionOf, kind dialect.Kind, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
-	if kind != dialect.KindTurn || c.Answered() || !answeredBefore(c) {
+// such as a client's request for a title: it asks for a structured answer although the
+// session's turns do not, or it offers no tools although they do, and has another system
+// prompt or asks for a summary.
+func (s *decider) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
 	h := s.sessionNote(of)
-	if (c.Tools || !h.tools) && (!c.Format || !h.free) {
+	without := !c.Tools && h.tools && (c.PromptHash() != h.prompt || c.Beside() == dialect.KindSummary)
+	if !without && (!c.Format || !h.free) {
 		return false
 	}
 	for i := range c.Last {

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,6 +115,17 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
+		doubt:   d.session.doubt,
+		about:   lastTurn(conv),
+		tools:   conv.Tools,
+		prompt:  conv.PromptHash(),
+		opening: d.place.root,
+	}
+	if conv.Last > 0 {
+		p.opening = chain[conv.Last-1]
+	}
+	if c.memory.Doubts.Holds(d.who.Session) {
+		p.history = slices.Clone(chain[:conv.Last])
 	}
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
@@ -129,7 +142,10 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	p.turn.User = string(conv.Text(conv.Last))
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
-	held = len(p.turn.User)
+	if same, ok := conv.Repeats(conv.Last); ok {
+		p.turn.User, p.repeats = "", string(same)
+	}
+	held = len(p.turn.User) + len(p.repeats)
 	if p.recall && len(d.plan.Write) > 0 {
 		p.work = append(p.work, inject.NoteOf(conv)...)
 		held += len(p.work)
@@ -186,13 +202,16 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		}
 		id := u.Turn.String()
 		answer := conv.AnswerTo(u.Message)
-		if answer == nil {
-			c.memory.Turns.Begin(id) // no answer, so nothing to record
+		same, repeats := conv.Repeats(u.Message)
+		if answer == nil || repeats && bytes.Equal(answer, same) {
+			c.memory.Turns.Begin(id) // nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
-		t.User = string(conv.Text(u.Message))
+		if !repeats {
+			t.User = string(conv.Text(u.Message))
+		}
 		t.Asked = asked(conv, u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)

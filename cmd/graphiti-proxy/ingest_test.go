@@ -183,3 +183,24 @@ func TestGitMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedSentenceIsStoredTwice: the third time in a conversation, a sentence is a
+// client's. Of such a turn only a new answer is stored.
+func TestRepeatedSentenceIsStoredTwice(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"ingest.backfill_turns": "10"})
+	const sentence, noted = "You must call the tool to complete this request.", "Understood, I will keep that in mind."
+	var messages []m
+	for _, answer := range []string{"Not yet.", "Still not.", "It has failed.", "It has failed."} {
+		messages = append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": answer})
+	}
+	w.request(chat(append(messages, m{"role": "user", "content": sentence})...))
+	w.request(chat(append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": noted}, m{"role": "user", "content": sentence})...))
+	w.delivered(4)
+	got, want := w.held(), []string{sentence, "Not yet.", sentence, "Still not.", "It has failed.", noted}
+	sort.Strings(got)
+	sort.Strings(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

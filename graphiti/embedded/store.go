@@ -63,7 +63,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 2, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 3, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -108,7 +108,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
 
-// Put implements ledger.Memory.
+// Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
 	to, err := endOf(tx, group)
 	if err != nil {

@@ -3,6 +3,8 @@ package dialect
 import (
 	"bytes"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // kind determines the purpose of the request from its words.
@@ -99,6 +101,17 @@ func (c *Conversation) prompts(system [][]byte) [][]byte {
 		}
 	}
 	return system
+}
+
+// PromptHash returns a hash of the beginnings of the system prompt's parts.
+func (c *Conversation) PromptHash() uint64 {
+	var buf [maxParts][]byte
+	var d xxhash.Digest
+	d.Reset()
+	for _, p := range c.prompts(buf[:0]) {
+		_, _ = d.Write(p) // never fails
+	}
+	return d.Sum64()
 }
 
 // Prompted returns the id that follows a mark in the request's first prompt.

@@ -28,7 +28,7 @@ type ForbiddenError struct{ error }
 func (e ForbiddenError) Unwrap() error { return e.error }
 
 // errOperators means that only operators have access.
-var errOperators = ForbiddenError{errors.New("only operators may ask for this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
+var errOperators = ForbiddenError{errors.New("only operators may do this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
 
 // admits narrows an input to the caller's memory, or returns a ForbiddenError.
 func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *In) error {
@@ -42,7 +42,7 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 }
 
 // errNotYours does not reveal whether a person, credential or group exists.
-var errNotYours = ForbiddenError{errors.New("this is not your memory: leave out user, credential and group to mean your own")}
+var errNotYours = ForbiddenError{errors.New("this is not your memory: remove user, credential and group to use your own")}
 
 // narrows returns an Operation.Own that narrows the selector of an input.
 func narrows[In any, P interface {
@@ -85,7 +85,7 @@ func ownMessage(ctx context.Context, h *Host, s *Selector, own Selector) error {
 		err = t.narrow(s)
 	}
 	if err == nil && t.shares && s.Group == "" {
-		err = ForbiddenError{errors.New("you share a group with others: name the group that the message is in, one of yours alone")}
+		err = ForbiddenError{errors.New("you share a group with others: name the message by a group that only you use")}
 	}
 	return err
 }

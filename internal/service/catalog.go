@@ -119,7 +119,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 }
 
 // notAllGroups is the note on a memory that does not list its groups.
-const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
+const notAllGroups = "Graphiti cannot list its groups: the list contains the person's own and the groups that this proxy wrote to"
 
 // theirs returns the groups of a person, or one group by its ID. System actors, for example, have
 // no other selector.
@@ -128,9 +128,9 @@ func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
 		return sv.withOwners(ctx, s)
 	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else; or one group")
+		return nil, invalid("only a person's memories can be listed: name only user or credential, or one group")
 	case s == (Selector{}) && sv.o.Multi:
-		return nil, invalid("say whose memories are meant: user or credential")
+		return nil, invalid("name a person with user or credential")
 	case s == (Selector{}):
 		s.User = sv.o.Owner
 	}

@@ -63,7 +63,7 @@ type Piece struct {
 
 // TurnsOf returns a conversation with the decision of each turn.
 var TurnsOf = Operation[ConversationRequest, Explained]{
-	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, the block of each, what was found and not shown, and why"},
+	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, their blocks, and the rejected results with reasons"},
 	Default: ConversationRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ConversationRequest) (Explained, error) {
 		return h.Memory.Explain(ctx, in)

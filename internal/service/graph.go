@@ -47,7 +47,7 @@ type Edge struct {
 
 // Connections shows the connections in a memory.
 var Connections = Operation[GraphRequest, Graph]{
-	Spec:    Spec{Name: "memory/graph", About: "What is connected with what: Graphiti's facts, or what messages mention together"},
+	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together"},
 	Default: GraphRequest{Limit: 60},
 	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
 		return h.Memory.Connections(ctx, in.Selector, in.Limit)
@@ -132,7 +132,7 @@ func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 		return withRemedy(err)
 	}
 	if more {
-		g.Note = fmt.Sprintf("made of the newest %d messages", graphMessages)
+		g.Note = fmt.Sprintf("based on the newest %d messages", graphMessages)
 	}
 	m, tokens := newMentions(), make([][]token, len(said))
 	for i := range said {

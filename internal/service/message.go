@@ -31,7 +31,7 @@ var errManyMessages = errors.New("message: several messages of one group have th
 // project is in two groups.
 func (sv *Service) message(ctx context.Context, s Selector, id string) (found []held, err error) {
 	if s.Session != "" || s.Own || s.Card != "" {
-		return nil, invalid("message: its id says which it is; leave out session, own and card")
+		return nil, invalid("message: its id already selects it; remove session, own and card")
 	}
 	groups, err := sv.withOwners(ctx, s)
 	if err != nil {
@@ -51,7 +51,7 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 }
 
 func notTheirs(id string) error {
-	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
+	return invalid(fmt.Sprintf("message: the person has no message with the id %q; graphiti-proxy memory show prints the ids", id))
 }
 
 // withOwners returns the groups of a selector with their owners. The default is the owner of
@@ -102,7 +102,7 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string
 		return nil, err
 	}
 	if slices.ContainsFunc(waiting, func(r graphiti.Row) bool { return r.ID == id }) {
-		return nil, errors.New("message: it waits for Graphiti, and can be forgotten when it has arrived there (graphiti-proxy queue list), or now with its conversation (session)")
+		return nil, errors.New("message: it waits for delivery to Graphiti (graphiti-proxy queue list); forget it afterwards, or now with its conversation (session)")
 	}
 	for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{IDs: []graphiti.ID{id}, Text: true}) {
 		if err != nil {
@@ -171,7 +171,7 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 			t.User, t.Assistant = "", r.Text
 		}
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
-			return fmt.Errorf("keep the other side of the turn: %w", err)
+			return fmt.Errorf("store the other side of the turn: %w", err)
 		}
 	}
 	return nil
@@ -263,7 +263,7 @@ type Corrected struct {
 
 // Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
-	Spec: Spec{Name: "memory/correct", About: "Keep a statement, as said now, in place of one message, which is forgotten", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
 		return h.Memory.Correct(ctx, in.Selector, in.Text)
 	},
@@ -279,13 +279,13 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	id := s.Message
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
 	case id == "":
-		return c, invalid("message: say which message is to be corrected; graphiti-proxy memory show prints the ids")
+		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")
 	case n == 0:
-		return c, invalid("text: is empty; write what is true instead, or forget the message")
+		return c, invalid("text: is empty; write the corrected text, or forget the message")
 	case n > most:
-		return c, invalid(fmt.Sprintf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most))
+		return c, invalid(fmt.Sprintf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most))
 	case sv.o.Pipeline.HoldsSecret(text):
-		return c, invalid("the text looks like it holds a credential; nothing was changed")
+		return c, invalid("the text appears to contain a credential; the message is unchanged")
 	}
 	s.Message = ""
 	found, err := sv.message(ctx, s, id)
@@ -293,7 +293,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 		return c, err
 	}
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
-		return c, errors.New("its group is being forgotten; try again when that has ended: graphiti-proxy status shows it")
+		return c, errors.New("its group is being forgotten; try again after the deletion: graphiti-proxy status shows its state")
 	}
 	var kept []ledger.Turn
 	for i := range found {
@@ -306,7 +306,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
 	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
-			sv.o.Log.Warn("a correction cannot be put on the card now", "error", failed)
+			sv.o.Log.Warn("put a correction on the card failed", "error", failed)
 		}
 	}
 	return c, err
