@@ -103,8 +103,8 @@ type Queue interface {
 	// turns.
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 
-	// Waiting calls f for the messages of each waiting or dead turn of a part.
-	Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error
+	// Waiting returns the messages of the waiting and dead turns of a part.
+	Waiting(ctx context.Context, part ledger.Part) ([]graphiti.Row, error)
 
 	// Retry delivers dead turns again: those with the numbers, or all if numbers is empty.
 	// It returns their number.

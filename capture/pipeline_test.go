@@ -199,13 +199,11 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 // heldBy is what an embedded memory holds of a group, in its order.
 func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 	t.Helper()
-	err := e.Export(context.Background(), group, func(ep graphiti.Episode) error {
-		_, text, _ := strings.Cut(ep.Content, "): ")
-		contents = append(contents, text)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, r.Text)
 	}
 	return contents
 }

@@ -1,7 +1,6 @@
 package graphiti
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,13 +133,6 @@ func Unsent(err error) bool {
 // contain the group ID; for the others, the query adds frequent words.
 func BroadQuery(group string) string {
 	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
-}
-
-// Unlisted reports whether a search finds facts in a group whose listing is empty, as with
-// old MCP servers on FalkorDB. Call it before you treat a group as empty.
-func (m *Memory) Unlisted(ctx context.Context, group string) (bool, error) {
-	facts, err := m.Search(ctx, []string{group}, BroadQuery(group), 1)
-	return len(facts) > 0, err
 }
 
 // UnlistedError means that the backend does not list a group's existing messages.

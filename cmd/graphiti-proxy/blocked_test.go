@@ -209,8 +209,8 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	close(released)
 	waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "blocked") })
 	for _, e := range w.heldIn("user_josh") {
-		if strings.Contains(e.Content, "Miso.") {
-			t.Errorf("it is still there: %s", e.Content)
+		if strings.Contains(e.Text, "Miso.") {
+			t.Errorf("it is still there: %s", e.Text)
 		}
 	}
 }

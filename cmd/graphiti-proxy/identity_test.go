@@ -176,14 +176,16 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 	}
 }
 
-// heldIn are the contents of a group.
-func (w *world) heldIn(group string) []graphiti.Episode {
+// heldIn returns the messages of a group.
+func (w *world) heldIn(group string) (rows []graphiti.Row) {
 	w.t.Helper()
-	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), group, 1000)
-	if err != nil {
-		w.t.Fatal(err)
+	for r, err := range w.remembers().backend.Memory.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		rows = append(rows, r)
 	}
-	return episodes
+	return rows
 }
 
 // TestPeopleOfTheRegistry: two keys of one person share, whoever opted out has

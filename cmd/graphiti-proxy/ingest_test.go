@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,13 +77,8 @@ func (w *world) held() (contents []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 1000)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, e := range episodes {
-		_, text, _ := strings.Cut(e.Content, "): ")
-		contents = append(contents, text)
+	for _, r := range w.heldIn(namer.Writes(graphiti.Who{User: id.Owner})[0].Group) {
+		contents = append(contents, r.Text)
 	}
 	return contents
 }
@@ -179,11 +173,11 @@ func TestGitMetadata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
-		if err != nil || len(episodes) != 2 {
-			t.Fatalf("got %v, %v, want no error, 2 of them", len(episodes), err)
+		rows := w.heldIn(namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group)
+		if len(rows) != 2 {
+			t.Fatalf("got %d messages, want 2", len(rows))
 		}
-		source := episodes[0].SourceDescription
+		source := rows[0].Source
 		if !strings.Contains(source, want) || want == "" && strings.Contains(source, "git\"") || strings.Contains(source, "/home") {
 			t.Errorf("%s: got %s, want %q in it, and no path", setting, source, want)
 		}

@@ -80,12 +80,12 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 	} {
 		w.request(history(0, "Summarise what is open."), "X-Graphiti-Session", tc.session, tc.header, tc.name)
 		w.delivered([]int{2, 3, 4, 5}[i])
-		if got := w.heldIn(tc.group); len(got) != 2 || !strings.HasSuffix(got[0].Content, "Summarise what is open.") {
-			t.Errorf("%s has %q", tc.group, got)
+		if got := w.heldIn(tc.group); len(got) != 2 || !strings.HasSuffix(got[0].Text, "Summarise what is open.") {
+			t.Errorf("%s has %+v", tc.group, got)
 		}
 	}
 	if got := w.heldIn("user_josh"); len(got) != 2 {
-		t.Errorf("the person has it more than once: %q", got)
+		t.Errorf("the person has it more than once: %+v", got)
 	}
 }
 

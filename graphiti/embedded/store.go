@@ -220,47 +220,8 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 	return id, true, nil
 }
 
-// Episodes implements graphiti.Lister.
-func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
-	g, ok, err := e.group(ctx, group)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var out []graphiti.Episode
-	err = e.episodes(ctx, group, `SELECT * FROM
-		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
-		[]any{g, n}, func(ep graphiti.Episode) error { out = append(out, ep); return nil })
-	if err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
-	}
-	return out, nil
-}
-
-// Export implements graphiti.Lister.
-func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
-	g, ok, err := e.group(ctx, group)
-	if err == nil && ok {
-		err = e.episodes(ctx, group, allEpisodes, []any{g}, f)
-	}
-	if err != nil {
-		return fmt.Errorf("export group: %w", err)
-	}
-	return nil
-}
-
 // allEpisodes selects the messages of a group.
 const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
-
-// episodes calls f for each row of a query for messages.
-func (e *Store) episodes(ctx context.Context, group, query string, args []any, f func(graphiti.Episode) error) error {
-	return e.db.Each(ctx, query, args, func(scan func(...any) error) error {
-		ep, err := episodeOf(group, scan)
-		if err != nil {
-			return err
-		}
-		return f(ep)
-	})
-}
 
 // episodeOf reads a row of a query for messages.
 func episodeOf(group string, scan func(dest ...any) error) (graphiti.Episode, error) {

@@ -12,11 +12,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// related makes a graph of the facts that a search finds for the newest messages of the
-// groups, and of the entities that they are about.
+// related builds a graph from the facts of searches for the newest messages, and their entities.
 func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Graph, limit int) error {
 	w := web{nodes: make(map[string]*Node), links: make(map[string]int)}
-	says := make(map[string][]string) // the facts about a node
+	says := make(map[string][]string) // facts by node
 	now, loose := time.Now(), 0
 	for _, t := range targets {
 		said, _, err := sv.said(ctx, t, true, askedBy)
@@ -80,7 +79,7 @@ func joinNotes(a, b string) string {
 	return a + "; " + b
 }
 
-// nameNodes gives nodes their names and summaries, as far as the memory finds them.
+// nameNodes sets the names and summaries that the memory returns.
 func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, nodes map[string]*Node) error {
 	for _, s := range said[:min(askedBy, len(said))] {
 		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
@@ -97,8 +96,8 @@ func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, no
 	return nil
 }
 
-// sharedWords is the longest row of words that all facts about an entity have; of a single
-// fact, its beginning.
+// sharedWords returns the longest sequence of words in all facts of an entity, or the beginning
+// of its only fact.
 func sharedWords(facts []string) string {
 	slices.Sort(facts)
 	facts = slices.Compact(facts)

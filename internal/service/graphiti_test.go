@@ -16,22 +16,25 @@ import (
 // onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
 func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Memory {
 	t.Helper()
-	var there *graphiti.Memory
+	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, kind, g)})
+}
+
+// memoryOf connects to a Graphiti.
+func memoryOf(t *testing.T, kind string, g *graphititest.Server) *graphiti.Memory {
+	t.Helper()
 	at := remote.Options{Endpoint: g.URL()}
 	if kind == "graphiti-mcp" {
 		c, err := mcp.New(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		there = c.Memory()
-	} else {
-		c, err := rest.New(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there = c.Memory()
+		return c.Memory()
 	}
-	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: there})
+	c, err := rest.New(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Memory()
 }
 
 func startGraphiti(t *testing.T, kind string) *graphititest.Server {
