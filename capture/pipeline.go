@@ -22,7 +22,7 @@ var ErrStopped = errors.New("ingestion has stopped")
 // Options configures a Pipeline.
 type Options struct {
 	Bounds
-	Place
+	Destination
 	Events
 	Log *slog.Logger
 }
@@ -40,14 +40,14 @@ type Bounds struct {
 	RecentFor  time.Duration // how long Recent finds a turn after its delivery
 }
 
-// Place is the destination of turns.
-type Place struct {
+// Destination describes the store of turns.
+type Destination struct {
 	// Ledger returns the ledger in the memory's own file; say makes the messages of its
 	// turns. nil selects a remote memory, described by the fields below.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Path     string // of the spool's file
-	Memory   deliver.Memory
+	Memory   deliver.Backend
 	Apart    bool     // the memory processes each group separately
 	Verify   bool     // a turn counts as delivered only if the memory shows it
 	Withheld []string // groups to exclude from delivery until Withhold is called

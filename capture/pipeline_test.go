@@ -57,7 +57,7 @@ func (m inMemory) Run() int {
 
 // Memory is a memory that is elsewhere.
 type Memory interface {
-	deliver.Memory
+	deliver.Backend
 	Apart() bool
 }
 
@@ -149,9 +149,9 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds: Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-		Place:  Place{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -176,9 +176,9 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 		t.Fatal(err)
 	}
 	o := Options{
-		Bounds: Bounds{MaxChars: 8000},
-		Place:  Place{Ledger: e.Ledger},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxChars: 8000},
+		Destination: Destination{Ledger: e.Ledger},
+		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)

@@ -55,7 +55,7 @@ type Plan struct {
 	Recall     bool              // prefetch for the next turn
 	Write      []graphiti.Target // groups that store the turn
 	Block      string            // block of the newest turn, or ""
-	open       unanswered        // decision of a turn without an answer
+	Unanswered Unanswered        // the block of a turn without an answer
 
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
@@ -129,7 +129,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 		block := c.Insert(c.Last, t.decision.Block)
 		p.Inserts = append(p.Inserts, block)
 		if !c.Answered() {
-			p.open = unanswered{t.key(), t.decision, block.At, o.Timeout}
+			p.Unanswered = Unanswered{t.key(), t.decision, block.At, o.Timeout}
 		}
 	}
 	if p.Turn != "" {

@@ -86,10 +86,13 @@ func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, err
 // withdrawn reports whether a request was refused with a new block, and the block was
 // withdrawn.
 func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
-	if !refusesRequest(status) || !d.plan.Withdrawable() {
+	if !refusesRequest(status) || !d.plan.Unanswered.Exists() {
 		return false
 	}
-	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(&d.plan) })
+	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(d.plan.Unanswered) })
+	if ok {
+		d.plan.Withdrawn()
+	}
 	return ok
 }
 

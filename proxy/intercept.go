@@ -95,10 +95,10 @@ type exchange struct {
 	share   budget.Share // the memory that the request occupies until the answer's end
 
 	memory   *Memory
-	promises promises    // actions that wait until the upstream accepts the request
-	plan     inject.Plan // the part that Withdraw needs
-	backfill func()      // records earlier turns after acceptance; may be nil
-	judged   bool        // judge was called
+	promises promises // actions that wait until the upstream accepts the request
+	block    inject.Unanswered
+	backfill func() // records earlier turns after acceptance; may be nil
+	judged   bool   // judge was called
 }
 
 // judge keeps the promises of a request by the status of its first event. It ignores
@@ -112,8 +112,8 @@ func (ex *exchange) judge(status int) {
 	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
 		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
 	}
-	if refusesRequest(status) && ex.plan.Withdrawable() {
-		ex.memory.Planner.Withdraw(&ex.plan) // the client repeats the request itself
+	if refusesRequest(status) && ex.block.Exists() {
+		ex.memory.Planner.Withdraw(ex.block) // the client repeats the request itself
 	}
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
@@ -137,7 +137,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 		return nil
 	}
 	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // outgoing removes the client's offer
-		s.log.Warn("frames of a WebSocket are in an extension that nobody offered; they pass without memory")
+		s.log.Warn("WebSocket frames use an extension that was not negotiated, relaying them without memory")
 		return nil
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
@@ -187,7 +187,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange returns the exchange of a request. It takes over the call's share of the
 // budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, plan: d.plan.Unanswered()}
+	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}

@@ -128,7 +128,7 @@ func (p *pendingTurn) locate() {
 	p.late = nil
 	repo, ok := p.memory.Identity.Places.Await(w.Directory)
 	if !ok {
-		p.s.log.Warn("read project directory timed out, turn not kept", "directory", w.Directory)
+		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
 		return
 	}
 	w.found(repo)
@@ -143,7 +143,7 @@ func (p *pendingTurn) locate() {
 // survives a restart; this process knows the turn anyway.
 func (p *pendingTurn) cutOff() {
 	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
-		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
+		p.s.log.Warn("store an interrupted answer failed, its turn may be stored from a later history", "error", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.memory.Pending.End(&p.turn)
 		return
 	}
-	p.s.log.Warn("a turn cannot be kept", "error", err)
+	p.s.log.Warn("store turn failed", "error", err)
 	p.lost(observe.LossStore)
 }
 
@@ -242,7 +242,7 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 		return
 	}
 	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
-		p.s.log.Warn("a session cannot be remembered", "error", err)
+		p.s.log.Warn("store session failed", "error", err)
 	}
 	p.memory.Sessions.EndPending(p.last)
 }

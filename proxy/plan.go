@@ -30,7 +30,9 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	d.project = s.workspaceOf(m, p, at, f.first)
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
-	d.who.Application, d.who.Program = p.claims.Application()
+	if d.project.key == "" {
+		d.who.Application, d.who.Program = p.claims.Application()
+	}
 	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
 	mode.Generation = now.generation
 	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)

@@ -76,6 +76,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: what a link leads to", in: link, rules: Rules{Trusted: []string{private}}},
 		{name: "trusted: the repository's root", in: private, rules: Rules{Trusted: []string{app}}},
 		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
+		{name: "trusted: no project", rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
 		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: lateDirectory},

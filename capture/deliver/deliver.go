@@ -48,8 +48,8 @@ type Ledger interface {
 	MarkDead(item Item, reason string) error
 }
 
-// Memory stores messages. Its calls must end when their context does.
-type Memory interface {
+// Backend stores messages. Its calls must end when their context does.
+type Backend interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)

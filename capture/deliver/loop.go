@@ -25,7 +25,7 @@ const (
 // Options configures a Loop.
 type Options struct {
 	Ledger      Ledger
-	Memory      Memory
+	Memory      Backend
 	Apart       bool // each group has a worker of its own
 	Verify      bool // acceptance is not a proof of delivery
 	Timing      Timing

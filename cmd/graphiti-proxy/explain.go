@@ -80,7 +80,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.Off.Reason = "memory.backend"
-	case cfg.RemoteMemory() && !cfg.Memory.Consent:
+	case cfg.RemoteMemory() && !cfg.Consented():
 		m.Off.Reason = inject.ReasonConsent
 	}
 	e := m.Explain(dryPlanner(cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)

@@ -372,16 +372,16 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 		{"not trusted", "", chat(in("elsewhere")...), "untrusted"},
 		{"a model", "", tiny, "opt_out"},
 		{"a path", "/team-b", chat(in("work")...), "opt_out"},
-		{"no place", "", chat(user("hello from nowhere")), ""},
+		{"no place", "", chat(user("hello from nowhere")), "untrusted"},
 	} {
 		header := w.header(tc.path+"/v1/chat/completions", tc.body)
 		if got := strings.HasPrefix(header, "off;"); got != (tc.reason != "") || tc.reason != "" && !strings.HasSuffix(header, "reason="+tc.reason) {
 			t.Errorf("%s: header %q, want off with reason %q (empty: not off)", tc.name, header, tc.reason)
 		}
 	}
-	w.delivered(2)
+	w.delivered(1)
 	w = w.restart()
-	if q := w.app.memory.queue(); q.Delivered != 2 {
-		t.Errorf("queue %+v, want 2 delivered", q)
+	if q := w.app.memory.queue(); q.Delivered != 1 {
+		t.Errorf("queue %+v, want 1 delivered", q)
 	}
 }

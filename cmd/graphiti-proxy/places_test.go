@@ -117,7 +117,7 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 		{name: "remembered"},
 		{name: "ignore file", files: []string{".graphiti-proxy-ignore"}, reason: "opt_out"},
 		{name: "workspace.ignored", settings: map[string]string{"workspace.ignored": "github_repo:github.com/acme/*"}, reason: "opt_out"},
-		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*"}, reason: "untrusted"},
+		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*,mine"}, reason: "untrusted"},
 	} {
 		for _, client := range asRecorded {
 			t.Run(tc.name+"/"+client.client, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
 						t.Errorf("the turn: %s", got)
 					}
-					w.say(fact) // which is kept
-					want = []string{"user_josh"}
+					w.exchange("/v1/chat/completions", chat(user(fact)), "X-Graphiti-Workspace", "mine") // which is kept
+					want = []string{"workspace_mine"}
 				}
 				w.delivered(1)
 				w.stop() // what was captured is in the spool now

@@ -53,7 +53,7 @@ func (w *world) see(body m, headers ...string) (saw []string, header string) {
 	return seen(w.t, w.model.Requests()[0]), h.Get("X-Graphiti-Memory")
 }
 
-func seen(t *testing.T, r *proxytest.Request) (texts []string) {
+func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 	t.Helper()
 	var body struct {
 		Messages []struct {

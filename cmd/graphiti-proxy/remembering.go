@@ -60,6 +60,35 @@ func (r *remembering) warm(ctx context.Context) {
 	}
 }
 
+func (r *remembering) reload(cfg *config.Config, rest func() error) error {
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return err
+	}
+	var id identity.Settings
+	var namer graphiti.Namer
+	err = r.people.reload(list, func() error {
+		if id, namer, err = r.callers.settings(cfg); err != nil {
+			return err
+		}
+		return rest()
+	})
+	if err != nil {
+		return err
+	}
+	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
+	r.backend.Pause(!cfg.Consented() || cfg.Embedding.URL != r.cfg.Embedding.URL)
+	allowed := r.consent.reload(cfg)
+	if allowed {
+		r.given.set(r.proxyMemory(cfg, id))
+	} else {
+		r.given.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
+	}
+	r.service.Set(serviceSettings(cfg, namer))
+	r.pipeline.Set(ingestBounds(cfg), !allowed)
+	return nil
+}
+
 func (r *remembering) host() *service.Host {
 	return &service.Host{Memory: r.service, Queue: r.pipeline, Counts: func(context.Context) (capture.QueueStatus, error) { return r.queue(), nil }}
 }
@@ -99,7 +128,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	case r.moved(read):
 		m.Moved(read.Memory.Endpoint)
 	case !r.consent.given(read):
-		m.WithoutConsent(true, read.ConsentFor())
+		m.WithoutConsent(true, read.Memory.Endpoint, read.ConsentFor())
 	default:
 		if fresh {
 			r.prober.Ask(ctx)

@@ -212,13 +212,13 @@ func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
 		return string(b), out.String()
 	}
 	metrics, words := told()
-	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "to be read") {
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "exceeded the limits") {
 		t.Errorf("before: %s", words)
 	}
 	w.request(history(0, "Tell me everything."))
 	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory.queue().GivenUp == 1 })
 	metrics, words = told()
-	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers were too many at once, or too large, to be read") {
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers exceeded the limits") {
 		t.Errorf("after: %s", words)
 	}
 }

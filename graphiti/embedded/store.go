@@ -108,7 +108,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
 
-// Put implements ledger.Memory.
+// Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
 	to, err := endOf(tx, group)
 	if err != nil {

@@ -235,7 +235,7 @@ func (m *Client) Health(ctx context.Context) error {
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		var answer struct{ Status, Message string }
 		if err = m.tool(ctx, toolStatus, nil, &answer); err == nil && answer.Status != "ok" {
-			err = errors.New("the server says that it is not well")
+			err = errors.New("the server reports an unhealthy state")
 		}
 	}
 	if err != nil {
@@ -302,5 +302,5 @@ func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 	remote.Run(ctx, report, "search", func(ctx context.Context) error {
 		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 		return err
-	}, "look at the server's log: its database and its embedding model must be reachable")
+	}, "check the server's log: its database and its embedding model must be reachable")
 }

@@ -73,7 +73,7 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 	}
 	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
 	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
-		return names, fmt.Errorf("look whether they are gone: %w", err)
+		return names, fmt.Errorf("verify the deletion: %w", err)
 	}
 	return names, left.OrNil()
 }

@@ -244,7 +244,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 				t.Errorf("the first message's block became\n%s\nfrom\n%s", again, first)
 			}
 			kept(t, c)
-			if !slices.ContainsFunc(w.model.Requests(), func(r *proxytest.Request) bool {
+			if !slices.ContainsFunc(w.model.Requests(), func(r *proxytest.Received) bool {
 				return strings.Contains(string(r.Body), "forty-two") && strings.Contains(string(r.Body), "tool_result") ||
 					strings.Contains(string(r.Body), "function_call_output") || strings.Contains(string(r.Body), `"role":"tool"`) || strings.Contains(string(r.Body), `"functionResponse"`)
 			}) {

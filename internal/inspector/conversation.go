@@ -226,7 +226,7 @@ func (v *visit) piece(p *service.Piece, back string) piece {
 		out.Source = v.conversationAt(p.Conversation, p.Turn)
 	}
 	if p.Kind == "card" {
-		out.Says = "It is on the card with which conversations begin."
+		out.Says = "It is on the card that opens conversations."
 		if p.Group != "" && p.Text != "" {
 			out.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
 		}

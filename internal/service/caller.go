@@ -28,7 +28,7 @@ type ForbiddenError struct{ error }
 func (e ForbiddenError) Unwrap() error { return e.error }
 
 // errOperators says that an operation is for operators only.
-var errOperators = ForbiddenError{errors.New("only operators may ask for this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
+var errOperators = ForbiddenError{errors.New("only operators may do this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
 
 // admits narrows an input to what is a caller's own, or returns a ForbiddenError.
 func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *In) error {
@@ -42,7 +42,7 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 }
 
 // errNotYours does not say whether there is such a person, credential or group.
-var errNotYours = ForbiddenError{errors.New("this is not your memory: leave out user, credential and group to mean your own")}
+var errNotYours = ForbiddenError{errors.New("this is not your memory: remove user, credential and group to use your own")}
 
 // ownSelector narrows a selector to the memory of a caller who is no operator.
 func ownSelector(ctx context.Context, h *Host, s *Selector, own Selector) error {
@@ -73,7 +73,7 @@ func ownMessage(ctx context.Context, h *Host, s *Selector, own Selector) error {
 		err = t.narrow(s)
 	}
 	if err == nil && t.shares && s.Group == "" {
-		err = ForbiddenError{errors.New("you share a group with others: name the group that the message is in, one of yours alone")}
+		err = ForbiddenError{errors.New("you share a group with others: name the message by a group that only you use")}
 	}
 	return err
 }

@@ -257,7 +257,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		return done, err
 	}
 	if in.Text = strings.TrimSpace(in.Text); in.Text != "" && len(in.Accept) != 1 {
-		return done, invalid("text: changes one line; name it alone with accept")
+		return done, invalid("text: changes one line; name only that line with accept")
 	}
 	if len(groups) == 0 {
 		return done, InvalidError{errNobody}
@@ -321,7 +321,7 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 		text = l.Text
 	}
 	if sv.o.Pipeline.HoldsSecret(text) {
-		return invalid("text: looks like it holds a credential; it was not stored")
+		return invalid("text: appears to contain a credential, so it was not stored")
 	}
 	kind := l.Kind
 	switch {
@@ -381,7 +381,7 @@ func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
 	case off && l.Place == "":
 		return sv.setLine(card.Confirmed)(ctx, l, "")
 	case l.Place == "":
-		return invalid("undo: a promoted text waits for nobody; take it off with graphiti-proxy memory forget --card")
+		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
 	case off && l.Was == card.Confirmed:
 		return sv.acceptLine(ctx, l, l.Edited)
 	case l.Kind == card.KindForget && l.State == card.Confirmed:
@@ -453,7 +453,7 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err e
 		}
 	}
 	if off == nil {
-		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them; for one of a project add --workspace")}
+		err = InvalidError{errors.New("card: no line of the card matches; graphiti-proxy memory show lists them; for a project's line add --workspace")}
 	}
 	return off, err
 }
@@ -501,7 +501,7 @@ var Restore = Operation[RestoreRequest, Restored]{
 func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
-		return r, invalid("message: say which message; graphiti-proxy memory facts --all prints the ids")
+		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")
 	}
 	turns := make(map[string]bool)
 	found, err := sv.message(ctx, s, r.Message)

@@ -115,7 +115,7 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 }
 
 // notAllGroups says which groups are known of a memory that does not list its own.
-const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
+const notAllGroups = "Graphiti cannot list its groups: the list contains the person's own and the groups that this proxy wrote to"
 
 // theirs finds all groups that are a person's; or one group, because no selector means all
 // that is of, for example, a system actor. The selector names nothing else.
@@ -124,9 +124,9 @@ func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
 		return sv.oneGroup(ctx, s)
 	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else; or one group")
+		return nil, invalid("only a person's memories can be listed: name only user or credential, or one group")
 	case s == (Selector{}) && sv.o.Multi:
-		return nil, invalid("say whose memories are meant: user or credential")
+		return nil, invalid("name a person with user or credential")
 	case s == (Selector{}):
 		s.User = sv.o.Owner
 	}

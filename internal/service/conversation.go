@@ -64,7 +64,7 @@ type Piece struct {
 
 // TurnsOf shows a conversation with what memory did for each of its turns.
 var TurnsOf = Operation[ConversationRequest, Explained]{
-	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, the block of each, what was found and not shown, and why"},
+	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, their blocks, and the rejected results with reasons"},
 	Default: ConversationRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ConversationRequest) (Explained, error) {
 		return h.Memory.Explain(ctx, in)

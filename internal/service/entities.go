@@ -22,7 +22,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 		said, _, err := sv.said(ctx, t, true, askedBy)
 		var unlisted *graphiti.UnlistedError
 		if errors.As(err, &unlisted) {
-			g.Note = joinNotes(g.Note, "the memory lists nothing of "+t.Group)
+			g.Note = joinNotes(g.Note, "the memory lists no messages of "+t.Group)
 		} else if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			return err
 		}
 		if err := sv.nameNodes(ctx, t.Group, said, w.nodes); err != nil {
-			g.Note = joinNotes(g.Note, fmt.Sprintf("the names of entities are not known: %v", err))
+			g.Note = joinNotes(g.Note, fmt.Sprintf("the names of entities are unknown: %v", err))
 		}
 	}
 	unnamed := false
@@ -56,12 +56,12 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			n.Name = sharedWords(says[id])
 		}
 	}
-	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy))
+	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy))
 	if unnamed {
-		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: one without a name is called by what all its facts say, or by the beginning of its only fact")
+		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: an entity without a name shows the common words of its facts, or the beginning of its only fact")
 	}
 	if loose > 0 {
-		g.Note = joinNotes(g.Note, fmt.Sprintf("%d facts do not say what they connect, and are not shown", loose))
+		g.Note = joinNotes(g.Note, fmt.Sprintf("%d facts without entities are not shown", loose))
 	}
 	valid := func(e *Edge) int {
 		if e.State == Valid {

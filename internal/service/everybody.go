@@ -43,7 +43,7 @@ type Somebody struct {
 
 // Everybody lists those who have a memory.
 var Everybody = Operation[PeopleRequest, Crowd]{
-	Spec:    Spec{Name: "memory/people", About: "Everybody who has a memory, and the registered people"},
+	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people"},
 	Default: PeopleRequest{Limit: 200},
 	Run: func(ctx context.Context, h *Host, in *PeopleRequest) (Crowd, error) {
 		return h.Memory.Everybody(ctx, in.Limit)
@@ -173,7 +173,7 @@ func (k *crowd) owner(o *ledger.Owned) (name string, means Selector) {
 		return "the system actor " + actor, Selector{Group: o.Group}
 	}
 	if o.Owner == "" {
-		return "nobody who is known", Selector{Group: o.Group}
+		return "an unknown owner", Selector{Group: o.Group}
 	}
 	if !k.sv.o.Multi && o.Owner == k.sv.o.Owner {
 		return "you", Selector{User: o.Owner}

@@ -59,7 +59,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	case len(g.messages) == 0 && g.failed != nil:
 		return x, g.failed
 	case len(g.messages) == 0:
-		return x, invalid(fmt.Sprintf("hash: nothing of theirs was said in a conversation %.60q; graphiti-proxy memory list lists them", x.Hash))
+		return x, invalid(fmt.Sprintf("hash: the person has no messages in a conversation %.60q; graphiti-proxy memory list lists conversations", x.Hash))
 	}
 	g.describe(&x)
 	turns := g.turns()
@@ -82,7 +82,7 @@ func (in *ConversationRequest) checkConversation() error {
 	case (in.Hash == "") == (in.Message == ""):
 		return invalid("hash: name the conversation by its hash, or by the id of one of its messages (message)")
 	case in.Session != "" || in.Card != "":
-		return invalid("hash: says which conversation it is; leave out session and card")
+		return invalid("hash: already selects the conversation; remove session and card")
 	case in.Skip < 0:
 		return invalid("skip must be 0 or more")
 	}

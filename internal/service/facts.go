@@ -67,7 +67,7 @@ type Valids struct {
 
 // Facts lists what is valid now.
 var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "What is known and valid now: promoted texts, what a person said, and Graphiti's facts"},
+	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts"},
 	Default: FactsRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
 		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
@@ -134,7 +134,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
 	})
 	if sv.o.Remote {
-		v.Note = fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy)
+		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)

@@ -142,7 +142,7 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 
 // notForgotten says what follows from a group that is not proven to be forgotten.
 func notForgotten(err error) error {
-	text := "not forgotten: %w; until it is, nothing of this group is recalled and new turns for it wait; the proxy retries by itself, also after a restart"
+	text := "not forgotten: %w; until it succeeds, this group is not recalled and its new turns wait; the proxy retries automatically, also after a restart"
 	if to := graphiti.Remedy(err); to != "" {
 		return fmt.Errorf(text+"; to do: %s", err, to)
 	}

@@ -48,7 +48,7 @@ type Edge struct {
 
 // Connections shows what is connected with what in a memory.
 var Connections = Operation[GraphRequest, Graph]{
-	Spec:    Spec{Name: "memory/graph", About: "What is connected with what: Graphiti's facts, or what messages mention together"},
+	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together"},
 	Default: GraphRequest{Limit: 60},
 	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
 		return h.Memory.Connections(ctx, in.Selector, in.Limit)
@@ -136,7 +136,7 @@ func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph,
 		return withRemedy(err)
 	}
 	if more {
-		g.Note = fmt.Sprintf("made of the newest %d messages", graphMessages)
+		g.Note = fmt.Sprintf("based on the newest %d messages", graphMessages)
 	}
 	m, tokens := newMentions(), make([][]token, len(said))
 	for i := range said {

@@ -31,7 +31,7 @@ var errManyMessages = errors.New("message: several messages of one group have th
 // may be in several, such as what a person says of themselves in a project.
 func (sv *Service) message(ctx context.Context, s Selector, id string) (found []held, err error) {
 	if s.Session != "" || s.Own || s.Card != "" {
-		return nil, invalid("message: its id says which it is; leave out session, own and card")
+		return nil, invalid("message: its id already selects it; remove session, own and card")
 	}
 	groups, err := sv.withOwners(ctx, s)
 	if err != nil {
@@ -51,7 +51,7 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 }
 
 func notTheirs(id string) error {
-	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
+	return invalid(fmt.Sprintf("message: the person has no message with the id %q; graphiti-proxy memory show prints the ids", id))
 }
 
 // withOwners finds the groups of whom a selector means, with what is known of whose they
@@ -95,7 +95,7 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (found []held, err error) {
 	err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(g graphiti.Message) error {
 		if graphiti.MessageID(g.Name) == id {
-			return errors.New("message: it waits for Graphiti, and can be forgotten when it has arrived there (graphiti-proxy queue list), or now with its conversation (session)")
+			return errors.New("message: it waits for delivery to Graphiti (graphiti-proxy queue list); forget it afterwards, or now with its conversation (session)")
 		}
 		return nil
 	})
@@ -168,7 +168,7 @@ func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
 			t.User, t.Assistant = "", side.Text
 		}
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
-			return fmt.Errorf("keep the other side of the turn: %w", err)
+			return fmt.Errorf("store the other side of the turn: %w", err)
 		}
 	}
 	return nil
@@ -260,7 +260,7 @@ type Corrected struct {
 
 // Correct keeps a statement as said now in place of a message, which is forgotten.
 var Correct = Operation[CorrectRequest, Corrected]{
-	Spec: Spec{Name: "memory/correct", About: "Keep a statement, as said now, in place of one message, which is forgotten", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
 		return h.Memory.Correct(ctx, in.Selector, in.Text)
 	},
@@ -278,13 +278,13 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	id := s.Message
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
 	case id == "":
-		return c, invalid("message: say which message is to be corrected; graphiti-proxy memory show prints the ids")
+		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")
 	case n == 0:
-		return c, invalid("text: is empty; write what is true instead, or forget the message")
+		return c, invalid("text: is empty; write the corrected text, or forget the message")
 	case n > most:
-		return c, invalid(fmt.Sprintf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most))
+		return c, invalid(fmt.Sprintf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most))
 	case sv.o.Pipeline.HoldsSecret(text):
-		return c, invalid("the text looks like it holds a credential; nothing was changed")
+		return c, invalid("the text appears to contain a credential; the message is unchanged")
 	}
 	s.Message = ""
 	found, err := sv.message(ctx, s, id)
@@ -292,7 +292,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 		return c, err
 	}
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
-		return c, errors.New("its group is being forgotten; try again when that has ended: graphiti-proxy status shows it")
+		return c, errors.New("its group is being forgotten; try again after the deletion: graphiti-proxy status shows its state")
 	}
 	var kept []ledger.Turn
 	for i := range found {
@@ -305,7 +305,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
 	for i := range kept { // after the old one is off the card: it may have the words of the new one
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
-			sv.o.Log.Warn("a correction cannot be put on the card now", "error", failed)
+			sv.o.Log.Warn("put a correction on the card failed", "error", failed)
 		}
 	}
 	return c, err

@@ -29,7 +29,7 @@ type StatusRequest struct {
 
 // Status says how the proxy is.
 var Status = Operation[StatusRequest, health.Status]{
-	Spec: Spec{Name: "status", About: "How the proxy is; fresh=true asks the memory now, else its last answer counts", Reads: true, WithoutMemory: true, AnyDir: true},
+	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Reads: true, WithoutMemory: true, AnyDir: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // of several people each sees their own
@@ -82,7 +82,7 @@ var Turns = Operation[TurnsRequest, Listed]{
 var Retry = change(Spec{Name: "queue/retry", About: "Deliver dead letters again", Fails: OfFiles}, "retry turns", Spool.Retry)
 
 // Drop deletes dead turns for good.
-var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters for good", Fails: OfFiles}, "drop turns", Spool.Drop)
+var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters permanently", Fails: OfFiles}, "drop turns", Spool.Drop)
 
 func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation[Selection, Affected] {
 	return Operation[Selection, Affected]{
@@ -102,7 +102,7 @@ func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation
 
 // Groups finds the groups that somebody's memory is in.
 var Groups = Operation[Selector, Meant]{
-	Spec:  Spec{Name: "memory/groups", About: "The groups that somebody's memory is in", Takes: ForgetTimeout},
+	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
 	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
@@ -119,7 +119,7 @@ type ShowRequest struct {
 
 // Show shows the last messages that are kept.
 var Show = Operation[ShowRequest, Shown]{
-	Spec:    Spec{Name: "memory/show", About: "The last messages that are kept, or the last ones that were said before a time"},
+	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time"},
 	Default: ShowRequest{Last: 50},
 	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
 		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
@@ -138,7 +138,7 @@ type ListRequest struct {
 
 // List lists what there is memory of.
 var List = Operation[ListRequest, Catalog]{
-	Spec:    Spec{Name: "memory/list", About: "What there is memory of: a person's own, projects and conversations, with counts"},
+	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts"},
 	Default: ListRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
 		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
@@ -158,7 +158,7 @@ type SearchRequest struct {
 
 // Search finds what a message would recall.
 var Search = Operation[SearchRequest, Searched]{
-	Spec: Spec{Name: "memory/search", About: "What a message would recall"},
+	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall"},
 	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
 		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
 	},
@@ -252,7 +252,7 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
-			return fmt.Errorf("%s is empty: leave it out, or say what is meant", name)
+			return fmt.Errorf("%s is empty: remove it, or give it a value", name)
 		}
 	}
 	return nil
@@ -261,7 +261,7 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 // Forget empties a group everywhere, or what was said in it in a session; or it
 // deletes one message.
 var Forget = Operation[ForgetRequest, Forgotten]{
-	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or what was said in it in a session; or delete one message", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or delete one session's messages in it, or one message", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
 		return h.Memory.Forget(ctx, in.Selector)
 	},
@@ -284,7 +284,7 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 
 // Accept confirms that the memory of a registered person is theirs.
 var Accept = Operation[Acceptance, Accepted]{
-	Spec: Spec{Name: "registry/accept", About: "Say that the memory of a registered person is theirs", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
 	Audit: func(in *Acceptance, _ *Accepted) Entry {
 		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
@@ -305,7 +305,7 @@ func (r *ExportRequest) selector() Selector {
 
 // Export returns everything that is kept of a group, or of a session in it.
 var Export = Operation[ExportRequest, Record]{
-	Spec: Spec{Name: "memory/export", About: "All that is kept of a group, or of a session in it, as JSON Lines of Record", Reads: true},
+	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true},
 	Each: func(ctx context.Context, h *Host, in *ExportRequest, f func(Record) error) error {
 		return h.Memory.Export(ctx, in.selector(), f)
 	},

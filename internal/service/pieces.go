@@ -26,12 +26,12 @@ const maxPieces = 20_000
 
 // What is said of all turns together.
 const (
-	noteEmptied = "Some blocks were emptied, because a memory or a conversation that they may show was forgotten. They are not sent again. What the model answered with them stays in the client's conversation."
-	noteGone    = "A piece without a text was forgotten or corrected since. The blocks that show it stay in this conversation as they were sent."
-	noteNoFacts = "This memory cannot look its facts up: the blocks show them as they were sent."
-	noteMany    = "There are more pieces than are looked up at once: ask for fewer turns."
-	noteOthers  = "What was found in memories that are not yours alone is not looked up."
-	noteDamaged = "What was found for some turns cannot be read any more."
+	noteEmptied = "Some blocks were emptied, because their memory or conversation was forgotten. They are not sent again. The model's answers to them stay in the client's conversation."
+	noteGone    = "A piece without a text has been forgotten or corrected. Its blocks stay unchanged in this conversation."
+	noteNoFacts = "This memory cannot read single facts. The blocks show them as sent."
+	noteMany    = "There are too many pieces to read at once: request fewer turns."
+	noteOthers  = "Results from memories that you share with others are not shown."
+	noteDamaged = "The search results of some turns are no longer readable."
 )
 
 // explain adds to the turns what was decided for them. groups are those that were looked
@@ -42,7 +42,7 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	if err != nil {
 		return err
 	}
-	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[string][]*Piece)}
 	for i, d := range decided {
 		if d != nil {
 			x.Turns[of[i]].Decision = l.decision(d)
@@ -50,11 +50,11 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	}
 	for _, group := range slices.Sorted(maps.Keys(l.wanted)) {
 		if err := l.find(ctx, l.wanted[group]); err != nil {
-			l.say(fmt.Sprintf("Not looked up: %s: %v.", group, err))
+			l.say(fmt.Sprintf("Not read: %s: %v.", group, err))
 		}
 	}
 	if err := l.findCards(ctx); err != nil {
-		l.say(fmt.Sprintf("The card was not looked up: %v.", err))
+		l.say(fmt.Sprintf("The card was not read: %v.", err))
 	}
 	x.Note = strings.TrimSpace(x.Note + " " + strings.Join(l.notes, " "))
 	return nil
@@ -66,7 +66,7 @@ type lookup struct {
 	groups []ledger.Owned
 	owner  string
 	wanted map[string]*wanted // by group
-	cards  map[[16]byte][]*Piece
+	cards  map[string][]*Piece
 	pieces int
 	notes  []string
 }
@@ -119,7 +119,7 @@ func (l *lookup) decision(d *inject.Decision) *Decision {
 	out.Pieces = make([]Piece, len(all))
 	for i, p := range all {
 		out.Pieces[i] = pieceOf(p, lines)
-		if p.Card == [16]byte{} && p.Line > 0 && p.Line <= c.Opening {
+		if p.Card == "" && p.Line > 0 && p.Line <= c.Opening {
 			out.Pieces[i].Kind = KindNote
 			out.Pieces[i].Text = out.Pieces[i].Line
 			continue
@@ -138,7 +138,7 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 		out.Strength = &p.Strength
 	}
 	switch {
-	case p.Card != [16]byte{}:
+	case p.Card != "":
 		out.Kind = KindCard
 	case p.Episode != "":
 		out.Kind, out.ID = KindMessage, graphiti.MessageID(p.Episode)

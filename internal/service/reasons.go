@@ -14,10 +14,10 @@ func why(d *inject.Decision, c *inject.Considered) string {
 	case d.Block != "":
 		return ""
 	case d.Facts > 0:
-		return "the block was emptied, because something of the memory that it came from was forgotten or corrected"
+		return "the block was emptied, because a fact of its memory was forgotten or corrected"
 	case inject.Reason(d.Reason) == inject.ReasonWeak:
 		if best, ok := strongest(c); ok && best < c.MinScore {
-			return fmt.Sprintf("nothing that was found is about this question: the strongest has %.2f, %.2f is needed", math.Floor(100*best)/100, c.MinScore) // 0.149 is less than 0.15
+			return fmt.Sprintf("the best match was too weak to show: its strength is %.2f, the threshold %.2f", math.Floor(100*best)/100, c.MinScore) // 0.149 is less than 0.15
 		}
 	}
 	if e, ok := inject.Reason(d.Reason).Explain(); ok {

@@ -35,10 +35,10 @@ type Selector struct {
 // check refuses a group that cannot be one, and an own without a workspace.
 func (s Selector) check() error {
 	if s.Message != "" {
-		return invalid("message: only one that is to be forgotten or corrected is named by its id")
+		return invalid("message: an id selects only a message to forget or correct")
 	}
 	if s.Own && (s.Workspace == "" || s.Session+s.Agent+s.Group != "") {
-		return invalid("own: means what is a person's own beside a workspace; name a workspace, and no session, agent or group")
+		return invalid("own: adds a person's own memory to a workspace; name a workspace, and no session, agent or group")
 	}
 	if s.Group == "" {
 		return nil
@@ -52,7 +52,7 @@ func (s Selector) check() error {
 // checkOne refuses a selector that does not name one group, or a session in one.
 func (s Selector) checkOne() error {
 	if s.Group == "" || s.Own || s.Agent != "" || s.Workspace != "" || s.Session == "" && (s.User != "" || s.Credential != "") {
-		return invalid("name one group, and for a session in it the session and whose it is; POST /api/v1/memory/groups finds them")
+		return invalid("name one group, and for a session in it the session and its person; POST /api/v1/memory/groups lists them")
 	}
 	return s.check()
 }
@@ -83,7 +83,7 @@ func (sv *Service) asked(s Selector) (who graphiti.Who, owner string, err error)
 		owner = who.Owner()
 	}
 	if err == nil && s.Session != "" && owner == "" && s.Group == "" && sv.o.Multi {
-		err = errors.New("session: several people may use the same id; say whose it is with user or credential")
+		err = errors.New("session: several people may use the same id; name its person with user or credential")
 	}
 	return who, owner, err
 }
@@ -111,7 +111,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	w.User = sv.o.Resolve(w.User)
 	switch upstream, fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):
-		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several, and <name>/ before them for one of upstreams; it needs identity.mode multi"))
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, separated by commas, with <name>/ before them for a named upstream; it needs identity.mode multi"))
 	case s.Credential != "":
 		w.SetCredentials(upstream, fingerprints...)
 		if w.User == "" {
@@ -177,7 +177,7 @@ func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 }
 
 // errNobody says that a selector means nobody.
-var errNobody = errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
+var errNobody = errors.New("name a memory with user, agent, workspace, session, group or credential")
 
 // narrowest is the scope that a selector names.
 func narrowest(s Selector) graphiti.Scope {
@@ -203,7 +203,7 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 	}
 	sc := graphiti.Scope(cmp.Or(scope, string(graphiti.ScopeUser)))
 	if !slices.Contains(scopes, sc) {
-		return graphiti.Target{}, who, fmt.Errorf("scope: %q is not known; write user, workspace, session or agent", scope)
+		return graphiti.Target{}, who, fmt.Errorf("scope: unknown scope %q; write user, workspace, session or agent", scope)
 	}
 	if s.Group != "" {
 		if err := graphiti.CheckGroup(s.Group); err != nil {
@@ -212,14 +212,14 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 		if scope == "" {
 			var ok bool
 			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
-				return graphiti.Target{}, who, errors.New("scope: the id of the group does not show it; write user, workspace, session or agent beside the group")
+				return graphiti.Target{}, who, errors.New("scope: the group's id does not contain it; write user, workspace, session or agent next to the group")
 			}
 		}
 		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil
 	}
 	g, ok := sv.namer().Group(sc, who)
 	if !ok {
-		return graphiti.Target{}, who, fmt.Errorf("scope: no %s is named; name one, or choose another scope", sc)
+		return graphiti.Target{}, who, fmt.Errorf("scope: needs a %s; name one, or choose another scope", sc)
 	}
 	return graphiti.Target{Scope: sc, Group: g}, who, nil
 }

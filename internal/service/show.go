@@ -80,14 +80,14 @@ func (s *Searched) Threshold() string {
 	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
 	switch {
 	case len(s.Facts) == 0:
-		return says + "; nothing was found"
+		return says + "; no match"
 	case best == nil:
-		return says + "; this memory does not measure how strongly a fact answers"
+		return says + "; this memory does not measure the strength of a match"
 	case shown:
 	case weak && *best < s.MinScore:
-		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f: nothing is shown", *best, s.MinScore-*best)
+		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f, so no fact is shown", *best, s.MinScore-*best)
 	case weak:
-		return says + "; the text does not say what it is about: nothing is shown"
+		return says + "; the text contains no question to search for, so no fact is shown"
 	}
 	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
 }
@@ -206,7 +206,7 @@ func (sv *Service) showSession(ctx context.Context, s Selector, l *timeline, sho
 func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
 	found := Searched{Facts: []Found{}}
 	if strings.TrimSpace(query) == "" {
-		return found, invalid("query: is empty; write what to search for")
+		return found, invalid("query: is empty; write a text to search for")
 	}
 	if err := s.check(); err != nil {
 		return found, err

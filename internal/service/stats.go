@@ -60,7 +60,7 @@ type Week struct {
 
 // Stats counts what memory did in the last seven days.
 var Stats = Operation[Selector, Week]{
-	Spec: Spec{Name: "memory/stats", About: "What memory did in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of everybody, where nobody is named"},
+	Spec: Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential"},
 	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
 		w, err := h.Memory.Stats(ctx, *in)
 		if err == nil && h.Status != nil && *in == (Selector{}) { // a proxy runs
@@ -92,16 +92,16 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	if owner != "" || s == (Selector{}) {
 		counts, together, err = sv.o.State.Figures.Since(ctx, from, statsDays, owner)
 	} else {
-		err = errors.New("nobody knows whose this group is")
+		err = errors.New("the owner of this group is unknown")
 	}
 	for i := range counts {
 		w.add(&w.Days[i].Figures, &counts[i])
 	}
 	switch {
 	case err != nil:
-		w.Notes = append(w.Notes, fmt.Sprintf("only what was kept is counted: %v", err))
+		w.Notes = append(w.Notes, fmt.Sprintf("only stored messages are counted: %v", err))
 	case together && owner != "":
-		w.Notes = append(w.Notes, "so many people asked on one day that the figures of some are counted together; they are in no person's own")
+		w.Notes = append(w.Notes, "one day had too many people, so the statistics of some are combined, and missing from their own")
 	}
 	if sv.o.Remote {
 		w.Notes = append(w.Notes, notAllGroups)

@@ -83,7 +83,7 @@ func (cl *Claims) Application() (hash, name string) {
 	if name = cl.program.Name; name == "" || name == dialect.Other {
 		name = Client(cl.h.UserAgent())
 	}
-	var buf [4]string
+	var buf [3]string
 	parts := credentialsOf(cl.h, append(buf[:0], name))
 	slices.Sort(parts[1:])
 	sum := graphiti.Digest("application", parts...)

@@ -111,7 +111,7 @@ func (d *Doubt) Why() string {
 	if d.Was != "" {
 		return fmt.Sprintf("a key or an identity of %s belonged to the memory of %s before", d.ID, d.Was)
 	}
-	return fmt.Sprintf("%[2]s holds no earlier key or identity of %[1]s: the id may belong to another person now", d.Memory, d.ID)
+	return fmt.Sprintf("no earlier key or identity of %[1]s matches %[2]s: the id may be another person's now", d.Memory, d.ID)
 }
 
 // Remedy returns the operator's next step.
