@@ -215,7 +215,7 @@ type sessionNote struct {
 	// chore) differs in them.
 	tools  bool   // turns offer tools
 	free   bool   // turns do not ask for a structured answer
-	prompt uint64 // hash of the newest turn's system prompt
+	prompt uint64 // hash of the system prompt of the newest turn with tools
 
 	// odd is the conversation up to the message of the last chore. If a later history
 	// contains it, it was a turn, and the session has new properties.
@@ -249,7 +249,10 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
 		}
-		n.tools, n.free, n.prompt = n.tools || c.Tools, n.free || !c.Format, c.PromptHash()
+		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
+		if c.Tools {
+			n.prompt = c.PromptHash()
+		}
 	}
 	was := s.sessionNote(of)
 	now := was

@@ -103,10 +103,8 @@ var clients = []client{
 		name: "Open WebUI",
 		chores: []chore{
 			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
-			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise title summarizing the chat"},
 			{kind: KindTitle, user: "### Task:\n", then: "Generate 1-3 broad tags"},
 			{kind: KindTitle, user: "### Task:\n", then: "relevant follow-up questions"},
-			{kind: KindTitle, user: "### Task:\n", then: "useful messages this user might naturally send"},
 			{kind: KindProbe, user: "### Task:\n", then: "necessity of generating search queries"},
 			{kind: KindProbe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
 			{kind: KindProbe, user: "### Task:\n", then: "You are an autocompletion system."},
