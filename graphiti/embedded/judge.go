@@ -240,19 +240,13 @@ func (q *question) of(own uint32) float64 {
 // partsOf returns the parts of a text of several sentences that can be answered by
 // themselves: people often ask, and then add a request.
 func partsOf(text string) (parts []string) {
-	line, _, more := strings.Cut(text, "\n")
-	if more {
-		parts = append(parts, line)
-	}
-	at := 0
-	for _, end := range sentenceEnd.FindAllStringIndex(line, maxParts) {
-		if end[1]-at < len(line) {
-			parts = append(parts, line[at:end[1]])
+	for s := range words.Sentences(text) {
+		if parts = append(parts, s); len(parts) == maxParts {
+			break
 		}
-		at = end[1]
 	}
-	if at > 0 && at < len(line) {
-		parts = append(parts, line[at:])
+	if len(parts) == 1 && len(parts[0]) == len(strings.TrimSpace(text)) {
+		return nil
 	}
 	return parts
 }
