@@ -88,7 +88,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
-		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && words.Asks(h.content) == q.asks {
+		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
 			continue
 		}
 		out = append(out, h)
