@@ -55,12 +55,10 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 
 const secondsOfDay = 24 * 60 * 60
 
-// dayOf returns the day of a time, counted from 1970.
+// dayOf returns the local day of a time, counted from 1970.
 func dayOf(t time.Time) int32 {
-	day := t.Unix() / secondsOfDay
-	if t.Unix() < day*secondsOfDay {
-		day--
-	}
+	y, m, d := t.Local().Date()
+	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay
 	return int32(max(math.MinInt32, min(day, math.MaxInt32))) //nolint:gosec // it fits
 }
 
