@@ -146,8 +146,11 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 		before, ok := g.note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
-	form := n.formOf()
-	return (n.Flags&isAsking != 0) == q.asks && form.like(&q.form) >= sameForm
+	form, asks := n.formOf(), n.Flags&isAsking != 0
+	if q.mayAsk { // a full stop marks a statement in every language
+		asks = n.Flags&isStopped == 0
+	}
+	return asks == q.asks && form.like(&q.form) >= sameForm
 }
 
 // question has the weights of the words of a question, or of a part of it.

@@ -18,6 +18,7 @@ const (
 	isModels                // from a model
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
+	isStopped               // it ends with a full stop
 )
 
 // noteOf returns the note of a message.
@@ -34,6 +35,9 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 		n.Flags |= isAsking | isOnlyAsked
 	case content != "" && (words.Nods(content) || toModel && !words.States(content)):
 		n.Flags |= isOnlyAsked
+	}
+	if words.IsStopped(content) {
+		n.Flags |= isStopped
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime

@@ -164,22 +164,24 @@ const (
 )
 
 // MayAsk reports whether a text in a language that is not in the table may be a question:
-// it is short, at most a third of its words are known, and it has no sign of code. In such
-// a language, words that ask and requests are not told apart.
+// it is short, does not begin with a request, at most a third of its words are known, and it
+// has no sign of code. Texts without spaces are in known languages.
 func MayAsk(text string) bool {
-	if len(text) > longestForeign || strings.ContainsAny(text, "/\\{}<>=_()[]|`$") {
+	if len(text) > longestForeign || strings.ContainsAny(text, "/\\{}<>=_()[]|`$") || strings.ContainsFunc(text, func(r rune) bool { return scriptOf(r) != spaced }) {
 		return false
 	}
 	lang := languageOf(text)
 	var room [64]byte
-	n, known := 0, 0
+	n, known, orders := 0, 0, false
 	eachPlain(text, room[:], func(w []byte) {
-		n++
-		if lang.has(w) || table[ordering][string(w)] != 0 || routine[Term(string(w))] {
+		says := table[ordering][string(w)] != 0 || routine[Term(string(w))]
+		if lang.has(w) || says {
 			known++
 		}
+		orders = orders || says && n == 0
+		n++
 	})
-	return n >= fewestForeign && 3*known <= n
+	return n >= fewestForeign && 3*known <= n && !orders
 }
 
 // endsInKa reports whether a Japanese sentence ends with the particle that asks.

@@ -179,6 +179,8 @@ func TestMayAsk(t *testing.T) {
 		"räum bitte den Parser auf": false,
 		"npm run build && cd dist/": false,
 		"bump version":              false,
+		"mach cache layer schöner":  false,
+		"formを分けて":                  false,
 	} {
 		if got := MayAsk(text); got != want {
 			t.Errorf("MayAsk(%q) = %v, want %v", text, got, want)
