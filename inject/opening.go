@@ -205,7 +205,7 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if decided != "" {
 		parts = append(parts, "decided: "+decided)
 	}
-	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
+	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {
 		open := "left open: " + lineOf(strings.Join(shown, "; "))
 		if len(parts) > 0 {

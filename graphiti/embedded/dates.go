@@ -47,7 +47,7 @@ func datesIn(text string, now time.Time) (d dates) {
 		}
 		return n
 	}
-	d.spans = spansIn(words, now.UTC())
+	d.spans = spansIn(words, now.Local())
 	for _, w := range words[:min(len(words), 2)] {
 		d.when = d.when || asksWhen[w]
 	}

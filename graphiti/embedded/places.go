@@ -213,7 +213,7 @@ func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (su
 		if v.of < len(weights) {
 			has[v.of] += beside[place-v.place+reach]
 		} else {
-			has[v.of] = max(has[v.of], v.tells*beside[v.place-place+reach])
+			has[v.of] = max(has[v.of], v.tells*beside[place-v.place+reach])
 		}
 	}
 	for ; there != 0; there &= there - 1 {

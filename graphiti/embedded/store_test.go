@@ -68,7 +68,7 @@ func TestEmbeddedFindsWhatWasSaid(t *testing.T) {
 		{"only words that say nothing", "what is the and of it", nil},
 		{"nothing known", "zebra", nil},
 		{"query language is text", `"cat" OR NOT * ( : ^ NEAR(`, []string{
-			"user, 2026-03-02: My cat is called Miso.", "assistant, 2026-03-02: Your cat is called Miso."}},
+			"user, 2026-03-02: My cat is called Miso."}},
 		{"empty", "", nil},
 	} {
 		if diff := cmp.Diff(tc.want, search(t, e, "g", tc.query)); diff != "" {

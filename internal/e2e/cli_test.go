@@ -59,8 +59,6 @@ type coder struct {
 
 	// later says that a conversation that it resumes may hold no call: Gemini CLI
 	// 0.61 sends the results of its calls twice then, which the API refuses.
-	// opencode quotes the prompt, and a question in which a long call outweighs the
-	// words that are asked for recalls too little.
 	later bool
 
 	// run says a prompt and returns what the client prints.
@@ -154,7 +152,7 @@ var theCoders = []coder{
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append(args, prompt)...)
 	}},
-	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		config := fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"p/m","permission":"allow",
 			"provider":{"p":{"npm":"@ai-sdk/openai-compatible","name":"p","options":{"baseURL":"%s/v1","apiKey":"sk-test"},"models":{"m":{"name":"m"}}}}}`, url)
 		dir := filepath.Join(home, ".config", "opencode")
