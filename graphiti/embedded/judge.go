@@ -88,6 +88,9 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
+		if q.mayAsk && h.note.Flags&isStopped == 0 { // it may be a request of the same words
+			continue
+		}
 		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
 			continue
 		}
