@@ -46,6 +46,8 @@ type pendingTurn struct {
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
 
+	edited []sentTurn // turns that the person has replaced; see edited.go
+
 	first firstMessage // of the conversation; zero for a known subagent
 	late  *project     // the project to find before the turn is stored; nil if known
 }
@@ -210,6 +212,8 @@ func (p *pendingTurn) add(answer string) error {
 		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
 	}
 	p.quotable()
+	p.sent()
+	p.endEdited()
 	if p.history != nil {
 		p.memory.Doubts.GoesOn(p.who.Session, p.history)
 	}

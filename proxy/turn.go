@@ -130,6 +130,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
 	}
+	p.edited = s.editedAway(conv, chain, d.who.Session, d.place.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
