@@ -159,6 +159,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	// The session comes first: if the process ends between the two steps, the next
 	// request of the session contains the turn, and it is stored once.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
+	if p.turn.Kind == "" {
+		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })
+	}
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
