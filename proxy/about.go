@@ -120,10 +120,11 @@ func lastTurn(c *dialect.Conversation) string {
 }
 
 // isTitle reports whether an answer may be the title of a turn: a short line that is no
-// sentence, of words that the turn has.
-func isTitle(turn, answer string) bool {
+// sentence, of words that the turn has. A request for a title is longer than the title: a
+// short question with a short answer is a person's.
+func isTitle(turn, asks, answer string) bool {
 	answer = strings.TrimSpace(answer)
-	if turn == "" || len(answer) > maxTitle || strings.ContainsAny(answer, "\n.!?。！？") {
+	if turn == "" || len(asks) <= maxTitle || len(answer) > maxTitle || strings.ContainsAny(answer, "\n.!?。！？") {
 		return false
 	}
 	return words.Holds(turn, answer)

@@ -211,7 +211,7 @@ func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
-	if p.doubt || isTitle(p.about, answer) {
+	if p.doubt || isTitle(p.about, p.turn.User, answer) {
 		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
 	}
 	p.quotable()
