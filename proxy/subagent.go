@@ -146,8 +146,12 @@ func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprin
 }
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
-// before the proxy has read the answer with the call.
+// before the proxy has read the answer with the call. So may a request about a turn before
+// the turn.
 func (p *pendingTurn) recheck() {
+	if p.hasTwin() {
+		p.turn.Targets, p.recall, p.late = nil, false, nil
+	}
 	if m := p.first; len(m.texts) > 0 && p.s.isTask(&m, p.at.place, p.turn.Said) {
 		p.s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{true}, 0 })
 		p.turn.Targets, p.recall, p.late = nil, false, nil

@@ -118,6 +118,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
 		tools:   conv.Tools,
+		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
 		opening: d.place.root,
 	}
