@@ -167,7 +167,9 @@ func (j *journey) travel(t *testing.T) []string {
 	tap := newTap(t, w.url)
 	dir := t.TempDir()
 	repo, other := clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
-	write(t, secret+"\n", repo, notes)
+	for _, in := range []string{repo, other} {
+		write(t, secret+"\n", in, notes)
+	}
 	if out, err := git(other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"); err != nil {
 		t.Fatalf("git remote set-url: %v %s", err, out)
 	}
@@ -186,12 +188,12 @@ func (j *journey) travel(t *testing.T) []string {
 	first := "This is " + j.name + ". The staging database is called Miso. Remember it."
 	j.run(t, tap.url, home, repo, first, how{})
 	kept("the first turn", widgets, said(first))
+	file := ""
+	if j.attaches {
+		file = notes
+	}
 	if !j.once {
-		h := how{goOn: true}
-		if j.attaches {
-			h.file = notes
-		}
-		j.run(t, tap.url, home, repo, portAsked, h)
+		j.run(t, tap.url, home, repo, portAsked, how{goOn: true, file: file})
 		kept("the turn that goes on", widgets, said(portAsked))
 	}
 	if j.compact != nil {
@@ -207,7 +209,7 @@ func (j *journey) travel(t *testing.T) []string {
 		t.Errorf("in a second conversation it printed %q", out)
 	}
 	once := j.insertedOnce(t, w)
-	j.run(t, tap.url, home, other, asking, how{})
+	j.run(t, tap.url, home, other, asking, how{file: file}) // the first message may go with other openings
 	kept("the other project's turn", gadgets, said(asking))
 	return append([]string{version}, j.judge(t, w, tap, once, first)...)
 }
@@ -265,7 +267,7 @@ func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first strin
 			conversation = e.session()
 		}
 	}
-	for _, e := range inWidgets {
+	for _, e := range slices.Concat(inWidgets, inGadgets) {
 		switch text := strings.Trim(strings.TrimSuffix(e.Text, " @"+notes), `"`); {
 		case strings.Contains(e.Text, "quokka"):
 			attached = append(attached, "the file was kept: "+e.Text)
