@@ -162,16 +162,22 @@ func TestAgents(t *testing.T) {
 			tap := newTap(t, w.url)
 			dir := t.TempDir()
 			home, repo, other := filepath.Join(dir, "home"), clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
-			if out, err := git(other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"); err != nil {
-				t.Fatalf("git remote set-url: %v %s", err, out)
-			}
 			write(t, "", home, ".keep")
+			write(t, "Widgets for all.\n", repo, "README.md") // aider shows it, the same in both
+			write(t, "Widgets for all.\n", other, "README.md")
+			for _, args := range [][]string{{repo, "add", "."}, {other, "add", "."}, {other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"}} {
+				if out, err := git(args[0], args[1:]...); err != nil {
+					t.Fatalf("git %v: %v %s", args, err, out)
+				}
+			}
 			prompt := told
 			if c.tool != "" {
 				prompt += " [[tool " + c.tool + "]]"
 			}
 			c.run(t, tap.url, home, repo, prompt, how{})
-			w.until(t, "the turn", func(q queue) bool { return q.Delivered == len(c.kept)/2 && q.Pending == 0 })
+			if len(c.kept) > 0 {
+				w.until(t, "the turn", func(q queue) bool { return q.Delivered > 0 && q.Pending == 0 })
+			}
 			c.run(t, tap.url, home, other, asking, how{})
 			w.stop(t) // it has stored what it captured
 			var list struct {
