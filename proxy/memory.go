@@ -81,7 +81,7 @@ type Doubts interface {
 type Edits interface {
 	// EndTurn ends a turn in its groups: it stays there, but is not recalled. generation is
 	// the one of the turn that replaced it.
-	EndTurn(ctx context.Context, turn string, in []graphiti.Target, generation int64) error
+	EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error
 }
 
 // Hearer carries out the commands to the memory in a person's message.
@@ -199,7 +199,7 @@ func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
 func (nothing) Hold(context.Context, ledger.Turn, dialect.Fingerprint, dialect.Fingerprint) error {
 	return nil
 }
-func (nothing) EndTurn(context.Context, string, []graphiti.Target, int64) error {
+func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
 	return nil
 }
 func (nothing) Begin(string)                                      {}
