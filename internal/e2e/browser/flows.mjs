@@ -162,7 +162,7 @@ await withBrowser(async (browser) => {
     await page.keyboard.press('Enter');
     await page.locator('#result').getByText(/stored/).waitFor({ timeout: 60000 });
     const result = await page.locator('#result').textContent();
-    const problems = result.includes('30,000 messages kept') ? [] : [`it says ${result}`];
+    const problems = result.includes('30,000 messages stored') ? [] : [`it says ${result}`];
     const steps = await page.evaluate(() => window.steps);
     if (!steps.some((s) => /[1-9][0-9,]* message/.test(s))) problems.push(`no progress was to be seen: ${steps}`);
     return problems;
