@@ -81,7 +81,7 @@ func (d *doubts) isFull() bool {
 	return d.n >= maxHeld
 }
 
-// Hold stores a turn on disk that may be no turn: its session shows whether it is a turn. before is the
+// Hold stores a turn on disk until its session shows whether it is one. before is the
 // fingerprint of the conversation before the person's message, and with includes it.
 func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error {
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
