@@ -64,13 +64,13 @@ type Turns interface {
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
 }
 
-// Doubts holds turns in doubt: requests that may be about another turn.
+// Doubts holds turns of requests that may be about another turn.
 type Doubts interface {
 	// Hold records a turn when its session continues with it, or after a while. before and
 	// with are the conversation before and with its message.
 	Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error
 
-	// Holds reports whether a session has turns in doubt.
+	// Holds reports whether a session has held turns.
 	Holds(session string) bool
 
 	// GoesOn reports the history of another turn of a session. It does not wait.

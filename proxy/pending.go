@@ -207,7 +207,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(observe.LossStore)
 }
 
-// add stores the turn, or holds it if it is in doubt.
+// add stores the turn, or holds it if it may be no turn.
 func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
