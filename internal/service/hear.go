@@ -405,7 +405,9 @@ func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, i
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
 	found, tooLong := capture.Directives(s.Text)
 	h.Refused += tooLong
-	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	// A template may continue the line of a directive with a question or a label.
+	continues := func(d capture.Directive) bool { return strings.ContainsAny(d.Text, "?？:：[]<>{}") }
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && !slices.ContainsFunc(found, continues) && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {
