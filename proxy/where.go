@@ -1,0 +1,373 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
+)
+
+// where is the place of a request, and the fingerprints at the root of its conversation:
+// a session belongs to a person and a workspace.
+type where struct {
+	place dialect.Place
+	says  bool // the request itself states the place
+	seen  bool // the place is from an earlier request of the session, which had none or one
+
+	person dialect.Fingerprint // the caller
+	base   dialect.Fingerprint // the caller in the workspace that a header names
+	here   dialect.Fingerprint // the caller in that workspace and this place
+	root   dialect.Fingerprint // the conversation before the request's first message
+}
+
+// placed is the place of a request, and the session that it names.
+type placed struct {
+	where
+	names named
+}
+
+// place finds the place of a request. A request without a place gets the place of the
+// session that it names, or of the conversation that its connection holds. The directory
+// that a request states is never replaced.
+func (s *decider) place(ctx context.Context, known Sessions, end *heldEnd, p *parsed, who *graphiti.Who) (at placed) {
+	at.place, at.says = p.states, p.states != (dialect.Place{})
+	at.person = rootOf(who)
+	at.base = at.person.In(p.claims.NamedWorkspace(), dialect.Place{})
+	at.here = at.base.In("", at.place)
+	at.names = s.named(ctx, known, end, p, &at.where, who.Session)
+
+	held, from := at.names.held, p.conv.Began()
+	if !at.says {
+		if held != nil {
+			at.place, at.seen = held.at.place, true
+		} else if at.names.session != "" {
+			seen := s.sessionNote(sessionOf{at.base, at.names.session})
+			at.place, at.seen = seen.place, seen.placed
+		}
+		if path := p.claims.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
+			at.place, at.says = dialect.Place{Directory: path}, true
+		}
+		at.here = at.base.In("", at.place)
+		from = at.place
+	}
+	previous := p.conv.Field(dialect.FieldPreviousResponseID)
+	switch {
+	case held != nil && from == held.at.place:
+		at.root = held.end
+	case held != nil:
+		at.root = held.end.In("", from)
+	case len(previous) > 0:
+		at.root = at.here.Link(dialect.RoleOther, previous)
+	case from == at.place:
+		at.root = at.here
+	default:
+		at.root = at.base.In("", from)
+	}
+	return at
+}
+
+// of returns h if a request with this place can belong to the conversation, else nil.
+func (h *heldEnd) of(at *where, moves bool) *heldEnd {
+	if h == nil || !h.goesOn(at, moves) {
+		return nil
+	}
+	return h
+}
+
+// goesOn reports whether a request with this place can belong to a conversation that the
+// connection holds: it has the same person and workspace, and the same place unless the
+// client may change its directory (moves).
+func (h *heldEnd) goesOn(at *where, moves bool) bool {
+	if h.at.base != at.base {
+		return false
+	}
+	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
+}
+
+// rootOf returns the fingerprint of a caller's conversation before its first message. A
+// bot shares no conversation with the person who owns its credential.
+func rootOf(w *graphiti.Who) dialect.Fingerprint {
+	speaker := w.User
+	if w.SystemActor != "" {
+		speaker = "system:" + w.SystemActor
+	}
+	return dialect.Root(w.Tenant, speaker)
+}
+
+// session is the session of a request.
+type session struct {
+	id    string
+	first bool         // no earlier request of the conversation was found
+	kind  dialect.Kind // the request's kind, compared with its session
+	guess bool         // the kind was inferred from the session's other turns
+	doubt bool         // the request may be about another turn
+	agent bool         // the request is from a subagent
+	chain []dialect.Fingerprint
+}
+
+// session finds the session of a request: the session that it names, or the session with
+// its messages.
+func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *parsed, at *placed) (f session, no *refusal) {
+	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
+	f = session{id: at.names.session, kind: at.names.kind, chain: b.chain}
+	if !p.conv.InTime() { // or the place step took too long
+		return f, stopped(p.conv)
+	}
+	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
+	if f.id == "" {
+		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
+	}
+	switch of := (sessionOf{at.base, f.id}); {
+	case f.kind != dialect.KindTurn:
+	case s.isChore(of, p.conv, f.chain):
+		f.kind, f.guess = p.conv.Beside(), true
+	default:
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
+	}
+	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
+	return f, nil
+}
+
+// named is the session that a request names.
+type named struct {
+	session string // empty if it names none
+	byID    bool   // named by the client's id or the connection, not by an answer
+	held    *heldEnd
+	kind    dialect.Kind // of the request; for a transcript, of the question about it
+}
+
+// named finds the session that a request names: by an id, by the conversation that its
+// connection holds, by the answers that it refers to, or by a transcript.
+//
+// A client has written a transcript of a known session. A person may have pasted an
+// unknown transcript.
+func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *parsed, at *where, id string) named {
+	n := named{session: id, held: held.of(at, p.claims.Codex()), kind: p.conv.Kind}
+	if n.session == "" && n.held != nil {
+		n.session = n.held.session
+	}
+	if n.byID = n.session != ""; !n.byID {
+		n.session = s.answered(ctx, known, references(p.conv, at))
+	}
+	t, own := p.conv.Transcript()
+	answered := s.answered(ctx, known, p.conv.AnswerFingerprints(&t, at.person))
+	if n.kind == dialect.KindTurn && (own || answered != "") {
+		n.kind = t.Kind
+	}
+	if n.session == "" {
+		n.session = answered
+	}
+	return n
+}
+
+// references returns the fingerprints of the answers at the provider that a request
+// refers to, the newest first. If the request states its place, the fingerprints include
+// the place.
+func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
+	root := at.base
+	if at.says {
+		root = at.here
+	}
+	if previous := c.Field(dialect.FieldPreviousResponseID); len(previous) > 0 {
+		answers = append(answers, root.Link(dialect.RoleOther, previous))
+	}
+	c.References(func(id []byte) { answers = append(answers, root.Link(dialect.RoleOther, id)) })
+	return answers
+}
+
+// answered returns the session with one of the answers; empty if unknown.
+func (s *decider) answered(ctx context.Context, known Sessions, fingerprints [][16]byte) string {
+	if len(fingerprints) == 0 {
+		return ""
+	}
+	session, _, err := known.Find(ctx, fingerprints)
+	if err != nil {
+		s.log.Warn("a session cannot be looked up", "error", err)
+	}
+	return session
+}
+
+// spoken finds the session of a conversation without an id, by its place and messages:
+// each turn stores the fingerprints that the next request may begin with. first reports
+// whether no request of the conversation was found.
+func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (session string, first bool) {
+	last := [16]byte(chain[c.Last])
+	if id, ok := known.Pending(ctx, last); ok {
+		return id, false
+	}
+	// The stored beginnings end with an answer. The newest comes first.
+	var answered [][16]byte
+	for i := range c.Answers {
+		if f := [16]byte(chain[i]); len(answered) == 0 || answered[len(answered)-1] != f {
+			answered = append(answered, f)
+		}
+	}
+	if id := s.answered(ctx, known, answered); id != "" {
+		return id, false
+	}
+	// An earlier turn may have no complete answer, and the client may show a part of it.
+	var asked [][16]byte
+	for i := c.Last - 1; i >= 0; i-- {
+		if c.Messages[i].Person {
+			asked = append(asked, chain[i])
+		}
+	}
+	if id, ok := known.Pending(ctx, asked...); ok {
+		return id, false
+	}
+	// The client may show another answer than the model gave.
+	newest := chain[c.Last]
+	if !c.Answered() && len(asked) > 0 {
+		newest = asked[0]
+	}
+	if c.Answered() || len(asked) > 0 {
+		if id := s.answered(ctx, known, [][16]byte{askedIn(newest)}); id != "" {
+			return id, false
+		}
+	}
+	// The client may have dropped the beginning, up to the question of the first
+	// remaining answer. The fingerprints of the model's answers in this place are stored.
+	// A client's own greeting has no stored fingerprint.
+	for i := c.Last - 1; i >= 0; i-- {
+		if c.Messages[i].Role != dialect.RoleAssistant {
+			continue
+		}
+		if text := c.Text(i); len(text) >= dialect.Telling {
+			if id := s.answered(ctx, known, [][16]byte{at.here.Link(dialect.RoleAssistant, text)}); id != "" {
+				return id, false
+			}
+			break
+		}
+	}
+	// The answer may have ended between the two queries: a turn is pending until its
+	// answer is stored.
+	if id := s.answered(ctx, known, answered); id != "" {
+		return id, false
+	}
+	switch {
+	case c.Answered():
+		// The beginning of this turn was not seen. A new conversation that begins with the
+		// same message is another session, with decisions of its own.
+		return derived(chain[c.Last].Link(dialect.RoleOther, []byte("rounds"))), true
+	case answeredBefore(c):
+		session = derived(chain[c.Last])
+	default:
+		session = "session:" + rand.Text()
+	}
+	known.SetPending(ctx, last, session)
+	return session, true
+}
+
+// askedIn returns the fingerprint of a conversation up to a person's message with an answer,
+// whatever the answer.
+func askedIn(f dialect.Fingerprint) dialect.Fingerprint {
+	return f.Link(dialect.RoleOther, []byte("asked"))
+}
+
+// derived returns the session of a conversation with a history that was not seen. Retries
+// and other replicas derive the same one, from all of the history: some clients begin each
+// conversation with the same examples.
+func derived(f dialect.Fingerprint) string { return "session:" + hex.EncodeToString(f[:]) }
+
+// continued returns the turn that a request without a person's message continues; nil if
+// the turn is unknown, or began in another place.
+func continued(open *PendingTurns, c *dialect.Conversation, at *where) *pendingTurn {
+	for _, f := range []dialect.Field{dialect.FieldPreviousResponseID, dialect.FieldConversation} {
+		if id := c.Field(f); id != nil {
+			turn, ok := open.Find(at.person.Link(dialect.RoleOther, id))
+			if ok && (turn.at.here == at.here || !at.says && at.base == at.person) {
+				return &turn
+			}
+		}
+	}
+	return nil
+}
+
+// project is the workspace of one request.
+type project struct {
+	identity.Place
+	key     string   // canonical; empty if unknown
+	source  string   // source of the key
+	others  []string // other possible keys, for the rule Ignored
+	unknown bool     // the project is unknown, so it has no memory
+	missing observe.Missing
+	named   bool // a header names the project
+	late    bool // the file system has not answered yet
+}
+
+// workspaceOf finds the project of a request.
+func (s *decider) workspaceOf(m *Memory, p *parsed, at *placed, first bool) (w project) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			wire.LogPanic(s.log, "finding the workspace", bug)
+			w = project{unknown: true}
+		}
+	}()
+	w.Directory, w.Named, w.ByPath = at.place.Directory, at.place.Repo, m.Rules.RemotePaths
+	w.named = p.claims.NamedWorkspace() != ""
+	w.unknown, w.missing = unplaced(m, p, at, first || at.names.byID)
+	if m.Identity.Places != nil && w.Directory != "" {
+		var ok bool
+		w.Repo, ok = m.Identity.Places.Find(w.Directory)
+		w.late = !ok
+	}
+	w.key, w.source = p.claims.Workspace(w.Place)
+	if len(m.Rules.Ignored) > 0 {
+		w.others = p.claims.Workspaces(w.Place)
+	}
+	if w.elsewhere() && !w.late {
+		w.unknown, w.missing = true, observe.MissingHere
+	}
+	return w
+}
+
+// found notes the repository of a project's directory, which was unknown at the time of
+// the plan.
+func (w *project) found(repo workspace.Repo) {
+	w.Repo, w.late = repo, false
+	if !w.named && repo.Dir != "" {
+		w.key = repo.Key()
+	}
+	w.others = append(w.others, repo.Key(), workspace.Key(repo.Claimed))
+	w.unknown = w.elsewhere()
+}
+
+// elsewhere reports whether a place is only a directory that is not on this machine.
+// Other machines and containers may have a directory with the same name.
+func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "" && w.key == "" }
+
+// unplaced reports whether the place of a request is unknown, but required: the project
+// may be excluded from memory, or may differ from the project of the facts. A client that
+// works in a directory states the directory in each conversation. If the statement is
+// missing or occurs twice, it has an unknown form, or was forged.
+//
+// A client with tools that run commands or write files works in a directory too. If it
+// names none, it has no memory, because its requests from all projects would share the
+// person's memory.
+//
+// A summary covers a whole conversation, and some clients ask for it with another prompt,
+// which does not state the place. looked reports that the summary's session was searched
+// for.
+func unplaced(m *Memory, p *parsed, at *placed, looked bool) (unknown bool, missing observe.Missing) {
+	id, rules := &m.Identity, &m.Rules
+	works := p.claims.Program().Places
+	switch {
+	case at.place.Unclear: // the rules may be about one of the places
+		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0 || p.claims.NamedWorkspace() == "", observe.MissingForm
+	case at.place != (dialect.Place{}) || p.claims.NamedWorkspace() != "":
+		return false, observe.MissingForm
+	case at.names.kind == dialect.KindTurn && !works && !rules.Optional && p.conv.WorksOnFiles():
+		return true, observe.MissingDirectory
+	case at.names.kind == dialect.KindTurn:
+		return works, observe.MissingForm
+	case at.names.kind == dialect.KindSummary && looked:
+		return works || id.Places != nil && !at.seen, observe.MissingForm
+	}
+	return false, observe.MissingForm
+}
