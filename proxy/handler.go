@@ -34,7 +34,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	x.Watch() // a client that leaves ends the exchange
 
-	d = s.decide(&c.request) // decide.go: parse → caller → place → session → plan
+	d = s.decide(&c.request) // decide.go: parse → caller → where → plan
 	s.decided(c, &d)
 	a, err := s.forward(c, &d, webSocket) // splice, and one attempt
 	if err != nil {

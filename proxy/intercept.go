@@ -187,11 +187,11 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange returns the exchange of a request. It takes over the call's share of the
 // budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
+	ex := &exchange{end: d.root, at: d.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}
-	if held := d.place.names.held; held != nil && ex.session == "" {
+	if held := d.session.held; held != nil && ex.session == "" {
 		ex.session = held.session
 	}
 	held := 0

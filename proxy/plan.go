@@ -14,11 +14,9 @@ import (
 // planned is the plan for a request.
 type planned struct {
 	plan     inject.Plan
-	who      graphiti.Who // of the turn; zero without a plan
-	project  project
+	who      graphiti.Who   // of the turn; zero without a plan
 	late     *project       // the turn's project, found at its end; nil if known or not needed
 	relax    *dialect.Relax // the option for the provider after a forgotten block; nil if none
-	pending  *pendingTurn   // the turn that a request without a person's message continues
 	promises promises       // actions that wait until the upstream accepts the request
 }
 
@@ -26,19 +24,19 @@ type planned struct {
 var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
 
 // plan plans the memory of a request, within the mode that is allowed.
-func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
-	d.project = s.workspaceOf(m, p, at, f.first)
+func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {
+	f, w := &at.session, &at.project
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
-	if d.project.key == "" {
+	d.who.Session, d.who.Workspace, d.who.Directory = f.id, w.key, w.Directory
+	if w.key == "" {
 		d.who.Application, d.who.Program = p.claims.Application()
 	}
-	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
+	mode := s.mode(r, p, c, at)
 	mode.Generation = now.generation
-	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
-	if d.project.late {
+	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
+	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
-			late := d.project
+			late := *w
 			d.late = &late
 		}
 		d.plan.Write, d.plan.Unseen = nil, nil
@@ -46,13 +44,13 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 	}
-	if d.plan.Forgotten && m.DropThinking {
-		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
+	if d.plan.Forgotten && r.memory.DropThinking {
+		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
-			project, typed := d.project, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
+			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
@@ -79,7 +77,8 @@ func (s *decider) fromFile(said string, w *project) bool {
 // mode returns the mode that configuration, person, place and client allow. If there are
 // several reasons against a new block, the first one counts. Earlier blocks are repeated
 // even then.
-func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed, f *session, w *project) (mode inject.Mode) {
+func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode inject.Mode) {
+	m, f, w := r.memory, &at.session, &at.project
 	mode.Beside = f.kind
 	if c.Off || w.Repo.Ignore || m.Rules.skipsModel(p.conv.Model) {
 		mode.Reason = inject.ReasonOptOut
@@ -94,7 +93,7 @@ func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed
 	if !p.recall && !p.ingest {
 		return mode
 	}
-	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, replays
+	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, r.route.replays()
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}

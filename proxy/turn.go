@@ -79,7 +79,7 @@ func reads(r *request, d *decision) bool {
 }
 
 // chained reports whether the session was found by, or begins, a chain.
-func (d *decision) chained() bool { return !d.place.names.byID }
+func (d *decision) chained() bool { return !d.session.byID }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
 // that were not stored: it must be called once the upstream has accepted the request.
@@ -107,7 +107,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		s:       s,
 		memory:  c.memory,
 		who:     d.who,
-		at:      d.place.where,
+		at:      d.where,
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
@@ -119,7 +119,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		about:   lastTurn(conv),
 		tools:   conv.Tools,
 		prompt:  conv.PromptHash(),
-		opening: d.place.root,
+		opening: d.root,
 	}
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
@@ -130,12 +130,12 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
 	}
-	p.edited = s.editedAway(conv, chain, d.who.Session, d.place.root)
+	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
-		p.held = d.place.person.Link(dialect.RoleOther, id)
+		p.held = d.person.Link(dialect.RoleOther, id)
 	}
 	if d.session.kind == dialect.KindSummary {
 		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess

@@ -13,41 +13,125 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// where is the place of a request, and the fingerprints at the root of its conversation:
-// a session belongs to a person and a workspace.
+// where is the place of a request, and the fingerprints of its conversation before the
+// first message. A fingerprint hashes the one before it and one more part, so the
+// conversations of two callers, workspaces or places have no fingerprint in common:
+//
+//	person ─► base ─► here ─► root ─► chain[0] ─► … ─► chain[Last] ─► … ─► end ─► answer
+//
+//	fingerprint   part, and its origin           key of
+//	person        the caller (rootOf)            sessions: summaries in a transcript; pending turns:
+//	                                             references; memo: texts of the model, quotable
+//	                                             turns, first messages
+//	base          the workspace of a header      sessions: references without a place; memo: notes
+//	                                             about sessions
+//	here          the place                      sessions: references, answers after a cut history
+//	root          the history at the provider    no store; the memo's checkpoints depend on it
+//	chain[i]      message i (dialect.Hasher)     sessions: answers; decisions: the person's
+//	                                             messages; memo: subagents
+//	 opening      before the newest message      memo: edited turns; doubts
+//	 last         the newest message of the      sessions: pending turns, and "asked" with any
+//	              person                         answer; doubts
+//	 end          the last message               memo: open tool calls
+//	answer        the answer (pending.go chain)  sessions; intercept: conversations of a connection
 type where struct {
 	place dialect.Place
 	says  bool // the request itself states the place
 	seen  bool // the place is from an earlier request of the session, which had none or one
 
-	person dialect.Fingerprint // the caller
-	base   dialect.Fingerprint // the caller in the workspace that a header names
-	here   dialect.Fingerprint // the caller in that workspace and this place
-	root   dialect.Fingerprint // the conversation before the request's first message
+	person, base, here, root dialect.Fingerprint
 }
 
-// placed is the place of a request, and the session that it names.
+// placed is the place, the session and the project of a request.
 type placed struct {
 	where
-	names named
+	session session
+	project project
+	pending *pendingTurn // the turn that a request without a person's message continues
 }
 
-// place finds the place of a request. A request without a place gets the place of the
-// session that it names, or of the conversation that its connection holds. The directory
-// that a request states is never replaced.
-func (s *decider) place(ctx context.Context, known Sessions, end *heldEnd, p *parsed, who *graphiti.Who) (at placed) {
+// session is the session of a request.
+type session struct {
+	id    string
+	byID  bool // named by the client's id or the connection, not by an answer
+	first bool // no earlier request of the conversation was found
+	held  *heldEnd
+	kind  dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
+	guess bool         // the kind was inferred from the session's other turns
+	doubt bool         // the request may be about another turn
+	agent bool         // the request is from a subagent
+	chain []dialect.Fingerprint
+}
+
+// where finds the place, the session and the project of a request, and the root of its
+// conversation.
+func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphiti.Who) (at placed, no *refusal) {
+	known, b, f := r.memory.Sessions, r.buffers, &at.session
 	at.place, at.says = p.states, p.states != (dialect.Place{})
 	at.person = rootOf(who)
 	at.base = at.person.In(p.claims.NamedWorkspace(), dialect.Place{})
 	at.here = at.base.In("", at.place)
-	at.names = s.named(ctx, known, end, p, &at.where, who.Session)
+	s.named(ctx, known, r.held, p, &at, who.Session)
+	s.begin(p, &at)
+	if p.conv.Last < 0 {
+		at.pending = continued(r.memory.Pending, p.conv, &at.where)
+		return at, noPerson
+	}
+	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
+	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
+		return at, stopped(p.conv)
+	}
+	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
+	if f.id == "" {
+		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
+	}
+	asked := f.kind
+	switch of := (sessionOf{at.base, f.id}); {
+	case f.kind != dialect.KindTurn:
+	case s.isChore(of, p.conv, f.chain):
+		f.kind, f.guess = p.conv.Beside(), true
+	default:
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
+	}
+	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
+	at.project = s.project(r.memory, p, &at, asked)
+	return at, nil
+}
 
-	held, from := at.names.held, p.conv.Began()
+// named finds the session that a request names: by an id, by the conversation that its
+// connection holds, by the answers that it refers to, or by a transcript.
+//
+// A client has written a transcript of a known session. A person may have pasted an
+// unknown transcript.
+func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *parsed, at *placed, id string) {
+	f := &at.session
+	f.id, f.held, f.kind = id, held.of(&at.where, p.claims.Codex()), p.conv.Kind
+	if f.id == "" && f.held != nil {
+		f.id = f.held.session
+	}
+	if f.byID = f.id != ""; !f.byID {
+		f.id = s.answered(ctx, known, references(p.conv, &at.where))
+	}
+	t, own := p.conv.Transcript()
+	answered := s.answered(ctx, known, p.conv.AnswerFingerprints(&t, at.person))
+	if f.kind == dialect.KindTurn && (own || answered != "") {
+		f.kind = t.Kind
+	}
+	if f.id == "" {
+		f.id = answered
+	}
+}
+
+// begin finds the root of the conversation. A request without a place gets the place of
+// the session that it names, or of the conversation that its connection holds. The
+// directory that a request states is never replaced.
+func (s *decider) begin(p *parsed, at *placed) {
+	held, from := at.session.held, p.conv.Began()
 	if !at.says {
 		if held != nil {
 			at.place, at.seen = held.at.place, true
-		} else if at.names.session != "" {
-			seen := s.sessionNote(sessionOf{at.base, at.names.session})
+		} else if at.session.id != "" {
+			seen := s.sessionNote(sessionOf{at.base, at.session.id})
 			at.place, at.seen = seen.place, seen.placed
 		}
 		if path := p.claims.CodexRepo(at.place.Directory).Path; path != "" && !workspace.Within(path, at.place.Directory) {
@@ -69,25 +153,16 @@ func (s *decider) place(ctx context.Context, known Sessions, end *heldEnd, p *pa
 	default:
 		at.root = at.base.In("", from)
 	}
-	return at
 }
 
-// of returns h if a request with this place can belong to the conversation, else nil.
+// of returns h if a request with this place can belong to the conversation, else nil: it
+// has the same person and workspace, and the same place unless the client may change its
+// directory (moves).
 func (h *heldEnd) of(at *where, moves bool) *heldEnd {
-	if h == nil || !h.goesOn(at, moves) {
+	if h == nil || h.at.base != at.base || !moves && at.says && h.at.place != (dialect.Place{}) && h.at.place != at.place {
 		return nil
 	}
 	return h
-}
-
-// goesOn reports whether a request with this place can belong to a conversation that the
-// connection holds: it has the same person and workspace, and the same place unless the
-// client may change its directory (moves).
-func (h *heldEnd) goesOn(at *where, moves bool) bool {
-	if h.at.base != at.base {
-		return false
-	}
-	return moves || !at.says || h.at.place == (dialect.Place{}) || h.at.place == at.place
 }
 
 // rootOf returns the fingerprint of a caller's conversation before its first message. A
@@ -98,72 +173,6 @@ func rootOf(w *graphiti.Who) dialect.Fingerprint {
 		speaker = "system:" + w.SystemActor
 	}
 	return dialect.Root(w.Tenant, speaker)
-}
-
-// session is the session of a request.
-type session struct {
-	id    string
-	first bool         // no earlier request of the conversation was found
-	kind  dialect.Kind // the request's kind, compared with its session
-	guess bool         // the kind was inferred from the session's other turns
-	doubt bool         // the request may be about another turn
-	agent bool         // the request is from a subagent
-	chain []dialect.Fingerprint
-}
-
-// session finds the session of a request: the session that it names, or the session with
-// its messages.
-func (s *decider) session(ctx context.Context, known Sessions, b *buffers, p *parsed, at *placed) (f session, no *refusal) {
-	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
-	f = session{id: at.names.session, kind: at.names.kind, chain: b.chain}
-	if !p.conv.InTime() { // or the place step took too long
-		return f, stopped(p.conv)
-	}
-	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
-	if f.id == "" {
-		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
-	}
-	switch of := (sessionOf{at.base, f.id}); {
-	case f.kind != dialect.KindTurn:
-	case s.isChore(of, p.conv, f.chain):
-		f.kind, f.guess = p.conv.Beside(), true
-	default:
-		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
-	}
-	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
-	return f, nil
-}
-
-// named is the session that a request names.
-type named struct {
-	session string // empty if it names none
-	byID    bool   // named by the client's id or the connection, not by an answer
-	held    *heldEnd
-	kind    dialect.Kind // of the request; for a transcript, of the question about it
-}
-
-// named finds the session that a request names: by an id, by the conversation that its
-// connection holds, by the answers that it refers to, or by a transcript.
-//
-// A client has written a transcript of a known session. A person may have pasted an
-// unknown transcript.
-func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *parsed, at *where, id string) named {
-	n := named{session: id, held: held.of(at, p.claims.Codex()), kind: p.conv.Kind}
-	if n.session == "" && n.held != nil {
-		n.session = n.held.session
-	}
-	if n.byID = n.session != ""; !n.byID {
-		n.session = s.answered(ctx, known, references(p.conv, at))
-	}
-	t, own := p.conv.Transcript()
-	answered := s.answered(ctx, known, p.conv.AnswerFingerprints(&t, at.person))
-	if n.kind == dialect.KindTurn && (own || answered != "") {
-		n.kind = t.Kind
-	}
-	if n.session == "" {
-		n.session = answered
-	}
-	return n
 }
 
 // references returns the fingerprints of the answers at the provider that a request
@@ -301,8 +310,8 @@ type project struct {
 	late    bool // the file system has not answered yet
 }
 
-// workspaceOf finds the project of a request.
-func (s *decider) workspaceOf(m *Memory, p *parsed, at *placed, first bool) (w project) {
+// project finds the project of a request of a kind.
+func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (w project) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			wire.LogPanic(s.log, "finding the workspace", bug)
@@ -311,7 +320,7 @@ func (s *decider) workspaceOf(m *Memory, p *parsed, at *placed, first bool) (w p
 	}()
 	w.Directory, w.Named, w.ByPath = at.place.Directory, at.place.Repo, m.Rules.RemotePaths
 	w.named = p.claims.NamedWorkspace() != ""
-	w.unknown, w.missing = unplaced(m, p, at, first || at.names.byID)
+	w.unknown, w.missing = unplaced(m, p, at, kind)
 	if m.Identity.Places != nil && w.Directory != "" {
 		var ok bool
 		w.Repo, ok = m.Identity.Places.Find(w.Directory)
@@ -352,9 +361,9 @@ func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "
 // person's memory.
 //
 // A summary covers a whole conversation, and some clients ask for it with another prompt,
-// which does not state the place. looked reports that the summary's session was searched
-// for.
-func unplaced(m *Memory, p *parsed, at *placed, looked bool) (unknown bool, missing observe.Missing) {
+// which does not state the place. If its session was found by its messages, another turn of
+// it stated the place.
+func unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) (unknown bool, missing observe.Missing) {
 	id, rules := &m.Identity, &m.Rules
 	works := p.claims.Program().Places
 	switch {
@@ -362,11 +371,11 @@ func unplaced(m *Memory, p *parsed, at *placed, looked bool) (unknown bool, miss
 		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0 || p.claims.NamedWorkspace() == "", observe.MissingForm
 	case at.place != (dialect.Place{}) || p.claims.NamedWorkspace() != "":
 		return false, observe.MissingForm
-	case at.names.kind == dialect.KindTurn && !works && !rules.Optional && p.conv.WorksOnFiles():
+	case kind == dialect.KindTurn && !works && !rules.Optional && p.conv.WorksOnFiles():
 		return true, observe.MissingDirectory
-	case at.names.kind == dialect.KindTurn:
+	case kind == dialect.KindTurn:
 		return works, observe.MissingForm
-	case at.names.kind == dialect.KindSummary && looked:
+	case kind == dialect.KindSummary && (at.session.first || at.session.byID):
 		return works || id.Places != nil && !at.seen, observe.MissingForm
 	}
 	return false, observe.MissingForm
