@@ -77,9 +77,7 @@ func (d *decision) outcome() *inject.Outcome {
 }
 
 // kind returns the request's kind by the last step that found one.
-func (d *decision) kind() dialect.Kind {
-	return cmp.Or(d.session.kind, d.parsed.conv.Kind)
-}
+func (d *decision) kind() dialect.Kind { return cmp.Or(d.session.kind, d.parsed.conv.Kind) }
 
 // decide identifies the caller and the conversation of a request, and plans its memory.
 // Each step takes the results of the steps before it, and returns its own result or a

@@ -44,8 +44,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	status = a.Status
 	c.seen.Headed()
 	s.observer.Answer(c.route.upstream.Name, status)
-	heard := s.accepted(c.memory, &d.promises, status) // caller.go: the actions that wait for acceptance
-	d.plan.Outcome.Heard = heard
+	s.keepPromises(c, &d, status) // caller.go: the actions that wait for acceptance
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
 			status = s.writeError(c, ctx, d, err)

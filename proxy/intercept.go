@@ -109,7 +109,8 @@ func (ex *exchange) judge(status int) {
 	}
 	ex.judged = true
 	ex.seen.Headed()
-	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
+	ex.promises.keep(ex.memory, status)
+	if ex.promises.heard.Forgets && ex.pending != nil {
 		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
 	}
 	if refusesRequest(status) && ex.block.Exists() {

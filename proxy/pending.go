@@ -128,17 +128,13 @@ func (p *pendingTurn) broke() {
 func (p *pendingTurn) locate() {
 	w := *p.late
 	p.late = nil
-	repo, ok := p.memory.Identity.Places.Await(w.Directory)
-	if !ok {
+	switch {
+	case !w.await(p.memory.Identity.Places):
 		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
-		return
+	case p.memory.Rules.refuses(&w) == inject.ReasonNone:
+		p.who.Workspace = w.key
+		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
-	w.found(repo)
-	if repo.Ignore || p.memory.Rules.refuses(&w) != inject.ReasonNone {
-		return
-	}
-	p.who.Workspace = w.key
-	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 }
 
 // cutOff notes that a later history must not be used to store this turn. The note

@@ -80,7 +80,7 @@ func (s *decider) fromFile(said string, w *project) bool {
 func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode inject.Mode) {
 	m, f, w := r.memory, &at.session, &at.project
 	mode.Beside = f.kind
-	if c.Off || w.Repo.Ignore || m.Rules.skipsModel(p.conv.Model) {
+	if c.Off || m.Rules.skipsModel(p.conv.Model) {
 		mode.Reason = inject.ReasonOptOut
 		return mode
 	}

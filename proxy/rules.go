@@ -25,9 +25,9 @@ type Rules struct {
 func (r *Rules) refuses(w *project) inject.Reason {
 	names := []string{w.key, w.Directory, w.Repo.Dir, w.Repo.Root, w.Repo.Main}
 	switch {
-	case workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...):
+	case w.Repo.Ignore, workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...):
 		return inject.ReasonOptOut
-	case w.late: // locate calls refuses again
+	case w.late: // await completes it, and refuses is called again
 		return inject.ReasonNone
 	case w.unknown:
 		return inject.ReasonPlace
@@ -41,7 +41,7 @@ func (r *Rules) refuses(w *project) inject.Reason {
 // is the repository's.
 func (r *Rules) Remembers(repo workspace.Repo, key string) bool {
 	w := project{Place: identity.Place{Directory: repo.Dir, Repo: repo}, key: key, others: []string{graphiti.PathPrefix + repo.Main, workspace.Key(repo.Claimed)}}
-	return !repo.Ignore && r.refuses(&w) == inject.ReasonNone
+	return r.refuses(&w) == inject.ReasonNone
 }
 
 // skipsModel reports whether a request with this model has no memory.

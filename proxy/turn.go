@@ -75,11 +75,8 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.late != nil || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
-
-// chained reports whether the session was found by, or begins, a chain.
-func (d *decision) chained() bool { return !d.session.byID }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
 // that were not stored: it must be called once the upstream has accepted the request.
@@ -111,7 +108,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
+		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,

@@ -179,14 +179,10 @@ func rootOf(w *graphiti.Who) dialect.Fingerprint {
 // refers to, the newest first. If the request states its place, the fingerprints include
 // the place.
 func references(c *dialect.Conversation, at *where) (answers [][16]byte) {
-	root := at.base
-	if at.says {
-		root = at.here
-	}
 	if previous := c.Field(dialect.FieldPreviousResponseID); len(previous) > 0 {
-		answers = append(answers, root.Link(dialect.RoleOther, previous))
+		answers = append(answers, at.here.Link(dialect.RoleOther, previous))
 	}
-	c.References(func(id []byte) { answers = append(answers, root.Link(dialect.RoleOther, id)) })
+	c.References(func(id []byte) { answers = append(answers, at.here.Link(dialect.RoleOther, id)) })
 	return answers
 }
 
@@ -231,32 +227,24 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 		return id, false
 	}
 	// The client may show another answer than the model gave.
-	newest := chain[c.Last]
-	if !c.Answered() && len(asked) > 0 {
-		newest = asked[0]
-	}
-	if c.Answered() || len(asked) > 0 {
-		if id := s.answered(ctx, known, [][16]byte{askedIn(newest)}); id != "" {
-			return id, false
-		}
+	var others [][16]byte
+	if c.Answered() {
+		others = append(others, askedIn(chain[c.Last]))
+	} else if len(asked) > 0 {
+		others = append(others, askedIn(asked[0]))
 	}
 	// The client may have dropped the beginning, up to the question of the first
 	// remaining answer. The fingerprints of the model's answers in this place are stored.
 	// A client's own greeting has no stored fingerprint.
 	for i := c.Last - 1; i >= 0; i-- {
-		if c.Messages[i].Role != dialect.RoleAssistant {
-			continue
-		}
-		if text := c.Text(i); len(text) >= dialect.Telling {
-			if id := s.answered(ctx, known, [][16]byte{at.here.Link(dialect.RoleAssistant, text)}); id != "" {
-				return id, false
-			}
+		if c.Messages[i].Role == dialect.RoleAssistant && len(c.Text(i)) >= dialect.Telling {
+			others = append(others, at.here.Link(dialect.RoleAssistant, c.Text(i)))
 			break
 		}
 	}
-	// The answer may have ended between the two queries: a turn is pending until its
-	// answer is stored.
-	if id := s.answered(ctx, known, answered); id != "" {
+	// The answer may have ended between the queries: a turn is pending until its answer is
+	// stored.
+	if id := s.answered(ctx, known, append(others, answered...)); id != "" {
 		return id, false
 	}
 	switch {
@@ -336,15 +324,20 @@ func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (
 	return w
 }
 
-// found notes the repository of a project's directory, which was unknown at the time of
-// the plan.
-func (w *project) found(repo workspace.Repo) {
+// await completes a late project at the end of its turn. It reports whether the file system
+// has answered.
+func (w *project) await(places *workspace.Places) bool {
+	repo, ok := places.Await(w.Directory)
+	if !ok {
+		return false
+	}
 	w.Repo, w.late = repo, false
 	if !w.named && repo.Dir != "" {
 		w.key = repo.Key()
 	}
 	w.others = append(w.others, repo.Key(), workspace.Key(repo.Claimed))
 	w.unknown = w.elsewhere()
+	return true
 }
 
 // elsewhere reports whether a place is only a directory that is not on this machine.
