@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -25,7 +24,8 @@ type Rules struct {
 func (r *Rules) refuses(w *project) inject.Reason {
 	names := []string{w.key, w.Directory, w.Repo.Dir, w.Repo.Root, w.Repo.Main}
 	switch {
-	case w.Repo.Ignore, workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...):
+	case w.Repo.Ignore, workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...),
+		len(r.Ignored) > 0 && workspace.MatchAny(r.Ignored, w.Repo.Keys()...):
 		return inject.ReasonOptOut
 	case w.late: // await completes it, and refuses is called again
 		return inject.ReasonNone
@@ -40,7 +40,7 @@ func (r *Rules) refuses(w *project) inject.Reason {
 // Remembers reports whether the rules allow memory in a repository of this machine; key
 // is the repository's.
 func (r *Rules) Remembers(repo workspace.Repo, key string) bool {
-	w := project{Place: identity.Place{Directory: repo.Dir, Repo: repo}, key: key, others: []string{graphiti.PathPrefix + repo.Main, workspace.Key(repo.Claimed)}}
+	w := project{Place: identity.Place{Directory: repo.Dir, Repo: repo}, key: key}
 	return r.refuses(&w) == inject.ReasonNone
 }
 

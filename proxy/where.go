@@ -291,7 +291,7 @@ type project struct {
 	identity.Place
 	key     string   // canonical; empty if unknown
 	source  string   // source of the key
-	others  []string // other possible keys, for the rule Ignored
+	others  []string // keys of all sources, for the rule Ignored
 	unknown bool     // the project is unknown, so it has no memory
 	missing observe.Missing
 	named   bool // a header names the project
@@ -335,7 +335,6 @@ func (w *project) await(places *workspace.Places) bool {
 	if !w.named && repo.Dir != "" {
 		w.key = repo.Key()
 	}
-	w.others = append(w.others, repo.Key(), workspace.Key(repo.Claimed))
 	w.unknown = w.elsewhere()
 	return true
 }
