@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -76,9 +75,6 @@ func (d *decision) outcome() *inject.Outcome {
 	return &d.plan.Outcome
 }
 
-// kind returns the request's kind by the last step that found one.
-func (d *decision) kind() dialect.Kind { return cmp.Or(d.session.kind, d.parsed.conv.Kind) }
-
 // decide identifies the caller and the conversation of a request, and plans its memory.
 // Each step takes the results of the steps before it, and returns its own result or a
 // refusal, which ends the decision: refusal.go lists the refusals in their order. An
@@ -128,7 +124,9 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 // refuse ends a decision with a refusal.
 func (d *decision) refuse(no *refusal) {
 	d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why
-	d.plan.Turn, d.plan.Write = d.pending.names()
+	if p := d.pending; p != nil {
+		d.plan.Turn, d.plan.Write = p.turn.ID, p.turn.Targets
+	}
 }
 
 // note notes the place of the session, and that this process answers its turn.

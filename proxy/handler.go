@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -125,7 +126,7 @@ func (s *Server) decided(c *call, d *decision) {
 		c.seen.Planned(&d.plan)
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{
-				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: d.kind(), Tools: d.parsed.conv.Tools,
+				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: cmp.Or(d.session.kind, d.parsed.conv.Kind), Tools: d.parsed.conv.Tools,
 				Reason: d.plan.Outcome.Reason, Missing: d.project.missing,
 			})
 		}

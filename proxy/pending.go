@@ -306,14 +306,6 @@ func (p *pendingTurn) goesOn(answer string) {
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
 }
 
-// names returns the turn's id and the groups to store it in; empty for a nil turn.
-func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
-	if p == nil {
-		return "", nil
-	}
-	return p.turn.ID, p.turn.Targets
-}
-
 // fetched returns the turn with the background answer that this request fetches; nil if
 // unknown.
 func (s *Server) fetched(c *call) *pendingTurn {

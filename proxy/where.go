@@ -14,26 +14,24 @@ import (
 )
 
 // where is the place of a request, and the fingerprints of its conversation before the
-// first message. A fingerprint hashes the one before it and one more part, so the
-// conversations of two callers, workspaces or places have no fingerprint in common:
+// first message. A fingerprint hashes the one before it and one more part, so two callers,
+// workspaces or places never share one. This drawing shows all fingerprints, with the
+// stores that they are keys of:
 //
-//	person ─► base ─► here ─► root ─► chain[0] ─► … ─► chain[Last] ─► … ─► end ─► answer
-//
-//	fingerprint   part, and its origin           key of
-//	person        the caller (rootOf)            sessions: summaries in a transcript; pending turns:
-//	                                             references; memo: texts of the model, quotable
-//	                                             turns, first messages
-//	base          the workspace of a header      sessions: references without a place; memo: notes
-//	                                             about sessions
-//	here          the place                      sessions: references, answers after a cut history
-//	root          the history at the provider    no store; the memo's checkpoints depend on it
-//	chain[i]      message i (dialect.Hasher)     sessions: answers; decisions: the person's
-//	                                             messages; memo: subagents
-//	 opening      before the newest message      memo: edited turns; doubts
-//	 last         the newest message of the      sessions: pending turns, and "asked" with any
-//	              person                         answer; doubts
-//	 end          the last message               memo: open tool calls
-//	answer        the answer (pending.go chain)  sessions; intercept: conversations of a connection
+//	person    the caller                  Sessions: answers, for transcripts; PendingTurns;
+//	  │                                   memo: the model's texts, quotable turns, templates
+//	base      the workspace of a header   Sessions: references; memo: notes about sessions
+//	  │
+//	here      the place                   Sessions: references, answers; see spoken
+//	  │
+//	root      the provider's history      none; the start of the chain
+//	  │
+//	chain[i]  message i                   decisions; memo: subagents
+//	  │         before the newest         memo: edited turns; Doubts
+//	  │         the newest (last)         Sessions: pending turns, questions; Doubts
+//	  │         the request's end         memo: open tool calls
+//	  │
+//	answer    see pendingTurn.chain       Sessions; over a WebSocket, the next root
 type where struct {
 	place dialect.Place
 	says  bool // the request itself states the place
@@ -85,7 +83,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	if f.id == "" {
 		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 	}
-	asked := f.kind
+	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
 	case f.kind != dialect.KindTurn:
 	case s.isChore(of, p.conv, f.chain):
@@ -153,6 +151,15 @@ func (s *decider) begin(p *parsed, at *placed) {
 	default:
 		at.root = at.base.In("", from)
 	}
+}
+
+// heldEnd is the end of a conversation that the provider holds, after an answer. A
+// request that refers to the answer belongs to the same conversation as a request with
+// the whole history.
+type heldEnd struct {
+	end     dialect.Fingerprint
+	at      where // of the answered request
+	session string
 }
 
 // of returns h if a request with this place can belong to the conversation, else nil: it
@@ -237,8 +244,11 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	// remaining answer. The fingerprints of the model's answers in this place are stored.
 	// A client's own greeting has no stored fingerprint.
 	for i := c.Last - 1; i >= 0; i-- {
-		if c.Messages[i].Role == dialect.RoleAssistant && len(c.Text(i)) >= dialect.Telling {
-			others = append(others, at.here.Link(dialect.RoleAssistant, c.Text(i)))
+		if c.Messages[i].Role != dialect.RoleAssistant {
+			continue
+		}
+		if text := c.Text(i); len(text) >= dialect.Telling {
+			others = append(others, at.here.Link(dialect.RoleAssistant, text))
 			break
 		}
 	}
@@ -308,7 +318,7 @@ func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (
 	}()
 	w.Directory, w.Named, w.ByPath = at.place.Directory, at.place.Repo, m.Rules.RemotePaths
 	w.named = p.claims.NamedWorkspace() != ""
-	w.unknown, w.missing = unplaced(m, p, at, kind)
+	w.unknown = w.unplaced(m, p, at, kind)
 	if m.Identity.Places != nil && w.Directory != "" {
 		var ok bool
 		w.Repo, ok = m.Identity.Places.Find(w.Directory)
@@ -353,22 +363,21 @@ func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "
 // person's memory.
 //
 // A summary covers a whole conversation, and some clients ask for it with another prompt,
-// which does not state the place. If its session was found by its messages, another turn of
-// it stated the place.
-func unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) (unknown bool, missing observe.Missing) {
-	id, rules := &m.Identity, &m.Rules
-	works := p.claims.Program().Places
+// which does not state the place. This does not count for a session that was found by its
+// messages or answers.
+func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) bool {
+	works, local := p.claims.Program().Places, m.Identity.Places != nil
 	switch {
 	case at.place.Unclear: // the rules may be about one of the places
-		return works || id.Places != nil || len(rules.Ignored)+len(rules.Trusted) > 0 || p.claims.NamedWorkspace() == "", observe.MissingForm
-	case at.place != (dialect.Place{}) || p.claims.NamedWorkspace() != "":
-		return false, observe.MissingForm
-	case kind == dialect.KindTurn && !works && !rules.Optional && p.conv.WorksOnFiles():
-		return true, observe.MissingDirectory
+		return works || local || len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 || !w.named
+	case at.place != (dialect.Place{}) || w.named:
+	case kind == dialect.KindTurn && !works && !m.Rules.Optional && p.conv.WorksOnFiles():
+		w.missing = observe.MissingDirectory
+		return true
 	case kind == dialect.KindTurn:
-		return works, observe.MissingForm
+		return works
 	case kind == dialect.KindSummary && (at.session.first || at.session.byID):
-		return works || id.Places != nil && !at.seen, observe.MissingForm
+		return works || local && !at.seen
 	}
-	return false, observe.MissingForm
+	return false
 }
