@@ -104,7 +104,8 @@ func (s *decider) decide(r *request) (d decision) {
 	return d
 }
 
-// steps makes a decision in four steps.
+// steps takes the four steps of a decision: the content of the request, its caller, its
+// place with session and project, and its plan.
 func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	if d.parsed, no = s.parse(r, d.until); no != nil {
 		return no

@@ -15,8 +15,8 @@ import (
 
 // where is the place of a request, and the fingerprints of its conversation before the
 // first message. A fingerprint hashes the one before it and one more part, so two callers,
-// workspaces or places never share one. This drawing shows all fingerprints, with the
-// stores that they are keys of:
+// workspaces or places never share one. The fingerprints, their parts, and the stores that
+// they are keys of:
 //
 //	person    the caller                  Sessions: answers, for transcripts; PendingTurns;
 //	  │                                   memo: the model's texts, quotable turns, templates
@@ -24,9 +24,10 @@ import (
 //	  │
 //	here      the place                   Sessions: references, answers; see spoken
 //	  │
-//	root      the provider's history      none; the start of the chain
+//	root      the provider's history, or  none; the start of session.chain
+//	  │       the first place
 //	  │
-//	chain[i]  message i                   decisions; memo: subagents
+//	chain[i]  message i                   inject: decisions; memo: subagents
 //	  │         before the newest         memo: edited turns; Doubts
 //	  │         the newest (last)         Sessions: pending turns, questions; Doubts
 //	  │         the request's end         memo: open tool calls
