@@ -38,7 +38,7 @@ type pendingTurn struct {
 	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
 
-	// For requests about turns; see about.go.
+	// For requests about turns; see chore.go.
 	doubt   bool                  // the request may be about another turn
 	about   string                // the end of the turn before, which a title is about; may be empty
 	tools   bool                  // the request offers tools
