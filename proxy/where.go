@@ -15,24 +15,23 @@ import (
 
 // where is the place of a request, and the fingerprints of its conversation before the
 // first message. A fingerprint hashes the one before it and one more part, so two callers,
-// workspaces or places never share one. The fingerprints, their parts, and the stores that
-// they are keys of:
+// workspaces or places never share one:
 //
-//	person    the caller                  Sessions: answers, for transcripts; PendingTurns;
-//	  │                                   memo: the model's texts, quotable turns, templates
-//	base      the workspace of a header   Sessions: references; memo: notes about sessions
+//	fingerprint  new part, and its function     key of
+//	person       the caller: rootOf             Sessions: answers, for transcripts; PendingTurns;
+//	  │                                         memo: the model's texts, quotable turns, templates
+//	base         the header's workspace: where  Sessions: references; memo: notes about sessions
 //	  │
-//	here      the place                   Sessions: references, answers; see spoken
+//	here         the place: where, begin        Sessions: references, answers (see spoken)
 //	  │
-//	root      the provider's history, or  none; the start of session.chain
-//	  │       the first place
+//	root         the provider's history: begin  none
 //	  │
-//	chain[i]  message i                   inject: decisions; memo: subagents
-//	  │         before the newest         memo: edited turns; Doubts
-//	  │         the newest (last)         Sessions: pending turns, questions; Doubts
-//	  │         the request's end         memo: open tool calls
+//	chain[i]     message i: Hasher.Chain        inject: decisions; memo: subagents
+//	  │ opening  before the newest: newPending  memo: edited turns; Doubts
+//	  │ last     the newest: newPending         Sessions: pending turns, questions; Doubts
+//	  │ end      all of the request             memo: open tool calls
 //	  │
-//	answer    see pendingTurn.chain       Sessions; over a WebSocket, the next root
+//	answer       the answer: pendingTurn.chain  Sessions; root of the next request (heldEnd)
 type where struct {
 	place dialect.Place
 	says  bool // the request itself states the place
