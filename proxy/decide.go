@@ -134,6 +134,7 @@ func (d *decision) refuse(no *refusal) {
 func (s *decider) note(r *request, d *decision) {
 	if of := (sessionOf{d.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.where, d.parsed.conv)
+		s.noteOpening(d.parsed.conv, &d.where)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

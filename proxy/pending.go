@@ -42,6 +42,7 @@ type pendingTurn struct {
 	doubt   bool                  // the request may be about another turn
 	about   string                // the end of the turn before, which a title is about; may be empty
 	tools   bool                  // the request offers tools
+	opens   bool                  // the request opens its conversation
 	prompt  uint64                // hash of its system prompt
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
@@ -202,7 +203,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(observe.LossStore)
 }
 
-// add stores the turn, or holds it if it is in doubt.
+// add stores the turn, or holds it if it may be no turn.
 func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
@@ -210,6 +211,7 @@ func (p *pendingTurn) add(answer string) error {
 	if p.doubt || isTitle(p.about, p.turn.User, answer) {
 		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
 	}
+	p.edited = append(p.edited, p.twins()...)
 	p.quotable()
 	p.sent()
 	p.endEdited()

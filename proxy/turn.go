@@ -115,6 +115,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
 		tools:   conv.Tools,
+		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
 		opening: d.root,
 	}
@@ -190,9 +191,12 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order.
+// their order. A history that the client has begun itself is not recorded.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
+	if conv.Prepared() {
+		return func() {}, 0
+	}
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
 		if c.memory.Turns.Known(u.Turn) || conv.AsksForSummary(u.Message) {
