@@ -205,7 +205,6 @@ var clients = []client{
 			{start: "I switched to a new code base. Please don't consid"},
 			{start: "I am not sharing any files that you can edit yet."},
 			{start: "I am not sharing the full contents of any files"},
-			{start: "Don't try and edit any existing code without asking me"},
 			{start: "I spoke to you previously about a number of things.\n"},
 			// Examples of answers.
 			{start: "Change the greeting to be more casual"},

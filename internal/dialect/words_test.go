@@ -148,7 +148,6 @@ func TestTheNewestMessageWithWordsCounts(t *testing.T) {
 		{"at once", []any{named("user", "Hi."), named("writer", "Hello.")}, 0, dialect.KindTurn, false},
 		{"one name throughout", []any{named("ann", "Hi."), answer, named("ann", "And?")}, 2, dialect.KindTurn, false},
 		{"a harness asks for more", []any{said("Hi."), answer, said("<system>No tool call detected in last message.</system>")}, 0, dialect.KindMachine, false},
-		{"aider asks to be asked for files", []any{said("Hi."), answer, said("Don't try and edit any existing code without asking me to add the files to the chat!\nTell me which files need changes.")}, 0, dialect.KindMachine, false},
 		{"words behind what a harness says", []any{said("Hi."), answer, said("<system>No tool call.</system>\n\nThanks.")}, 2, dialect.KindTurn, false},
 		{"an observation", []any{said("New task:\nCount."), answer, said("Observation:\n3")}, 0, dialect.KindMachine, false},
 		{"an observation and the next task", []any{said("New task:\nCount."), answer, said("Observation:\n3\nNew task:\nAdd.")}, 2, dialect.KindTurn, false},
