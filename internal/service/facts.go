@@ -66,13 +66,12 @@ type Valids struct {
 
 // Facts lists valid statements and facts.
 var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts"},
+	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts", People: true},
 	Default: FactsRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
 		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
 	},
 	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-	Own:   narrows[FactsRequest](ownSelector),
 }
 
 const (

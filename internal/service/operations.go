@@ -101,10 +101,9 @@ func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation
 
 // Groups returns the groups of a selector.
 var Groups = Operation[Selector, Meant]{
-	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", Takes: ForgetTimeout},
+	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", People: true, Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
-	Own:   narrows[Selector](ownSelector),
 }
 
 // ShowRequest is the input of Show.
@@ -116,13 +115,12 @@ type ShowRequest struct {
 
 // Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{
-	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time"},
+	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time", People: true},
 	Default: ShowRequest{Last: 50},
 	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
 		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
 	},
 	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
-	Own:   narrows[ShowRequest](ownSelector),
 }
 
 // ListRequest is the input of List.
@@ -133,13 +131,12 @@ type ListRequest struct {
 
 // List lists memories and conversations.
 var List = Operation[ListRequest, Catalog]{
-	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts"},
+	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts", People: true},
 	Default: ListRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
 		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
-	Own:   narrows[ListRequest](ownSelector),
 }
 
 // SearchRequest is the input of Search.
@@ -151,12 +148,11 @@ type SearchRequest struct {
 
 // Search returns the results of a recall.
 var Search = Operation[SearchRequest, Searched]{
-	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall"},
+	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall", People: true},
 	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
 		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
 	},
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
-	Own:   narrows[SearchRequest](ownSelector),
 }
 
 // PromoteRequest is the input of Promote.
@@ -167,14 +163,13 @@ type PromoteRequest struct {
 
 // Promote stores a text verbatim.
 var Promote = Operation[PromoteRequest, Promoted]{
-	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim"},
+	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim", People: true},
 	Run: func(ctx context.Context, h *Host, in *PromoteRequest) (Promoted, error) {
 		return h.Memory.Promote(ctx, in.Selector, in.Promotion)
 	},
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
-	Own: narrows[PromoteRequest](ownSelector),
 }
 
 // ImportRequest is the input of Import.
@@ -262,10 +257,7 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 		return in.audit("forget", []string{in.Group})
 	},
 	Own: func(ctx context.Context, h *Host, in *ForgetRequest, own Selector) error {
-		if in.Message != "" {
-			return ownMessage(ctx, h, &in.Selector, own)
-		}
-		return ownPart(ctx, h, &in.Selector, own)
+		return h.Memory.narrowPart(ctx, &in.Selector, own)
 	},
 }
 
@@ -299,7 +291,7 @@ var Export = Operation[ExportRequest, Record]{
 	Audit: func(in *ExportRequest, _ *Record) Entry { return in.selector().audit("export", []string{in.Group}) },
 	Own: func(ctx context.Context, h *Host, in *ExportRequest, own Selector) error {
 		s := in.selector()
-		err := ownPart(ctx, h, &s, own)
+		err := h.Memory.narrowPart(ctx, &s, own)
 		in.User, in.Credential = s.User, s.Credential
 		return err
 	},

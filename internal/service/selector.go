@@ -155,24 +155,6 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	return reads, nil
 }
 
-// shown returns the groups to show: those of the selector's narrowest scope, and with Own the
-// person's own.
-func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
-	targets, err := sv.targets(s)
-	if err != nil || s.Group != "" {
-		return targets, err
-	}
-	targets = slices.DeleteFunc(targets, func(t graphiti.Target) bool { return t.Scope != narrowest(s) })
-	if !s.Own {
-		return targets, nil
-	}
-	who, err := sv.meant(s)
-	if g, ok := sv.namer().Group(graphiti.ScopeUser, who); ok {
-		targets = append(targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
-	}
-	return targets, err
-}
-
 // errNobody means that a selector has no owner.
 var errNobody = errors.New("name a memory with user, agent, workspace, session, group or credential")
 
