@@ -210,9 +210,9 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 // SettleRequest sets the states of lines. Each list has IDs, or "all" for all pending lines.
 type SettleRequest struct {
 	Selector
-	Accept []string `json:"accept,omitempty"`
-	Reject []string `json:"reject,omitempty"`
-	Undo   []string `json:"undo,omitempty"` // they are as before the last decision
+	Accept []string `json:"accept,omitempty" help:"accept these lines"`
+	Reject []string `json:"reject,omitempty" help:"reject these lines"`
+	Undo   []string `json:"undo,omitempty" help:"revert the last decision on these lines"`
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 }

@@ -18,9 +18,12 @@ import (
 // FactsRequest is the input of Facts.
 type FactsRequest struct {
 	Selector
-	All   bool `json:"all,omitempty"` // include invalid ones
-	Limit int  `json:"limit,omitempty"`
+	All   bool `json:"all,omitempty" help:"also list superseded, expired and ended facts"`
+	Limit int  `json:"limit,omitempty" help:"how many"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *FactsRequest) Check() error { return CheckLimit(r.Limit) }
 
 // State is the validity of a statement or fact.
 type State string

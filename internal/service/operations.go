@@ -46,10 +46,10 @@ var Counts = Operation[struct{}, capture.QueueStatus]{
 
 // TurnsRequest selects turns, as ledger.ListOptions does.
 type TurnsRequest struct {
-	Condition ledger.Condition `json:"state"`
-	Group     string           `json:"group"`
-	Limit     int              `json:"limit"`
-	Text      bool             `json:"text"`
+	Condition ledger.Condition `json:"state" help:"only turns that are waiting, under-way or dead"`
+	Group     string           `json:"group" help:"only turns for this group"`
+	Limit     int              `json:"limit" help:"list at most this many turns"`
+	Text      bool             `json:"text" flag:"show-text" help:"also print the messages"`
 }
 
 // Turns lists undelivered turns, oldest first.
@@ -109,9 +109,12 @@ var Groups = Operation[Selector, Meant]{
 // ShowRequest is the input of Show.
 type ShowRequest struct {
 	Selector
-	Last   int    `json:"last,omitempty"`
+	Last   int    `json:"last,omitempty" help:"how many messages"`
 	Before string `json:"before,omitempty"` // time limit in RFC 3339, or "" for now
 }
+
+// Check returns an error for an invalid number of messages.
+func (r *ShowRequest) Check() error { return CheckLast(r.Last) }
 
 // Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{
@@ -126,8 +129,11 @@ var Show = Operation[ShowRequest, Shown]{
 // ListRequest is the input of List.
 type ListRequest struct {
 	Selector
-	Limit int `json:"limit,omitempty"`
+	Limit int `json:"limit,omitempty" help:"how many memories, and how many conversations"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *ListRequest) Check() error { return CheckLimit(r.Limit) }
 
 // List lists memories and conversations.
 var List = Operation[ListRequest, Catalog]{
@@ -143,7 +149,7 @@ var List = Operation[ListRequest, Catalog]{
 type SearchRequest struct {
 	Selector
 	Query string `json:"query"`
-	All   bool   `json:"all,omitempty"` // include results that recall omits
+	All   bool   `json:"all,omitempty" flag:"explain" help:"also show rejected facts, and why"`
 }
 
 // Search returns the results of a recall.
