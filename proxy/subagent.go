@@ -122,15 +122,18 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 		return m
 	}
 	for text := range c.Texts(c.Last) {
-		if len(text) > 0 {
-			m.texts = append(m.texts, textKey(at.person, text))
+		for _, text := range [][]byte{text, dialect.Labelled(text)} {
+			if len(text) > 0 {
+				m.texts = append(m.texts, textKey(at.person, text))
+			}
 		}
 	}
 	return m
 }
 
 // isSubagent reports whether the first message of a conversation is the task of a
-// subagent.
+// subagent. A client's own request about an open call counts too: it names an argument of
+// the call after a label.
 func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
 	m := firstOf(c, chain, at)
@@ -146,8 +149,12 @@ func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprin
 }
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
-// before the proxy has read the answer with the call.
+// before the proxy has read the answer with the call. So may a request about a turn before
+// the turn.
 func (p *pendingTurn) recheck() {
+	if p.hasTwin() {
+		p.turn.Targets, p.recall, p.late = nil, false, nil
+	}
 	if m := p.first; len(m.texts) > 0 && p.s.isTask(&m, p.at.place, p.turn.Said) {
 		p.s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{true}, 0 })
 		p.turn.Targets, p.recall, p.late = nil, false, nil

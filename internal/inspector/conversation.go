@@ -53,7 +53,7 @@ const (
 )
 
 func (v *visit) conversation() error {
-	if known, err := v.somebody("Whose conversation?"); !known {
+	if known, err := v.somebody("Choose a person"); !known {
 		return err
 	}
 	hash := v.r.PathValue("hash")
@@ -80,7 +80,7 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 	if skip > 0 {
 		c.Newer = v.whose().at(path)
 	}
-	return v.show("conversation", "Why did it say that?", c)
+	return v.show("conversation", "Conversation", c)
 }
 
 // conversationAt returns the address of a conversation, at a turn unless turn is empty.

@@ -85,7 +85,7 @@ func (v *visit) piece(p *service.Piece, back string) rowView {
 		r.Source = v.conversationAt(p.Conversation, p.Turn)
 	}
 	if p.Kind == "card" {
-		r.Says = "It is on the card that opens conversations."
+		r.Says = "A line of the card."
 		if p.Group != "" && p.Text != "" {
 			r.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
 		}
