@@ -13,25 +13,12 @@ import (
 )
 
 func newMemoryImportCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "import <file>",
-		Short: "Import conversations: an export of this memory, of ChatGPT or Claude, or JSON Lines",
-		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
-			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
-			"with required role and content, and \"group\" as an alternative to \"scope\"; or the\n" +
-			"conversations.json of a ChatGPT or Claude account export, or the .zip with it;\n" +
-			"or the output of graphiti-proxy memory export, which is stored unchanged. A\n" +
-			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
-			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
-			"import, run it again. The limits are 32 MiB for a line or a conversation, and\n" +
-			"2 GiB and 2,000,000 messages for a file or an unpacked archive.",
-		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
-			}
-			return nil
-		},
+	c := described("memory-import")
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
+		}
+		return nil
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -96,6 +97,30 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		}
 		return errors.Join(f(c, args, at), at.Close())
 	}
+}
+
+// operation completes a command that runs one operation. The fields of its input are flags. With
+// here, the command only reads: see withPlace. print prints the answer for people.
+func operation[In, Out any](c *cobra.Command, op service.Operation[In, Out], open opens, in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) *cobra.Command {
+	cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if k, ok := any(in).(interface{ Check() error }); ok {
+			if err := k.Check(); err != nil {
+				return cli.Usage(fmt.Errorf("--%w", err))
+			}
+		}
+		return withPlace(open, here, func(c *cobra.Command, _ []string, at *cli.Place) error {
+			out, err := cli.Call(c.Context(), at, op, *in)
+			if err != nil {
+				return err
+			}
+			if here != nil {
+				sayWhose(c, here)
+			}
+			return cli.Output(c, out, func(w io.Writer) { print(w, c.ErrOrStderr(), &out) })
+		})(c, args)
+	}
+	return c
 }
 
 // misnamed returns an error if data_dir is set to a missing directory: a command that reads

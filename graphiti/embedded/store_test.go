@@ -29,9 +29,9 @@ var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // tell writes one turn.
 func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 	t.Helper()
-	if err := e.Write(context.Background(), group, []graphiti.Message{
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+	if err := e.Write(context.Background(), group, []graphiti.Row{
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), Role: graphiti.RoleUser, Text: user, Said: said, Source: `{"session":"` + turn + `"}`},
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: assistant, Said: said, Source: `{"session":"` + turn + `"}`},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +129,10 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 		return s.String()
 	}
 	for turn := 0; turn < 100000; {
-		var m []graphiti.Message
+		var m []graphiti.Row
 		for range 1000 {
 			turn++
-			m = append(m, graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: text(15), Timestamp: said})
+			m = append(m, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), Role: graphiti.RoleUser, Text: text(15), Said: said})
 		}
 		if err := e.Write(context.Background(), "g", m); err != nil {
 			b.Fatal(err)
