@@ -25,7 +25,7 @@ const (
 // memories is an embedded memory in this process, with a group for each conversation.
 type memories struct {
 	store   *embedded.Store
-	chooser *inject.Memory
+	chooser *inject.Planner
 	convs   []*locomo
 	texts   []map[string]string // of each conversation, by ID
 	facts   int

@@ -33,7 +33,7 @@ func selectorFlags(c *cobra.Command) *service.Selector {
 
 // findGroups returns the groups of a selector. For a session, these may also contain other
 // sessions' messages. It returns none if all groups are empty.
-func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
+func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
 		return nil, cli.Usage(errors.New("name a memory with --user, --agent, --workspace, --session, --group or --credential"))
@@ -62,7 +62,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if s.Card+s.Message != "" {
 			return forgetOne(c, at, s)
 		}
@@ -93,7 +93,7 @@ func newMemoryForgetCommand() *cobra.Command {
 }
 
 // forgetOne deletes one message, or removes a line from the card.
-func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
+func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
@@ -138,7 +138,7 @@ func isYes(line string) bool {
 
 // forgetGroups deletes one group after the other, so that a failed deletion can be
 // repeated.
-func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups []ledger.Owned) error {
+func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
@@ -175,7 +175,7 @@ func newMemoryExportCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // the flag exists; the output is JSON Lines anyway
-	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err

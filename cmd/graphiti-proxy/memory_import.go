@@ -22,7 +22,7 @@ func newMemoryImportCommand() *cobra.Command {
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
-	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func newMemoryPendingCommand() *cobra.Command {
 		}
 		return nil
 	}
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if len(in.Accept)+len(in.Reject)+len(in.Undo) > 0 {
 			return settle(c, at, &in)
 		}
@@ -79,7 +79,7 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	return nil
 }
 
-func settle(c *cobra.Command, at *cli.Place, in *service.SettleRequest) error {
+func settle(c *cobra.Command, at *cli.Runner, in *service.SettleRequest) error {
 	done, err := cli.Call(c.Context(), at, service.Settle, *in)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func newQueueCommand() *cobra.Command {
 
 // openQueueFiles opens the queue of a proxy that does not run, in its data directory or in
 // the Redis of its replicas. It delivers nothing.
-func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Place, error) {
+func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
 	if cfg.State.Backend == "redis" { // shared by replicas
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -58,8 +58,8 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Pl
 	return queuePlace(capture.NewOffline(turns), inFiles(cfg), lock.Unlock), nil
 }
 
-func queuePlace(q *capture.Offline, says string, then func() error) *cli.Place {
-	return &cli.Place{
+func queuePlace(q *capture.Offline, says string, then func() error) *cli.Runner {
+	return &cli.Runner{
 		Host:  &service.Host{Queue: q, Counts: q.Status},
 		Says:  says,
 		Close: func() error { return errors.Join(q.Close(), then()) },
@@ -93,7 +93,7 @@ func newQueueChangeCommand(name, done string, op service.Operation[service.Selec
 			}
 			numbers = append(numbers, n)
 		}
-		return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
+		return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 			changed, err := cli.Call(c.Context(), at, op, service.Selection{Numbers: numbers, All: all})
 			if err != nil {
 				return err

@@ -24,7 +24,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 	c.Args = cli.Needs("the id of a person")
 	c.Flags().BoolVar(&yes, "yes", false, "confirm without asking")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		if len(args) > 1 {
 			return cli.Usage(errors.New("name one person"))
 		}
@@ -49,7 +49,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 
 // askKeep asks whether the contents of a person's memory are theirs. It does not ask if the
 // memory is empty.
-func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) {
+func askKeep(c *cobra.Command, at *cli.Runner, id string) (keep bool, err error) {
 	groups, err := findGroups(c.Context(), at, &service.Selector{User: id})
 	if err != nil {
 		return false, err

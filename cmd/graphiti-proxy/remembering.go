@@ -36,7 +36,7 @@ type remembering struct {
 	backend   cli.Backend
 	state     *cache.State
 	pipeline  *capture.Pipeline
-	planner   *inject.Memory
+	planner   *inject.Planner
 	service   *service.Service
 	prober    *health.Prober
 	pending   *proxy.PendingTurns
