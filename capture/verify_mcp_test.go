@@ -108,7 +108,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a call that hangs is no stalled worker
+					})
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))
