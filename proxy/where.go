@@ -163,9 +163,9 @@ type heldEnd struct {
 	session string
 }
 
-// of returns h if a request with this place can belong to the conversation, else nil: it
-// has the same person and workspace, and the same place unless the client may change its
-// directory (moves).
+// of returns h if a request with this place can belong to the conversation, and nil
+// otherwise. Such a request has the same person and workspace, and the same place unless
+// the client may change its directory (moves).
 func (h *heldEnd) of(at *where, moves bool) *heldEnd {
 	if h == nil || h.at.base != at.base || !moves && at.says && h.at.place != (dialect.Place{}) && h.at.place != at.place {
 		return nil
@@ -272,8 +272,7 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	return session, true
 }
 
-// askedIn returns the fingerprint of a conversation up to a person's message with an answer,
-// whatever the answer.
+// askedIn returns the fingerprint of a conversation up to a person's message with any answer.
 func askedIn(f dialect.Fingerprint) dialect.Fingerprint {
 	return f.Link(dialect.RoleOther, []byte("asked"))
 }
@@ -364,8 +363,8 @@ func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "
 // person's memory.
 //
 // A summary covers a whole conversation, and some clients ask for it with another prompt,
-// which does not state the place. This does not count for a session that was found by its
-// messages: their fingerprints include the place.
+// which does not state the place. A session found by its messages needs no statement: their
+// fingerprints include the place.
 func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) bool {
 	works, local := p.claims.Program().Places, m.Identity.Places != nil
 	switch {

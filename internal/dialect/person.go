@@ -186,10 +186,10 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 // command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
-// automated matches the end of a line in which a client says to the model that the message
-// is not the person's. Clients write such a message about an answer.
+// automated matches a first line whose end says that the message is not the person's. Clients
+// write such a message about an answer. On a later line, a person may have pasted it.
 var (
-	automated     = regexp.MustCompile(`(?m)(?:^|\s)\([Tt]his is (?:an )?automated [^()\n]+\):?\r?$`)
+	automated     = regexp.MustCompile(`^[^\n]*\([Tt]his is (?:an )?automated [^()\n]+\):?\r?(?:\n|$)`)
 	automatedMark = []byte("automated ") // in every match
 )
 

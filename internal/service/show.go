@@ -166,8 +166,8 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
-// shownPlaces returns the groups to show, or for a session its part of each group. They are
-// those of the selector's narrowest scope, and with Own the person's own.
+// shownPlaces returns the groups to show, or for a session its part of each group: the groups
+// of the selector's narrowest scope, and with Own the person's own.
 func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger.Owned, err error) {
 	targets, err := sv.targets(s)
 	if err != nil {
