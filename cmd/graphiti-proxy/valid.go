@@ -31,7 +31,8 @@ func (v validRecent) Recent(ctx context.Context, group, query string, most int) 
 	return withoutEnded(ctx, v.ended, found, err, group)
 }
 
-// withoutEnded removes ended messages, and facts from ended messages only. If the state
+// withoutEnded removes ended messages, facts from ended messages only, and distilled facts
+// with an ended message. If the state
 // cannot be read, it returns no facts: one of them may have been ended.
 func withoutEnded(ctx context.Context, ended *cache.Ended, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
 	if err != nil || len(found) == 0 {
@@ -47,6 +48,6 @@ func withoutEnded(ctx context.Context, ended *cache.Ended, found []graphiti.Fact
 	return slices.DeleteFunc(slices.Clone(found), func(f graphiti.Fact) bool {
 		_, message := since[f.Episode]
 		_, fact := since[f.UUID]
-		return message || fact
+		return message || fact || slices.ContainsFunc(f.Messages, func(m string) bool { _, distilled := since[m]; return distilled })
 	}), nil
 }

@@ -121,7 +121,7 @@ const (
 // routine reports whether the memory contains many messages that are nearly equal to this
 // one.
 func routine(g *groupIndex, n *messageNote) bool {
-	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
+	return n.Flags&isFact == 0 && g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 
 // order sorts hits by their worth.

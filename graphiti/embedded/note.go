@@ -18,6 +18,8 @@ const (
 	isModels                // from a model
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
+	isFact                  // a model distilled it from messages
+	isDistilled             // a model has distilled facts from it
 )
 
 // noteOf returns the note of a message.
