@@ -79,12 +79,14 @@ func Load(s Sources) (*Config, error) {
 	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
 		c.Memory.Consent, c.consentFor = false, beside
 	}
-	// A key for embeddings in the file applies to the address in the file.
+	// Consent in the file applies to the addresses in the file.
 	fromFile := func(key string) bool {
 		return c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":")
 	}
-	if c.Embedding.URL != "" && fromFile("memory.consent") && !fromFile("embedding.url") && c.Memory.Backend == "embedded" {
-		c.Memory.Consent = false
+	for key, url := range map[string]string{"embedding.url": c.Embedding.URL, "distil.url": c.Distil.URL} {
+		if url != "" && fromFile("memory.consent") && !fromFile(key) && c.Memory.Backend == "embedded" {
+			c.Memory.Consent = false
+		}
 	}
 	if c.Memory.Endpoint != "" && c.origins["memory.backend"] == "default" {
 		c.Memory.Backend, c.origins["memory.backend"] = "graphiti", "memory.endpoint"

@@ -48,6 +48,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	}
 	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
 	r.backend.Pause(!cfg.Memory.Consent || cfg.Embedding.URL != r.cfg.Embedding.URL)
+	r.facts.set(cfg)
 	allowed := r.consent.reload(cfg)
 	if allowed {
 		r.given.set(r.proxyMemory(cfg, id))

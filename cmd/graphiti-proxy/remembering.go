@@ -33,6 +33,7 @@ type remembering struct {
 	given   memorySwitch
 
 	backend   cli.Backend
+	facts     facts
 	state     *cache.State
 	pipeline  *capture.Pipeline
 	planner   *inject.Memory
@@ -49,6 +50,7 @@ func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.service.Listen()
 	r.given.proxy = p
+	r.facts.start(r)
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))
 }
@@ -89,6 +91,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 			m.Searches = &graphiti.SearchTimes{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
 		}
 	}
+	m.Distil = r.facts.status(ctx)
 	s.Queue = r.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	faults := r.given.files.Faults()
