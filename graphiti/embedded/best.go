@@ -45,7 +45,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < toModel*strongest {
+		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < h.leastShare()*strongest {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +18,13 @@ type claim struct {
 	ended   ending
 }
 
-// ending says which fact has ended another one, and since when. The zero value is none.
+// ending is the end of a fact. The zero value is none.
 type ending struct {
-	by int64 // place
+	by int64 // place of the fact that replaced it, or 0
 	at time.Time
 }
 
-func (c *claim) isOver(now time.Time) bool { return c.ended.by != 0 && !c.ended.at.After(now) }
+func (c *claim) isOver(now time.Time) bool { return !c.ended.at.IsZero() && !c.ended.at.After(now) }
 
 // claimBytes is the size of a claim, and of its places in the maps.
 const claimBytes = 192
@@ -57,7 +58,7 @@ func claimAs(m *indexedMessage, content, sources string, by, until int64) indexe
 		}
 	}
 	out := indexedFact(m.Place, &f, places)
-	out.claim.ended = ending{by: by, at: time.UnixMilli(until)}
+	out.claim.ended = ending{by: by, at: timeOf(until)}
 	return out
 }
 
@@ -131,7 +132,7 @@ func (g *groupIndex) factsFrom(message int64) []int64 {
 	return slices.Clone(g.evidence[message])
 }
 
-// holds reports whether the group has facts.
+// hasClaims reports whether the group has facts.
 func (g *groupIndex) hasClaims() bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -146,6 +147,12 @@ const (
 	// unclaimed is the factor of strength of a distilled message without a fact: the model
 	// found nothing in it to remember.
 	unclaimed = 0.5
+
+	// furtherFact replaces toModel for facts.
+	furtherFact = 0.7
+
+	// factRequest replaces Numbers.Request for facts: a request may need one.
+	factRequest = 0.4
 
 	// factScore is the factor of the score of a fact, which has no neighbors to raise it.
 	factScore = 1.5
@@ -189,7 +196,7 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 			h.over = valid != h.place
 			add(h.place, h)
 		}
-		if valid != h.place {
+		if valid != h.place && valid != 0 {
 			add(valid, h)
 		}
 	}
@@ -200,6 +207,24 @@ func (g *groupIndex) settle(hits []*hit, q *asked) []*hit {
 	}
 	order(out)
 	return out
+}
+
+// answeredBy returns the strength of a hit with these terms. A fact is short, and its keys
+// are chosen to be asked with: a few of the question's words prove more than in a message.
+func (q *question) answeredBy(h *hit, own uint32) float64 {
+	if h.note.Flags&isFact == 0 || q.whole == 0 {
+		return q.of(own)
+	}
+	sum := q.weightOf(own) + q.given
+	return math.Sqrt(min(1, sum/q.whole)) * min(1, sum/q.proof)
+}
+
+// leastShare returns the share of the greatest strength that a further hit must have.
+func (h *hit) leastShare() float64 {
+	if h.note.Flags&isFact != 0 {
+		return furtherFact
+	}
+	return toModel
 }
 
 // answered reports whether facts answer in place of a message.
@@ -222,7 +247,9 @@ func (g *groupIndex) answered(h *hit, at map[int64]*hit, now time.Time, past boo
 	}
 	if over == len(facts) && !past {
 		for _, p := range facts {
-			add(g.successor(p, now), h)
+			if valid := g.successor(p, now); valid != 0 {
+				add(valid, h)
+			}
 		}
 		return true
 	}
@@ -230,12 +257,15 @@ func (g *groupIndex) answered(h *hit, at map[int64]*hit, now time.Time, past boo
 }
 
 // successor returns the place of the valid fact that a fact was replaced by, directly or
-// not, or its own.
+// not, or its own; 0 if it is over and nothing has replaced it.
 func (g *groupIndex) successor(place int64, now time.Time) int64 {
 	for {
 		c := g.claimOf(place)
-		if c == nil || !c.isOver(now) || c.ended.by <= place {
+		if c == nil || !c.isOver(now) {
 			return place
+		}
+		if c.ended.by <= place {
+			return 0
 		}
 		place = c.ended.by
 	}

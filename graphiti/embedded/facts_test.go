@@ -23,6 +23,17 @@ func openDistilled(t *testing.T) *Store {
 	return e
 }
 
+// say writes one turn of now.
+func say(t *testing.T, e *Store, group, turn, user, assistant string) {
+	t.Helper()
+	message := func(role graphiti.RoleType, text string) graphiti.Message {
+		return graphiti.Message{Name: graphiti.EpisodeName(turn, role), RoleType: role, Content: text, Timestamp: time.Now(), SourceDescription: `{"session":"` + turn + `"}`}
+	}
+	if err := e.Write(context.Background(), group, []graphiti.Message{message(graphiti.RoleUser, user), message(graphiti.RoleAssistant, assistant)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // nextBatch returns the batch that is due.
 func nextBatch(t *testing.T, e *Store) *graphiti.Batch {
 	t.Helper()
@@ -66,8 +77,8 @@ func factsOf(t *testing.T, e *Store, group string) (all []graphiti.Distilled) {
 
 func TestFacts_AreFoundByTextAndKeysInPlaceOfTheirMessages(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "the deploy key lives in kv/ci-runner", "Noted.")
-	if got := search(t, e, "g", "where is the deploy key?"); len(got) != 1 || !strings.HasPrefix(got[0], "user, 2026-03-02: the deploy key") {
+	say(t, e, "g", "1", "the deploy key lives in kv/ci-runner", "Noted.")
+	if got := search(t, e, "g", "where is the deploy key?"); len(got) != 1 || !strings.HasPrefix(got[0], "user, "+time.Now().UTC().Format(time.DateOnly)+": the deploy key") {
 		t.Fatalf("before distilling: got %q, want the message", got)
 	}
 	distil(t, e, graphiti.Distilled{Text: "The deploy key is in kv/ci-runner", Keys: []string{"credential", "ssh secret", "Zugang"}})
@@ -89,10 +100,10 @@ func TestFacts_AreFoundByTextAndKeysInPlaceOfTheirMessages(t *testing.T) {
 
 func TestFacts_ReplacedOnesGiveWay(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "we use mysql 8", "ok")
+	say(t, e, "g", "1", "we use mysql 8", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is MySQL 8", Keys: []string{"storage"}})
 	old := factsOf(t, e, "g")[0].Name
-	tell(t, e, "g", "2", "that is postgres 16 from now on", "ok")
+	say(t, e, "g", "2", "that is postgres 16 from now on", "ok")
 	distil(t, e, graphiti.Distilled{Text: "Postgres 16 is in use", Replaces: []string{old}})
 	for _, q := range []string{"which storage do we have?", "which database?", "do we use mysql?"} {
 		if got := search(t, e, "g", q); !slices.Equal(got, []string{"Postgres 16 is in use"}) {
@@ -111,7 +122,7 @@ func TestFacts_ReplacedOnesGiveWay(t *testing.T) {
 
 func TestFacts_OfAnotherPersonAreNotEnded(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "we use mysql 8", "ok")
+	say(t, e, "g", "1", "we use mysql 8", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is MySQL 8"})
 	err := e.db.Write(context.Background(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec("UPDATE facts SET owner = 'user:other'")
@@ -120,7 +131,7 @@ func TestFacts_OfAnotherPersonAreNotEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(t, e, "g", "2", "we use postgres", "ok")
+	say(t, e, "g", "2", "we use postgres", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is Postgres", Replaces: []string{factsOf(t, e, "g")[0].Name}})
 	if all := factsOf(t, e, "g"); len(all) != 2 || all[0].EndedBy != "" {
 		t.Errorf("got %+v, want both facts valid", all)
@@ -131,7 +142,7 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	e := openDistilled(t)
 	for i, text := range []string{"we use mysql", "we use postgres", "we use sqlite"} {
 		turn := string(rune('1' + i))
-		tell(t, e, "g", turn, text, "Sure, "+text+".")
+		say(t, e, "g", turn, text, "Sure, "+text+".")
 		b := nextBatch(t, e)
 		f := graphiti.Distilled{Text: "Database: " + text, Sources: []string{b.Messages[0].Name, b.Messages[1].Name}}
 		if all := factsOf(t, e, "g"); i > 0 {
@@ -182,7 +193,7 @@ func TestFacts_AreInNoFileAfterForgetting(t *testing.T) {
 	}
 	t.Cleanup(func() { e.Close() })
 	e.Distil(func() {})
-	tell(t, e, "g", "1", "I play", "ok")
+	say(t, e, "g", "1", "I play", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The person is a xylophonist", Keys: []string{"xylophonist"}, About: "xylophonist"})
 	if found(t, path) == 0 {
 		t.Fatal("the word is in no file, want it there")
@@ -197,7 +208,7 @@ func TestFacts_AreInNoFileAfterForgetting(t *testing.T) {
 
 func TestKeepFacts_AfterAForget(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "secret cat", "yes")
+	say(t, e, "g", "1", "secret cat", "yes")
 	b := nextBatch(t, e)
 	if _, err := e.ForgetEpisodes(context.Background(), "g", func(ep *graphiti.Episode) bool { return strings.Contains(ep.Content, "cat") }); err != nil {
 		t.Fatal(err)
@@ -210,7 +221,7 @@ func TestKeepFacts_AfterAForget(t *testing.T) {
 
 func TestKeepFacts_Twice(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "we use mysql", "ok")
+	say(t, e, "g", "1", "we use mysql", "ok")
 	b := nextBatch(t, e)
 	facts := []graphiti.Distilled{{Name: "f", Text: "MySQL", Role: graphiti.RoleUser, Sources: []string{b.Messages[0].Name}}}
 	for i := range 2 {
@@ -226,10 +237,10 @@ func TestKeepFacts_Twice(t *testing.T) {
 
 func TestKeepFacts_OnlyInGroupsThatHaveAllItsMessages(t *testing.T) {
 	e, ctx := openDistilled(t), context.Background()
-	tell(t, e, "project", "1", "I am Ana; the host is h1", "ok")
+	say(t, e, "project", "1", "I am Ana; the host is h1", "ok")
 	b := nextBatch(t, e)
 	message := func(name string) graphiti.Message {
-		return graphiti.Message{Name: name, RoleType: graphiti.RoleUser, Content: "I am Ana", Timestamp: said, SourceDescription: `{"session":"1"}`}
+		return graphiti.Message{Name: name, RoleType: graphiti.RoleUser, Content: "I am Ana", Timestamp: time.Now(), SourceDescription: `{"session":"1"}`}
 	}
 	if err := e.Write(ctx, "mine", []graphiti.Message{message(b.Messages[0].Name)}); err != nil {
 		t.Fatal(err)
@@ -245,7 +256,7 @@ func TestKeepFacts_OnlyInGroupsThatHaveAllItsMessages(t *testing.T) {
 
 func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	e, ctx := openDistilled(t), context.Background()
-	tell(t, e, "g", "1", "hello there", "hi")
+	say(t, e, "g", "1", "hello there", "hi")
 	before := time.Now()
 	b, next, err := e.Undistilled(ctx, time.Hour, 4000)
 	if b != nil || err != nil || next.Sub(before) < 59*time.Minute || next.Sub(before) > 61*time.Minute {
@@ -268,15 +279,23 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 }
 
+func TestUndistilled_LeavesOldMessagesOut(t *testing.T) {
+	e := openDistilled(t)
+	tell(t, e, "g", "1", "an import of March", "ok")
+	if b, next, err := e.Undistilled(context.Background(), 0, 1); b != nil || !next.IsZero() || err != nil {
+		t.Errorf("got batch %v at %v, %v; want none", b, next, err)
+	}
+}
+
 func TestUndistilled_KnowsTheFactsAboutIt(t *testing.T) {
 	e := openDistilled(t)
-	tell(t, e, "g", "1", "many things", "ok")
+	say(t, e, "g", "1", "many things", "ok")
 	facts := []graphiti.Distilled{{Text: "The harbour pulls from port 6190"}}
 	for i := range 60 {
 		facts = append(facts, graphiti.Distilled{Text: "Thing number " + strings.Repeat("x", i+1)})
 	}
 	distil(t, e, facts...)
-	tell(t, e, "g", "2", "the harbour uses another port, 6191", "ok")
+	say(t, e, "g", "2", "the harbour uses another port, 6191", "ok")
 	b := nextBatch(t, e)
 	if len(b.Known) == 0 || len(b.Known) > maxKnown || b.Known[0].Text != "The harbour pulls from port 6190" {
 		t.Errorf("got %d known facts, the first %+v; want at most %d, the one about the port first", len(b.Known), b.Known[:min(1, len(b.Known))], maxKnown)
@@ -286,8 +305,8 @@ func TestUndistilled_KnowsTheFactsAboutIt(t *testing.T) {
 func TestRestoreDistilled(t *testing.T) {
 	from, to := openDistilled(t), openEmbedded(t)
 	for i, text := range []string{"we use mysql", "postgres now"} {
-		tell(t, from, "g", string(rune('1'+i)), text, "ok")
-		tell(t, to, "g", string(rune('1'+i)), text, "ok")
+		say(t, from, "g", string(rune('1'+i)), text, "ok")
+		say(t, to, "g", string(rune('1'+i)), text, "ok")
 		f := graphiti.Distilled{Text: "Database: " + text, Keys: []string{"storage"}}
 		if i > 0 {
 			f.Replaces = []string{factsOf(t, from, "g")[0].Name}

@@ -68,7 +68,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 			h.ranked.own = own
 		}
 		for n := range questions {
-			h.strength = max(h.strength, questions[n].of(own|names))
+			h.strength = max(h.strength, questions[n].answeredBy(h, own|names))
 		}
 		h.strength *= e.speaks(h, q)
 		h.strength = max(h.strength, near[h.place])
@@ -111,7 +111,11 @@ func rareIn(terms []term, own uint32) bool {
 // a request.
 func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
-	if !q.asks {
+	switch {
+	case q.asks:
+	case h.note.Flags&isFact != 0:
+		f *= factRequest
+	default:
 		f *= e.numbers.Request
 	}
 	if h.note.Flags&isModels != 0 {

@@ -36,10 +36,14 @@ const (
 // It is called once, before messages are written.
 func (e *Store) Distil(wake func()) { e.distils = wake }
 
+// freshFor is the age up to which a message is distilled. Imports and restored exports are
+// older: nobody asked to send them to a model.
+const freshFor = 24 * time.Hour
+
 // undistilled queues a message, unless it is imported, promoted or from no conversation.
 func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Message) error {
 	session := sessionIn(m.SourceDescription)
-	if session == "" || m.Role != "" || m.RoleType == graphiti.RoleSystem || gjson.Get(m.SourceDescription, "client").Str == "import" {
+	if session == "" || m.Role != "" || m.RoleType == graphiti.RoleSystem || gjson.Get(m.SourceDescription, "client").Str == "import" || time.Since(m.Timestamp) > freshFor {
 		return nil
 	}
 	_, err := tx.Exec("INSERT INTO undistilled (id, session, kept, chars) VALUES (?, ?, ?, ?)", id, session, time.Now().UnixMilli(), utf8.RuneCountInString(m.Content))

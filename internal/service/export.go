@@ -36,19 +36,23 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		r.Time = at.UTC().Format(time.RFC3339Nano)
 		return f(r)
 	}
-	listed := false
+	listed, names := false, make(map[string]bool)
 	err = sv.o.Memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
 		listed = true
 		if !part.Said(&e) {
 			return nil
 		}
 		for _, said := range e.Sides() {
+			names[said.Name] = true
 			if err := message("memory", said.Name, string(said.Role), said.Speaker, said.Text, e.SourceDescription, e.ValidAt); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err == nil {
+		err = sv.exportFacts(ctx, part.Group, names, message)
+	}
 	if err != nil {
 		return withRemedy(err)
 	}

@@ -36,7 +36,7 @@ const (
 )
 
 // Known is one thing that is known: a text that was promoted, what a person said, or a
-// fact of Graphiti's.
+// distilled fact, or one of Graphiti's.
 type Known struct {
 	ID    string `json:"id,omitempty"` // of the message
 	Group string `json:"group"`
@@ -306,13 +306,23 @@ func knownFrom(t graphiti.Target, side *graphiti.Side, at time.Time) (k Known, o
 	return k, side.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy is what Graphiti has read from messages, as far as a search for the newest of
-// them finds it.
+// factsBy is what a model has distilled from messages, or what Graphiti has read from them,
+// as far as a search for the newest of them finds it.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
+	now := time.Now()
+	if d, ok := sv.o.Memory.Distiller(); ok {
+		err = d.Distilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
+			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+			k.State, k.Until = stateOf(&f, now)
+			list = append(list, k)
+			return nil
+		})
+		return list, err
+	}
 	if !sv.o.Remote {
 		return nil, nil
 	}
-	now := time.Now()
 	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
 		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
 		k.State, k.Until = stateOf(f, now)

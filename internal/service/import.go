@@ -64,13 +64,18 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	if err := s.check(); err != nil {
 		return done, err
 	}
+	facts := make(distilledLines)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
 		t, err := sv.turnOf(s, generation, &lines[i])
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
-		if lines[i].Where == notes {
+		if lines[i].Where == distilled {
+			if err := facts.add(t.Targets[0].Group, &lines[i]); err != nil {
+				return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
+			}
+		} else if lines[i].Where == notes {
 			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
 			if err != nil {
 				return done, err
@@ -97,6 +102,9 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
 	done.Kept += kept
 	done.Known += messages - kept
+	if err == nil {
+		err = sv.restoreFacts(ctx, facts, &done)
+	}
 	return done, err
 }
 

@@ -26,7 +26,7 @@ type Record struct {
 
 	ID      string `json:"id,omitempty"` // by which people name the message, where messages are shown
 	Name    string `json:"name"`         // of the message
-	Where   string `json:"where"`        // memory, queue, or session: a note on a session whose client may drop its history
+	Where   string `json:"where"`        // memory, queue, fact, or session: a note on a session whose client may drop its history
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
