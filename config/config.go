@@ -99,7 +99,7 @@ type Config struct {
 		URL         string        `key:"distil.url" kind:"url" doc:"a server with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1: quiet conversations of the embedded memory are sent to a model there, which distils facts from them; needs distil.model and memory.consent"`
 		Model       string        `key:"distil.model" doc:"the model's name there"`
 		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"sent to it as a bearer token"`
-		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"how long a conversation is quiet before it is distilled; one that has grown by 4,000 characters does not wait"`
+		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"quiet time before a conversation is distilled; after 4,000 new characters it does not wait"`
 		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"most tokens to spend on facts in a day (UTC)"`
 		Pause       bool          `key:"distil.pause" reload:"yes" default:"false" doc:"send nothing to the model; conversations wait"`
 	}

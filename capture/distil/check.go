@@ -70,7 +70,7 @@ func (g Guard) factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Disti
 	return facts, refused, nil
 }
 
-// accept returns a fact of an answer as it is stored. ok is false if the fact is refused.
+// accept converts a fact of an answer for storage, and reports whether it is acceptable.
 func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	f = graphiti.Distilled{Text: strings.TrimSpace(a.Text), Kind: a.Kind, About: strings.TrimSpace(a.About), Role: graphiti.RoleAssistant}
 	if f.Text == "" || !isLine(f.Text, maxText) || !isLine(f.About, maxAbout) || len(a.Keys) > maxKeys || len(a.Sources) == 0 {
@@ -108,7 +108,7 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 		}
 		old := &b.Known[n]
 		known = append(known, old.Text, old.About)
-		if said { // only what the person said or accepted ends a fact
+		if said { // answers alone end no fact
 			f.Replaces = append(f.Replaces, old.Name)
 		}
 	}
@@ -198,7 +198,7 @@ func nameOf(f *graphiti.Distilled) string {
 	return "graphiti-proxy.fact." + hex.EncodeToString(sum[:12])
 }
 
-// source is what a fact may have its names and numbers from.
+// source is the text that must contain the names and numbers of a fact.
 type source struct {
 	text   string // folded
 	nouns  bool   // in a language that capitalizes nouns
@@ -213,7 +213,7 @@ func newSource(text string, at time.Time) *source {
 func (s *source) has(text string) bool {
 	first := true // in its sentence
 	for part := range strings.FieldsSeq(text) {
-		if day, err := time.Parse(time.DateOnly, strings.Trim(part, "()[],.;:")); err == nil && isNear(day, s.around) { // what the source calls "tomorrow"
+		if day, err := time.Parse(time.DateOnly, strings.Trim(part, "()[],.;:")); err == nil && isNear(day, s.around) { // such as "tomorrow" in the source
 			first = false
 			continue
 		}
@@ -255,7 +255,7 @@ func (s *source) hasWord(w string, first bool) bool {
 
 const (
 	minStem    = 4 // characters of a name that another form of it shares
-	maxAcronym = 3 // letters of a word such as IP or API, which may stand in for a description
+	maxAcronym = 3 // letters of a word such as IP or API, which may replace a description
 )
 
 // hasNumber reports whether the source has a word with digits, not as a part of a longer one.

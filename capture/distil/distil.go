@@ -68,6 +68,7 @@ type Distiller struct {
 	mu       sync.Mutex // protects the fields below
 	settings Settings
 	status   Status
+	total    graphiti.Spent
 }
 
 // Start starts a Distiller. endpoint is the model's address, for the status.
@@ -94,6 +95,13 @@ func (d *Distiller) Set(s Settings) {
 	d.settings = s
 	d.mu.Unlock()
 	d.Wake()
+}
+
+// Total returns the counts since the start.
+func (d *Distiller) Total() graphiti.Spent {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.total
 }
 
 // Status returns the current state.
@@ -198,15 +206,27 @@ func (d *Distiller) distil(ctx context.Context, b *graphiti.Batch, asked string,
 	// A server may report too few tokens, or none.
 	spent := graphiti.Spent{Calls: 1, Tokens: max(tokens, (len(instructions)+len(asked)+len(answer))/(charsPerToken+1)), Refused: refused}
 	if err == nil {
-		_, err = d.store.KeepFacts(ctx, b, facts, spent)
+		spent.Facts, err = d.store.KeepFacts(ctx, b, facts, spent)
+		d.add(spent)
 		return err
 	}
 	spent.Failed = 1
+	d.add(spent)
 	delay := after
 	for range b.Tries {
 		delay = min(4*delay, longestDelay)
 	}
 	return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(delay), spent))
+}
+
+func (d *Distiller) add(s graphiti.Spent) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total.Calls += s.Calls
+	d.total.Failed += s.Failed
+	d.total.Tokens += s.Tokens
+	d.total.Facts += s.Facts
+	d.total.Refused += s.Refused
 }
 
 // report notes the result of an attempt, and logs a new problem.

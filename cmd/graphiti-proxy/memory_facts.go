@@ -21,7 +21,7 @@ func newMemoryFactsCommand() *cobra.Command {
 		Use:   "facts",
 		Short: "List what is known and valid now",
 		Long: "List what is known and valid now: first promoted texts, such as decisions and\n" +
-			"preferences, then facts that Graphiti has read from messages, then what people said\n" +
+			"preferences, then facts that a model or Graphiti has read from messages, then what people said\n" +
 			"and not only asked; of each the newest first. Called in a project, a git\n" +
 			"repository, it lists the project's and your own; elsewhere your own.\n\n" +
 			"--all also lists what is not valid now, and why: superseded is what was said again\n" +

@@ -68,6 +68,9 @@ func (r *remembering) host() *service.Host {
 func (r *remembering) queue() capture.QueueStatus {
 	s := r.pipeline.Status()
 	s.GivenUp = int(r.responses.Dropped())
+	if r.facts.Distiller != nil {
+		s.Distilled = r.facts.Total()
+	}
 	r.given.files.addTo(&s)
 	return s
 }

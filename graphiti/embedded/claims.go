@@ -95,7 +95,7 @@ func (g *indexes) Distilled(name string, number int64, facts []indexedMessage, e
 	e, ok := g.lru.Peek(name)
 	whole := ok && e.whole
 	g.mu.Unlock()
-	if !whole { // what is read already may be among the changes
+	if !whole { // the build may have read rows that changed
 		g.Deleted(name)
 		return
 	}
@@ -141,11 +141,11 @@ func (g *groupIndex) hasClaims() bool {
 
 const (
 	// evidenceFrom is how many times as strong as its facts a message must be to be shown
-	// beside them: then the question has its exact words.
+	// beside them, because the question has its exact words.
 	evidenceFrom = 1.5
 
-	// unclaimed is the factor of strength of a distilled message without a fact: the model
-	// found nothing in it to remember.
+	// unclaimed is the factor of strength of a distilled message without a fact, which the
+	// model did not find worth remembering.
 	unclaimed = 0.5
 
 	// furtherFact replaces toModel for facts.
@@ -257,7 +257,7 @@ func (g *groupIndex) answered(h *hit, at map[int64]*hit, now time.Time, past boo
 }
 
 // successor returns the place of the valid fact that a fact was replaced by, directly or
-// not, or its own; 0 if it is over and nothing has replaced it.
+// not, or its own; 0 if it has ended without a replacement.
 func (g *groupIndex) successor(place int64, now time.Time) int64 {
 	for {
 		c := g.claimOf(place)
@@ -271,7 +271,7 @@ func (g *groupIndex) successor(place int64, now time.Time) int64 {
 	}
 }
 
-// past reports whether a question names a time that is over.
+// past reports whether a question names a past time.
 func (d *dates) past(now time.Time) bool {
 	for i := range d.spans {
 		if !d.spans[i].to.After(now) {
@@ -281,7 +281,7 @@ func (d *dates) past(now time.Time) bool {
 	return d.month
 }
 
-// told is what a row has if it is a fact.
+// told has the further columns of a fact.
 type told struct {
 	until   time.Time
 	sources []string // names of its messages

@@ -320,7 +320,7 @@ func (k *keeper) ownerOf(group int64, sources []string) (string, error) {
 	return "messages " + strings.Join(sources, " "), nil
 }
 
-// Spent returns what the model has cost and given on a day.
+// Spent returns the counts of a day.
 func (e *Store) Spent(ctx context.Context, day time.Time) (s graphiti.Spent, err error) {
 	err = e.db.QueryRow(ctx, "SELECT calls, failed, tokens, facts, refused FROM distil_days WHERE day = ?", []any{dayOf(day)},
 		&s.Calls, &s.Failed, &s.Tokens, &s.Facts, &s.Refused)
@@ -363,7 +363,7 @@ func placesOf(ids []int64) []int64 {
 	return places
 }
 
-// millis returns a time as the file has it: nil for none.
+// millis returns a time for the file: nil for the zero time.
 func millis(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -19,7 +19,7 @@ type row struct {
 	told    *told // nil: it is a message
 }
 
-// load reads the messages and facts without a row. What was deleted remains without a row.
+// load reads the messages and facts without a row. Deleted ones remain without a row.
 func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 	hits, err := e.loadFacts(ctx, group, hits)
 	if err != nil {

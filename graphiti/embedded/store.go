@@ -30,7 +30,7 @@ type Store struct {
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
-	distils  func()   // called after messages for a model were stored; nil: none are distilled
+	distils  func()   // called after new messages; nil if no model distils facts
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 

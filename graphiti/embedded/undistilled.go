@@ -37,7 +37,7 @@ const (
 func (e *Store) Distil(wake func()) { e.distils = wake }
 
 // freshFor is the age up to which a message is distilled. Imports and restored exports are
-// older: nobody asked to send them to a model.
+// older, and the person did not ask to send them to a model.
 const freshFor = 24 * time.Hour
 
 // undistilled queues a message, unless it is imported, promoted or from no conversation.
