@@ -271,7 +271,8 @@ func (s *source) hasNumber(w string) bool {
 		after, _ := utf8.DecodeRuneInString(s.text[end:])
 		first, _ := utf8.DecodeRuneInString(w)
 		last, _ := utf8.DecodeLastRuneInString(w)
-		if !(unicode.IsNumber(before) && unicode.IsNumber(first)) && !(unicode.IsNumber(after) && unicode.IsNumber(last)) {
+		longer := unicode.IsNumber(before) && unicode.IsNumber(first) || unicode.IsNumber(after) && unicode.IsNumber(last)
+		if !longer {
 			return true
 		}
 		from = at + 1

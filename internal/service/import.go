@@ -71,11 +71,12 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
-		if lines[i].Where == distilled {
+		switch lines[i].Where {
+		case distilled:
 			if err := facts.add(t.Targets[0].Group, &lines[i]); err != nil {
 				return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 			}
-		} else if lines[i].Where == notes {
+		case notes:
 			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
 			if err != nil {
 				return done, err
@@ -85,7 +86,7 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 			} else {
 				done.Known++
 			}
-		} else {
+		default:
 			messages++
 			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
 				turns = append(turns, t)
