@@ -140,9 +140,9 @@ func (g *groupIndex) hasClaims() bool {
 }
 
 const (
-	// evidenceFrom is how many times as strong as its facts a message must be to be shown
-	// beside them, because the question has its exact words.
-	evidenceFrom = 1.5
+	// exactWords is the strength from which a message is shown beside its facts: the question
+	// has its words, and fewer of the words of the facts.
+	exactWords = 0.9
 
 	// unclaimed is the factor of strength of a distilled message without a fact, which the
 	// model did not find worth remembering.
@@ -239,7 +239,7 @@ func (g *groupIndex) answered(h *hit, at map[int64]*hit, now time.Time, past boo
 	best, over := 0.0, 0
 	for _, p := range facts {
 		if f := at[p]; f != nil {
-			best = max(best, f.strength)
+			best = max(best, f.strength*f.strength) // about the share that a message is rated by
 		}
 		if c := g.claimOf(p); c != nil && c.isOver(now) {
 			over++
@@ -253,7 +253,7 @@ func (g *groupIndex) answered(h *hit, at map[int64]*hit, now time.Time, past boo
 		}
 		return true
 	}
-	return over > 0 && !past || best > 0 && h.strength < evidenceFrom*best
+	return over > 0 && !past || best > 0 && (h.strength < exactWords || h.strength <= best)
 }
 
 // successor returns the place of the valid fact that a fact was replaced by, directly or

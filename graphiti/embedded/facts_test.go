@@ -98,6 +98,24 @@ func TestFacts_AreFoundByTextAndKeysInPlaceOfTheirMessages(t *testing.T) {
 	}
 }
 
+// TestFacts_AndTheirExactMessage: a question with the words of the message shows both.
+func TestFacts_AndTheirExactMessage(t *testing.T) {
+	e := openDistilled(t)
+	for i, text := range []string{"lamps in hall seven flicker whenever the organ plays", "the kettle is blue", "our bus leaves at noon"} {
+		say(t, e, "g", string(rune('1'+i)), text, "Noted.")
+	}
+	distil(t, e, graphiti.Distilled{Text: "The light of the hall is unsteady during music", Keys: []string{"lamps"}})
+	exact := func(query string) bool {
+		return slices.ContainsFunc(search(t, e, "g", query), func(f string) bool { return strings.HasSuffix(f, "whenever the organ plays") })
+	}
+	if !exact("lamps flicker whenever organ plays?") {
+		t.Error("a question with the message's words does not find it, want it beside its fact")
+	}
+	if exact("what is wrong with the lamps?") {
+		t.Error("a question with other words finds the message, want its fact alone")
+	}
+}
+
 func TestFacts_ReplacedOnesGiveWay(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "we use mysql 8", "ok")
