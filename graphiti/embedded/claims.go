@@ -39,10 +39,10 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 }
 
 // toIndex selects the messages and facts of a group, in the order of their places.
-const toIndex = `SELECT id & 4294967295, role, speaker, content, said, distilled, '', NULL, 0 FROM messages WHERE id > ?1 AND id <= ?2
-	UNION ALL SELECT f.id & 4294967295, f.role, '', f.text || char(0) || f.about || coalesce((SELECT char(10) || group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
+const toIndex = `SELECT id, role, speaker, content, said, distilled, '', NULL, 0 FROM messages WHERE id > ?1 AND id <= ?2
+	UNION ALL SELECT f.id, f.role, '', f.text || char(0) || f.about || coalesce((SELECT char(10) || group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
 		f.valid_from, 1, (SELECT group_concat(message & 4294967295) FROM fact_sources WHERE fact = f.id), f.ended_by, coalesce(f.valid_until, 0)
-	FROM facts f WHERE f.id > ?1 AND f.id <= ?2 ORDER BY 1`
+	FROM facts f WHERE f.id > ?1 AND f.id <= ?2 ORDER BY id`
 
 // claimAs returns a row of toIndex that is a fact as input of the index.
 func claimAs(m *indexedMessage, content, sources string, by, until int64) indexedMessage {

@@ -146,7 +146,8 @@ func (g *factGroup) add(f *graphiti.Distilled) (bool, error) {
 		messages = append(messages, id)
 	}
 	var known bool
-	err := g.tx.QueryRow("SELECT EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND (name = ?2 OR ended_by IS NULL AND owner = ?3 AND text = ?4 COLLATE NOCASE))",
+	err := g.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND name = ?2)
+		OR EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND text = ?4 COLLATE NOCASE AND owner = ?3 AND ended_by IS NULL)`,
 		g.group, f.Name, f.Owner, f.Text).Scan(&known)
 	if err != nil || known || len(messages) == 0 {
 		return false, err

@@ -51,6 +51,7 @@ CREATE TABLE facts (
 	UNIQUE (grp, name)
 ) STRICT;
 
+CREATE INDEX facts_text ON facts (grp, text COLLATE NOCASE);
 CREATE INDEX facts_ended ON facts (ended_by) WHERE ended_by IS NOT NULL;
 
 CREATE TABLE fact_keys (

@@ -203,7 +203,7 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		if err := scan(&place, &role, &speaker, &content, &said, &distilled, &sources, &by, &until); err != nil {
 			return err
 		}
-		m := indexedAs(place, graphiti.RoleType(role), speaker, content, time.UnixMilli(said))
+		m := indexedAs(place&maxPlace, graphiti.RoleType(role), speaker, content, time.UnixMilli(said))
 		if sources != "" {
 			m = claimAs(&m, content, sources, by.Int64&maxPlace, until)
 		} else if distilled {
