@@ -21,9 +21,9 @@ func newMemoryFactsCommand() *cobra.Command {
 		Use:   "facts",
 		Short: "List the facts that are valid now",
 		Long: "List the facts that are valid now: first promoted texts, such as decisions and\n" +
-			"preferences, then Graphiti's facts, then people's statements, each newest first.\n" +
-			"In a project, a git repository, it lists the project's facts and your own;\n" +
-			"elsewhere your own.\n\n" +
+			"preferences, then distilled facts or Graphiti's, then people's statements, each\n" +
+			"newest first. In a project, a git repository, it lists the project's facts and your\n" +
+			"own; elsewhere your own.\n\n" +
 			"--all also lists invalid facts, and why: superseded facts were repeated later in\n" +
 			"the same words, or contradicted according to Graphiti; expired facts were\n" +
 			"withdrawn by Graphiti; ended facts were ended by your \"forget that …\", and memory\n" +

@@ -35,7 +35,7 @@ const (
 	Ended      State = "ended"   // ended by the person with "forget that …"; memory restore undoes it
 )
 
-// Known is a promoted text, a statement of a person, or a fact of Graphiti's.
+// Known is a promoted text, a statement of a person, a distilled fact, or a fact of Graphiti's.
 type Known struct {
 	ID    string `json:"id,omitempty"` // message ID
 	Group string `json:"group"`
@@ -247,12 +247,23 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy returns the facts of Graphiti's that searches for the newest messages return.
+// factsBy returns distilled facts, or the facts of Graphiti's that searches for the newest
+// messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
+	now := time.Now()
+	if d, ok := sv.o.Memory.Distiller(); ok {
+		err = d.Distilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
+			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+			k.State, k.Until = stateOf(&f, now)
+			list = append(list, k)
+			return nil
+		})
+		return list, err
+	}
 	if !sv.o.Remote {
 		return nil, nil
 	}
-	now := time.Now()
 	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
 		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
 		k.State, k.Until = stateOf(f, now)

@@ -64,13 +64,19 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	if err := s.check(); err != nil {
 		return done, err
 	}
+	facts := make(distilledLines)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
 		t, err := sv.turnOf(s, generation, &lines[i])
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
-		if lines[i].Where == notes {
+		switch lines[i].Where {
+		case distilled:
+			if err := facts.add(t.Targets[0].Group, &lines[i]); err != nil {
+				return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
+			}
+		case notes:
 			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
 			if err != nil {
 				return done, err
@@ -80,7 +86,7 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 			} else {
 				done.Known++
 			}
-		} else {
+		default:
 			messages++
 			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
 				turns = append(turns, t)
@@ -97,6 +103,9 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
 	done.Kept += kept
 	done.Known += messages - kept
+	if err == nil {
+		err = sv.restoreFacts(ctx, facts, &done)
+	}
 	return done, err
 }
 

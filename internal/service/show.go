@@ -25,7 +25,7 @@ type Record struct {
 
 	ID      string `json:"id,omitempty"` // message ID, in listings
 	Name    string `json:"name"`         // message name
-	Where   string `json:"where"`        // memory, queue, or session for session notes
+	Where   string `json:"where"`        // memory, queue, fact, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// distiller is a model that finds one fact in the first message of each batch.
+type distiller struct {
+	*httptest.Server
+	mu     sync.Mutex // protects bodies
+	bodies []string
+}
+
+const lockFact = `{"facts":[{"text":"Singers sign in by magic link","kind":"rule","about":"sign-in","keys":["login","authentication"],"sources":["M1"],"replaces":[],"valid_from":null}]}`
+
+func newDistiller(t *testing.T) *distiller {
+	t.Helper()
+	d := &distiller{}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		d.mu.Lock()
+		d.bodies = append(d.bodies, string(body))
+		d.mu.Unlock()
+		answer := map[string]any{"choices": []m{{"message": m{"content": lockFact}}}, "usage": m{"total_tokens": 4321}}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *distiller) asked() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.bodies...)
+}
+
+func TestFactsFromAModel(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": "true"})
+	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
+	waitUntil(t, "a distilled fact", func() bool {
+		out, err := w.cli("memory", "facts")
+		return err == nil && strings.Contains(out, "Singers sign in by magic link")
+	})
+	if asked := d.asked(); len(asked) != 1 || !strings.Contains(asked[0], "the singers sign in by magic link") {
+		t.Errorf("the model was asked %q, want one call with the message", asked)
+	}
+	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s2"); !strings.Contains(saw, "- Singers sign in by magic link (since ") {
+		t.Errorf("the model saw %q, want the fact", saw)
+	}
+	if out, err := w.cli("status"); err != nil || !strings.Contains(out, "1 fact of 1 call, 0 refused; 4321 of 200000 tokens") {
+		t.Errorf("status: %v\n%s\nwant the counts of the call", err, out)
+	}
+	if got := w.metric("graphiti_proxy_facts_distilled_total"); got != "1" {
+		t.Errorf("graphiti_proxy_facts_distilled_total = %q, want 1", got)
+	}
+	export, err := w.cli("memory", "export", "--session", "s1")
+	if err != nil || strings.Count(export, `"where":"fact"`) != 1 {
+		t.Fatalf("export: %v\n%s\nwant one fact", err, export)
+	}
+	if log := w.log.String(); strings.Contains(log, "magic") {
+		t.Errorf("the log has text of the conversation:\n%s", log)
+	}
+
+	dir := t.TempDir()
+	file := filepath.Join(dir, "memory.jsonl")
+	if err := os.WriteFile(file, []byte(export), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if out, err := command(t, dir, "memory", "import", file); err != nil {
+			t.Errorf("import: %v\n%s", err, out)
+		}
+	}
+	if again, err := command(t, dir, "memory", "export", "--session", "s1"); err != nil || again != export {
+		t.Errorf("export after an import: %v\n%s\nwant\n%s", err, again, export)
+	}
+
+	if out, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err != nil {
+		t.Fatalf("forget: %v\n%s", err, out)
+	}
+	if out, err := w.cli("memory", "facts", "--all"); err != nil || strings.Contains(out, "magic") {
+		t.Errorf("facts after the conversation was forgotten: %v\n%s", err, out)
+	}
+}
+
+// TestFactsNeedConsent: without it, and for another address than the one in the file, nothing
+// is sent.
+func TestFactsNeedConsent(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s"})
+	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
+	w.delivered(1)
+	if log := w.log.String(); !strings.Contains(log, "facts are off: memory.consent does not cover distil.url") {
+		t.Errorf("log: got\n%s\nwant the reason", log)
+	}
+	w.stop()
+	if asked := d.asked(); len(asked) > 0 {
+		t.Errorf("the model was asked %q without consent", asked)
+	}
+}

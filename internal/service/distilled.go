@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// distilled is where the lines of an export are from that are facts of a model. Their Source
+// is a graphiti.Distilled.
+const distilled = "fact"
+
+// exportFacts exports the facts from exported messages. whose has the fields of their group.
+func (sv *Service) exportFacts(ctx context.Context, whose Record, messages map[string]bool, f func(Record) error) error {
+	d, ok := sv.o.Memory.Distiller()
+	if !ok {
+		return nil
+	}
+	err := d.Distilled(ctx, whose.Group, func(d *graphiti.Distilled) error {
+		for _, m := range d.Sources {
+			if !messages[m] {
+				return nil
+			}
+		}
+		source, err := json.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("export a fact: %w", err)
+		}
+		r := whose
+		r.Where, r.Name, r.Role, r.Text, r.Source = distilled, d.Name, string(d.Role), d.Text, string(source)
+		r.Time = d.Since.UTC().Format(time.RFC3339Nano)
+		return f(r)
+	})
+	return withRemedy(err)
+}
+
+// distilledLines has the facts of an import, by group.
+type distilledLines map[string][]graphiti.Distilled
+
+func (l distilledLines) add(group string, line *Line) error {
+	var d graphiti.Distilled
+	if err := json.Unmarshal([]byte(line.Source), &d); err != nil || len(d.Sources) == 0 || d.Since.IsZero() {
+		return errors.New("source: is not the one of a fact; leave the line as export wrote it")
+	}
+	d.Name, d.Text = line.Episode, line.Content
+	l[group] = append(l[group], d)
+	return nil
+}
+
+// restoreFacts stores the facts of an import, after their messages.
+func (sv *Service) restoreFacts(ctx context.Context, facts distilledLines, done *Imported) error {
+	d, ok := sv.o.Memory.Distiller()
+	for group, list := range facts {
+		kept := 0
+		if ok {
+			var err error
+			if kept, err = d.RestoreDistilled(ctx, group, list); err != nil {
+				return withRemedy(err)
+			}
+		}
+		done.Kept += kept
+		done.Known += len(list) - kept
+	}
+	return nil
+}
