@@ -14,13 +14,14 @@ import (
 // is a graphiti.Distilled.
 const distilled = "fact"
 
-// exportFacts exports the facts from exported messages. whose has the fields of their group.
-func (sv *Service) exportFacts(ctx context.Context, whose Record, messages map[string]bool, f func(Record) error) error {
+// exportFacts exports the facts from exported messages of a group. whose has the fields of
+// its records.
+func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, messages map[string]bool, f func(Record) error) error {
 	d, ok := sv.o.Memory.Distiller()
 	if !ok {
 		return nil
 	}
-	err := d.Distilled(ctx, whose.Group, func(d *graphiti.Distilled) error {
+	err := d.Distilled(ctx, group, func(d *graphiti.Distilled) error {
 		for _, m := range d.Sources {
 			if !messages[m] {
 				return nil

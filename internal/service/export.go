@@ -47,7 +47,7 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		}
 		names[r.Name] = !r.Waiting
 	}
-	if err := sv.exportFacts(ctx, whose, names, f); err != nil {
+	if err := sv.exportFacts(ctx, part.Group, whose, names, f); err != nil {
 		return err
 	}
 	err = sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
