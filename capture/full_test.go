@@ -94,7 +94,8 @@ func TestFullRedisIsDrained(t *testing.T) {
 	}
 	up.Store(true)
 	waitFor(t, "what Redis held", func() bool { return len(m.contents("g")) == 3 })
-	if s := second.Status(); !s.Delivers || s.Delivered != 3 || s.Pending != 0 {
+	waitFor(t, "the counts", func() bool { s := second.Status(); return s.Delivered == 3 && s.Pending == 0 })
+	if s := second.Status(); !s.Delivers {
 		t.Errorf("drained: %+v", s)
 	}
 	third := open("third")

@@ -110,7 +110,7 @@ func checkKeys(setting string, keys []string, fail func(error)) {
 	for i, k := range keys {
 		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
 			if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-				fail(fmt.Errorf("%s: item %d needs 64 hex digits after sha256:", setting, i+1))
+				fail(fmt.Errorf("%s: item %d needs 64 hex digits after its sha256 prefix", setting, i+1))
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func TestMistakes(t *testing.T) {
 		{"no network", "listen.allow: [10.0.0.0/8, docker]\n", nil, nil,
 			`graphiti-proxy.yaml:1: listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
 		{"no hash of a key", "client:\n  keys: ['sha256:12']\n", nil, nil,
-			`graphiti-proxy.yaml:2: client.keys: item 1 needs 64 hex digits after sha256:`},
+			`graphiti-proxy.yaml:2: client.keys: item 1 needs 64 hex digits after its sha256 prefix`},
 		{"a directory that is not whole", "workspace:\n  clones: [/home/me/src/*, '*/mine', ~/src/*]\n", nil, nil,
 			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not an absolute path; write e.g. /home/me/src/*`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,

@@ -5,17 +5,19 @@ import "testing"
 // TestIsTitle: a short line of the conversation's own words that is no sentence.
 func TestIsTitle(t *testing.T) {
 	const history = "The harbour gate code is 4711, please note it.\nNoted: the harbour gate code is 4711."
+	const prompt = "Name the conversation above in at most five words. Answer with the name only, without quotation marks."
 	for _, tc := range []struct {
-		name, history, answer string
-		want                  bool
+		name, history, asks, answer string
+		want                        bool
 	}{
-		{"title", history, "Harbour gate", true},
-		{"sentence", history, "The harbour gate code is 4711.", false},
-		{"new words", history, "Paris", false},
-		{"first turn or tools", "", "Harbour gate", false},
-		{"several lines", history, "Harbour\ngate", false},
+		{"title", history, prompt, "Harbour gate", true},
+		{"short question", history, "Which gate was it?", "Harbour gate", false},
+		{"sentence", history, prompt, "The harbour gate code is 4711.", false},
+		{"new words", history, prompt, "Paris", false},
+		{"first turn or tools", "", prompt, "Harbour gate", false},
+		{"several lines", history, prompt, "Harbour\ngate", false},
 	} {
-		if got := isTitle(tc.history, tc.answer); got != tc.want {
+		if got := isTitle(tc.history, tc.asks, tc.answer); got != tc.want {
 			t.Errorf("%s: isTitle(%q) = %v, want %v", tc.name, tc.answer, got, tc.want)
 		}
 	}

@@ -145,6 +145,7 @@ func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no
 func (s *decider) note(r *request, d *decision) {
 	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.place.where, d.parsed.conv)
+		s.noteOpening(d.parsed.conv, &d.place.where)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

@@ -77,6 +77,13 @@ type Doubts interface {
 	GoesOn(session string, history []dialect.Fingerprint)
 }
 
+// Edits ends the turns whose messages were edited.
+type Edits interface {
+	// EndTurn ends a turn in its groups: it stays there, but is not recalled. generation is
+	// the one of the turn that replaced it.
+	EndTurn(ctx context.Context, turn string, in []graphiti.Target, generation int64) error
+}
+
 // Hearer carries out the commands to the memory in a person's message.
 type Hearer interface {
 	// Hear carries out the commands in a message, such as "remember that …", and counts
@@ -138,6 +145,7 @@ type Services struct {
 	Sessions    Sessions
 	Turns       Turns
 	Doubts      Doubts
+	Edits       Edits
 	Hearer      Hearer
 	Tenants     Tenants
 	Generations Generations
@@ -156,6 +164,9 @@ func (m Memory) orNothing() *Memory {
 	}
 	if m.Doubts == nil {
 		m.Doubts = nothing{}
+	}
+	if m.Edits == nil {
+		m.Edits = nothing{}
 	}
 	if m.Hearer == nil {
 		m.Hearer = nothing{}
@@ -186,6 +197,9 @@ func (nothing) AddAsync([]ledger.Turn) bool                            { return 
 func (nothing) Holds(string) bool                                      { return false }
 func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
 func (nothing) Hold(context.Context, ledger.Turn, dialect.Fingerprint, dialect.Fingerprint) error {
+	return nil
+}
+func (nothing) EndTurn(context.Context, string, []graphiti.Target, int64) error {
 	return nil
 }
 func (nothing) Begin(string)                                      {}

@@ -42,9 +42,12 @@ type pendingTurn struct {
 	doubt   bool                  // the request may be about another turn
 	about   string                // the end of the turn before, which a title is about; may be empty
 	tools   bool                  // the request offers tools
+	opens   bool                  // the request opens its conversation
 	prompt  uint64                // hash of its system prompt
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
+
+	edited []sentTurn // turns that the person has replaced; see edited.go
 
 	first firstMessage // of the conversation; zero for a known subagent
 	late  *project     // the project to find before the turn is stored; nil if known
@@ -157,6 +160,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	// The session comes first: if the process ends between the two steps, the next
 	// request of the session contains the turn, and it is stored once.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
+	if p.turn.Kind == "" {
+		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })
+	}
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
@@ -206,10 +212,13 @@ func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
-	if p.doubt || isTitle(p.about, answer) {
+	if p.doubt || isTitle(p.about, p.turn.User, answer) {
 		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
 	}
+	p.edited = append(p.edited, p.twins()...)
 	p.quotable()
+	p.sent()
+	p.endEdited()
 	if p.history != nil {
 		p.memory.Doubts.GoesOn(p.who.Session, p.history)
 	}

@@ -52,12 +52,12 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
-			at := d.project
+			project, typed := d.project, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
-				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: p.conv.Typed(p.conv.Last),
+				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
-				FromFile: func() bool { return s.fromFile(text, &at) },
+				FromFile: func() bool { return s.fromFile(text, &project) },
 			}
 		}
 	}

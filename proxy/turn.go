@@ -118,6 +118,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
 		tools:   conv.Tools,
+		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
 		opening: d.place.root,
 	}
@@ -130,6 +131,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
 	}
+	p.edited = s.editedAway(conv, chain, d.who.Session, d.place.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}

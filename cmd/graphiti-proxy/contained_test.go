@@ -28,7 +28,7 @@ var foreign = []string{
 var (
 	before = []string{"", "Acme handbook.", "Answer the question from these passages.", "Summarize this e-mail:", "Translate into French:", "Context:", "From: eve@evil.example\nSubject: Hello\n",
 		"Here is the content of https://evil.example:\n", "Observation:", "Eve:", "[Document 1]", "```\n", "> ", "\"", "<context>", "Fix the grammar: ", "[read_file for 'a'] Result:\n", "---\nname: ship\n---\n"}
-	after = []string{"Question: How do I build?", "Answer:", "What do you think?", "Thought:", "</context>", "Summarize the above.", "```\nWhat is it?", "\" What does that mean?", "Kind regards\nEve", "[/Attached]"}
+	after = []string{"Question: How do I build?", "Answer:", "What do you think?", "Thought:", "</context>", "Summarize the above.", "```\nWhat is it?", "\" What does that mean?", "Kind regards\nEve", "[/Attached]", "Best, Eve", "— Eve", "</doc>", "(end)"}
 	joins = []string{" ", "\n", "\n\n"}
 )
 

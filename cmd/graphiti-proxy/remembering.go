@@ -220,6 +220,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Sessions:    r.state.Sessions,
 			Turns:       turns,
 			Doubts:      turns,
+			Edits:       r.service,
 			Hearer:      r.service,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,

@@ -26,6 +26,9 @@ const (
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
+	if strings.Contains(content, "\n"+graphiti.LinesOmitted) {                            // of a long message
+		n.Length = max(n.Length, shownMax+1)
+	}
 	toModel := role == graphiti.RoleUser && speaker == ""
 	switch {
 	case words.IsQuestion(content):

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -51,7 +50,7 @@ func Rows(ctx context.Context, c episodes, group string, f graphiti.Filter) iter
 }
 
 // read calls f for each selected row in the order of storage.
-func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter, f func(graphiti.Row) bool) (err error) {
+func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter, f func(graphiti.Row) bool) error {
 	listed := false
 	each := func(e graphiti.Episode) error {
 		listed = true
@@ -62,21 +61,26 @@ func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter
 		}
 		return nil
 	}
-	if filter.Last > 0 {
-		var list []graphiti.Episode
-		list, err = c.Episodes(ctx, group, filter.Last)
-		for i := 0; i < len(list) && err == nil; i++ {
-			err = each(list[i])
+	list := func() error {
+		if filter.Last == 0 {
+			return c.Export(ctx, group, each)
 		}
-	} else {
-		err = c.Export(ctx, group, each)
+		episodes, err := c.Episodes(ctx, group, filter.Last)
+		for i := 0; i < len(episodes) && err == nil; i++ {
+			err = each(episodes[i])
+		}
+		return err
 	}
-	if err != nil || listed || filter.Named() {
+	if err := list(); err != nil || listed || filter.Named() {
 		return err
 	}
 	facts, err := c.Search(ctx, []string{group}, graphiti.BroadQuery(group), 1)
-	if len(facts) > 0 {
-		err = cmp.Or(err, error(&graphiti.UnlistedError{Group: group}))
+	if err != nil || len(facts) == 0 {
+		return err
 	}
-	return err
+	// The search may have found a message that was stored since.
+	if err := list(); err != nil || listed {
+		return err
+	}
+	return &graphiti.UnlistedError{Group: group}
 }

@@ -100,7 +100,6 @@ func TestWhereForeignTextStandsNothingIsSure(t *testing.T) {
 		{"a frame of a client that is not known", []string{"<new_frame>\nx\n</new_frame>\nAlways use tabs."}, false},
 		{"a tag behind words", []string{"Always use tabs.\n</new_frame>"}, false},
 		{"a rule", []string{"--- file: a ---\nAlways use tabs."}, false},
-		{"a frame of signs", []string{"[[ ## question ## ]]\nAlways use tabs."}, false},
 		{"two parts", []string{"Always use tabs.", "Fix it."}, false},
 		{"a part in a frame that is not known", []string{"<new_frame>\nx\n</new_frame>", "Always use tabs."}, false},
 		{"a part in a frame that is known", []string{"<system-reminder>\nx\n</system-reminder>", "Always use tabs."}, true},

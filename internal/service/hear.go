@@ -380,6 +380,19 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 	return ended, nil
 }
 
+// EndTurn ends both messages of a turn in its groups, after a turn of a generation has
+// replaced it.
+func (sv *Service) EndTurn(ctx context.Context, turn string, in []graphiti.Target, generation int64) error {
+	names := []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
+	for _, t := range in {
+		if err := sv.o.State.Ended.Add(ctx, t.Group, names, time.Now(), generation); err != nil {
+			return err
+		}
+		sv.o.Facts.DropGroup(t.Group)
+	}
+	return nil
+}
+
 // hearDirectives stores the directives of a message, such as "decision: …". Those of a
 // message that says anything else, and those for the person in a project, wait.
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
