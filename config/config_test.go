@@ -435,6 +435,10 @@ func TestConsentForFacts(t *testing.T) {
 	}{
 		{"same file", consent + "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, true},
 		{"another address in the environment", consent, []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, false},
+		{"the address itself, in another source", "memory:\n  consent: http://127.0.0.1:2/v1/\n", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, true},
+		{"another address", "memory:\n  consent: http://127.0.0.1:3/v1\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
+		{"the address of the embeddings", "memory:\n  consent: http://127.0.0.1:1/e\nembedding:\n  url: http://127.0.0.1:1/e\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
+		{"withdrawn", "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n" + consent, []string{"GRAPHITI_PROXY_MEMORY_CONSENT=false"}, false},
 		{"both in the environment", "", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
 	} {
 		if c, err := load(t, tc.file, tc.env, nil); err != nil || c.DistilConsented() != tc.want {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
 // distiller is a model that finds one fact in the first message of each batch.
@@ -110,4 +112,53 @@ func TestFactsNeedConsent(t *testing.T) {
 	if asked := d.asked(); len(asked) > 0 {
 		t.Errorf("the model was asked %q without consent", asked)
 	}
+}
+
+// TestFacts_EndWithTheirMessages: "forget that …" with the words of a fact ends it, although
+// its message has other words.
+func TestFacts_EndWithTheirMessages(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": d.URL + "/v1"})
+	w.say("our choir gets an e-mail with a link, and that is all", "X-Graphiti-Session", "s1")
+	listed := func(args ...string) bool {
+		out, err := w.cli(append([]string{"memory", "facts"}, args...)...)
+		return err == nil && strings.Contains(out, "Singers sign in by magic link")
+	}
+	waitUntil(t, "a distilled fact", func() bool { return listed() })
+	if _, header, _ := w.say("Forget that singers sign in by magic link.", "X-Graphiti-Session", "s2"); !strings.Contains(header, "ended=1") {
+		t.Errorf("header %q, want ended=1", header)
+	}
+	if listed() {
+		t.Error("memory facts lists the ended fact as valid")
+	}
+	if out, err := w.cli("memory", "facts", "--all"); err != nil || !strings.Contains(out, "ended") {
+		t.Errorf("memory facts --all: %v\n%s\nwant the ended fact", err, out)
+	}
+	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s3"); strings.Contains(saw, "magic link") {
+		t.Errorf("the model saw %q, want no ended fact", saw)
+	}
+}
+
+// TestFacts_ConsentWithdrawn: messages wait until consent for the address is given again.
+func TestFacts_ConsentWithdrawn(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": d.URL + "/v1"})
+	with, without, moved := *w.app.cfg, *w.app.cfg, *w.app.cfg
+	without.Memory.Consent, moved.Memory.Consent = "false", "http://elsewhere.example/v1"
+	for name, cfg := range map[string]*config.Config{"withdrawn": &without, "for another address": &moved} {
+		if waiting, err := w.app.reload(cfg); err != nil || len(waiting) > 0 {
+			t.Fatalf("%s: %v wait, %v", name, waiting, err)
+		}
+		if s := w.app.status(t.Context(), true).Memory.Distil; s == nil || !s.Paused {
+			t.Errorf("%s: got %+v, want facts paused", name, s)
+		}
+	}
+	w.say("the singers sign in by magic link", "X-Graphiti-Session", "s1")
+	w.delivered(1)
+	if _, err := w.app.reload(&with); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "a call with consent", func() bool { return len(d.asked()) == 1 })
 }

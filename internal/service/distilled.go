@@ -14,14 +14,19 @@ import (
 // is a graphiti.Distilled.
 const distilled = "fact"
 
-// exportFacts exports the facts from exported messages of a group. whose has the fields of
-// its records.
-func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, messages map[string]bool, f func(Record) error) error {
+// eachDistilled calls f for the distilled facts of a group, the oldest first.
+func (sv *Service) eachDistilled(ctx context.Context, group string, f func(*graphiti.Distilled) error) error {
 	d, ok := sv.o.Memory.Distiller()
 	if !ok {
 		return nil
 	}
-	err := d.Distilled(ctx, group, func(d *graphiti.Distilled) error {
+	return withRemedy(d.Distilled(ctx, group, f))
+}
+
+// exportFacts exports the facts from exported messages of a group. whose has the fields of
+// its records.
+func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, messages map[string]bool, f func(Record) error) error {
+	return sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
 		for _, m := range d.Sources {
 			if !messages[m] {
 				return nil
@@ -36,7 +41,6 @@ func (sv *Service) exportFacts(ctx context.Context, group string, whose Record, 
 		r.Time = d.Since.UTC().Format(time.RFC3339Nano)
 		return f(r)
 	})
-	return withRemedy(err)
 }
 
 // distilledLines has the facts of an import, by group.

@@ -251,18 +251,24 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 // messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
 	now := time.Now()
-	if d, ok := sv.o.Memory.Distiller(); ok {
-		err = d.Distilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+	if !sv.o.Remote {
+		ended, err := sv.o.State.Ended.In(ctx, t.Group)
+		if err != nil {
+			return nil, err
+		}
+		err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
 			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
 			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
 			k.State, k.Until = stateOf(&f, now)
+			for _, m := range d.Sources { // "forget that …" ended the message
+				if at, ok := ended[m]; ok {
+					k.State, k.Until = Ended, at
+				}
+			}
 			list = append(list, k)
 			return nil
 		})
 		return list, err
-	}
-	if !sv.o.Remote {
-		return nil, nil
 	}
 	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
 		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}

@@ -321,8 +321,8 @@ func sidesOf(name string) []string {
 // mostFacts is the most facts of Graphiti's that one "forget that …" ends.
 const mostFacts = 64
 
-// saying returns the names of the messages of a group that say a text, and the UUIDs of
-// such facts. A search would leave out messages that repeat one another.
+// saying returns the names of the messages of a group that say a text, the sources of
+// distilled facts that do, and the UUIDs of such facts of Graphiti's. A search would leave out messages that repeat one another.
 func (sv *Service) saying(ctx context.Context, group, text string) (names []string, err error) {
 	says := card.Sayer(text)
 	add := func(name, said string) {
@@ -338,6 +338,15 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 			return nil, err
 		}
 		add(r.Name, r.Text)
+	}
+	err = sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
+		for _, name := range d.Sources {
+			add(name, d.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if sv.o.Remote {
 		found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
