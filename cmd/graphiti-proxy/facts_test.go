@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,18 @@ func TestFactsFromAModel(t *testing.T) {
 	}
 	if log := w.log.String(); strings.Contains(log, "magic") {
 		t.Errorf("the log has text of the conversation:\n%s", log)
+	}
+
+	facts, err := w.cli("memory", "facts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`(\w+) .* fact  Singers`).FindStringSubmatch(facts)[1]
+	if out, err := w.cli("memory", "forget", "--message", id); err != nil {
+		t.Errorf("forget a fact: %v\n%s", err, out)
+	}
+	if out, err := w.cli("memory", "facts"); err != nil || strings.Contains(out, "Singers sign in") || !strings.Contains(out, "the singers sign in") {
+		t.Errorf("facts after one was forgotten: %v\n%s\nwant its message alone", err, out)
 	}
 
 	dir := t.TempDir()

@@ -93,9 +93,10 @@ func newMemoryForgetCommand() *cobra.Command {
 			"--card removes one line from the card that opens conversations, and deletes\n" +
 			"nothing else. memory show lists the lines of the card.\n\n" +
 			"--message deletes one message, by its ID from memory show, from each of its\n" +
-			"groups; the rest of its turn stays. Blocks that already contain it stay in their\n" +
-			"conversations, because the beginning of a conversation must not change; new blocks\n" +
-			"omit it.\n\n" +
+			"groups; the rest of its turn stays. With an ID of a distilled fact from memory\n" +
+			"facts, it deletes the fact, and the fact's messages stay. Blocks that already\n" +
+			"contain the text stay in their conversations, because the beginning of a\n" +
+			"conversation must not change; new blocks omit it.\n\n" +
 			"It cannot delete copies outside of the proxy: the provider's histories, and\n" +
 			"backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
@@ -103,7 +104,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
-	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
+	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if s.Card+s.Message != "" {

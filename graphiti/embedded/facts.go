@@ -213,12 +213,16 @@ func (g *factGroup) commit() {
 }
 
 // forgetFacts deletes the facts from a message: their texts may tell it. The facts that they
-// had ended are valid again, and their other messages count again.
+// had ended are valid again, and their messages count again.
 func forgetFacts(tx *sqlite.Tx, message string) error {
 	facts, err := column[int64](tx, "SELECT fact FROM fact_sources WHERE message = ?", message)
 	if err != nil {
 		return err
 	}
+	return deleteFacts(tx, facts)
+}
+
+func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 	for _, id := range facts {
 		for _, q := range []string{
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
@@ -231,6 +235,26 @@ func forgetFacts(tx *sqlite.Tx, message string) error {
 		}
 	}
 	return nil
+}
+
+// factsMeant returns the facts of a group that a forget selects by their names.
+func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Episode) bool) (ids []int64, err error) {
+	rows, err := tx.Query("SELECT id, name FROM facts WHERE grp = ?", group)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var ep graphiti.Episode
+		if err := rows.Scan(&id, &ep.Name); err != nil {
+			return nil, err
+		}
+		if meant(&ep) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, rows.Err()
 }
 
 // Distilled implements graphiti.Distiller.

@@ -203,6 +203,26 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	}
 }
 
+func TestFacts_OneIsForgotten(t *testing.T) {
+	e := openDistilled(t)
+	say(t, e, "g", "1", "we use mysql 8", "ok")
+	distil(t, e, graphiti.Distilled{Text: "The database is MySQL 8", Keys: []string{"storage"}})
+	old := factsOf(t, e, "g")[0].Name
+	say(t, e, "g", "2", "that is postgres 16 from now on", "ok")
+	distil(t, e, graphiti.Distilled{Text: "The database is Postgres 16", Keys: []string{"storage"}, Replaces: []string{old}})
+	newer := factsOf(t, e, "g")[1].Name
+	_, err := e.ForgetEpisodes(context.Background(), "g", func(ep *graphiti.Episode) bool { return ep.Name == newer })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := factsOf(t, e, "g"); len(got) != 1 || got[0].Name != old || !got[0].Until.IsZero() {
+		t.Errorf("facts: got %+v, want the older one, valid again", got)
+	}
+	if got := search(t, e, "g", "is postgres 16 in use?"); len(got) != 1 || !strings.Contains(got[0], "that is postgres 16 from now on") {
+		t.Errorf("search = %q, want the message of the forgotten fact", got)
+	}
+}
+
 func TestFacts_AreInNoFileAfterForgetting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)

@@ -90,6 +90,13 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.E
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
+	facts, err := factsMeant(tx, group, meant)
+	if err == nil {
+		err = deleteFacts(tx, facts)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
 		if err := forgetFacts(tx, id); err != nil {
 			return nil, err

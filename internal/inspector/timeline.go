@@ -99,8 +99,11 @@ func (v *visit) facts() error {
 	var rows []service.Known
 	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
 	for _, k := range rows {
-		href := v.messageAt(k.ID, k.Group, f.Facts())
-		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State)), k.State == service.Ended && k.ID != ""})
+		href := ""
+		if k.Kind != service.KindFact { // a fact has no page
+			href = v.messageAt(k.ID, k.Group, f.Facts())
+		}
+		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State)), k.State == service.Ended && k.ID != "" && k.Kind != service.KindFact})
 	}
 	return v.show("facts", upper(a.Name), &f)
 }

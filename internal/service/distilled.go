@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -21,6 +22,38 @@ func (sv *Service) eachDistilled(ctx context.Context, group string, f func(*grap
 		return nil
 	}
 	return withRemedy(d.Distilled(ctx, group, f))
+}
+
+// forgetFact deletes the distilled fact with an ID from all its groups. ok reports whether there
+// is one.
+func (sv *Service) forgetFact(ctx context.Context, s Selector, id string) (f Forgotten, ok bool, err error) {
+	if s.Session != "" || s.Own {
+		return f, false, nil
+	}
+	groups, err := sv.withOwners(ctx, s)
+	if err != nil {
+		return f, false, err
+	}
+	f.Message = id
+	for _, o := range groups {
+		found := false
+		err := sv.eachDistilled(ctx, o.Group, func(d *graphiti.Distilled) error {
+			found = found || graphiti.MessageID(d.Name) == id
+			return nil
+		})
+		if err == nil && found {
+			_, err = sv.forget(ctx, ledger.Part{Group: o.Group, Message: id})
+			f.Groups = append(f.Groups, o.Group)
+		}
+		if err != nil {
+			return f, found, err
+		}
+	}
+	if len(f.Groups) == 0 {
+		return f, false, nil
+	}
+	f.Group = f.Groups[0]
+	return f, true, nil
 }
 
 // exportFacts exports the facts from exported messages of a group. whose has the fields of

@@ -37,7 +37,7 @@ const (
 
 // Known is a promoted text, a statement of a person, a distilled fact, or a fact of Graphiti's.
 type Known struct {
-	ID    string `json:"id,omitempty"` // message ID
+	ID    string `json:"id,omitempty"` // of the message or distilled fact
 	Group string `json:"group"`
 	Scope string `json:"scope"`
 	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
@@ -258,7 +258,7 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 		}
 		err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
 			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
-			k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+			k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
 			k.State, k.Until = stateOf(&f, now)
 			for _, m := range d.Sources { // "forget that …" ended the message
 				if at, ok := ended[m]; ok {
