@@ -60,6 +60,9 @@ type Distiller interface {
 	// RestoreDistilled stores facts of an export, after their messages. It skips facts that
 	// exist or lack a message, and returns the number of stored ones.
 	RestoreDistilled(ctx context.Context, group string, facts []Distilled) (int, error)
+
+	// QueueDistilled queues messages of conversations for a model that have not been distilled.
+	QueueDistilled(ctx context.Context, group string, names []string) error
 }
 
 // Distiller returns the backend's Distiller, if it has one.

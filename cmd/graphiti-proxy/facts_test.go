@@ -110,6 +110,48 @@ func TestFactsFromAModel(t *testing.T) {
 	}
 }
 
+// TestFacts_OfAnImport: an import costs tokens only with --distil, and then each message once.
+func TestFacts_OfAnImport(t *testing.T) {
+	t.Parallel()
+	d := newDistiller(t)
+	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": d.URL + "/v1"})
+	file := filepath.Join(t.TempDir(), "notes.jsonl")
+	lines := `{"scope":"user","role":"user","content":"the singers sign in by magic link","timestamp":"2026-01-02T09:00:00Z","session":"old"}
+{"scope":"user","role":"user","content":"the kettle is blue","timestamp":"2026-01-02T09:00:00Z"}`
+	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() (n int) {
+		t.Helper()
+		b, _, err := w.remembers().backend.Facts.Undistilled(t.Context(), 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b != nil {
+			n = len(b.Messages)
+		}
+		return n
+	}
+	if out, err := w.cli("memory", "import", file); err != nil || waiting() != 0 {
+		t.Fatalf("import: %v, %d messages wait for the model\n%s\nwant none", err, waiting(), out)
+	}
+	for range 2 {
+		if out, err := w.cli("memory", "import", "--distil", file); err != nil {
+			t.Fatalf("import: %v\n%s", err, out)
+		}
+		waitUntil(t, "a distilled fact", func() bool {
+			out, err := w.cli("memory", "facts")
+			return err == nil && strings.Contains(out, "Singers sign in by magic link")
+		})
+		if n := waiting(); n > 0 {
+			t.Errorf("%d messages wait for the model, want none", n)
+		}
+	}
+	if asked := d.asked(); len(asked) != 1 || strings.Contains(asked[0], "kettle") {
+		t.Errorf("the model was asked %q, want one call with the conversation", asked)
+	}
+}
+
 // TestFactsNeedConsent: without it, and for another address than the one in the file, nothing
 // is sent.
 func TestFactsNeedConsent(t *testing.T) {

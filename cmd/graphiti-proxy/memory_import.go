@@ -24,7 +24,9 @@ func newMemoryImportCommand() *cobra.Command {
 			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
 			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
 			"import, run it again. The limits are 32 MiB for a line or a conversation, and\n" +
-			"2 GiB and 2,000,000 messages for a file or an unpacked archive.",
+			"2 GiB and 2,000,000 messages for a file or an unpacked archive.\n\n" +
+			"--distil also queues the imported conversations, lines with a session, for the\n" +
+			"model that distils facts. That costs tokens, up to distil.daily_tokens a day.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -34,6 +36,7 @@ func newMemoryImportCommand() *cobra.Command {
 		},
 	}
 	s := selectorFlags(c)
+	distil := c.Flags().Bool("distil", false, "distil facts from the conversations (costs tokens)")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
 		file, size, err := service.OpenImport(args[0])
@@ -42,7 +45,7 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		defer file.Close()
 		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Distil: *distil, Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			return cli.Call(ctx, at, service.Import, in)
 		}, Pending: func(ctx context.Context) (int, error) {
 			q, err := cli.Call(ctx, at, service.Counts, struct{}{})

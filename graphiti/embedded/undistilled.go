@@ -3,6 +3,8 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -40,14 +42,47 @@ func (e *Store) Distil(wake func()) { e.distils = wake }
 // older, and the person did not ask to send them to a model.
 const freshFor = 24 * time.Hour
 
-// undistilled queues a message, unless it is imported, promoted or from no conversation.
+// undistilled queues a new message, unless it is imported, promoted or from no conversation.
 func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Message) error {
-	session := sessionIn(m.SourceDescription)
-	if session == "" || m.Role != "" || m.RoleType == graphiti.RoleSystem || gjson.Get(m.SourceDescription, "client").Str == "import" || time.Since(m.Timestamp) > freshFor {
+	if m.Role != "" || gjson.Get(m.SourceDescription, "client").Str == "import" || time.Since(m.Timestamp) > freshFor {
 		return nil
 	}
-	_, err := tx.Exec("INSERT INTO undistilled (id, session, kept, chars) VALUES (?, ?, ?, ?)", id, session, time.Now().UnixMilli(), utf8.RuneCountInString(m.Content))
+	return queue(tx, id, m.RoleType, m.SourceDescription, m.Content)
+}
+
+func queue(tx *sqlite.Tx, id int64, role graphiti.RoleType, source, content string) error {
+	session := sessionIn(source)
+	if session == "" || role == graphiti.RoleSystem {
+		return nil
+	}
+	_, err := tx.Exec("INSERT INTO undistilled (id, session, kept, chars) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", id, session, time.Now().UnixMilli(), utf8.RuneCountInString(content))
 	return err
+}
+
+// QueueDistilled implements graphiti.Distiller.
+func (e *Store) QueueDistilled(ctx context.Context, group string, names []string) error {
+	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, name := range names {
+			var id int64
+			var role, source, content string
+			err := tx.QueryRow("SELECT m.id, m.role, m.source, m.content FROM messages m JOIN groups g ON g.id = m.grp WHERE g.name = ? AND m.name = ? AND NOT m.distilled",
+				group, name).Scan(&id, &role, &source, &content)
+			if err == nil {
+				err = queue(tx, id, graphiti.RoleType(role), source, content)
+			}
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		if e.distils != nil {
+			tx.Committed(e.distils)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("queue messages to distil: %w", err)
+	}
+	return nil
 }
 
 // Undistilled returns the next batch of a conversation that has been quiet, or has grown by

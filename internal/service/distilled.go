@@ -89,6 +89,29 @@ func (l distilledLines) add(group string, line *Line) error {
 	return nil
 }
 
+// queueDistilled queues the messages of imported turns for a model that distils facts.
+func (sv *Service) queueDistilled(ctx context.Context, turns []ledger.Turn) error {
+	d, ok := sv.o.Memory.Distiller()
+	if !ok {
+		return invalid("distil: Graphiti extracts facts itself; import without it")
+	}
+	names := make(map[string][]string) // by group
+	for i := range turns {
+		t := &turns[i]
+		group := t.Targets[0].Group
+		names[group] = append(names[group], graphiti.EpisodeName(t.ID, graphiti.RoleUser), graphiti.EpisodeName(t.ID, graphiti.RoleAssistant))
+		for _, r := range t.Restored {
+			names[group] = append(names[group], r.Name)
+		}
+	}
+	for group, list := range names {
+		if err := d.QueueDistilled(ctx, group, list); err != nil {
+			return withRemedy(err)
+		}
+	}
+	return nil
+}
+
 // restoreFacts stores the facts of an import, after their messages.
 func (sv *Service) restoreFacts(ctx context.Context, facts distilledLines, done *Imported) error {
 	d, ok := sv.o.Memory.Distiller()

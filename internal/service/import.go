@@ -58,6 +58,11 @@ const maxLines = 4000
 // Import keeps lines in order, each once. While too many turns wait for the memory, it
 // waits.
 func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
+	return sv.importLines(ctx, &ImportRequest{Selector: s, Lines: lines})
+}
+
+func (sv *Service) importLines(ctx context.Context, in *ImportRequest) (done Imported, err error) {
+	s, lines := in.Selector, in.Lines
 	if len(lines) == 0 || len(lines) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))
 	}
@@ -105,6 +110,9 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	done.Known += messages - kept
 	if err == nil {
 		err = sv.restoreFacts(ctx, facts, &done)
+	}
+	if err == nil && in.Distil {
+		err = sv.queueDistilled(ctx, turns)
 	}
 	return done, err
 }

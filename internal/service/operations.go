@@ -180,7 +180,8 @@ var Promote = Operation[PromoteRequest, Promoted]{
 // ImportRequest is the input of Import.
 type ImportRequest struct {
 	Selector
-	Lines []Line `json:"lines"`
+	Lines  []Line `json:"lines"`
+	Distil bool   `json:"distil,omitempty"` // queue the lines of conversations for the model that distils facts
 
 	notes int // number of omitted session notes
 }
@@ -214,7 +215,7 @@ var Import = Operation[ImportRequest, Imported]{
 		if in.notes > 0 && len(in.Lines) == 0 {
 			return Imported{NotTaken: in.notes}, nil
 		}
-		done, err := h.Memory.Import(ctx, in.Selector, in.Lines)
+		done, err := h.Memory.importLines(ctx, in)
 		done.NotTaken = in.notes
 		return done, err
 	},
