@@ -98,6 +98,7 @@ type Config struct {
 	}
 	Distil struct {
 		URL         string        `key:"distil.url" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations of the embedded memory to, so that a model distils facts from them; needs distil.model and memory.consent"`
+		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
 		Model       string        `key:"distil.model" doc:"name of the model that distils facts"`
 		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"bearer token for distil.url"`
 		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
@@ -169,8 +170,11 @@ func (c *Config) Consented() bool {
 	return c.consents(c.Embedding.URL, c.consentFor.embedding)
 }
 
-// DistilConsented reports whether conversations may be sent to distil.url.
-func (c *Config) DistilConsented() bool { return c.consents(c.Distil.URL, c.consentFor.distil) }
+// DistilConsented reports whether conversations may be sent to distil.url, or back to their
+// providers.
+func (c *Config) DistilConsented() bool {
+	return c.Distil.Upstream || c.consents(c.Distil.URL, c.consentFor.distil)
+}
 
 // consents reports whether consent covers an address. beside is the one that true means.
 func (c *Config) consents(address, beside string) bool {

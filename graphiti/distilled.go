@@ -29,6 +29,7 @@ type Batch struct {
 	Group    string
 	Session  string // hash
 	Project  string // name of the project, or ""
+	Owner    string // the person, or no person's value if the conversation has several
 	Tries    int    // failed attempts
 	Messages []Undistilled
 	Known    []Distilled // valid facts of the group

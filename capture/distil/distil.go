@@ -32,7 +32,7 @@ type Store interface {
 	// KeepFacts stores the facts of a batch and marks the batch as distilled, together.
 	KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (kept int, err error)
 
-	// Postpone records a failed attempt.
+	// Postpone repeats a batch at a time. Without a call, it is no attempt.
 	Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error
 
 	// Spent returns the counts of a day.
@@ -196,12 +196,15 @@ func (d *Distiller) distil(ctx context.Context, b *graphiti.Batch, asked string,
 		}()
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		if answer, tokens, err = d.model.Ask(limited, instructions, asked); err == nil {
+		if answer, tokens, err = d.model.Ask(limited, b.Owner, instructions, asked); err == nil {
 			facts, refused, err = d.guard.factsIn(answer, b)
 		}
 	}()
 	if ctx.Err() != nil { // the process ends; the batch is sent again after the next start
 		return nil
+	}
+	if errors.Is(err, errNoProvider) { // no call was made
+		return errors.Join(err, d.store.Postpone(ctx, b, time.Now().Add(after), graphiti.Spent{}))
 	}
 	// A server may report too few tokens, or none.
 	spent := graphiti.Spent{Calls: 1, Tokens: max(tokens, (len(instructions)+len(asked)+len(answer))/(charsPerToken+1)), Refused: refused}

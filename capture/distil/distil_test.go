@@ -71,7 +71,7 @@ func (s *shelf) Spent(context.Context, time.Time) (graphiti.Spent, error) {
 // script is a Model with prepared answers; without one it waits for the end of the call.
 type script chan func() (string, int, error)
 
-func (s script) Ask(ctx context.Context, _, _ string) (string, int, error) {
+func (s script) Ask(ctx context.Context, _, _, _ string) (string, int, error) {
 	select {
 	case f := <-s:
 		return f()

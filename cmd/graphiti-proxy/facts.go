@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/distil"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
@@ -11,26 +12,31 @@ import (
 // facts distils facts in a proxy. The zero value is off.
 type facts struct {
 	*distil.Distiller
-	url string // has consent
+	url       string // has consent
+	providers distil.Providers
 }
 
 // start starts to distil, if the configuration has a model and consent.
 func (f *facts) start(r *remembering) {
 	c := &r.cfg.Distil
 	switch {
-	case c.URL == "" || r.backend.Facts == nil:
+	case c.URL == "" && !c.Upstream || r.backend.Facts == nil:
 		return
 	case !r.cfg.DistilConsented():
 		r.log.Warn("facts are off: memory.consent does not cover distil.url, so no conversation is sent there", "url", c.URL)
 		return
 	}
-	model := distil.NewEndpoint(c.URL, c.Model, c.APIKey)
+	var model distil.Model = distil.NewEndpoint(c.URL, c.Model, c.APIKey)
+	endpoint := c.URL
+	if c.Upstream {
+		model, endpoint = f.providers.Model(c.Model), "the caller's provider"
+	}
 	f.url = c.URL
-	f.Distiller = distil.Start(r.backend.Facts, model, c.URL, distil.Guard{Instructs: inject.Instructs, Overrides: inject.Overrides}, f.settings(r.cfg), r.log)
+	f.Distiller = distil.Start(r.backend.Facts, model, endpoint, distil.Guard{Instructs: inject.Instructs, Overrides: inject.Overrides}, f.settings(r.cfg), r.log)
 	r.backend.Facts.Distil(f.Wake)
 	r.stop.OnClose("facts", closes(func() {
 		f.Close()
-		model.Close()
+		http.DefaultClient.CloseIdleConnections()
 	}))
 }
 

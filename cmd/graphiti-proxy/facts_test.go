@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // distiller is a model that finds one fact in the first message of each batch.
@@ -149,6 +151,52 @@ func TestFacts_OfAnImport(t *testing.T) {
 	}
 	if asked := d.asked(); len(asked) != 1 || strings.Contains(asked[0], "kettle") {
 		t.Errorf("the model was asked %q, want one call with the conversation", asked)
+	}
+}
+
+// TestFacts_FromTheCallersProvider: each person's messages return to their provider only, with
+// their credential, which is in no file and no log.
+func TestFacts_FromTheCallersProvider(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "distil.upstream": "true", "distil.model": "m1", "distil.after": "1s"})
+	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		if strings.Contains(c.Messages[0].Text, "You keep the memory") {
+			return proxytest.Reply{Text: lockFact}
+		}
+		return proxytest.Recollect(c)
+	})
+	w.say("the singers of Ada sign in by magic link", "Authorization", "Bearer sk-ada", "X-Graphiti-Session", "a")
+	w.exchange("/v1/messages", m{"model": "m", "max_tokens": 9, "messages": []m{user("the singers of Bob sign in by magic link")}}, "X-Api-Key", "sk-bob", "Anthropic-Version", "2023-06-01", "X-Graphiti-Session", "b")
+	w.exchange("/v1/messages", m{"model": "m", "max_tokens": 9, "messages": []m{user("the singers of Eve sign in by magic link")}}, "Authorization", "Bearer login-eve", "Anthropic-Version", "2023-06-01", "X-Graphiti-Session", "e")
+	asked := func() (all []string) {
+		for _, r := range w.model.Requests() {
+			if strings.Contains(string(r.Body), "You keep the memory") {
+				who := regexp.MustCompile(`singers of (\w+)`).FindSubmatch(r.Body)
+				all = append(all, r.Path+" "+string(who[1])+" "+r.Headers.Get("Authorization"))
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	waitUntil(t, "two calls, and a conversation without a key", func() bool {
+		return len(asked()) == 2 && strings.Contains(w.log.String(), "no recent request has shown a provider")
+	})
+	want := []string{"/v1/chat/completions Ada Bearer sk-ada", "/v1/chat/completions Bob Bearer sk-bob"}
+	if got := asked(); !slices.Equal(got, want) {
+		t.Errorf("calls to the provider: got %q, want %q", got, want)
+	}
+	w.stop()
+	files := w.log.String()
+	err := filepath.WalkDir(w.dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files += string(b)
+		return err
+	})
+	if err != nil || strings.Contains(files, "sk-ada") || strings.Contains(files, "sk-bob") {
+		t.Errorf("a credential is in the log or a file (%v)", err)
 	}
 }
 

@@ -205,6 +205,10 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 	if cfg.Ingest.IncludeSystem {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
+	var providers proxy.Providers
+	if cfg.Distil.Upstream {
+		providers = &r.facts.providers
+	}
 	return proxy.Memory{
 		Settings: proxy.Settings{
 			Identity:     id,
@@ -225,6 +229,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,
 			Figures:     r.state.Figures,
+			Providers:   providers,
 			Responses:   r.responses,
 			Pending:     r.pending,
 		},

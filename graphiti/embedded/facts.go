@@ -63,12 +63,8 @@ func (k *keeper) whole(b *graphiti.Batch) (bool, error) {
 }
 
 func (k *keeper) keep(b *graphiti.Batch, facts []graphiti.Distilled) (kept int, err error) {
-	owner, err := k.owner(b)
-	if err != nil {
-		return 0, err
-	}
 	for i := range facts {
-		facts[i].Owner, facts[i].Made = owner, k.now
+		facts[i].Owner, facts[i].Made = b.Owner, k.now
 	}
 	groups, err := column[string](k.tx, "SELECT DISTINCT g.name FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?", b.Session)
 	if err != nil {
@@ -96,19 +92,6 @@ func (k *keeper) keep(b *graphiti.Batch, facts []graphiti.Distilled) (kept int, 
 		to.commit()
 	}
 	return kept, nil
-}
-
-// owner returns the person of a batch's conversation, or a value that is no person's if it
-// has several.
-func (k *keeper) owner(b *graphiti.Batch) (string, error) {
-	owners, err := column[string](k.tx, "SELECT DISTINCT owner FROM sessions WHERE session = ? LIMIT 2", b.Session)
-	switch {
-	case err != nil:
-		return "", err
-	case len(owners) > 1:
-		return "session " + b.Session, nil
-	}
-	return strings.Join(owners, ""), nil
 }
 
 // factGroup is a group that receives facts.

@@ -317,6 +317,25 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 }
 
+// TestPostpone: only calls of the model count as attempts.
+func TestPostpone(t *testing.T) {
+	e := openDistilled(t)
+	say(t, e, "g", "1", "the kettle is blue", "ok")
+	for _, tc := range []struct {
+		spent graphiti.Spent
+		left  bool
+	}{{graphiti.Spent{}, true}, {graphiti.Spent{Calls: 1, Failed: 1}, false}} {
+		for range maxTries {
+			if err := e.Postpone(context.Background(), nextBatch(t, e), time.Now(), tc.spent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b, _, err := e.Undistilled(context.Background(), 0, 1); (b != nil) != tc.left || err != nil {
+			t.Errorf("after %d attempts with %+v: got batch %+v, %v; want one %v", maxTries, tc.spent, b, err, tc.left)
+		}
+	}
+}
+
 func TestUndistilled_LeavesOldMessagesOut(t *testing.T) {
 	e := openDistilled(t)
 	tell(t, e, "g", "1", "an import of March", "ok")

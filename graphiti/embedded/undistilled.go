@@ -127,9 +127,10 @@ func (e *Store) Undistilled(ctx context.Context, quiet time.Duration, chars int)
 func (e *Store) batch(ctx context.Context, session string) (*graphiti.Batch, error) {
 	b := &graphiti.Batch{Session: session}
 	var group int64
-	err := e.db.QueryRow(ctx, `SELECT m.grp, g.name, max(u.tries), coalesce((SELECT key FROM owners WHERE grp = g.name AND scope = 'workspace' LIMIT 1), '')
-		FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?
-		GROUP BY m.grp ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session}, &group, &b.Group, &b.Tries, &b.Project)
+	err := e.db.QueryRow(ctx, `SELECT m.grp, g.name, max(u.tries), coalesce((SELECT key FROM owners WHERE grp = g.name AND scope = 'workspace' LIMIT 1), ''),
+		(SELECT iif(count(DISTINCT owner) > 1, 'session ' || ?1, coalesce(max(owner), '')) FROM sessions WHERE session = ?1)
+		FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?1
+		GROUP BY m.grp ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session}, &group, &b.Group, &b.Tries, &b.Project, &b.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -213,14 +214,17 @@ func (e *Store) knownFacts(ctx context.Context, b *graphiti.Batch) ([]graphiti.D
 	return out, nil
 }
 
-// Postpone records a failed attempt to distil a batch. It is repeated after a time; its
-// messages are given up after maxTries attempts.
+// Postpone repeats a batch after a time. A failed call of the model counts as an attempt, and
+// its messages are given up after maxTries of them.
 func (e *Store) Postpone(ctx context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error {
 	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
 		if _, err := tx.Exec("UPDATE undistilled SET again = ? WHERE session = ?", until.UnixMilli(), b.Session); err != nil {
 			return err
 		}
 		for i := range b.Messages {
+			if spent.Calls == 0 {
+				break
+			}
 			if _, err := tx.Exec("UPDATE undistilled SET tries = tries + 1 WHERE id IN (SELECT id FROM messages WHERE name = ? AND grp IN (SELECT DISTINCT m.grp FROM undistilled u JOIN messages m ON m.id = u.id WHERE u.session = ?))",
 				b.Messages[i].Name, b.Session); err != nil {
 				return err
