@@ -35,6 +35,9 @@ type Fact struct {
 	// Messages holds the names of the messages that a distilled fact is from.
 	Messages []string
 
+	// Keys holds the keys of a distilled fact in lookups.
+	Keys []string
+
 	// Past reports whether the fact is shown though it is no longer valid, because the question
 	// is about the past.
 	Past bool

@@ -135,7 +135,8 @@ func newMemorySearchCommand() *cobra.Command {
 		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
 			"conversation: in the project given by --workspace, or in the current git\n" +
 			"repository, else outside of projects. SCOPE is the owner of a fact: workspace for\n" +
-			"the project, user for you. --explain also shows the rejected facts, and why.",
+			"the project, user for you. --explain also shows the rejected facts, and why, and\n" +
+			"the keys of distilled facts.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
 		Args:    cli.Needs("the text of a message"),
 	}
@@ -172,7 +173,11 @@ func printFacts(w, errOut io.Writer, s *service.Selector, answer *service.Search
 			}
 			fmt.Fprintf(t, "%s\t%s\t", f.Verdict, strength)
 		}
-		fmt.Fprintf(t, "%s\t%s\n", f.Scope, terminal.Row(w, f.Text, 500))
+		text := f.Text
+		if len(f.Keys) > 0 {
+			text += "; keys: " + strings.Join(f.Keys, ", ")
+		}
+		fmt.Fprintf(t, "%s\t%s\n", f.Scope, terminal.Row(w, text, 500))
 	}
 	_ = t.Flush()
 	if explain {

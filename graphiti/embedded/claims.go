@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -329,7 +330,7 @@ func (e *Store) loadFacts(ctx context.Context, group int64, hits []*hit) (rest [
 // distilled returns a fact as a statement.
 func (h *hit) distilled(group string) graphiti.Fact {
 	f := graphiti.Fact{
-		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
+		UUID:      h.name,
 		Text:      window(h.content),
 		Group:     group,
 		CreatedAt: h.said,
@@ -345,4 +346,30 @@ func (h *hit) distilled(group string) graphiti.Fact {
 		f.InvalidAt, f.Past = h.told.until, true
 	}
 	return f
+}
+
+// Facts returns the distilled facts with these UUIDs, with their keys. It implements the lookup
+// of graphiti.Memory.
+func (e *Store) Facts(ctx context.Context, group string, uuids []string) (facts []graphiti.Fact, ok bool, err error) {
+	wanted, err := json.Marshal(uuids)
+	if err != nil {
+		return nil, true, fmt.Errorf("read facts: %w", err)
+	}
+	err = e.db.Each(ctx, `SELECT f.name, f.text, f.valid_from, coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
+		(SELECT max(message) FROM fact_sources WHERE fact = f.id)
+		FROM json_each(?) j JOIN groups g ON g.name = ? JOIN facts f ON f.grp = g.id AND f.name = j.value`, []any{string(wanted), group}, func(scan func(...any) error) error {
+		f := graphiti.Fact{Group: group}
+		var since int64
+		var keys, source string
+		if err := scan(&f.UUID, &f.Text, &since, &keys, &source); err != nil {
+			return err
+		}
+		f.ValidAt, f.Keys, f.Episodes = timeOf(since), lines(keys), []string{source}
+		facts = append(facts, f)
+		return nil
+	})
+	if err != nil {
+		return nil, true, fmt.Errorf("read facts: %w", err)
+	}
+	return facts, true, nil
 }

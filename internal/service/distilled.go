@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // distilled is where the lines of an export are from that are facts of a model. Their Source
@@ -22,6 +23,29 @@ func (sv *Service) eachDistilled(ctx context.Context, group string, f func(*grap
 		return nil
 	}
 	return withRemedy(d.Distilled(ctx, group, f))
+}
+
+// keysOf returns the keys of the distilled facts among search results, by UUID.
+func (sv *Service) keysOf(ctx context.Context, found []inject.Scoped) (map[string][]string, error) {
+	keys := make(map[string][]string)
+	for i := range found {
+		uuids := make(map[string][]string) // by group
+		for _, f := range found[i].Facts {
+			if len(f.Messages) > 0 {
+				uuids[f.Group] = append(uuids[f.Group], f.UUID)
+			}
+		}
+		for group, list := range uuids {
+			facts, _, err := sv.o.Memory.Facts(ctx, group, list)
+			if err != nil {
+				return nil, withRemedy(err)
+			}
+			for _, f := range facts {
+				keys[f.UUID] = f.Keys
+			}
+		}
+	}
+	return keys, nil
 }
 
 // forgetFact deletes the distilled fact with an ID from all its groups. ok reports whether there
