@@ -19,7 +19,7 @@ const (
 	maxHeld = 1000
 )
 
-// doubts are the turns in doubt: each is recorded if its session continues with it, dropped
+// doubts are the held turns: each is recorded if its session continues with it, dropped
 // if its session continues without it, and otherwise recorded after holdFor. Their texts are
 // on disk only.
 type doubts struct {
@@ -50,7 +50,7 @@ func (d *doubts) load(log *slog.Logger) {
 		return nil
 	})
 	if err != nil {
-		log.Warn("read turns in doubt failed", "error", err)
+		log.Warn("read held turns failed", "error", err)
 	}
 }
 
@@ -81,7 +81,7 @@ func (d *doubts) isFull() bool {
 	return d.n >= maxHeld
 }
 
-// Hold stores a turn in doubt on disk: its session shows whether it is a turn. before is the
+// Hold stores a turn on disk until its session shows whether it is one. before is the
 // fingerprint of the conversation before the person's message, and with includes it.
 func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error {
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
@@ -99,7 +99,7 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, before, with dialect
 	return nil
 }
 
-// Holds reports whether the session has turns in doubt.
+// Holds reports whether the session has held turns.
 func (p *Pipeline) Holds(session string) bool {
 	p.doubts.mu.Lock()
 	defer p.doubts.mu.Unlock()
@@ -146,7 +146,7 @@ func (d *doubts) take(now time.Time) (keep, drop []*heldRef) {
 	return keep, drop
 }
 
-// runDoubts settles turns in doubt until Shutdown.
+// runDoubts settles held turns until Shutdown.
 func (p *Pipeline) runDoubts() {
 	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
@@ -166,13 +166,13 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 	keep, drop := p.doubts.take(now)
 	for _, r := range keep {
 		if err := p.recordHeld(r.key); err != nil {
-			p.log.Warn("store turn in doubt failed, retrying", "error", err)
+			p.log.Warn("store held turn failed, retrying", "error", err)
 			p.doubts.retry(r)
 		}
 	}
 	for _, r := range drop {
 		if err := p.doubts.disk.Unhold(r.key); err != nil {
-			p.log.Warn("delete turn in doubt failed", "error", err)
+			p.log.Warn("delete held turn failed", "error", err)
 		}
 	}
 }

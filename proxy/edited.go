@@ -65,7 +65,7 @@ func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprin
 // endEdited ends the turns that the person has replaced.
 func (p *pendingTurn) endEdited() {
 	for _, t := range p.edited {
-		if err := p.memory.Edits.EndTurn(context.Background(), t.turn, t.targets, p.turn.Generation); err != nil {
+		if err := p.memory.Edits.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
 			p.s.log.Warn("end edited turn failed", "error", err)
 		}
 	}

@@ -64,13 +64,13 @@ type Turns interface {
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
 }
 
-// Doubts holds turns in doubt: requests that may be about another turn.
+// Doubts holds turns of requests that may be about another turn.
 type Doubts interface {
 	// Hold records a turn when its session continues with it, or after a while. before and
 	// with are the conversation before and with its message.
 	Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error
 
-	// Holds reports whether a session has turns in doubt.
+	// Holds reports whether a session has held turns.
 	Holds(session string) bool
 
 	// GoesOn reports the history of another turn of a session. It does not wait.
@@ -81,7 +81,7 @@ type Doubts interface {
 type Edits interface {
 	// EndTurn ends a turn in its groups: it stays there, but is not recalled. generation is
 	// the one of the turn that replaced it.
-	EndTurn(ctx context.Context, turn string, in []graphiti.Target, generation int64) error
+	EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error
 }
 
 // Hearer carries out the commands to the memory in a person's message.
@@ -200,7 +200,7 @@ func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
 func (nothing) Hold(context.Context, ledger.Turn, dialect.Fingerprint, dialect.Fingerprint) error {
 	return nil
 }
-func (nothing) EndTurn(context.Context, string, []graphiti.Target, int64) error {
+func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
 	return nil
 }
 func (nothing) Begin(string)                                      {}

@@ -38,7 +38,7 @@ type pendingTurn struct {
 	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
 
-	// For requests about turns; see about.go.
+	// For requests about turns; see chore.go.
 	doubt   bool                  // the request may be about another turn
 	about   string                // the end of the turn before, which a title is about; may be empty
 	tools   bool                  // the request offers tools
@@ -129,17 +129,13 @@ func (p *pendingTurn) broke() {
 func (p *pendingTurn) locate() {
 	w := *p.late
 	p.late = nil
-	repo, ok := p.memory.Identity.Places.Await(w.Directory)
-	if !ok {
+	switch {
+	case !w.await(p.memory.Identity.Places):
 		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
-		return
+	case p.memory.Rules.refuses(&w) == inject.ReasonNone:
+		p.who.Workspace = w.key
+		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
-	w.found(repo)
-	if repo.Ignore || p.memory.Rules.refuses(&w) != inject.ReasonNone {
-		return
-	}
-	p.who.Workspace = w.key
-	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 }
 
 // cutOff notes that a later history must not be used to store this turn. The note
@@ -207,7 +203,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.lost(observe.LossStore)
 }
 
-// add stores the turn, or holds it if it is in doubt.
+// add stores the turn, or holds it if it may be no turn.
 func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
@@ -310,14 +306,6 @@ func (p *pendingTurn) goesOn(answer string) {
 	round := *p
 	round.turn.Assistant = "" // the next answer is written there
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
-}
-
-// names returns the turn's id and the groups to store it in; empty for a nil turn.
-func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
-	if p == nil {
-		return "", nil
-	}
-	return p.turn.ID, p.turn.Targets
 }
 
 // fetched returns the turn with the background answer that this request fetches; nil if

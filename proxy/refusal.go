@@ -44,7 +44,7 @@ var (
 	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed this person of identity.users_file")
 	noCaller    = off(inject.ReasonNobody, nobody)
 
-	// By the messages (decide). After it, session may still refuse a request as late.
+	// By the messages (where, which may refuse a request as late too).
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 

@@ -122,15 +122,18 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 		return m
 	}
 	for text := range c.Texts(c.Last) {
-		if len(text) > 0 {
-			m.texts = append(m.texts, textKey(at.person, text))
+		for _, text := range [][]byte{text, dialect.Labelled(text)} {
+			if len(text) > 0 {
+				m.texts = append(m.texts, textKey(at.person, text))
+			}
 		}
 	}
 	return m
 }
 
 // isSubagent reports whether the first message of a conversation is the task of a
-// subagent.
+// subagent. A client's own request about an open call counts too: it names an argument of
+// the call after a label.
 func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
 	m := firstOf(c, chain, at)

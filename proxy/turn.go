@@ -78,11 +78,8 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.late != nil || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
-
-// chained reports whether the session was found by, or begins, a chain.
-func (d *decision) chained() bool { return !d.place.names.byID }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
 // that were not stored: it must be called once the upstream has accepted the request.
@@ -110,11 +107,11 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		s:       s,
 		memory:  c.memory,
 		who:     d.who,
-		at:      d.place.where,
+		at:      d.where,
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
+		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
@@ -123,7 +120,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		tools:   conv.Tools,
 		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
-		opening: d.place.root,
+		opening: d.root,
 	}
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
@@ -134,12 +131,12 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
 	}
-	p.edited = s.editedAway(conv, chain, d.who.Session, d.place.root)
+	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
-		p.held = d.place.person.Link(dialect.RoleOther, id)
+		p.held = d.person.Link(dialect.RoleOther, id)
 	}
 	if d.session.kind == dialect.KindSummary {
 		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess
@@ -197,9 +194,12 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order.
+// their order. A history that the client has begun itself is not recorded.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
+	if conv.Prepared() {
+		return func() {}, 0
+	}
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
 		if c.memory.Turns.Known(u.Turn) || conv.AsksForSummary(u.Message) {

@@ -53,3 +53,20 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 		})
 	}
 }
+
+// TestEditedRulesReplaceEarlierOnes: the rule of an edited message does not open later
+// conversations.
+func TestEditedRulesReplaceEarlierOnes(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	place := []string{"X-Graphiti-Workspace", "github_repo:github.com/acme/shop"}
+	replied := m{"role": "assistant", "content": "Understood, I will keep that in mind."}
+	const first, second = "Always deploy with make ship.", "Always deploy with make release."
+	for i, messages := range [][]m{{user("hello")}, {user("hello"), replied, user(first)}, {user("hello"), replied, user(second)}, {user("hello"), replied, user(second), replied, user("Thanks, that is all.")}} {
+		w.exchange("/v1/chat/completions", chat(messages...), append([]string{"X-Graphiti-Session", "s"}, place...)...)
+		w.delivered(i + 1)
+	}
+	if block := w.opening("next", "hello", place...); strings.Contains(block, "make ship") || !strings.Contains(block, "make release") {
+		t.Errorf("the next conversation begins with %q, want the second rule only", block)
+	}
+}

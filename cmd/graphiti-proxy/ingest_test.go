@@ -118,6 +118,26 @@ func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	}
 }
 
+// TestHistoryAfterClientsExchangeIsNotStored: a client that begins a conversation with an
+// exchange of its own, such as an example or a summary, may have written more of the history.
+func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
+	t.Parallel()
+	assistant := func(s string) m { return m{"role": "assistant", "content": s} }
+	for name, begins := range map[string][]m{
+		"aider's examples":     {user("Change the greeting to be more casual"), assistant("Ok, I will."), user("Name the files that you need, and wait until I have added them."), assistant("Ok, I wait for your files.")},
+		"Claude Code, resumed": {user("This session is being continued from a previous conversation.\nThe port was asked for."), assistant("It is 6543."), user("Go on with the last task."), assistant("There is nothing to answer.")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, t.TempDir(), nil)
+			w.request(chat(append(begins, user("Our gate is called Bluefin."))...))
+			w.delivered(1)
+			if diff := cmp.Diff([]string{"Our gate is called Bluefin.", "Understood, I will keep that in mind."}, w.held()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestWhatWasNotToBeKeptNeverIs: not even when a later request brings it along
 // and allows it.
 func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {

@@ -17,7 +17,7 @@ func TestRepeats(t *testing.T) {
 		{"structured output", "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request.", true},
 		{"continue", "Continue from where you left off.", true},
 		{"stop hook", "Stop hook feedback:\n- [./check.sh]: the tests \"unit\" fail", true},
-		{"retry", "Your previous response failed the application's validation (this is automated feedback, not a message from the user):", true},
+		{"retry", "Validation has failed: the field \"port\" is missing.", true},
 		{"nod", "continue", false},
 		{"agreement", "Yes, go on.", false},
 		{"short request", "Run the tests again, please.", false},

@@ -155,7 +155,7 @@ func TestForgettingIsTyped(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten")
-	if _, body := s.get(t, "/memory"); !strings.Contains(body, "Nothing is kept yet") {
+	if _, body := s.get(t, "/memory"); !strings.Contains(body, "No messages are stored yet") {
 		t.Errorf("got %s", body)
 	}
 }
@@ -213,7 +213,7 @@ func TestExportsAreImported(t *testing.T) {
 
 	fresh := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	w = fresh.send(t, file, false)
-	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "kept.") || !strings.Contains(body, "0 messages skipped") {
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "stored.") || !strings.Contains(body, "0 messages skipped") {
 		t.Errorf("%d %s", w.Code, body)
 	} else {
 		fresh.wellFormed(t, "import", body)

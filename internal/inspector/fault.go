@@ -65,7 +65,7 @@ func (v *visit) judge(err error) (int, fault) {
 }
 
 // errNowhere is the error of an unknown address.
-var errNowhere = errors.New("no page has this address; choose one from the navigation")
+var errNowhere = errors.New("no page has this address; to do: choose one from the navigation")
 
 func (v *visit) nowhere() error { return errNowhere }
 

@@ -43,7 +43,7 @@ func (s *standing) Accepts() string {
 	case s.Kind == card.KindForget:
 		return "Now it has ended matching statements in its place only. Once accepted, it ends them everywhere."
 	case s.OnCard:
-		now = "Now it opens conversations there only."
+		now = "Now it is on the card there only."
 	case s.Kind == card.KindFact:
 		now = "Now it is recalled there only."
 	default:
@@ -55,9 +55,9 @@ func (s *standing) Accepts() string {
 	case s.Kind == card.KindFact:
 		then = " Once accepted, it is recalled in the project."
 	case s.Personal:
-		then = " Once accepted, it opens your conversations everywhere."
+		then = " Once accepted, it is on your card everywhere."
 	default:
-		then = " Once accepted, it opens conversations in the project, for everyone who shares its memory."
+		then = " Once accepted, it is on the project’s card, for all readers of its memory."
 	}
 	return now + then
 }
@@ -149,6 +149,6 @@ func (v *visit) undo(notice string) *undo {
 
 // lineStates are the states of lines in words.
 var lineStates = map[card.State]string{
-	card.Pending: "waits for your confirmation", card.Local: "only where it was said", card.Confirmed: "accepted", card.Rejected: "rejected",
+	card.Pending: "waits for your confirmation", card.Local: "only in its place", card.Confirmed: "accepted", card.Rejected: "rejected",
 	card.Ended: "removed or ended", card.Superseded: "superseded by a newer line",
 }

@@ -389,17 +389,24 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 	return ended, nil
 }
 
-// EndTurn ends both messages of a turn in its groups, after a turn of a generation has
-// replaced it.
-func (sv *Service) EndTurn(ctx context.Context, turn string, in []graphiti.Target, generation int64) error {
+// EndTurn ends both messages of a person's turn in its groups, after a turn of a generation
+// has replaced it, and deletes the standing text that it said and the person has not
+// confirmed.
+func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error {
 	names := []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
+	said := hearing{sv: sv, Saying: capture.Saying{Who: who}}
+	var groups []string
+	if own, ok := said.own(); ok {
+		groups = append(groups, own)
+	}
 	for _, t := range in {
 		if err := sv.o.State.Ended.Add(ctx, t.Group, names, time.Now(), generation); err != nil {
 			return err
 		}
+		groups = append(groups, t.Group)
 		sv.o.Facts.DropGroup(t.Group)
 	}
-	return nil
+	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool { return l.Turn == turn && l.State != card.Confirmed })
 }
 
 // hearDirectives stores the directives of a message, such as "decision: …". Those of a
@@ -407,7 +414,9 @@ func (sv *Service) EndTurn(ctx context.Context, turn string, in []graphiti.Targe
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
 	found, tooLong := capture.Directives(s.Text)
 	h.Refused += tooLong
-	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	// A template may continue the line of a directive with a question or a label.
+	continues := func(d capture.Directive) bool { return strings.ContainsAny(d.Text, "?？:：[]<>{}") }
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && !slices.ContainsFunc(found, continues) && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {

@@ -95,7 +95,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 }
 
 // ofAll ends the help of metrics with the same value on every replica.
-const ofAll = " The same on all replicas that share a queue."
+const ofAll = " Shared by replicas."
 
 // queueMetric is one metric of the queue, with one series.
 type queueMetric struct {
