@@ -11,30 +11,31 @@ import (
 // QueueStatus counts turns, once per group. Pending and Dead are the current content of the
 // spool. The other counts start with the creation of the file unless stated otherwise.
 type QueueStatus struct {
-	Pending   int            `json:"pending"`   // delivery is not verified yet
-	UnderWay  int            `json:"under_way"` // part of Pending: sent, not verified
-	Delivered int            `json:"delivered"`
-	Verified  int            `json:"verified"` // delivered, and shown by the memory
-	Dropped   int            `json:"dropped"`
-	Evicted   int            `json:"evicted"` // part of Dropped: over the bounds or too old; by this process since its start
-	Dead      int            `json:"dead"`
-	Lost      int            `json:"lost"`            // lost by the memory and sent again, since the start
-	Distilled graphiti.Spent `json:"-"`               // of the model that distils facts, since the start
-	Redacted  int            `json:"redacted"`        // redacted credentials, since the start
-	Shortened int            `json:"shortened"`       // texts shortened in the middle, since the start
-	LeftOut   int            `json:"left_out"`        // turns of histories that exceeded the bounds, since the start
-	GivenUp   int            `json:"answers_dropped"` // answers that were not parsed (response.Workers.Dropped), since the start
-	NotKept   int            `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
-	InMemory  int            `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
-	Bytes     int            `json:"bytes"`
-	Oldest    *time.Time     `json:"oldest,omitempty"`
-	Failing   *time.Time     `json:"failing_since,omitempty"`
-	Quiet     *time.Time     `json:"quiet_since,omitempty"` // last progress while turns are under way
-	Stalled   *time.Time     `json:"stalled_since,omitempty"`
-	Breaker   string         `json:"breaker"`                  // closed, half-open or open
-	Unlisted  *time.Time     `json:"unlisted_since,omitempty"` // since when listings cannot verify turns
-	LastError string         `json:"last_error,omitempty"`
-	Remedy    string         `json:"remedy,omitempty"` // remedy for LastError
+	Pending   int        `json:"pending"`   // delivery is not verified yet
+	UnderWay  int        `json:"under_way"` // part of Pending: sent, not verified
+	Delivered int        `json:"delivered"`
+	Verified  int        `json:"verified"` // delivered, and shown by the memory
+	Dropped   int        `json:"dropped"`
+	Evicted   int        `json:"evicted"` // part of Dropped: over the bounds or too old; by this process since its start
+	Dead      int        `json:"dead"`
+	Lost      int        `json:"lost"`            // lost by the memory and sent again, since the start
+	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
+	Shortened int        `json:"shortened"`       // texts shortened in the middle, since the start
+	LeftOut   int        `json:"left_out"`        // turns of histories that exceeded the bounds, since the start
+	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Workers.Dropped), since the start
+	NotKept   int        `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
+	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
+	Bytes     int        `json:"bytes"`
+	Oldest    *time.Time `json:"oldest,omitempty"`
+	Failing   *time.Time `json:"failing_since,omitempty"`
+	Quiet     *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
+	Stalled   *time.Time `json:"stalled_since,omitempty"`
+	Breaker   string     `json:"breaker"`                  // closed, half-open or open
+	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when listings cannot verify turns
+	LastError string     `json:"last_error,omitempty"`
+	Remedy    string     `json:"remedy,omitempty"` // remedy for LastError
+
+	Distilled graphiti.Spent `json:"-"` // of the model that distils facts, since the start
 
 	// Diagnosis is the reason for a stall or for missing listings.
 	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`

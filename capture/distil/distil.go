@@ -127,23 +127,16 @@ func (d *Distiller) run(ctx context.Context) {
 	defer close(d.done)
 	for ctx.Err() == nil {
 		next := d.step(ctx)
-		timer := time.NewTimer(max(pause, time.Until(next)))
-		var wake <-chan struct{} // nil during the pause
-		early := time.NewTimer(pause)
-		for waiting := true; waiting; {
-			select {
-			case <-ctx.Done():
-				waiting = false
-			case <-timer.C:
-				waiting = false
-			case <-early.C:
-				wake = d.wake
-			case <-wake:
-				waiting = false
-			}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
 		}
-		timer.Stop()
-		early.Stop()
+		select {
+		case <-ctx.Done():
+		case <-d.wake:
+		case <-time.After(time.Until(next)):
+		}
 	}
 }
 

@@ -28,21 +28,19 @@ func (sv *Service) eachDistilled(ctx context.Context, group string, f func(*grap
 // keysOf returns the keys of the distilled facts among search results, by UUID.
 func (sv *Service) keysOf(ctx context.Context, found []inject.Scoped) (map[string][]string, error) {
 	keys := make(map[string][]string)
-	for i := range found {
-		uuids := make(map[string][]string) // by group
+	for i := range found { // the results in one group
+		group, uuids := "", []string(nil)
 		for _, f := range found[i].Facts {
 			if len(f.Messages) > 0 {
-				uuids[f.Group] = append(uuids[f.Group], f.UUID)
+				group, uuids = f.Group, append(uuids, f.UUID)
 			}
 		}
-		for group, list := range uuids {
-			facts, _, err := sv.o.Memory.Facts(ctx, group, list)
-			if err != nil {
-				return nil, withRemedy(err)
-			}
-			for _, f := range facts {
-				keys[f.UUID] = f.Keys
-			}
+		facts, _, err := sv.o.Memory.Facts(ctx, group, uuids)
+		if err != nil {
+			return nil, withRemedy(err)
+		}
+		for _, f := range facts {
+			keys[f.UUID] = f.Keys
 		}
 	}
 	return keys, nil
