@@ -62,6 +62,10 @@ type Distiller interface {
 	// exist or lack a message, and returns the number of stored ones.
 	RestoreDistilled(ctx context.Context, group string, facts []Distilled) (int, error)
 
+	// EndDistilled ends the facts from some messages at a time, and removes the messages from
+	// the queue for a model. The zero time makes the facts valid again.
+	EndDistilled(ctx context.Context, group string, names []string, at time.Time) error
+
 	// QueueDistilled queues messages of conversations for a model that have not been distilled.
 	QueueDistilled(ctx context.Context, group string, names []string) error
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -130,7 +131,7 @@ func (g *factGroup) add(f *graphiti.Distilled) (bool, error) {
 	}
 	var known bool
 	err := g.tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND name = ?2)
-		OR EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND text = ?4 COLLATE NOCASE AND owner = ?3 AND ended_by IS NULL)`,
+		OR EXISTS (SELECT 1 FROM facts WHERE grp = ?1 AND text = ?4 COLLATE NOCASE AND owner = ?3 AND valid_until IS NULL)`,
 		g.group, f.Name, f.Owner, f.Text).Scan(&known)
 	if err != nil || known || len(messages) == 0 {
 		return false, err
@@ -193,6 +194,39 @@ func (g *factGroup) read(name string) error {
 // commit makes the index follow the commit.
 func (g *factGroup) commit() {
 	g.tx.Committed(func() { g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks) })
+}
+
+// EndDistilled implements graphiti.Distiller.
+func (e *Store) EndDistilled(ctx context.Context, group string, names []string, at time.Time) error {
+	list, err := json.Marshal(names)
+	if err != nil {
+		return fmt.Errorf("end facts: %w", err)
+	}
+	err = e.db.Write(ctx, func(tx *sqlite.Tx) error {
+		k := keeper{Store: e, tx: tx}
+		to, err := k.openGroup(group)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		const messages = "(SELECT m.id FROM json_each(?1) j JOIN messages m ON m.name = j.value AND m.grp = ?2)"
+		ids, err := column[int64](tx, "UPDATE facts SET valid_until = ?3 WHERE ended_by IS NULL AND id IN (SELECT fact FROM fact_sources WHERE message IN "+messages+") RETURNING id",
+			string(list), to.group, millis(at))
+		for _, id := range ids {
+			to.ended[id&maxPlace] = ending{at: at}
+		}
+		if err == nil && !at.IsZero() {
+			_, err = tx.Exec("DELETE FROM undistilled WHERE id IN "+messages, string(list), to.group)
+		}
+		to.commit()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end facts: %w", err)
+	}
+	return nil
 }
 
 // forgetFacts deletes the facts from a message: their texts may tell it. The facts that they

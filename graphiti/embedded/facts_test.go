@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	stdcmp "cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -54,7 +55,7 @@ func distil(t *testing.T, e *Store, facts ...graphiti.Distilled) int {
 	b := nextBatch(t, e)
 	for i := range facts {
 		f := &facts[i]
-		f.Name, f.Role, f.Since = "fact "+f.Text, graphiti.RoleUser, b.Messages[0].Said
+		f.Name, f.Role, f.Since = stdcmp.Or(f.Name, "fact "+f.Text), graphiti.RoleUser, b.Messages[0].Said
 		if f.Sources == nil {
 			f.Sources = []string{b.Messages[0].Name}
 		}
@@ -203,6 +204,42 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	}
 }
 
+// TestEndDistilled: facts of ended messages are not known to the model, and can be told again.
+func TestEndDistilled(t *testing.T) {
+	e := openDistilled(t)
+	say(t, e, "g", "1", "the kettle is blue", "ok")
+	fact := graphiti.Distilled{Text: "The kettle is blue", Keys: []string{"boiler"}}
+	distil(t, e, fact)
+	end := func(turn string, at time.Time) {
+		t.Helper()
+		if err := e.EndDistilled(context.Background(), "g", []string{graphiti.EpisodeName(turn, graphiti.RoleUser)}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := func() bool { return len(search(t, e, "g", "which boiler?")) == 1 }
+	end("1", time.Now())
+	if found() {
+		t.Error("a search finds an ended fact")
+	}
+	end("1", time.Time{})
+	if !found() {
+		t.Error("a search does not find a fact that is valid again")
+	}
+	end("1", time.Now())
+	say(t, e, "g", "2", "the kettle is blue", "ok")
+	if b := nextBatch(t, e); len(b.Known) > 0 {
+		t.Errorf("known to the model: %+v, want no ended fact", b.Known)
+	}
+	if n := distil(t, e, graphiti.Distilled{Name: "again", Text: fact.Text, Keys: fact.Keys}); n != 1 || !found() {
+		t.Errorf("stored %d facts, found %v; want the fact again", n, found())
+	}
+	say(t, e, "g", "3", "the lamp is red", "ok")
+	end("3", time.Now())
+	if b := nextBatch(t, e); len(b.Messages) != 1 || b.Messages[0].Text != "ok" {
+		t.Errorf("messages for the model: %+v, want no ended one", b.Messages)
+	}
+}
+
 func TestFacts_OneIsForgotten(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "we use mysql 8", "ok")
@@ -305,7 +342,7 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 	b = nextBatch(t, e)
 	for range maxTries {
-		if err := e.Postpone(ctx, b, time.Now().Add(time.Hour), graphiti.Spent{}); err != nil {
+		if err := e.Postpone(ctx, b, time.Now().Add(time.Hour), graphiti.Spent{Calls: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if b, _, err := e.Undistilled(ctx, 0, 1); b != nil || err != nil {
