@@ -136,6 +136,17 @@ func claude(t *testing.T, url, home, repo, prompt string, how how, more ...strin
 		"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
 }
 
+// gemini runs Gemini CLI.
+func gemini(t *testing.T, url, home, repo, prompt string, how how, more ...string) string {
+	// With a base URL and no type in the settings it takes neither.
+	write(t, `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`, home, ".gemini", "settings.json")
+	args := append([]string{"--yolo", "-p", how.at(prompt)}, more...)
+	if how.goOn {
+		args = append(args, "--resume", "latest")
+	}
+	return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
+}
+
 var theCoders = []coder{
 	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".codex")
@@ -175,20 +186,7 @@ var theCoders = []coder{
 		return claude(t, url, home, repo, prompt, how)
 	}},
 	{name: "Gemini CLI", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
-		dir := filepath.Join(home, ".gemini")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		// With a base URL and no type in the settings it takes neither.
-		config := `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`
-		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args := []string{"--yolo", "-p", how.at(prompt)}
-		if how.goOn {
-			args = append(args, "--resume", "latest")
-		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
+		return gemini(t, url, home, repo, prompt, how)
 	}},
 }
 

@@ -300,7 +300,7 @@ func TestSilenceIsExplained(t *testing.T) {
 		{weak, "the best match was too weak to show: its strength is 0.08, the threshold 0.15"},
 		{inject.Decision{Reason: "weak"}, "no match is strong enough"},
 		{inject.Decision{Reason: "routine"}, "the message asks nothing, for example \"continue\" or \"thanks\""},
-		{inject.Decision{}, "the memory was too slow or failed"},
+		{inject.Decision{}, "the memory was too slow or failed, or recall.enabled is false"},
 		{inject.Decision{Reason: "of tomorrow"}, "of tomorrow"},
 		{inject.Decision{Facts: 2}, "the block was emptied, because a fact of its memory was forgotten or corrected"},
 		{inject.Decision{Block: "<graphiti_memory>", Facts: 1, Pieces: "damaged"}, ""},
