@@ -37,8 +37,8 @@ func (v validRecent) Recent(ctx context.Context, group, query string, most int) 
 }
 
 // remove removes ended messages, facts from ended messages only, and distilled facts with an
-// ended message. If the state
-// cannot be read, it returns no facts: one of them may have been ended.
+// ended message. If the state cannot be read, it returns no facts: one of them may have been
+// ended.
 func (e *Ended) remove(ctx context.Context, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
 	if err != nil || len(found) == 0 {
 		return found, err
