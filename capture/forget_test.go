@@ -317,8 +317,8 @@ func TestForgettingASession(t *testing.T) {
 // TestForgettingASessionThatWaits: what is in the queue, or dead, of one person;
 // another's session of the same name stays.
 func TestForgettingASessionThatWaits(t *testing.T) {
-	m := &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
-		if strings.Contains(messages[0].Content, "refused") {
+	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
+		if strings.Contains(messages[0].Text, "refused") {
 			return &graphiti.StatusError{Code: 422}
 		}
 		return &graphiti.StatusError{Code: 503}

@@ -72,7 +72,7 @@ func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
 	waitFor(t, "the refusals, and the removal", func() bool { return len(refusals) == cap(refusals) && left(s) == 0 })
 	stop(t, p)
 
-	if err := m.Write(t.Context(), "a", []graphiti.Message{{Name: graphiti.CheckNamePrefix + "x", RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now()}}); err != nil {
+	if err := m.Write(t.Context(), "a", []graphiti.Row{{Name: graphiti.CheckNamePrefix + "x", Role: graphiti.RoleUser, Text: graphiti.CheckText, Said: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the barrier of an earlier process", func() bool { return left(s) == 1 })
@@ -108,7 +108,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a call that hangs is no stalled worker
+					})
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))

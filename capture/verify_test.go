@@ -306,9 +306,9 @@ func TestBusyGroup(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	tn := spoken("old", "a")
 	tn.Said, tn.Answered = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-	var others []graphiti.Message
+	var others []graphiti.Row
 	for i := range 300 {
-		others = append(others, graphiti.Message{Name: fmt.Sprint("other ", i), RoleType: graphiti.RoleUser, Content: "x", Timestamp: time.Now()})
+		others = append(others, graphiti.Row{Name: fmt.Sprint("other ", i), Role: graphiti.RoleUser, Text: "x", Said: time.Now()})
 	}
 	if err := m.Write(context.Background(), "a", others); err != nil {
 		t.Fatal(err)

@@ -137,6 +137,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not an absolute path; write e.g. /home/me/src/*`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
 			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
+		{"nothing similar", "", []string{"GRAPHITI_PROXY_GRAPHITI_URL=http://x"}, nil,
+			`environment: GRAPHITI_PROXY_GRAPHITI_URL is not a setting; graphiti-proxy config print lists them all`},
 		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,
 			`environment GRAPHITI_PROXY_ADMIN_TOKEN_FILE: GRAPHITI_PROXY_ADMIN_TOKEN is set as well; keep one`},
 		{"a secret's file that is not there", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/nowhere/token"}, nil,

@@ -27,7 +27,7 @@ func TestFactsAreLookedUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, m := tc.open(t, tc.o)
 			for i := range 10 {
-				err := m.Write(t.Context(), "g", []graphiti.Message{{Name: fmt.Sprint(i), RoleType: graphiti.RoleUser, Content: fmt.Sprintf("Bed %d is for beans.", i), Timestamp: time.Now().Add(-time.Minute)}})
+				err := m.Write(t.Context(), "g", []graphiti.Row{{Name: fmt.Sprint(i), Role: graphiti.RoleUser, Text: fmt.Sprintf("Bed %d is for beans.", i), Said: time.Now().Add(-time.Minute)}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -65,27 +65,6 @@ const (
 	RoleSystem    RoleType = "system"
 )
 
-// Message is a message to store.
-type Message struct {
-	Name              string // stable and unique, see EpisodeName
-	Role              string // speaker's name; may be empty
-	RoleType          RoleType
-	Content           string
-	Timestamp         time.Time // time of the message, never in the future
-	SourceDescription string    // a small JSON object
-}
-
-// Episode is a stored message or turn.
-type Episode struct {
-	UUID              string
-	Name              string
-	Group             string
-	Content           string // Graphiti stores "role(role_type): content"
-	SourceDescription string
-	CreatedAt         time.Time
-	ValidAt           time.Time
-}
-
 const turnPrefix = "graphiti-proxy.turn."
 
 // EpisodeName returns the stable name of one side of a turn.

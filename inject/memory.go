@@ -65,8 +65,8 @@ type options struct {
 	Settings
 }
 
-// Memory decides about blocks. It is safe for concurrent use.
-type Memory struct {
+// Planner decides about blocks. It is safe for concurrent use.
+type Planner struct {
 	o      atomic.Pointer[options]
 	base   context.Context // parent of background searches
 	cancel context.CancelFunc
@@ -81,20 +81,20 @@ type Memory struct {
 }
 
 // New returns a Memory that is ready for use.
-func New(s Services, g Groups, set Settings) *Memory {
-	m := &Memory{warming: make(chan struct{}, prefetches)}
+func New(s Services, g Groups, set Settings) *Planner {
+	m := &Planner{warming: make(chan struct{}, prefetches)}
 	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-func (m *Memory) opts() *options { return m.o.Load() }
+func (m *Planner) opts() *options { return m.o.Load() }
 
 // Set replaces the groups and settings, from the next request on.
-func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
+func (m *Planner) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
 // Close cancels background searches and waits for them.
-func (m *Memory) Close() {
+func (m *Planner) Close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
@@ -103,7 +103,7 @@ func (m *Memory) Close() {
 }
 
 // begin reports whether background work may start. Close waits for it until running.Done.
-func (m *Memory) begin() bool {
+func (m *Planner) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

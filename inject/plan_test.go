@@ -159,7 +159,7 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 }
 
 // memory is a Memory over fakes.
-func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Memory {
+func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Planner {
 	t.Helper()
 	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, Settings{
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
@@ -172,7 +172,7 @@ func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeF
 var both = Mode{Recall: true, Ingest: true}
 
 // ask plans for a body and returns what the upstream would get.
-func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
+func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 	t.Helper()
 	c, ok := parse(t, body)
 	if !ok {

@@ -17,7 +17,7 @@ func (s *session) size() int { return s.keys.size() + s.warm.size() + s.shown.si
 func sessionKey(id TurnKey) memo.Key { return memo.Key{Kind: memo.Turns, Owner: memo.Owner(id)} }
 
 // session returns the cached state of a session, which may be empty. id is a snapshotID.
-func (m *Memory) session(id TurnKey) *session {
+func (m *Planner) session(id TurnKey) *session {
 	if s, ok := m.opts().Memo.Get(sessionKey(id)).(*session); ok {
 		return s
 	}
@@ -25,7 +25,7 @@ func (m *Memory) session(id TurnKey) *session {
 }
 
 // change replaces the cached state of a session by a modified copy.
-func (m *Memory) change(id TurnKey, change func(*session)) {
+func (m *Planner) change(id TurnKey, change func(*session)) {
 	m.opts().Memo.Update(sessionKey(id), func(was any) (any, int) {
 		var now session
 		if s, ok := was.(*session); ok {

@@ -133,8 +133,8 @@ type quotable struct {
 	stored         sentTurn // zero if the turn is not stored
 }
 
-// normalized returns the letters and digits of a text, of at most so many runes, in lower
-// case. It drops the escapes of JSON in a text.
+// normalized returns the letters and digits of a text, up to most runes, in lower case. It
+// drops the escapes of JSON in a text.
 func normalized(text []byte, most int) []byte {
 	out := make([]byte, 0, min(len(text), most*utf8.UTFMax))
 	for n := 0; n < most && len(text) > 0; {
@@ -151,7 +151,7 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-func quotablesKey(caller dialect.Fingerprint) memo.Key { return sessionsKey(caller, "quotable") }
+func quotablesKey(caller dialect.Fingerprint) memo.Key { return keyOf(caller, quotablesName) }
 
 // quotables returns the recent turns of a caller.
 func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
@@ -159,7 +159,8 @@ func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
 	return all
 }
 
-// addQuotable stores how a turn begins, or replaces what is stored of the same turn.
+// addQuotable stores the beginning of a turn. It replaces an entry of the same turn without an
+// answer.
 func (s *decider) addQuotable(caller dialect.Fingerprint, q quotable) {
 	s.memo.Update(quotablesKey(caller), func(was any) (any, int) {
 		all, _ := was.([]quotable)
@@ -183,7 +184,10 @@ func quotableOf(said string, tools bool, prompt uint64, opens bool) (q quotable,
 // noteOpening stores how a conversation begins when its first request arrives: requests
 // about a turn may arrive before its answer.
 func (s *decider) noteOpening(c *dialect.Conversation, at *where) {
-	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok && c.Opens() {
+	if !c.Opens() {
+		return
+	}
+	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok {
 		s.addQuotable(at.person, q)
 	}
 }
@@ -238,8 +242,11 @@ func (p *pendingTurn) hasTwin() bool {
 // twins returns the stored turns that are about this turn, if it opens a conversation with
 // tools.
 func (p *pendingTurn) twins() (stored []sentTurn) {
+	if !p.tools || !p.opens || !p.kept() {
+		return nil
+	}
 	own, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
-	if !ok || !p.tools || !p.opens {
+	if own.at = p.turn.Said; !ok {
 		return nil
 	}
 	for _, q := range p.s.quotables(p.at.person) {
@@ -320,7 +327,7 @@ func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dial
 	}
 	var o opening
 	words := person.Link(dialect.RoleUser, c.Text(c.Last))
-	s.memo.Update(memo.Key{Kind: memo.Sessions, Owner: memo.Owner(words)}, func(was any) (any, int) {
+	s.memo.Update(keyOf(words, openingName), func(was any) (any, int) {
 		if o, _ = was.(opening); o.last != session && !c.Answered() {
 			o = opening{o.sessions + 1, session}
 		}

@@ -174,13 +174,13 @@ func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
 
 // served notes what was planned last.
 type served struct {
-	*inject.Memory
+	*inject.Planner
 	session string
 	plan    inject.Plan
 }
 
 func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
-	s.session, s.plan = who.Session, s.Memory.Plan(ctx, c, chain, who, first, mode)
+	s.session, s.plan = who.Session, s.Planner.Plan(ctx, c, chain, who, first, mode)
 	return s.plan
 }
 
@@ -190,7 +190,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
 	settings := inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
-	live, dry := &served{Memory: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
+	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))

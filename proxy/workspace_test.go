@@ -185,7 +185,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		key     string
 	}{
 		{name: "nothing was seen", summary: summary, unknown: true},
-		{name: "nothing could be seen", summary: summary, chained: true},
+		{name: "the session was found by an answer, and its place is lost", summary: summary, chained: true, unknown: true},
 		{name: "in multi mode directories say nothing", summary: summary, multi: true},
 		{name: "it says where", summary: summary + "\n* Current working directory: /nowhere\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
 		{name: "a turn said where", before: "* Current working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},

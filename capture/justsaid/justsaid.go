@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Path   string // scratch file, emptied at the start
 	Outbox ledger.Arrivals
-	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message
+	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row
 	For    func() time.Duration // how long a turn is found after it has left the outbox
 	Every  time.Duration        // interval of reads without a Wake, for turns of other replicas; 0 disables them
 	Log    *slog.Logger
@@ -238,7 +238,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	last := x.last
-	byGroup := make(map[string][]graphiti.Message)
+	byGroup := make(map[string][]graphiti.Row)
 	var order []string
 	numbers := make(map[key]int64)
 	// Read the last one again: a new turn may have reused its number.
@@ -247,7 +247,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 		n++
 		last = e.Seq
 		for _, m := range x.o.Say(&e.Turn, e.Scope) {
-			if m.RoleType == graphiti.RoleAssistant {
+			if m.Role == graphiti.RoleAssistant {
 				continue
 			}
 			if byGroup[group] == nil {
@@ -271,7 +271,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 }
 
 // take adds messages of a group to the index. The caller must hold writing.
-func (x *Index) take(ctx context.Context, group string, list []graphiti.Message, numbers map[key]int64) error {
+func (x *Index) take(ctx context.Context, group string, list []graphiti.Row, numbers map[key]int64) error {
 	x.mu.Lock()
 	blocked := slices.Contains(x.blocked, group)
 	x.mu.Unlock()
@@ -377,7 +377,7 @@ func (x *Index) purge(ctx context.Context) {
 			x.empty(g)
 			continue
 		}
-		_, err := x.store.ForgetEpisodes(ctx, g, func(e *graphiti.Episode) bool {
+		_, err := x.store.ForgetEpisodes(ctx, g, func(e *graphiti.Row) bool {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			return x.kept[key{g, e.Name}] == nil

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -364,8 +364,8 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
-			held := graphiti.Episode{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
-			for _, side := range held.Rows() {
+			held := remote.EpisodeJSON{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
+			for _, side := range held.Row().Sides() {
 				count["("+string(side.Role)+"): "+side.Text]++
 				sides++
 			}

@@ -325,9 +325,9 @@ func TestForgettingOneSession(t *testing.T) {
 	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
 	w.delivered(3)
 	// A proxy that does not know who said it finds it all the same.
-	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Message{{
-		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
-		SourceDescription: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
+	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Row{{
+		Name: "elsewhere", Role: "user", Text: "My fish is called Nemo.", Said: time.Now(),
+		Source: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
 	}})
 	if err != nil {
 		t.Fatal(err)

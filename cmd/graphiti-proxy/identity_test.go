@@ -266,7 +266,7 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	}
 	defer r.Close()
 	for i, h := range hostile {
-		if err := r.Write(context.Background(), "user_josh", []graphiti.Message{{Name: fmt.Sprint(i), RoleType: "user", Content: h, Timestamp: time.Now().Add(-time.Hour)}}); err != nil {
+		if err := r.Write(context.Background(), "user_josh", []graphiti.Row{{Name: fmt.Sprint(i), Role: "user", Text: h, Said: time.Now().Add(-time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

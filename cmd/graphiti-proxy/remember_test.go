@@ -147,6 +147,7 @@ func TestForgetThat(t *testing.T) {
 		if header := say("five", "What is an otter? Forget that the staging server is called otter."); strings.Contains(header, "ended=") {
 			t.Errorf("got %q for a message that says more, want nothing ended", header)
 		}
+		w.delivered(2) // it matches the text to forget, too
 		if header := say("six", "Forget that the staging server is called otter."); !strings.Contains(header, "; ended=") {
 			t.Errorf("got %q, want \"; ended=\" in it", header)
 		}

@@ -37,7 +37,7 @@ type remembering struct {
 	facts     facts
 	state     *cache.State
 	pipeline  *capture.Pipeline
-	planner   *inject.Memory
+	planner   *inject.Planner
 	service   *service.Service
 	prober    *health.Prober
 	pending   *proxy.PendingTurns

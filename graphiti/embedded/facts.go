@@ -255,7 +255,7 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 }
 
 // factsMeant returns the facts of a group that a forget selects by their names.
-func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Episode) bool) (ids []int64, err error) {
+func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Row) bool) (ids []int64, err error) {
 	rows, err := tx.Query("SELECT id, name FROM facts WHERE grp = ?", group)
 	if err != nil {
 		return nil, err
@@ -263,11 +263,11 @@ func factsMeant(tx *sqlite.Tx, group int64, meant func(*graphiti.Episode) bool) 
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
-		var ep graphiti.Episode
-		if err := rows.Scan(&id, &ep.Name); err != nil {
+		var r graphiti.Row
+		if err := rows.Scan(&id, &r.Name); err != nil {
 			return nil, err
 		}
-		if meant(&ep) {
+		if meant(&r) {
 			ids = append(ids, id)
 		}
 	}

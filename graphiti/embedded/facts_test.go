@@ -27,10 +27,10 @@ func openDistilled(t *testing.T) *Store {
 // say writes one turn of now.
 func say(t *testing.T, e *Store, group, turn, user, assistant string) {
 	t.Helper()
-	message := func(role graphiti.RoleType, text string) graphiti.Message {
-		return graphiti.Message{Name: graphiti.EpisodeName(turn, role), RoleType: role, Content: text, Timestamp: time.Now(), SourceDescription: `{"session":"` + turn + `"}`}
+	message := func(role graphiti.RoleType, text string) graphiti.Row {
+		return graphiti.Row{Name: graphiti.EpisodeName(turn, role), Role: role, Text: text, Said: time.Now(), Source: `{"session":"` + turn + `"}`}
 	}
-	if err := e.Write(context.Background(), group, []graphiti.Message{message(graphiti.RoleUser, user), message(graphiti.RoleAssistant, assistant)}); err != nil {
+	if err := e.Write(context.Background(), group, []graphiti.Row{message(graphiti.RoleUser, user), message(graphiti.RoleAssistant, assistant)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,9 +169,9 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 		}
 		distil(t, e, f)
 	}
-	forget := func(text string) {
+	forget := func(turn string, role graphiti.RoleType) {
 		t.Helper()
-		_, err := e.ForgetEpisodes(context.Background(), "g", func(ep *graphiti.Episode) bool { return strings.Contains(ep.Content, text) })
+		_, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == graphiti.EpisodeName(turn, role) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +182,11 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 		}
 		return all
 	}
-	forget("(user): we use postgres")
+	forget("2", graphiti.RoleUser)
 	if diff := cmp.Diff([]string{"Database: we use mysql > Database: we use sqlite", "Database: we use sqlite > "}, ends()); diff != "" {
 		t.Errorf("without the second (-want +got):\n%s", diff)
 	}
-	forget("Sure, we use sqlite")
+	forget("3", graphiti.RoleAssistant)
 	if diff := cmp.Diff([]string{"Database: we use mysql > "}, ends()); diff != "" {
 		t.Errorf("without the third (-want +got):\n%s", diff)
 	}
@@ -248,7 +248,7 @@ func TestFacts_OneIsForgotten(t *testing.T) {
 	say(t, e, "g", "2", "that is postgres 16 from now on", "ok")
 	distil(t, e, graphiti.Distilled{Text: "The database is Postgres 16", Keys: []string{"storage"}, Replaces: []string{old}})
 	newer := factsOf(t, e, "g")[1].Name
-	_, err := e.ForgetEpisodes(context.Background(), "g", func(ep *graphiti.Episode) bool { return ep.Name == newer })
+	_, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == newer })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestFacts_AreInNoFileAfterForgetting(t *testing.T) {
 	if found(t, path) == 0 {
 		t.Fatal("the word is in no file, want it there")
 	}
-	if _, err := e.ForgetEpisodes(context.Background(), "g", func(*graphiti.Episode) bool { return true }); err != nil {
+	if _, err := e.ForgetEpisodes(context.Background(), "g", func(*graphiti.Row) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	if n := found(t, path); n > 0 {
@@ -285,7 +285,7 @@ func TestKeepFacts_AfterAForget(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "secret cat", "yes")
 	b := nextBatch(t, e)
-	if _, err := e.ForgetEpisodes(context.Background(), "g", func(ep *graphiti.Episode) bool { return strings.Contains(ep.Content, "cat") }); err != nil {
+	if _, err := e.ForgetEpisodes(context.Background(), "g", func(r *graphiti.Row) bool { return r.Name == b.Messages[0].Name }); err != nil {
 		t.Fatal(err)
 	}
 	n, err := e.KeepFacts(context.Background(), b, []graphiti.Distilled{{Name: "f", Text: "There is a cat", Role: graphiti.RoleUser, Sources: []string{b.Messages[1].Name}}}, graphiti.Spent{})
@@ -314,10 +314,10 @@ func TestKeepFacts_OnlyInGroupsThatHaveAllItsMessages(t *testing.T) {
 	e, ctx := openDistilled(t), context.Background()
 	say(t, e, "project", "1", "I am Ana; the host is h1", "ok")
 	b := nextBatch(t, e)
-	message := func(name string) graphiti.Message {
-		return graphiti.Message{Name: name, RoleType: graphiti.RoleUser, Content: "I am Ana", Timestamp: time.Now(), SourceDescription: `{"session":"1"}`}
+	message := func(name string) graphiti.Row {
+		return graphiti.Row{Name: name, Role: graphiti.RoleUser, Text: "I am Ana", Said: time.Now(), Source: `{"session":"1"}`}
 	}
-	if err := e.Write(ctx, "mine", []graphiti.Message{message(b.Messages[0].Name)}); err != nil {
+	if err := e.Write(ctx, "mine", []graphiti.Row{message(b.Messages[0].Name)}); err != nil {
 		t.Fatal(err)
 	}
 	distil(t, e, graphiti.Distilled{Text: "The person is Ana"}, graphiti.Distilled{Text: "The host is h1", Sources: []string{b.Messages[0].Name, b.Messages[1].Name}})

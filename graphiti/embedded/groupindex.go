@@ -117,7 +117,7 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 		note := m.Note
 		left := maxWords
 		var first sketcher
-		words.Each(m.Text, func(w []byte, k words.Kind) bool {
+		words.Each(m.Text, func(w []byte, k words.Significance) bool {
 			note.form.say(w)
 			if k == words.Function {
 				return true

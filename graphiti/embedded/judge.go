@@ -295,7 +295,7 @@ func bestPassage(text string, terms []term, q *question) (best string, own uint3
 			to++
 		}
 		s := sentence{from: from, to: to}
-		words.Each(text[from:to], func(w []byte, _ words.Kind) bool {
+		words.Each(text[from:to], func(w []byte, _ words.Significance) bool {
 			if i, ok := number[string(w)]; ok {
 				s.own |= 1 << i
 			}

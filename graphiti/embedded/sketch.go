@@ -65,7 +65,7 @@ func (f *form) say(w []byte) {
 
 // formOf returns the form of a text.
 func formOf(text string) (f form) {
-	words.Each(text, func(w []byte, _ words.Kind) bool {
+	words.Each(text, func(w []byte, _ words.Significance) bool {
 		f.say(w)
 		return !f.over
 	})

@@ -29,9 +29,9 @@ var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // tell writes one turn.
 func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 	t.Helper()
-	if err := e.Write(context.Background(), group, []graphiti.Message{
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+	if err := e.Write(context.Background(), group, []graphiti.Row{
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), Role: graphiti.RoleUser, Text: user, Said: said, Source: `{"session":"` + turn + `"}`},
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: assistant, Said: said, Source: `{"session":"` + turn + `"}`},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +129,10 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 		return s.String()
 	}
 	for turn := 0; turn < 100000; {
-		var m []graphiti.Message
+		var m []graphiti.Row
 		for range 1000 {
 			turn++
-			m = append(m, graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: text(15), Timestamp: said})
+			m = append(m, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), Role: graphiti.RoleUser, Text: text(15), Said: said})
 		}
 		if err := e.Write(context.Background(), "g", m); err != nil {
 			b.Fatal(err)
@@ -182,11 +182,11 @@ func BenchmarkEmbeddedWrite(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
-				m := graphiti.Message{
-					Name: graphiti.EpisodeName(fmt.Sprint(n), graphiti.RoleUser), RoleType: graphiti.RoleUser,
-					Content: strings.Repeat("word ", 40), Timestamp: time.Now(), SourceDescription: fmt.Sprintf(`{"session":"%d"}`, n/10),
+				m := graphiti.Row{
+					Name: graphiti.EpisodeName(fmt.Sprint(n), graphiti.RoleUser), Role: graphiti.RoleUser,
+					Text: strings.Repeat("word ", 40), Said: time.Now(), Source: fmt.Sprintf(`{"session":"%d"}`, n/10),
 				}
-				if err := e.Write(context.Background(), "g", []graphiti.Message{m}); err != nil {
+				if err := e.Write(context.Background(), "g", []graphiti.Row{m}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -43,11 +43,11 @@ func (e *Store) Distil(wake func()) { e.distils = wake }
 const freshFor = 24 * time.Hour
 
 // undistilled queues a new message, unless it is imported, promoted or from no conversation.
-func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Message) error {
-	if m.Role != "" || gjson.Get(m.SourceDescription, "client").Str == "import" || time.Since(m.Timestamp) > freshFor {
+func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Row) error {
+	if m.Speaker != "" || gjson.Get(m.Source, "client").Str == "import" || time.Since(m.Said) > freshFor {
 		return nil
 	}
-	return queue(tx, id, m.RoleType, m.SourceDescription, m.Content)
+	return queue(tx, id, m.Role, m.Source, m.Text)
 }
 
 func queue(tx *sqlite.Tx, id int64, role graphiti.RoleType, source, content string) error {
@@ -166,7 +166,7 @@ func (e *Store) batch(ctx context.Context, session string) (*graphiti.Batch, err
 func (e *Store) knownFacts(ctx context.Context, b *graphiti.Batch) ([]graphiti.Distilled, error) {
 	said := make(map[string]bool)
 	for i := range b.Messages {
-		words.Each(b.Messages[i].Text, func(w []byte, k words.Kind) bool {
+		words.Each(b.Messages[i].Text, func(w []byte, k words.Significance) bool {
 			if k != words.Function {
 				said[string(w)] = true
 			}

@@ -42,7 +42,7 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 // ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode, but not the
 // facts that it read from the episode (getzep/graphiti, delete_episodic_node), so they are
 // deleted first.
-func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -80,10 +80,10 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 
 // meant lists the episodes of a group for which meant returns true, with the beginning of
 // their texts.
-func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (list []remote.EpisodeJSON, err error) {
+func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) (list []remote.EpisodeJSON, err error) {
 	read := func(body io.Reader) error {
 		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error {
-			if meant(e.Episode()) {
+			if r := e.Row(); meant(&r) {
 				list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
 			}
 			return nil
@@ -95,7 +95,7 @@ func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 
 // countLeft counts the episodes that are still listed, and the deleted facts that a search
 // for the episodes' texts still finds.
-func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Episode) bool, left *graphiti.RemainsError) error {
+func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Row) bool, left *graphiti.RemainsError) error {
 	list, err := r.meant(ctx, left.Group, meant)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type message struct {
 	Time      string
 	Ended     string        // time of its end, or empty
 	Talk      *conversation // nil without a conversation
-	Alone     spoken
+	Alone     rowView
 	Scope     string
 	PinTo     []choice
 	Kinds     any

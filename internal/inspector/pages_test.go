@@ -28,13 +28,13 @@ var pageAddresses = []string{
 // exist, and shows what was said as text: with nothing, with a little and with hostile
 // data.
 func TestEveryPage(t *testing.T) {
-	fill := map[string]func(*testing.T, *servicetest.Memory){
-		"nothing": func(*testing.T, *servicetest.Memory) {},
-		"a little": func(t *testing.T, m *servicetest.Memory) {
+	fill := map[string]func(*testing.T, *servicetest.Fixture){
+		"nothing": func(*testing.T, *servicetest.Fixture) {},
+		"a little": func(t *testing.T, m *servicetest.Fixture) {
 			m.Say(t, "", "s1", "", "My cat is called Miso.")
 			m.Say(t, "", "s2", "github_repo:github.com/acme/widgets", "Priya uses Postgres in Berlin.")
 		},
-		"hostile": func(t *testing.T, m *servicetest.Memory) {
+		"hostile": func(t *testing.T, m *servicetest.Fixture) {
 			for i := range 30 {
 				m.Say(t, "", `s"><b>`+fmt.Sprint(i%7), "", hostile+strings.Repeat("W", 300)+fmt.Sprint(i)+strings.Repeat(" and so on", 500))
 			}

@@ -30,7 +30,7 @@ type somebody struct {
 }
 
 // everybody are three who use the same names for their conversation and their project.
-func everybody(t *testing.T, m *servicetest.Memory) (josh, ann, credential *somebody) {
+func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *somebody) {
 	t.Helper()
 	josh = &somebody{caller: service.Caller{Name: "josh", Own: service.Selector{User: "user:josh"}}, secret: "Miso"}
 	ann = &somebody{caller: service.Caller{Name: "ann", Own: service.Selector{User: "user:ann"}}, secret: "Rex"}
@@ -117,7 +117,7 @@ func attacks(me, other *somebody) (list []fields) {
 }
 
 // attempt has a caller ask for an operation; ok is false where it has no such fields.
-func attempt(t *testing.T, m *servicetest.Memory, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
+func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -188,7 +188,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 }
 
 // holds fails unless somebody's memory is what it was.
-func holds(t *testing.T, m *servicetest.Memory, who *somebody) {
+func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	t.Helper()
 	var now []service.Record
 	for _, o := range run(t, m, service.Groups, who.caller.Own).Groups {

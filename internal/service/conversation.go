@@ -72,7 +72,11 @@ var TurnsOf = Operation[ConversationRequest, Explained]{
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
+		r, err := h.Memory.belongings(ctx, own)
+		if err != nil {
+			return err
+		}
 		in.own = true
-		return ownSelector(ctx, h, &in.Selector, own)
+		return r.narrow(&in.Selector)
 	},
 }

@@ -39,7 +39,7 @@ func conversation(x service.Explained) (lines []string) {
 // TestConversation is found by its hash and by each of its messages, in every memory: its
 // turns in order, and nothing of another one's.
 func TestConversation(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		var list []ledger.Turn
 		for i := range 5 {
 			one := turn(fmt.Sprintf("%032x", i+1), "s1", fmt.Sprintf("Bed %d is for beans.", i), fmt.Sprintf("Bed %d, noted for the beans.", i))
@@ -170,7 +170,7 @@ func TestConversationThatWaits(t *testing.T) {
 }
 
 // decided keeps a decision about a turn.
-func decided(t *testing.T, m *servicetest.Memory, id string, d inject.Decision, groups ...string) {
+func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision, groups ...string) {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
 	if err != nil {
@@ -183,7 +183,7 @@ func decided(t *testing.T, m *servicetest.Memory, id string, d inject.Decision, 
 }
 
 // pieces are those of a decision for a search that found some facts, made as for a request.
-func pieces(t *testing.T, m *servicetest.Memory, asked string, found ...graphiti.Fact) inject.Decision {
+func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphiti.Fact) inject.Decision {
 	t.Helper()
 	kept := &keeps{}
 	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.Settings{
@@ -351,7 +351,7 @@ func (k *keeps) Drop(_ context.Context, _ [16]byte, d inject.Decision) error {
 }
 
 // plan has a decision made about a message.
-func (k *keeps) plan(t *testing.T, planner *inject.Memory, asked string) {
+func (k *keeps) plan(t *testing.T, planner *inject.Planner, asked string) {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"role": "user", "content": asked}}})
 	var c dialect.Conversation

@@ -52,7 +52,7 @@ func (sv *Service) forgetFact(ctx context.Context, s Selector, id string) (f For
 	if s.Session != "" || s.Own {
 		return f, false, nil
 	}
-	groups, err := sv.withOwners(ctx, s)
+	groups, _, err := sv.owned(ctx, s)
 	if err != nil {
 		return f, false, err
 	}

@@ -18,9 +18,12 @@ import (
 // FactsRequest is the input of Facts.
 type FactsRequest struct {
 	Selector
-	All   bool `json:"all,omitempty"` // include invalid ones
-	Limit int  `json:"limit,omitempty"`
+	All   bool `json:"all,omitempty" help:"also list superseded, expired and ended facts"`
+	Limit int  `json:"limit,omitempty" help:"how many"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *FactsRequest) Check() error { return CheckLimit(r.Limit) }
 
 // State is the validity of a statement or fact.
 type State string
@@ -66,13 +69,12 @@ type Valids struct {
 
 // Facts lists valid statements and facts.
 var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts"},
+	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts", People: true},
 	Default: FactsRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
 		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
 	},
 	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-	Own:   narrows[FactsRequest](ownSelector),
 }
 
 const (

@@ -21,7 +21,7 @@ import (
 )
 
 // importText imports a file with a text as the command does, and counts the calls.
-func importText(t *testing.T, m *servicetest.Memory, text string) (done service.Imported, calls int, err error) {
+func importText(t *testing.T, m *servicetest.Fixture, text string) (done service.Imported, calls int, err error) {
 	t.Helper()
 	im := service.FileImport{
 		Tell: func(int, string) {},

@@ -47,13 +47,12 @@ type Edge struct {
 
 // Connections shows the connections in a memory.
 var Connections = Operation[GraphRequest, Graph]{
-	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together"},
+	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together", People: true},
 	Default: GraphRequest{Limit: 60},
 	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
 		return h.Memory.Connections(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
-	Own:   narrows[GraphRequest](ownSelector),
 }
 
 const (

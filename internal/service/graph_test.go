@@ -13,7 +13,7 @@ import (
 )
 
 // imports has a person's memory hold what they said, a minute after each other.
-func imports(t testing.TB, m *servicetest.Memory, s service.Selector, texts ...string) {
+func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
 	t.Helper()
 	var lines []service.Line
 	for i, text := range texts {
@@ -78,7 +78,7 @@ func TestMentionedTogether(t *testing.T) {
 // TestGraphOfGraphiti: facts connect entities, with their validity; over MCP entities have
 // names, over REST the words of their facts.
 func TestGraphOfGraphiti(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if strings.HasSuffix(t.Name(), "embedded") {
 			t.Skip("it has no facts")
 		}

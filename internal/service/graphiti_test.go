@@ -14,7 +14,7 @@ import (
 )
 
 // onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
-func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Memory {
+func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Fixture {
 	t.Helper()
 	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, kind, g)})
 }

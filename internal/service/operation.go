@@ -50,8 +50,7 @@ type Operation[In, Out any] struct {
 
 	Audit func(in *In, out *Out) Entry // nil for operations that neither show nor change remembered text
 
-	// Own narrows an input to the caller's memory, or returns a ForbiddenError. nil restricts the
-	// operation to operators.
+	// Own replaces the narrowing of the input's Selector for callers who are no operators.
 	Own func(ctx context.Context, h *Host, in *In, own Selector) error
 }
 
@@ -60,6 +59,7 @@ type Spec struct {
 	Name  string // as in memory/show
 	About string // description for people
 
+	People        bool // people may call it for their own memory; otherwise only operators may
 	Reads         bool // read-only, with a short input
 	WithoutMemory bool // works while memory is off
 	AnyDir        bool // works with a proxy of another data directory

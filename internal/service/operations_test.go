@@ -22,7 +22,7 @@ const (
 )
 
 // call runs an operation as a mount does: its input is JSON.
-func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e service.Entry, err error) {
+func call(t *testing.T, m *servicetest.Fixture, name, in string) (out any, e service.Entry, err error) {
 	t.Helper()
 	i := slices.IndexFunc(service.Operations(), func(op service.Mountable) bool { s, _, _, _ := op.Describe(); return s.Name == name })
 	if i < 0 {
@@ -41,7 +41,7 @@ func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e serv
 }
 
 // run runs an operation that does not fail.
-func run[In, Out any](t *testing.T, m *servicetest.Memory, op service.Operation[In, Out], in In) Out {
+func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation[In, Out], in In) Out {
 	t.Helper()
 	out, err := op.Run(t.Context(), m.Host, &in)
 	if err != nil {
@@ -51,7 +51,7 @@ func run[In, Out any](t *testing.T, m *servicetest.Memory, op service.Operation[
 }
 
 // export is everything that is kept of a group, or of a session in it.
-func export(t *testing.T, m *servicetest.Memory, in service.ExportRequest) (list []service.Record) {
+func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (list []service.Record) {
 	t.Helper()
 	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error { list = append(list, r); return nil })
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 // Promotion is a text worth keeping as it stands.
 type Promotion struct {
-	Kind  string `json:"kind"`  // one of graphiti.Kinds
-	Scope string `json:"scope"` // user, workspace, session or agent
+	Kind  string `json:"kind"` // one of graphiti.Kinds
+	Scope string `json:"scope" help:"user, workspace, session or agent"`
 	Text  string `json:"text"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -167,29 +168,32 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
-// shownPlaces returns the groups to show, or for a session its part of each group.
+// shownPlaces returns the groups to show, or for a session its part of each group: the groups
+// of the selector's narrowest scope, and with Own the person's own.
 func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger.Owned, err error) {
-	targets, err := sv.shown(s)
+	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, err
 	}
 	if s.Session == "" {
 		for _, t := range targets {
-			places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+			if s.Group != "" || t.Scope == narrowest(s) {
+				places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+			}
+		}
+		if who, _ := sv.meant(s); s.Own {
+			g, _ := sv.namer().Group(graphiti.ScopeUser, who)
+			places = append(places, ledger.Owned{Group: g, Scope: string(graphiti.ScopeUser)})
 		}
 		return places, nil
 	}
-	groups, err := sv.groups(ctx, s)
+	r, err := sv.resolve(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := sv.parts(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	for _, o := range append(groups, parts...) {
-		o.Scope = sv.addressed(known, o.Group).Scope
+	parts, err := r.parts(ctx)
+	for _, o := range append(r.groups, parts...) {
+		o.Scope = sv.addressed(r.known, o.Group).Scope
 		places = append(places, o)
 	}
 	return places, err

@@ -36,8 +36,8 @@ type Options struct {
 	Multi  bool             // every credential is its own tenant
 }
 
-// Memory is the memory that operations use.
-type Memory struct {
+// Fixture is the memory that operations use.
+type Fixture struct {
 	*service.Host
 	Pipeline *capture.Pipeline
 	State    *cache.State
@@ -45,10 +45,10 @@ type Memory struct {
 }
 
 // Close closes the files. The end of the test also calls it.
-func (m *Memory) Close() { m.close() }
+func (m *Fixture) Close() { m.close() }
 
 // Open opens the memory in a directory, with readable group IDs.
-func Open(t testing.TB, dir string, o Options) *Memory {
+func Open(t testing.TB, dir string, o Options) *Fixture {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -81,7 +81,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
 	began := time.Now()
-	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
+	m := &Fixture{Pipeline: p, State: state, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
 		Passed: func(int, int, string) []service.Request {
@@ -107,7 +107,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 
 // Say stores a person's message of a conversation and an answer. An empty workspace means
 // none.
-func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
+func (m *Fixture) Say(t testing.TB, user, session, workspace, text string) {
 	t.Helper()
 	scope := "user"
 	if workspace != "" {
@@ -122,7 +122,7 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 }
 
 // Hear has the memory obey the requests in a message that a person typed in a conversation.
-func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
+func (m *Fixture) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
 	t.Helper()
 	return m.Memory.Hear(t.Context(), capture.Saying{
 		Who: who, Generation: m.State.Generations.Now(), Turn: text, Text: text, Typed: true, FromFile: func() bool { return false },
@@ -130,7 +130,7 @@ func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard 
 }
 
 // Settle waits until the memory has processed all stored turns.
-func (m *Memory) Settle(t testing.TB) {
+func (m *Fixture) Settle(t testing.TB) {
 	t.Helper()
 	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }

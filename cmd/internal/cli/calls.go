@@ -12,9 +12,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Place runs the operations of a command: through a running proxy, or on the files of a
+// Runner runs the operations of a command: through a running proxy, or on the files of a
 // proxy that does not run.
-type Place struct {
+type Runner struct {
 	Proxy *Client       // nil if Host runs the operations
 	Host  *service.Host // nil if Proxy runs the operations
 	Says  string        // describes the place to people
@@ -23,10 +23,10 @@ type Place struct {
 
 // Find returns the running proxy of a command. Without one it calls open, which opens the
 // files for the command; found is the reason for the absence of a proxy.
-func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, error)) (*Place, error) {
+func Find(ctx context.Context, o ClientOptions, open func(found error) (*Runner, error)) (*Runner, error) {
 	running, found := FindProxy(ctx, o)
 	if found == nil {
-		return &Place{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
+		return &Runner{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
 	}
 	if o.ByAddress || !errors.Is(found, ErrNoProxy) {
 		return nil, found
@@ -35,7 +35,7 @@ func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, 
 }
 
 // Call runs an operation.
-func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In) (Out, error) {
+func Call[In, Out any](ctx context.Context, at *Runner, op service.Operation[In, Out], in In) (Out, error) {
 	if at.Host != nil {
 		return op.Run(ctx, at.Host, &in)
 	}
@@ -43,7 +43,7 @@ func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, 
 }
 
 // Each runs an operation with any number of records, and calls f for each.
-func Each[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In, f func(Out) error) error {
+func Each[In, Out any](ctx context.Context, at *Runner, op service.Operation[In, Out], in In, f func(Out) error) error {
 	if at.Host != nil {
 		return op.Each(ctx, at.Host, &in, f)
 	}
