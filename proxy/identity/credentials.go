@@ -76,6 +76,17 @@ func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	return all
 }
 
+// Secret returns the only credential of a request. ok is false unless there is exactly one.
+func Secret(h *fasthttp.RequestHeader) (secret string, ok bool) {
+	for v := range secretsIn(h) {
+		if secret != "" && secret != string(v) {
+			return "", false
+		}
+		secret = string(v)
+	}
+	return secret, secret != ""
+}
+
 // secretsIn yields the secrets of a request, without "Bearer" and spaces.
 func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
