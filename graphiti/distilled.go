@@ -2,6 +2,7 @@ package graphiti
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,21 @@ type Distilled struct {
 	EndedBy string    `json:"ended_by,omitempty"` // name of the fact that replaced it
 
 	Replaces []string `json:"-"` // names of the facts that a new fact ends
+}
+
+// AboutUser is the subject of facts about the person, in every language.
+const AboutUser = "the user"
+
+// OfUser reports whether a fact matters in all of the person's projects: it states who they
+// are, where they live or what they prefer, or is a rule of theirs.
+func (f *Distilled) OfUser() bool {
+	switch f.Kind {
+	case "rule":
+		return f.Role == RoleUser
+	case "identity", "place", "preference":
+		return f.Role == RoleUser && strings.EqualFold(f.About, AboutUser)
+	}
+	return false
 }
 
 // Batch is a part of one conversation for a model to distil.

@@ -35,6 +35,9 @@ type Fact struct {
 	// Messages holds the names of the messages that a distilled fact is from.
 	Messages []string
 
+	// OfUser is Distilled.OfUser of a distilled fact.
+	OfUser bool
+
 	// Keys holds the keys of a distilled fact in lookups.
 	Keys []string
 

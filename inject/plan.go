@@ -226,6 +226,10 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	person, apart := t.o.Person(who)
+	if apart = apart && !slices.Contains(reads, person); apart {
+		reads = append(reads, person)
+	}
 	t.reads, t.owner = reads, who.Owner()
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
@@ -259,6 +263,7 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 	}
 	recent = unlearnt(recent, found)
 	ch := chooserOf(t)
+	ch.apart = apart
 	opened, _ := formatBlock(linesOfAll(before))
 	ch.opening = linesIn([]string{opened})
 	if !weighed {

@@ -153,6 +153,8 @@ func (r readied) Ready(group string) bool { return r.ready == nil || r.ready(gro
 // targets are the same two for everybody.
 type targets struct{}
 
+func (targets) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+
 func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
 func (targets) Writes(graphiti.Who) []graphiti.Target {
 	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}

@@ -18,7 +18,7 @@ const instructions = `You keep the memory of a person who works and talks with A
 
 text: one claim in one sentence of at most 200 characters, in the language of the message. It must be clear without the conversation: names in place of pronouns, the chosen thing in place of "the second one", dates absolute, as 2026-11-25 (each message has its date). Names, numbers and identifiers exactly as the messages write them, and no others.
 kind: decision, preference, rule, identity, person, place, credential_location, command, host, version, number, date, error_fix, plan or other.
-about: the thing or person that the fact is about.
+about: the thing or person that the fact is about; "the user" for the person themself.
 keys: 3 to 6 other words or short phrases by which one would ask for it and that the text lacks: the general word ("database", "supplier"), synonyms, what it is used for; in each language that the person writes.
 sources: all messages that it is from, also the question or proposal that an answer refers to.
 replaces: those of the facts under "Known" that are not true any more because of it, as ["F2"]. Only what the person said or accepted can replace a fact.

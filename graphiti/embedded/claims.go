@@ -36,19 +36,25 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 	n := noteOf(f.Role, "", f.Text, f.Since)
 	n.Length = uint32(len(f.Text)) //nolint:gosec // it is short
 	n.Flags = n.Flags&(isOfTime|isModels) | isFact
+	if f.OfUser() {
+		n.Flags |= isOfUser
+	}
 	return indexedMessage{Place: place, Text: f.Text + "\n" + f.About + "\n" + strings.Join(f.Keys, "\n"), Note: n, claim: &claim{sources: sources}}
 }
 
 // toIndex selects the messages and facts of a group, in the order of their places.
 const toIndex = `SELECT id, role, speaker, content, said, distilled, '', NULL, 0 FROM messages WHERE id > ?1 AND id <= ?2
-	UNION ALL SELECT f.id, f.role, '', f.text || char(0) || f.about || coalesce((SELECT char(10) || group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
+	UNION ALL SELECT f.id, f.role, '', f.text || char(0) || f.kind || char(0) || f.about || char(0) || coalesce((SELECT group_concat(key, char(10)) FROM fact_keys WHERE fact = f.id), ''),
 		f.valid_from, 1, (SELECT group_concat(message & 4294967295) FROM fact_sources WHERE fact = f.id), f.ended_by, coalesce(f.valid_until, 0)
 	FROM facts f WHERE f.id > ?1 AND f.id <= ?2 ORDER BY id`
 
 // claimAs returns a row of toIndex that is a fact as input of the index.
 func claimAs(m *indexedMessage, content, sources string, by, until int64) indexedMessage {
-	text, more, _ := strings.Cut(content, "\x00")
-	f := graphiti.Distilled{Text: text, About: more, Role: graphiti.RoleUser, Since: startOf(m.Note.Day)}
+	f := graphiti.Distilled{Role: graphiti.RoleUser, Since: startOf(m.Note.Day)}
+	f.Text, content, _ = strings.Cut(content, "\x00")
+	f.Kind, content, _ = strings.Cut(content, "\x00")
+	f.About, content, _ = strings.Cut(content, "\x00")
+	f.Keys = lines(content)
 	if m.Note.Flags&isModels != 0 {
 		f.Role = graphiti.RoleAssistant
 	}
@@ -336,6 +342,7 @@ func (h *hit) distilled(group string) graphiti.Fact {
 		CreatedAt: h.said,
 		ValidAt:   h.said,
 		Messages:  h.told.sources,
+		OfUser:    h.note.Flags&isOfUser != 0,
 		Strength:  h.strength,
 		Weighed:   true,
 	}

@@ -116,6 +116,7 @@ func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
 	switch {
 	case q.asks:
+	case h.note.Flags&isOfUser != 0 && q.personal: // "Put my name into the licence"
 	case h.note.Flags&isFact != 0:
 		f *= factRequest
 	default:

@@ -98,15 +98,16 @@ type hit struct {
 
 // asked describes a question.
 type asked struct {
-	text   string
-	words  []string
-	sketch sketch   // of the words
-	form   form     // of the question
-	asks   bool     // it asks something; otherwise it is a request
-	mayAsk bool     // asks is a guess: its language is unknown
-	named  []string // speakers
-	names  []string // the words that are part of a speaker's name
-	dates  dates
+	text     string
+	words    []string
+	sketch   sketch   // of the words
+	form     form     // of the question
+	asks     bool     // it asks something; otherwise it is a request
+	mayAsk   bool     // asks is a guess: its language is unknown
+	personal bool     // it has a word of the first person
+	named    []string // speakers
+	names    []string // the words that are part of a speaker's name
+	dates    dates
 }
 
 // weigh sets the scores of hits by their notes.

@@ -57,6 +57,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if !q.asks && words.MayAsk(question) {
 		q.asks, q.mayAsk = true, true
 	}
+	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))

@@ -200,6 +200,11 @@ func (e *Store) knownFacts(ctx context.Context, b *graphiti.Batch) ([]graphiti.D
 			all[i].score += 1 / float64(often[w])
 		}
 	}
+	for i := range all {
+		if all[i].fact.OfUser() { // they are few, and another language may replace them
+			all[i].score++
+		}
+	}
 	newest := all[max(0, len(all)-newestKnown):]
 	for i := range newest {
 		newest[i].score++
