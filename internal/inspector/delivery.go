@@ -106,10 +106,7 @@ func (v *visit) retry() error {
 	if err != nil {
 		return err
 	}
-	if _, err := change(v, service.Retry, func(in *service.Selection) { *in = s }); err != nil {
-		return err
-	}
-	return v.done("/delivery", "retried")
+	return act(v, service.Retry, "/delivery", "retried", func(in *service.Selection) { *in = s })
 }
 
 // dropping is the page with the confirmation before dead letters are deleted.
@@ -124,8 +121,5 @@ func (v *visit) drop() error {
 	if v.r.PostFormValue("sure") != "1" {
 		return v.show("drop", "Delete dead letters", &dropping{s})
 	}
-	if _, err := change(v, service.Drop, func(in *service.Selection) { *in = s }); err != nil {
-		return err
-	}
-	return v.done("/delivery", "dropped")
+	return act(v, service.Drop, "/delivery", "dropped", func(in *service.Selection) { *in = s })
 }

@@ -57,11 +57,7 @@ func (v *visit) people() error {
 
 // accept confirms the owner of a memory.
 func (v *visit) accept() error {
-	_, err := change(v, service.Accept, func(in *service.Acceptance) {
+	return act(v, service.Accept, "/people", "accepted", func(in *service.Acceptance) {
 		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"
 	})
-	if err != nil {
-		return err
-	}
-	return v.done("/people", "accepted")
 }

@@ -158,6 +158,9 @@ func (v *visit) back(otherwise string) string {
 	return to.String()
 }
 
+// backToMemory returns the page that a form names, or the list of memories.
+func (v *visit) backToMemory() string { return v.back(v.whose().at("/memory")) }
+
 // done redirects the visitor to a page after a change, with a notice of it and the lines
 // for an undo.
 func (v *visit) done(to, notice string, undo ...string) error {
