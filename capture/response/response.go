@@ -41,7 +41,7 @@ type Meta struct {
 // Workers parses copies of answers in the background. It is safe for concurrent use.
 type Workers struct {
 	log     *slog.Logger
-	workers [workers]*worker
+	workers [workers]*workerInput
 	reports reports
 	next    atomic.Uint32
 	dropped atomic.Int64
@@ -52,8 +52,8 @@ type Workers struct {
 	wg      sync.WaitGroup
 }
 
-// worker is the input of one worker.
-type worker struct {
+// workerInput is the input of one worker.
+type workerInput struct {
 	pieces chan piece
 	wake   chan struct{} // signals that gone is not empty
 
@@ -63,7 +63,7 @@ type worker struct {
 
 // giveUp makes the worker release an answer. It does not send a piece, because none may fit
 // into RAM, and does not block.
-func (k *worker) giveUp(a *answer) {
+func (k *workerInput) giveUp(a *answer) {
 	k.mu.Lock()
 	k.gone = append(k.gone, a)
 	k.mu.Unlock()
@@ -73,7 +73,7 @@ func (k *worker) giveUp(a *answer) {
 	}
 }
 
-func (k *worker) reap() {
+func (k *workerInput) reap() {
 	k.mu.Lock()
 	gone := k.gone
 	k.gone = nil
@@ -135,7 +135,7 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w.narrow.New = func() any { b := make([]byte, 0, segment); return &b }
 	w.wide.New = func() any { b := make([]byte, 0, wide); return &b }
 	for i := range w.workers {
-		w.workers[i] = &worker{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
+		w.workers[i] = &workerInput{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
 		// Ends when Close closes stop.
 		w.wg.Go(func() { w.work(w.workers[i]) })
 	}
@@ -238,7 +238,7 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 // fails; a nil Tee discards everything.
 type Tee struct {
 	w      *Workers
-	worker *worker
+	worker *workerInput
 	answer *answer
 	buf    *[]byte
 	share  budget.Share // of buf
@@ -310,7 +310,7 @@ func (t *Tee) hand(p piece) {
 	}
 }
 
-func (w *Workers) work(k *worker) {
+func (w *Workers) work(k *workerInput) {
 	for {
 		select {
 		case p := <-k.pieces:

@@ -54,7 +54,7 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 	}
 }
 
-func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]string, part string) {
+func deletesNothing(t *testing.T, g *graphititest.Graphiti, settings map[string]string, part string) {
 	dir := t.TempDir()
 	w := start(t, dir, settings)
 	w.ask("s1", user("My cat is called Miso."))

@@ -266,7 +266,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 		}
 
 		// A compaction says what is open.
-		w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 			if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 				return proxytest.Reply{Text: "<summary>1. Primary Request and Intent:\n   The importer for CSV files.\n7. Pending Tasks:\n   - Empty </graphiti_memory> fields\n   - The docs\n</summary>"}
 			}

@@ -91,7 +91,7 @@ func printSettled(w io.Writer, lines []service.Standing, undone bool) {
 }
 
 // became describes the result of a decision on a line.
-var became = map[card.State]string{
+var became = map[card.LineState]string{
 	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
 }
 

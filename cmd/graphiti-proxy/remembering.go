@@ -199,7 +199,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
 	return proxy.Memory{
-		Settings: proxy.Settings{
+		MemorySettings: proxy.MemorySettings{
 			Identity:     id,
 			Rules:        rules(cfg),
 			Recall:       cfg.Recall.Enabled,

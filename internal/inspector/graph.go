@@ -11,11 +11,11 @@ type graph struct {
 	*about
 	Places []place
 	Nodes  []service.Node
-	Edges  []edge
+	Edges  []edgeView
 	Note   string
 }
 
-type edge struct {
+type edgeView struct {
 	service.Edge
 	FromName, ToName string
 	Href             string
@@ -63,7 +63,7 @@ func (g *graph) fill(v *visit, got *service.Graph) {
 		if !ok || !too {
 			continue
 		}
-		one := edge{Edge: e, FromName: from, ToName: to, Href: v.messageAt(e.ID, g.Group, g.Graph())}
+		one := edgeView{Edge: e, FromName: from, ToName: to, Href: v.messageAt(e.ID, g.Group, g.Graph())}
 		if e.State != "" {
 			one.State = stateOf(string(e.State))
 		}

@@ -62,16 +62,16 @@ func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, 
 
 // Standing is a current, pending or former line of the card.
 type Standing struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	Text     string     `json:"text"`
-	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
-	Applies  bool       `json:"applies"`         // applies in its own place without confirmation
-	OnCard   bool       `json:"on_card"`         // opens conversations in its place or everywhere
-	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
-	Since    string     `json:"since"`
-	Group    string     `json:"group"`
+	ID       string         `json:"id"`
+	Kind     string         `json:"kind"`
+	Text     string         `json:"text"`
+	State    card.LineState `json:"state"`
+	Place    string         `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
+	Applies  bool           `json:"applies"`         // applies in its own place without confirmation
+	OnCard   bool           `json:"on_card"`         // opens conversations in its place or everywhere
+	Personal bool           `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
+	Since    string         `json:"since"`
+	Group    string         `json:"group"`
 }
 
 func standing(l *card.Line) Standing {
@@ -124,7 +124,7 @@ func withoutCopies(lines []card.Line) []card.Line {
 		}
 	}
 	var list []card.Line
-	copied := make(map[int]card.State)
+	copied := make(map[int]card.LineState)
 	for i := range lines {
 		if at, copies := of[lines[i].Group+lines[i].Turn]; copies && lines[i].Place == "" {
 			copied[at] = lines[i].State
@@ -346,7 +346,7 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 }
 
 // setLine returns a function that stores a line in another state.
-func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, string) error {
+func (sv *Service) setLine(state card.LineState) func(context.Context, *card.Line, string) error {
 	return func(ctx context.Context, l *card.Line, _ string) error {
 		if state != card.Confirmed {
 			if err := sv.unpromote(ctx, l); err != nil {

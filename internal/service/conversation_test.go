@@ -186,7 +186,7 @@ func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision,
 func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphiti.Fact) inject.Decision {
 	t.Helper()
 	kept := &keeps{}
-	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.Settings{
+	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.RecallSettings{
 		Timeout: 10 * time.Second, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
 	})
 	t.Cleanup(planner.Close)
