@@ -172,7 +172,7 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		}
 		promote := func(workspace, kind, text string) {
 			t.Helper()
-			if _, err := w.remembers().service.Promote(t.Context(), service.Selector{Workspace: workspace}, service.Promotion{Kind: kind, Text: text}); err != nil {
+			if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: workspace}, Promotion: service.Promotion{Kind: kind, Text: text}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -328,7 +328,7 @@ func TestCardWithoutItsStore(t *testing.T) {
 	}
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "recall.timeout": "2s"})
-	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "British English"}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "British English"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(1)

@@ -158,7 +158,7 @@ func TestForgetThat(t *testing.T) {
 		if saw := w.opening("eight", "What is the staging server called?", in...); strings.Contains(saw, "otter") || strings.Contains(saw, "German") {
 			t.Errorf("got %q after, want neither", saw)
 		}
-		list, err := w.remembers().service.Facts(t.Context(), service.Selector{Workspace: widgets}, true, 50)
+		list, err := w.remembers().service.Facts(t.Context(), &service.FactsRequest{Selector: service.Selector{Workspace: widgets}, All: true, Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestForgetThat(t *testing.T) {
 				continue
 			}
 			restored++
-			if _, err := w.remembers().service.Restore(t.Context(), service.Selector{Workspace: widgets, Message: k.ID}); err != nil {
+			if _, err := w.remembers().service.Restore(t.Context(), &service.RestoreRequest{Selector: service.Selector{Workspace: widgets, Message: k.ID}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -43,10 +43,10 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
 
 	ctx := t.Context()
-	if _, err := w.remembers().service.Search(ctx, service.Selector{}, "Where is password="+secret+" used?", true); err != nil {
+	if _, err := w.remembers().service.Search(ctx, &service.SearchRequest{Query: "Where is password=" + secret + " used?", All: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.remembers().service.Promote(ctx, service.Selector{}, service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {
+	if _, err := w.remembers().service.Promote(ctx, &service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}}); err == nil {
 		t.Error("promoted")
 	}
 	line := service.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}

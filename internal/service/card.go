@@ -226,9 +226,7 @@ type Settled struct {
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
 	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *SettleRequest) (Settled, error) {
-		return h.Memory.Settle(ctx, in)
-	},
+	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
 	},
@@ -471,16 +469,15 @@ type Restored struct {
 // Restore makes a message valid again that "forget that …" ended.
 var Restore = Operation[RestoreRequest, Restored]{
 	Spec: Spec{Name: "memory/restore", About: "Make a message valid again that was ended in a conversation", People: true},
-	Run: func(ctx context.Context, h *Host, in *RestoreRequest) (Restored, error) {
-		return h.Memory.Restore(ctx, in.Selector)
-	},
+	Run:  withMemory((*Service).Restore),
 	Audit: func(in *RestoreRequest, out *Restored) Entry {
 		return in.audit("restore", out.Groups, slog.String("message", in.Message))
 	},
 }
 
 // Restore makes both sides of a message's turn valid again.
-func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
+func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored, err error) {
+	s := in.Selector
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
 		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")

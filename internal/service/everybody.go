@@ -45,9 +45,7 @@ type Somebody struct {
 var Everybody = Operation[PeopleRequest, Crowd]{
 	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people"},
 	Default: PeopleRequest{Limit: 200},
-	Run: func(ctx context.Context, h *Host, in *PeopleRequest) (Crowd, error) {
-		return h.Memory.Everybody(ctx, in.Limit)
-	},
+	Run:     withMemory((*Service).Everybody),
 	Audit: func(_ *PeopleRequest, out *Crowd) Entry {
 		return Entry{What: "list people", Who: "everybody", Groups: out.Groups}
 	},
@@ -55,8 +53,8 @@ var Everybody = Operation[PeopleRequest, Crowd]{
 
 // Everybody lists registered people and owners of groups: in single mode the owner first, then by
 // their latest message.
-func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error) {
-	if err := CheckLimit(limit); err != nil {
+func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, err error) {
+	if err := CheckLimit(in.Limit); err != nil {
 		return c, err
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
@@ -90,8 +88,8 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 		return cmp.Or(cmp.Compare(owner(a), owner(b)), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Name, b.Name))
 	})
 	c.AllPeople = len(k.list)
-	c.People = make([]Somebody, 0, min(limit, len(k.list)))
-	for _, s := range k.list[:min(limit, len(k.list))] {
+	c.People = make([]Somebody, 0, min(in.Limit, len(k.list)))
+	for _, s := range k.list[:min(in.Limit, len(k.list))] {
 		c.People = append(c.People, *s)
 	}
 	return c, nil

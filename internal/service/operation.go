@@ -54,6 +54,11 @@ type Operation[In, Out any] struct {
 	Own func(ctx context.Context, h *Host, in *In, own Selector) error
 }
 
+// withMemory returns the Run of an operation that is a method of the memory.
+func withMemory[In, Out any](do func(*Service, context.Context, *In) (Out, error)) func(context.Context, *Host, *In) (Out, error) {
+	return func(ctx context.Context, h *Host, in *In) (Out, error) { return do(h.Memory, ctx, in) }
+}
+
 // Spec describes an operation.
 type Spec struct {
 	Name  string // as in memory/show

@@ -102,15 +102,14 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of a selector, oldest first. A non-empty before (RFC 3339)
-// limits their time.
-func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
-	shown := Shown{Messages: []Record{}}
-	until, err := momentIn(before)
-	if err := cmp.Or(CheckLast(n), s.check(), err); err != nil {
+// Show returns the last messages of a selector, oldest first.
+func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
+	s, shown := in.Selector, Shown{Messages: []Record{}}
+	until, err := momentIn(in.Before)
+	if err := cmp.Or(in.Check(), s.check(), err); err != nil {
 		return shown, err
 	}
-	err = sv.show(ctx, s, n, until, &shown)
+	err = sv.show(ctx, s, in.Last, until, &shown)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
@@ -197,18 +196,18 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 	return places, err
 }
 
-// Search returns the results of a recall, best first. all includes results that recall omits.
-func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
+// Search returns the results of a recall, best first. All includes results that recall omits.
+func (sv *Service) Search(ctx context.Context, in *SearchRequest) (Searched, error) {
 	found := Searched{Facts: []Found{}}
-	if strings.TrimSpace(query) == "" {
+	if strings.TrimSpace(in.Query) == "" {
 		return found, invalid("query: is empty; write a text to search for")
 	}
-	if err := s.check(); err != nil {
+	if err := in.check(); err != nil {
 		return found, err
 	}
-	err := sv.search(ctx, s, query, all, &found)
+	err := sv.search(ctx, in.Selector, in.Query, in.All, &found)
 	if err == nil {
-		found.Others = sv.others(ctx, s, found.Groups)
+		found.Others = sv.others(ctx, in.Selector, found.Groups)
 	}
 	return found, err
 }
