@@ -171,7 +171,7 @@ func (s *Queue) Groups(found func(group string, fresh bool)) error {
 	return nil
 }
 
-// InDoubt implements ledger.Delivery. Delivery starts with this call, so it first takes over
+// InDoubt implements ledger.Dispatch. Delivery starts with this call, so it first takes over
 // the queue.
 func (s *Queue) InDoubt(found func(ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())

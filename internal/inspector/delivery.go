@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// delivery is the page of the turns that wait for a remote memory.
-type delivery struct {
+// deliveryPage is the page of the turns that wait for a remote memory.
+type deliveryPage struct {
 	Off    bool
 	Remote bool
 	Status health.MemoryStatus
@@ -38,7 +38,7 @@ func (v *visit) delivery() error {
 	if err != nil {
 		return err
 	}
-	d := delivery{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
+	d := deliveryPage{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = deliveryNeeds(&st.Queue)
 	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
 	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {

@@ -9,7 +9,7 @@ import (
 // graph is the page of the connections between things in a memory.
 type graph struct {
 	*about
-	Places []place
+	Places []navItem
 	Nodes  []service.Node
 	Edges  []edgeView
 	Note   string
@@ -38,7 +38,7 @@ func (v *visit) graph() error {
 	for _, o := range groups {
 		if (o.Scope == "user" || o.Scope == "workspace") && !o.Empty {
 			one := about{whose: a.whose, Owned: o}
-			g.Places = append(g.Places, place{strings.TrimPrefix(v.nameOf(o), "the project "), one.Graph(), o.Group == a.Group})
+			g.Places = append(g.Places, navItem{strings.TrimPrefix(v.nameOf(o), "the project "), one.Graph(), o.Group == a.Group})
 		}
 	}
 	if a.Group != "" {

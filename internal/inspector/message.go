@@ -8,16 +8,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// message is the page of one message, with its conversation and the possible changes of it.
-type message struct {
+// messagePage is the page of one message, with its conversation and the possible changes of it.
+type messagePage struct {
 	whose
 	ID, Group string
 	Back      string
 	Text      string
 	Role      string
 	Time      string
-	Ended     string        // time of its end, or empty
-	Talk      *conversation // nil without a conversation
+	Ended     string            // time of its end, or empty
+	Talk      *conversationPage // nil without a conversation
 	Alone     rowView
 	Scope     string
 	PinTo     []choice
@@ -31,7 +31,7 @@ type choice struct{ Value, Says string }
 const turnsAround = 1
 
 func (v *visit) message() error {
-	m := &message{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
 		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
 		in.Message = m.ID
@@ -54,7 +54,7 @@ func (v *visit) message() error {
 }
 
 // inConversation fills in the message and the turns around its own.
-func (v *visit) inConversation(m *message, got *service.Explained) error {
+func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 	for i := range got.Turns {
 		for _, r := range got.Turns[i].Messages {
 			if r.ID != m.ID {
@@ -71,7 +71,7 @@ func (v *visit) inConversation(m *message, got *service.Explained) error {
 }
 
 // alone fills in a message without a conversation, or returns notFound.
-func (v *visit) alone(m *message, notFound error) error {
+func (v *visit) alone(m *messagePage, notFound error) error {
 	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (v *visit) alone(m *message, notFound error) error {
 }
 
 // is fills in the fields of a message.
-func (m *message) is(r *service.Record) {
+func (m *messagePage) is(r *service.Record) {
 	m.Text, m.Role, m.Time, m.Scope, m.Ended = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended
 	if m.Group == "" {
 		m.Group = r.Group

@@ -61,7 +61,7 @@ func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, e
 	if err != nil {
 		return c, err
 	}
-	k := crowd{sv: sv, by: make(map[string]*Somebody)}
+	k := census{sv: sv, by: make(map[string]*Somebody)}
 	if k.latest, k.told, err = sv.latest(ctx); err != nil {
 		return c, err
 	}
@@ -112,8 +112,8 @@ func (sv *Service) latest(ctx context.Context) (all map[string]time.Time, ok boo
 	return all, true, nil
 }
 
-// crowd collects people from their groups.
-type crowd struct {
+// census collects people from their groups.
+type census struct {
 	sv     *Service
 	told   bool // the memory lists its groups
 	latest map[string]time.Time
@@ -122,7 +122,7 @@ type crowd struct {
 }
 
 // somebody returns the entry of a key, or adds otherwise.
-func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
+func (k *census) somebody(key string, otherwise Somebody) *Somebody {
 	if s := k.by[key]; s != nil {
 		return s
 	}
@@ -132,7 +132,7 @@ func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
 }
 
 // add counts a group for its owner, and an agent's group for the agent too.
-func (k *crowd) add(o *ledger.Owned) {
+func (k *census) add(o *ledger.Owned) {
 	last, holds := k.latest[o.Group]
 	if k.told && !holds {
 		return
@@ -164,7 +164,7 @@ func (s *Somebody) count(o *ledger.Owned, last time.Time) {
 // owner returns the display name and the selector of a group's owner. An unregistered credential
 // is known only by the hash of its fingerprint, so the selector names the group. So does a system
 // actor's.
-func (k *crowd) owner(o *ledger.Owned) (name string, means Selector) {
+func (k *census) owner(o *ledger.Owned) (name string, means Selector) {
 	if tenant, person, ok := strings.Cut(strings.TrimPrefix(o.Owner, "sha256:"), "|"); ok && strings.HasPrefix(o.Owner, "sha256:") {
 		name = "an unregistered credential, " + tenant[:min(8, len(tenant))] + "…"
 		if actor, isActor := strings.CutPrefix(person, "system:"); isActor {
