@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -147,7 +149,11 @@ func TestForgetThat(t *testing.T) {
 		if header := say("five", "What is an otter? Forget that the staging server is called otter."); strings.Contains(header, "ended=") {
 			t.Errorf("got %q for a message that says more, want nothing ended", header)
 		}
-		w.delivered(2) // it matches the text to forget, too
+		group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+		waitUntil(t, "the turn that says more", func() bool { // it matches the text to forget, too
+			return slices.ContainsFunc(w.heldIn(group), func(r graphiti.Row) bool { return strings.HasPrefix(r.Text, "What is an otter?") })
+		})
+		w.delivered(1) // and is in the index
 		if header := say("six", "Forget that the staging server is called otter."); !strings.Contains(header, "; ended=") {
 			t.Errorf("got %q, want \"; ended=\" in it", header)
 		}
