@@ -35,6 +35,8 @@ type QueueStatus struct {
 	LastError string     `json:"last_error,omitempty"`
 	Remedy    string     `json:"remedy,omitempty"` // remedy for LastError
 
+	Distilled graphiti.Spent `json:"-"` // of the model that distils facts, since the start
+
 	// Diagnosis is the reason for a stall or for missing listings.
 	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`
 

@@ -32,6 +32,16 @@ type Fact struct {
 	// Callers use it to omit messages in the conversation.
 	Episode string
 
+	// Messages holds the names of the messages that a distilled fact is from.
+	Messages []string
+
+	// Keys holds the keys of a distilled fact in lookups.
+	Keys []string
+
+	// Past reports whether the fact is shown though it is no longer valid, because the question
+	// is about the past.
+	Past bool
+
 	// Dated reports whether the text contains its date.
 	Dated bool
 

@@ -14,6 +14,8 @@ func TestPersonInProject(t *testing.T) {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
 	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
+	oneKey, keys := fact("one key", 0.5), fact("several keys", 0.7)
+	oneKey.Messages, keys.Messages = []string{"m1"}, []string{"m2"}
 	for _, tc := range []struct {
 		name       string
 		ofProject  []graphiti.Fact
@@ -25,6 +27,7 @@ func TestPersonInProject(t *testing.T) {
 		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, []string{"of the project", "strong"}, ""},
 		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, []string{"strong"}, ""},
 		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, []string{"of the project"}, ""},
+		{"distilled", nil, []graphiti.Fact{keys, oneKey}, false, []string{"several keys"}, ""},
 		{"nothing answers", nil, []graphiti.Fact{weak}, false, nil, ReasonWeak},
 		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, []string{"strong", "weak"}, ""},
 		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, nil, ReasonWeak},

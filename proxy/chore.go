@@ -151,7 +151,7 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-func quotablesKey(caller dialect.Fingerprint) memo.Key { return sessionsKey(caller, "quotable") }
+func quotablesKey(caller dialect.Fingerprint) memo.Key { return keyOf(caller, quotablesName) }
 
 // quotables returns the recent turns of a caller.
 func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
@@ -327,7 +327,7 @@ func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dial
 	}
 	var o opening
 	words := person.Link(dialect.RoleUser, c.Text(c.Last))
-	s.memo.Update(memo.Key{Kind: memo.Sessions, Owner: memo.Owner(words)}, func(was any) (any, int) {
+	s.memo.Update(keyOf(words, openingName), func(was any) (any, int) {
 		if o, _ = was.(opening); o.last != session && !c.Answered() {
 			o = opening{o.sessions + 1, session}
 		}

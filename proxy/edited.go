@@ -20,7 +20,7 @@ type sentTurn struct {
 }
 
 func sentKey(session string, before dialect.Fingerprint) memo.Key {
-	return sessionsKey(before.Link(dialect.RoleOther, []byte(session)), "sent")
+	return keyOf(before.Link(dialect.RoleOther, []byte(session)), sentName)
 }
 
 // sent notes a stored turn by the history before it.

@@ -150,6 +150,7 @@ type Services struct {
 	Tenants     Tenants
 	Generations Generations
 	Figures     Statistics
+	Providers   Providers // nil if no model of the caller's provider distils facts
 	Responses   *response.Workers
 	Pending     *PendingTurns // the turns that have not ended
 }

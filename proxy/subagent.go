@@ -30,14 +30,24 @@ type firstMessage struct {
 	at    dialect.Fingerprint // of the conversation up to this message
 }
 
-func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
-	return sessionsKey(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), "call text")
-}
-func callsKey(asked dialect.Fingerprint) memo.Key    { return sessionsKey(asked, "calls") }
-func subagentKey(first dialect.Fingerprint) memo.Key { return sessionsKey(first, "subagent") }
+// The names of entries whose owner is a fingerprint.
+const (
+	callTextName uint64 = iota + 1
+	callsName
+	subagentName
+	quotablesName
+	sentName
+	openingName
+)
 
-func sessionsKey(f dialect.Fingerprint, kind string) memo.Key {
-	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f.Link(dialect.RoleOther, []byte(kind)))}
+func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
+	return keyOf(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), callTextName)
+}
+func callsKey(asked dialect.Fingerprint) memo.Key    { return keyOf(asked, callsName) }
+func subagentKey(first dialect.Fingerprint) memo.Key { return keyOf(first, subagentName) }
+
+func keyOf(f dialect.Fingerprint, name uint64) memo.Key {
+	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f), Name: name}
 }
 
 // openCalls stores the strings in the arguments of an answer's tool calls.

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"cache/sqlite":              {},
 	"capture":                   {"cache/redis", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/justsaid", "capture/redact", "capture/replica", "graphiti", "graphiti/words", "internal/dialect"},
 	"capture/deliver":           {"capture/ledger", "graphiti"},
+	"capture/distil":            {"graphiti", "graphiti/words"},
 	"capture/ledger":            {"cache/sqlite", "graphiti"},
 	"capture/redact":            {},
 	"capture/replica":           {"cache/redis", "capture/ledger", "graphiti"},
@@ -48,7 +49,7 @@ var mayImport = map[string][]string{
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
-	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
+	"internal/health":           {"cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
 	"internal/inspector":        {"capture", "capture/ledger", "graphiti/card", "inject", "internal/health", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
@@ -69,7 +70,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 47 // lower it when a package goes
+	maxPackages      = 48 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

@@ -51,7 +51,7 @@ func newMemoryForgetCommand() *cobra.Command {
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
-	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
+	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if s.Card+s.Message != "" {

@@ -126,7 +126,11 @@ func newMemorySearchCommand() *cobra.Command {
 			if f.Strength != nil {
 				strength = fmt.Sprintf("%.2f", *f.Strength)
 			}
-			t.Row(terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, f.Text)
+			text := f.Text
+			if len(f.Keys) > 0 {
+				text += "; keys: " + strings.Join(f.Keys, ", ")
+			}
+			t.Row(terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, text)
 		}
 		t.Print(w)
 		if in.All {

@@ -20,7 +20,8 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		return nil
 	}
-	s := selectorFlags(c)
+	var in service.ImportRequest
+	cli.InputFlags(c, &in)
 	cli.JSONFlag(c)
 	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		file, size, err := service.OpenImport(args[0])
@@ -29,14 +30,14 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		defer file.Close()
 		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			return cli.Call(ctx, at, service.Import, in)
 		}, Pending: func(ctx context.Context) (int, error) {
 			q, err := cli.Call(ctx, at, service.Counts, struct{}{})
 			return q.Pending, err
 		}}
 		left := 0
-		done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
+		done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
 		if err == nil {
 			left, err = im.Await(c.Context(), done)
 		}

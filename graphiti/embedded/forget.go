@@ -60,6 +60,7 @@ func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
 		"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+		"DELETE FROM facts WHERE grp = ?",
 		"DELETE FROM messages WHERE grp = ?",
 		"DELETE FROM groups WHERE id = ?",
 	} {
@@ -89,7 +90,17 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.R
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
+	facts, err := factsMeant(tx, group, meant)
+	if err == nil {
+		err = deleteFacts(tx, facts)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
+		if err := forgetFacts(tx, id); err != nil {
+			return nil, err
+		}
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id = ?",
 			"DELETE FROM unread WHERE id = ?",

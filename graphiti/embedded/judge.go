@@ -68,7 +68,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 			h.ranked.own = own
 		}
 		for n := range questions {
-			h.strength = max(h.strength, questions[n].of(own|names))
+			h.strength = max(h.strength, questions[n].answeredBy(h, own|names))
 		}
 		h.strength *= e.speaks(h, q)
 		h.strength = max(h.strength, near[h.place])
@@ -88,7 +88,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
-		if q.mayAsk && h.note.Flags&isStopped == 0 { // it may be a request of the same words
+		if q.mayAsk && h.note.Flags&(isStopped|isFact) == 0 { // it may be a request of the same words
 			continue
 		}
 		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
@@ -114,7 +114,11 @@ func rareIn(terms []term, own uint32) bool {
 // a request.
 func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
-	if !q.asks {
+	switch {
+	case q.asks:
+	case h.note.Flags&isFact != 0:
+		f *= factRequest
+	default:
 		f *= e.numbers.Request
 	}
 	if h.note.Flags&isModels != 0 {
@@ -151,7 +155,7 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	}
 	form, asks := n.formOf(), n.Flags&isAsking != 0
 	if q.mayAsk { // a full stop marks a statement in every language
-		asks = n.Flags&isStopped == 0
+		asks = n.Flags&(isStopped|isFact) == 0
 	}
 	return asks == q.asks && form.like(&q.form) >= sameForm
 }

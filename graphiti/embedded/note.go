@@ -19,6 +19,8 @@ const (
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
 	isStopped               // it ends with a full stop
+	isFact                  // a model distilled it from messages
+	isDistilled             // a model has distilled facts from it
 )
 
 // noteOf returns the note of a message.

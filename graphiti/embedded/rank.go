@@ -91,6 +91,7 @@ type hit struct {
 
 	strength float64 // of its answer: see judge
 	passage  string  // the best part of a long message; "" for the whole message
+	over     bool    // it is a fact that is no longer valid
 
 	*row // nil until it is read
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
 		return nil, err
 	}
-	return e.best(ctx, g, q.text, hits, max)
+	return e.best(ctx, g, q.text, g.settle(hits, q), max)
 }
 
 // known returns the messages at these places with their notes. It reads a message if its
@@ -197,14 +198,21 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		return 0, err
 	}
 	first := g << placeBits
-	const query = "SELECT id & 4294967295, role, speaker, content, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
-	var place, said int64
-	var role, speaker, content string
-	err = e.db.Each(ctx, query, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
-		if err := scan(&place, &role, &speaker, &content, &said); err != nil {
+	var place, said, until int64
+	var role, speaker, content, sources string
+	var distilled bool
+	var by sql.NullInt64
+	err = e.db.Each(ctx, toIndex, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
+		if err := scan(&place, &role, &speaker, &content, &said, &distilled, &sources, &by, &until); err != nil {
 			return err
 		}
-		each(indexedAs(place, graphiti.RoleType(role), speaker, content, time.UnixMilli(said)))
+		m := indexedAs(place&maxPlace, graphiti.RoleType(role), speaker, content, time.UnixMilli(said))
+		if sources != "" {
+			m = claimAs(&m, content, sources, by.Int64&maxPlace, until)
+		} else if distilled {
+			m.Note.Flags |= isDistilled
+		}
+		each(m)
 		return nil
 	})
 	if err != nil {

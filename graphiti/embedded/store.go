@@ -29,6 +29,7 @@ type Store struct {
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
+	distils  func()   // called after new messages; nil if no model distils facts
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 
@@ -62,7 +63,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 3, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 4, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -120,6 +121,9 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 		if id != 0 {
 			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
 		}
+		if err == nil && id != 0 && e.distils != nil {
+			err = undistilled(tx, id, m)
+		}
 		if err == nil && id != 0 && e.mean != nil {
 			_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
 		}
@@ -131,6 +135,9 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 		e.index.Committed(group, to.group, added)
 		if e.mean != nil {
 			e.mean.more()
+		}
+		if e.distils != nil {
+			e.distils()
 		}
 	})
 	return nil
@@ -165,10 +172,13 @@ const lastOf = "(SELECT max(id) FROM messages WHERE id BETWEEN g.id << 32 AND g.
 
 // endOf returns the end of a group, and creates the group if it does not exist.
 func endOf(tx *sqlite.Tx, group string) (*end, error) {
-	e, source := &end{}, ""
-	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
-		group).Scan(&e.group, &e.last, &source, &e.said)
+	e, source, fact := &end{}, "", int64(0)
+	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0), coalesce("+lastFact+", 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
+		group).Scan(&e.group, &e.last, &source, &e.said, &fact)
 	e.talk = sessionIn(source)
+	if fact > e.last {
+		e.last, e.talk, e.said = fact, "", 0
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		// Trying the insert each time would write the last assigned number each time.
 		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&e.group)

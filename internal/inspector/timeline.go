@@ -91,10 +91,13 @@ func (v *visit) facts() error {
 	var rows []service.Known
 	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
 	for _, k := range rows {
-		href := v.messageAt(k.ID, k.Group, f.Facts())
+		href := ""
+		if k.Kind != service.KindFact { // a fact has no page
+			href = v.messageAt(k.ID, k.Group, f.Facts())
+		}
 		f.List = append(f.List, rowView{
 			ID: k.ID, Group: k.Group, Kind: k.Kind, Time: k.Since, Until: k.Until, State: stateOf(string(k.State)),
-			Text: v.said(k.Text, href), Href: href, Ended: k.State == service.Ended && k.ID != "",
+			Text: v.said(k.Text, href), Href: href, Ended: k.State == service.Ended && k.ID != "" && k.Kind != service.KindFact,
 		})
 	}
 	return v.show("facts", upper(a.Name), &f)

@@ -500,10 +500,9 @@ func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored,
 				}
 			}
 		}
-		if err := sv.o.State.Ended.Restore(ctx, found[i].in.Group, names...); err != nil {
+		if err := sv.validate(ctx, found[i].in.Group, names...); err != nil {
 			return r, err
 		}
-		sv.o.Facts.DropGroup(found[i].in.Group)
 		r.Groups = append(r.Groups, found[i].in.Group)
 		if turn, ok := graphiti.TurnOf(found[i].row.Name); ok {
 			turns[turn] = true

@@ -38,9 +38,9 @@ const (
 	Ended      State = "ended"   // ended by the person with "forget that …"; memory restore undoes it
 )
 
-// Known is a promoted text, a statement of a person, or a fact of Graphiti's.
+// Known is a promoted text, a statement of a person, a distilled fact, or a fact of Graphiti's.
 type Known struct {
-	ID    string `json:"id,omitempty"` // message ID
+	ID    string `json:"id,omitempty"` // of the message or distilled fact
 	Group string `json:"group"`
 	Scope string `json:"scope"`
 	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
@@ -247,12 +247,29 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy returns the facts of Graphiti's that searches for the newest messages return.
+// factsBy returns distilled facts, or the facts of Graphiti's that searches for the newest
+// messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
-	if !sv.o.Remote {
-		return nil, nil
-	}
 	now := time.Now()
+	if !sv.o.Remote {
+		ended, err := sv.o.State.Ended.In(ctx, t.Group)
+		if err != nil {
+			return nil, err
+		}
+		err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
+			k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+			k.State, k.Until = stateOf(&f, now)
+			for _, m := range d.Sources { // "forget that …" ended the message
+				if at, ok := ended[m]; ok {
+					k.State, k.Until = Ended, at
+				}
+			}
+			list = append(list, k)
+			return nil
+		})
+		return list, err
+	}
 	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
 		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
 		k.State, k.Until = stateOf(f, now)

@@ -85,11 +85,14 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string
 	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
-// forgetMessage deletes a message from all its groups, with its notes. Blocks in conversations
-// remain.
+// forgetMessage deletes a message from all its groups, with its notes, or a distilled fact.
+// Blocks in conversations remain.
 func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
 	id := s.Message
 	s.Message = ""
+	if f, ok, err := sv.forgetFact(ctx, s, id); ok || err != nil {
+		return f, err
+	}
 	found, err := sv.message(ctx, s, id)
 	if err != nil {
 		return f, err

@@ -173,7 +173,8 @@ var Promote = Operation[PromoteRequest, Promoted]{
 // ImportRequest is the input of Import.
 type ImportRequest struct {
 	Selector
-	Lines []Line `json:"lines"`
+	Lines  []Line `json:"lines"`
+	Distil bool   `json:"distil,omitempty" help:"distil facts from the conversations (costs tokens)"`
 
 	notes int // number of omitted session notes
 }
@@ -207,7 +208,7 @@ var Import = Operation[ImportRequest, Imported]{
 		if in.notes > 0 && len(in.Lines) == 0 {
 			return Imported{NotTaken: in.notes}, nil
 		}
-		done, err := h.Memory.Import(ctx, in.Selector, in.Lines)
+		done, err := h.Memory.importLines(ctx, in)
 		done.NotTaken = in.notes
 		return done, err
 	},

@@ -26,7 +26,7 @@ type Record struct {
 
 	ID      string `json:"id,omitempty"` // message ID, in listings
 	Name    string `json:"name"`         // message name
-	Where   string `json:"where"`        // memory, queue, or session for session notes
+	Where   string `json:"where"`        // memory, queue, fact, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
@@ -42,6 +42,8 @@ type Found struct {
 	Text    string `json:"text"`
 	Verdict string `json:"verdict"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
+
+	Keys []string `json:"keys,omitempty"` // of a distilled fact, if all results are asked for
 
 	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
@@ -233,13 +235,20 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
+	keys := make(map[string][]string)
+	if all {
+		var err error
+		if keys, err = sv.keysOf(ctx, found); err != nil {
+			return err
+		}
+	}
 	chosen, least := sv.o.Planner.Choose(query, found)
 	out.MinScore = least
 	for _, c := range chosen {
 		if c.Verdict != inject.Shown && !all {
 			continue
 		}
-		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict)}
+		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Keys: keys[c.Fact.UUID]}
 		if !c.Fact.ValidAt.IsZero() {
 			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
 		}
