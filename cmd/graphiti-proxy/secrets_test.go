@@ -50,7 +50,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		t.Error("promoted")
 	}
 	line := service.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}
-	if done, err := w.remembers().service.Import(ctx, service.Selector{}, []service.Line{line}); err != nil || done.Kept != 1 {
+	if done, err := w.remembers().service.Import(ctx, &service.ImportRequest{Lines: []service.Line{line}}); err != nil || done.Kept != 1 {
 		t.Errorf("import: %+v, %v", done, err)
 	}
 	waitUntil(t, "the turns", func() bool { s := w.app.memory.queue(); return s.Pending == 0 && s.Delivered >= 6 })

@@ -145,7 +145,7 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	turn := service.Line{Where: "memory", Role: "user", Content: "We moved to Berlin.", Episode: "graphiti-proxy.turn.t1.user", Source: `{"session":"abc"}`}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{}, []service.Line{turn}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

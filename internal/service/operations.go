@@ -204,14 +204,7 @@ func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error
 // Import stores each line once, in order. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
 	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
-	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
-		if in.notes > 0 && len(in.Lines) == 0 {
-			return Imported{NotTaken: in.notes}, nil
-		}
-		done, err := h.Memory.importLines(ctx, in)
-		done.NotTaken = in.notes
-		return done, err
-	},
+	Run:  withMemory((*Service).Import),
 	Audit: func(in *ImportRequest, out *Imported) Entry {
 		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))
 	},

@@ -199,63 +199,52 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 }
 
 // Search returns the results of a recall, best first. All includes results that recall omits.
-func (sv *Service) Search(ctx context.Context, in *SearchRequest) (Searched, error) {
-	found := Searched{Facts: []Found{}}
+func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
+	out.Facts = []Found{}
 	if strings.TrimSpace(in.Query) == "" {
-		return found, invalid("query: is empty; write a text to search for")
+		return out, invalid("query: is empty; write a text to search for")
 	}
 	if err := in.check(); err != nil {
-		return found, err
+		return out, err
 	}
-	err := sv.search(ctx, in.Selector, in.Query, in.All, &found)
-	if err == nil {
-		found.Others = sv.others(ctx, in.Selector, found.Groups)
-	}
-	return found, err
-}
-
-func (sv *Service) search(ctx context.Context, s Selector, query string, all bool, out *Searched) error {
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
-		return err
+		return out, err
 	}
-	query = sv.o.Pipeline.Redacted(query)
-	if !all && !strings.HasSuffix(query, "?") {
-		query += "?" // a query is a question; with all it is a message to explain
+	query := sv.o.Pipeline.Redacted(in.Query)
+	if !in.All && !strings.HasSuffix(query, "?") {
+		query += "?" // a query is a question; with All it is a message to explain
 	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
 		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
 		if err != nil {
-			return withRemedy(err)
+			return out, withRemedy(err)
 		}
 		for i := range facts {
 			facts[i].Group = t.Group
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
-	keys := make(map[string][]string)
-	if all {
-		var err error
+	var keys map[string][]string
+	if in.All {
 		if keys, err = sv.keysOf(ctx, found); err != nil {
-			return err
+			return out, err
 		}
 	}
 	chosen, least := sv.o.Planner.Choose(query, found)
 	out.MinScore = least
 	for _, c := range chosen {
-		if c.Verdict != inject.Shown && !all {
+		if c.Verdict != inject.Shown && !in.All {
 			continue
 		}
-		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Keys: keys[c.Fact.UUID]}
-		if !c.Fact.ValidAt.IsZero() {
-			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
-		}
+		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
 		if c.Fact.Weighed {
 			f.Strength = &c.Fact.Strength
 		}
 		out.Facts = append(out.Facts, f)
 	}
-	return nil
+	out.Others = sv.others(ctx, in.Selector, out.Groups)
+	return out, nil
 }

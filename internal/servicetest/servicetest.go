@@ -115,7 +115,7 @@ func (m *Fixture) Say(t testing.TB, user, session, workspace, text string) {
 	}
 	lines := []service.Line{{Scope: scope, Role: "user", Content: text}, {Scope: scope, Role: "assistant", Content: "I see."}}
 	s := service.Selector{User: user, Session: session, Workspace: workspace}
-	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
