@@ -91,7 +91,7 @@ func (b *outbox) status(s *QueueStatus) {
 }
 
 // delivery sets the fields of a delivery status, local or from the leader.
-func (s *QueueStatus) delivery(d *deliver.Status) {
+func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.LastError, s.Remedy = d.LastError, d.Remedy

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
+func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *mcp.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -33,7 +33,7 @@ func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mc
 }
 
 // settled waits until the stand-in has worked off all that it accepted.
-func settled(t *testing.T, s *graphititest.Server) {
+func settled(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -46,7 +46,7 @@ func settled(t *testing.T, s *graphititest.Server) {
 // when the server refuses that at first, and the next process deletes one that the last
 // one left.
 func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
-	left := func(s *graphititest.Server) (n int) {
+	left := func(s *graphititest.Graphiti) (n int) {
 		for _, e := range s.Episodes("a") {
 			if strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) {
 				n++

@@ -15,7 +15,7 @@ import (
 // without those that are gone.
 func TestFactsAreLookedUp(t *testing.T) {
 	for name, tc := range map[string]struct {
-		open func(*testing.T, graphititest.Options) (*graphititest.Server, *graphiti.Memory)
+		open func(*testing.T, graphititest.Options) (*graphititest.Graphiti, *graphiti.Memory)
 		o    graphititest.Options
 		ok   bool
 	}{

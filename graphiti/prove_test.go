@@ -124,7 +124,7 @@ func TestSmokeProvesItsCleanUp(t *testing.T) {
 	}
 }
 
-func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Memory, *graphititest.Server) {
+func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Memory, *graphititest.Graphiti) {
 	t.Helper()
 	if over == "REST" {
 		s, r := overREST(t, o)
@@ -135,7 +135,7 @@ func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Mem
 	return m, s
 }
 
-func writeOne(t *testing.T, m *graphiti.Memory, s *graphititest.Server, name, text string) {
+func writeOne(t *testing.T, m *graphiti.Memory, s *graphititest.Graphiti, name, text string) {
 	t.Helper()
 	err := m.Write(t.Context(), "g", []graphiti.Row{{Name: name, Speaker: "josh", Role: graphiti.RoleUser, Text: text, Said: time.Now().Add(-time.Minute)}})
 	if err != nil {

@@ -43,10 +43,10 @@ func TestMemory_Rows(t *testing.T) {
 		"names":             {graphiti.Filter{Names: []string{name(0, graphiti.RoleUser), name(3, graphiti.RoleUser), "gone"}}, "q0 q3"},
 		"no such ID":        {graphiti.Filter{IDs: []graphiti.ID{{1}}}, ""},
 	}
-	for kind, m := range map[string]func() (*graphititest.Server, *graphiti.Memory){
-		"embedded": func() (*graphititest.Server, *graphiti.Memory) { return nil, openEmbedded(t) },
-		"REST":     func() (*graphititest.Server, *graphiti.Memory) { return overREST(t, graphititest.Options{}) },
-		"MCP": func() (*graphititest.Server, *graphiti.Memory) {
+	for kind, m := range map[string]func() (*graphititest.Graphiti, *graphiti.Memory){
+		"embedded": func() (*graphititest.Graphiti, *graphiti.Memory) { return nil, openEmbedded(t) },
+		"REST":     func() (*graphititest.Graphiti, *graphiti.Memory) { return overREST(t, graphititest.Options{}) },
+		"MCP": func() (*graphititest.Graphiti, *graphiti.Memory) {
 			return overMCP(t, graphititest.Options{MCP: graphititest.Today})
 		},
 	} {

@@ -88,7 +88,7 @@ func (m *Planner) show(t *turn, who graphiti.Who) {
 	}
 	if len(lines) > len(s.lines) {
 		s.lines = lines[max(0, len(lines)-shownLines):]
-		m.change(id, func(all *session) { all.shown = s })
+		m.change(id, func(all *sessionMemo) { all.shown = s })
 	}
 }
 

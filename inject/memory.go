@@ -40,8 +40,8 @@ type Groups interface {
 	Person(w graphiti.Who) (t graphiti.Target, ok bool)
 }
 
-// Settings configures a Memory.
-type Settings struct {
+// RecallSettings configures a Planner.
+type RecallSettings struct {
 	Timeout    time.Duration // maximum delay of a request, including storage
 	Background time.Duration // limit of a background search
 	MaxFacts   int           // facts per block
@@ -66,7 +66,7 @@ type Settings struct {
 type options struct {
 	*Services
 	Groups
-	Settings
+	RecallSettings
 }
 
 // Planner decides about blocks. It is safe for concurrent use.
@@ -85,7 +85,7 @@ type Planner struct {
 }
 
 // New returns a Memory that is ready for use.
-func New(s Services, g Groups, set Settings) *Planner {
+func New(s Services, g Groups, set RecallSettings) *Planner {
 	m := &Planner{warming: make(chan struct{}, prefetches)}
 	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func New(s Services, g Groups, set Settings) *Planner {
 func (m *Planner) opts() *options { return m.o.Load() }
 
 // Set replaces the groups and settings, from the next request on.
-func (m *Planner) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
+func (m *Planner) Set(g Groups, set RecallSettings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
 // Close cancels background searches and waits for them.
 func (m *Planner) Close() {

@@ -51,7 +51,7 @@ func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*option
 	if change != nil {
 		change(&o)
 	}
-	m.Set(o.Groups, o.Settings)
+	m.Set(o.Groups, o.RecallSettings)
 	return m
 }
 

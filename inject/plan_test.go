@@ -163,7 +163,7 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 // memory is a Memory over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Planner {
 	t.Helper()
-	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, Settings{
+	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, RecallSettings{
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})
@@ -365,7 +365,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		m := memory(t, slow, &fakeDecisions{}, cache)
 		o := *m.opts()
 		o.Search = readied{slow, ready}
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
@@ -652,7 +652,7 @@ func BenchmarkRecall(b *testing.B) {
 	}, blocks, &fakeFacts{})
 	o := *m.opts()
 	o.MaxChars, o.MinScore = 600, 0.15
-	m.Set(o.Groups, o.Settings)
+	m.Set(o.Groups, o.RecallSettings)
 	c, _ := parse(b, `{"messages":[{"role":"user","content":"Which bed of the garden is for the beans?"}]}`)
 	chain := hasher.Chain(c, dialect.Root("", "user:p"), nil)
 	who := graphiti.Who{User: "user:p", Session: "session:1"}

@@ -91,7 +91,7 @@ func (m *Planner) prefetch(who graphiti.Who, generation int64, query string) {
 		}
 		w.facts = append(w.facts, f.facts)
 	}
-	m.change(snapshotID(who), func(s *session) { s.warm = w })
+	m.change(snapshotID(who), func(s *sessionMemo) { s.warm = w })
 }
 
 // prepared returns the session's prefetch, if its generation and groups match. atOnce

@@ -68,7 +68,7 @@ func (m *Planner) nameTurns(t *turn, who graphiti.Who) {
 	}
 	var more *turnKeys
 	if t.keys, more = known.append(t.keys[:0], who.Session, t.from); more != nil {
-		m.change(t.sessionID(who), func(s *session) { s.keys = *more })
+		m.change(t.sessionID(who), func(s *sessionMemo) { s.keys = *more })
 	}
 }
 

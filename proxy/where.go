@@ -43,13 +43,13 @@ type where struct {
 // placed is the place, the session and the project of a request.
 type placed struct {
 	where
-	session session
+	session foundSession
 	project project
 	pending *pendingTurn // the turn that a request without a person's message continues
 }
 
-// session is the session of a request.
-type session struct {
+// foundSession is the session of a request.
+type foundSession struct {
 	id       string
 	byID     bool // named by the client's id or the connection, not by an answer
 	anywhere bool // found without its place: not by its messages, whose fingerprints include it

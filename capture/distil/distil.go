@@ -23,8 +23,8 @@ const (
 	longestDelay  = 12 * time.Hour
 )
 
-// Store stores messages and facts.
-type Store interface {
+// Batches is the store of messages in batches, and of their facts.
+type Batches interface {
 	// Undistilled returns the next batch of a conversation that has been quiet, or has grown by
 	// chars. Without one, it returns nil and the time at which there may be one, or zero.
 	Undistilled(ctx context.Context, quiet time.Duration, chars int) (b *graphiti.Batch, next time.Time, err error)
@@ -39,15 +39,15 @@ type Store interface {
 	Spent(ctx context.Context, day time.Time) (graphiti.Spent, error)
 }
 
-// Settings can change at run time.
-type Settings struct {
+// Pace bounds the work. It can change at run time.
+type Pace struct {
 	After       time.Duration // quiet time until a conversation is distilled
 	DailyTokens int
 	Paused      bool
 }
 
-// Status is the state of a Distiller.
-type Status struct {
+// Report is the state of a Distiller.
+type Report struct {
 	Endpoint    string         `json:"endpoint"`
 	Paused      bool           `json:"paused,omitempty"`
 	DailyTokens int            `json:"daily_tokens"`
@@ -57,7 +57,7 @@ type Status struct {
 
 // Distiller distils facts in the background. It is safe for concurrent use.
 type Distiller struct {
-	store Store
+	store Batches
 	model Model
 	guard Guard
 	log   *slog.Logger
@@ -66,13 +66,13 @@ type Distiller struct {
 	done  chan struct{}
 
 	mu       sync.Mutex // protects the fields below
-	settings Settings
-	status   Status
+	settings Pace
+	status   Report
 	total    graphiti.Spent
 }
 
 // Start starts a Distiller. endpoint is the model's address, for the status.
-func Start(store Store, model Model, endpoint string, guard Guard, s Settings, log *slog.Logger) *Distiller {
+func Start(store Batches, model Model, endpoint string, guard Guard, s Pace, log *slog.Logger) *Distiller {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Distiller{store: store, model: model, guard: guard, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}), settings: s}
 	d.status.Endpoint = endpoint
@@ -90,7 +90,7 @@ func (d *Distiller) Wake() {
 }
 
 // Set changes the settings.
-func (d *Distiller) Set(s Settings) {
+func (d *Distiller) Set(s Pace) {
 	d.mu.Lock()
 	d.settings = s
 	d.mu.Unlock()
@@ -105,7 +105,7 @@ func (d *Distiller) Total() graphiti.Spent {
 }
 
 // Status returns the current state.
-func (d *Distiller) Status(ctx context.Context) Status {
+func (d *Distiller) Status(ctx context.Context) Report {
 	today, err := d.store.Spent(ctx, time.Now())
 	d.mu.Lock()
 	defer d.mu.Unlock()

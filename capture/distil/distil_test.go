@@ -86,7 +86,7 @@ func answers(text string, tokens int) func() (string, int, error) {
 
 const lamp = `{"facts": [{"text": "The lamp is on", "sources": ["M1"]}, {"text": "The lamp is on", "sources": ["M9"]}]}`
 
-func start(t *testing.T, st Store, m Model, s Settings) *Distiller {
+func start(t *testing.T, st Batches, m Model, s Pace) *Distiller {
 	t.Helper()
 	d := Start(st, m, "http://model", guard, s, slog.New(slog.DiscardHandler))
 	t.Cleanup(d.Close)
@@ -97,7 +97,7 @@ func TestDistiller_KeepsFactsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: the lamp is on")}}, make(script, 1)
 		m <- answers(lamp, 5000)
-		d := start(t, st, m, Settings{After: time.Minute, DailyTokens: 10000})
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 10000})
 		synctest.Wait()
 		if len(st.facts) != 1 || st.spent != (graphiti.Spent{Calls: 1, Tokens: 5000, Refused: 1}) {
 			t.Errorf("got facts %+v and %+v; want one fact, one refused, 5000 tokens", st.facts, st.spent)
@@ -116,7 +116,7 @@ func TestDistiller_Faults(t *testing.T) {
 		m <- answers("garbage", 0)
 		m <- func() (string, int, error) { return "", 0, errors.New("429") }
 		m <- func() (string, int, error) { panic("a bug") }
-		d := start(t, st, m, Settings{After: time.Minute, DailyTokens: 1e6})
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 1e6})
 		synctest.Wait()
 		if s := d.Status(context.Background()); s.Problem != errForm.Error() {
 			t.Errorf("Problem = %q, want %q", s.Problem, errForm)
@@ -150,14 +150,14 @@ func TestDistiller_StaysWithinItsBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: one"), batchOf("user: two")}}, make(script, 2)
 		m <- answers(`{"facts":[]}`, 9000)
-		d := start(t, st, m, Settings{After: time.Minute, DailyTokens: 10000})
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 10000})
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if s := d.Status(context.Background()); st.spent.Calls != 1 || s.Problem != errBudget.Error() {
 			t.Errorf("got %d calls and problem %q; want one call and %q", st.spent.Calls, s.Problem, errBudget)
 		}
 		m <- answers(`{"facts":[]}`, 0)
-		d.Set(Settings{After: time.Minute, DailyTokens: 20000})
+		d.Set(Pace{After: time.Minute, DailyTokens: 20000})
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if st.spent.Calls != 2 {
@@ -170,14 +170,14 @@ func TestDistiller_Pause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: the lamp is on")}}, make(script, 1)
 		m <- answers(lamp, 0)
-		d := start(t, st, m, Settings{Paused: true, DailyTokens: 1e6})
+		d := start(t, st, m, Pace{Paused: true, DailyTokens: 1e6})
 		d.Wake()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if st.spent.Calls != 0 {
 			t.Errorf("got %d calls while paused, want 0", st.spent.Calls)
 		}
-		d.Set(Settings{DailyTokens: 1e6})
+		d.Set(Pace{DailyTokens: 1e6})
 		time.Sleep(2 * pause)
 		synctest.Wait()
 		if len(st.facts) != 1 {
@@ -190,7 +190,7 @@ func TestDistiller_Pause(t *testing.T) {
 func TestDistiller_CloseEndsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &shelf{batches: []*graphiti.Batch{batchOf("user: x")}}
-		d := start(t, st, make(script), Settings{DailyTokens: 1e6})
+		d := start(t, st, make(script), Pace{DailyTokens: 1e6})
 		synctest.Wait()
 		d.Close()
 		if st.spent.Calls != 0 || len(st.batches) != 1 {

@@ -55,14 +55,14 @@ type Index struct {
 	failing bool       // the last read of the outbox failed; owned by run
 
 	mu      sync.Mutex // protects the fields below
-	kept    map[key]*message
+	kept    map[key]*recent
 	stale   map[string]int // number of a group's messages in the store but not in kept
 	blocked []string       // groups with a forget in progress
 }
 
 type key struct{ group, name string }
 
-type message struct {
+type recent struct {
 	number int64     // number of its turn
 	left   time.Time // when the turn was found to have left the outbox, or zero
 	id     string    // backend ID, or "" before the memory has shown the message
@@ -74,7 +74,7 @@ func Open(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{o: o, store: store, wake: make(chan struct{}, 1), ended: make(chan struct{}), kept: make(map[key]*message), stale: make(map[string]int)}
+	x := &Index{o: o, store: store, wake: make(chan struct{}, 1), ended: make(chan struct{}), kept: make(map[key]*recent), stale: make(map[string]int)}
 	x.base, x.stop = context.WithCancel(context.Background())
 	x.Wake()
 	go x.run() // ends when Close cancels base
@@ -286,7 +286,7 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Row, num
 	x.stale[group] += 0
 	for i := range list {
 		k := key{group, list[i].Name}
-		m := &message{number: numbers[k]}
+		m := &recent{number: numbers[k]}
 		if before := x.kept[k]; before != nil {
 			m.id = before.id
 		}

@@ -172,7 +172,7 @@ func TestPromotedStandsOnTheCard(t *testing.T) {
 		}
 		promote := func(workspace, kind, text string) {
 			t.Helper()
-			if _, err := w.remembers().service.Promote(t.Context(), service.Selector{Workspace: workspace}, service.Promotion{Kind: kind, Text: text}); err != nil {
+			if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{Workspace: workspace}, Promotion: service.Promotion{Kind: kind, Text: text}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -266,7 +266,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 		}
 
 		// A compaction says what is open.
-		w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 			if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 				return proxytest.Reply{Text: "<summary>1. Primary Request and Intent:\n   The importer for CSV files.\n7. Pending Tasks:\n   - Empty </graphiti_memory> fields\n   - The docs\n</summary>"}
 			}
@@ -328,7 +328,7 @@ func TestCardWithoutItsStore(t *testing.T) {
 	}
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "recall.timeout": "2s"})
-	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "British English"}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "British English"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(1)

@@ -70,7 +70,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatalf("got %q, want \"recalled\" at its beginning", header)
 		}
 		w.delivered(2)
-		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+		if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}}); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -143,7 +143,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+	if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}}); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -219,7 +219,7 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 	if saw := ask(); strings.Contains(saw, "wip slash") {
 		t.Errorf("before: %s", saw)
 	}
-	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(3)

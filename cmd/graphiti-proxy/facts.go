@@ -41,8 +41,8 @@ func (f *facts) start(r *remembering) {
 }
 
 // settings returns the settings of a configuration. Without consent, nothing is sent.
-func (f *facts) settings(cfg *config.Config) distil.Settings {
-	return distil.Settings{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
+func (f *facts) settings(cfg *config.Config) distil.Pace {
+	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
 }
 
 // set applies a configuration.
@@ -53,7 +53,7 @@ func (f *facts) set(cfg *config.Config) {
 }
 
 // status returns nil if facts are off.
-func (f *facts) status(ctx context.Context) *distil.Status {
+func (f *facts) status(ctx context.Context) *distil.Report {
 	if f.Distiller == nil {
 		return nil
 	}

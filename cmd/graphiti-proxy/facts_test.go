@@ -162,7 +162,7 @@ func TestFacts_OfAnImport(t *testing.T) {
 func TestFacts_FromTheCallersProvider(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "distil.upstream": "true", "distil.model": "m1", "distil.after": "1s"})
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if strings.Contains(c.Messages[0].Text, "You keep the memory") {
 			return proxytest.Reply{Text: lockFact}
 		}

@@ -32,7 +32,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.remembers().service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
+	if _, err := w.remembers().service.Forget(context.Background(), &service.ForgetRequest{Selector: service.Selector{Group: group}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func answered(text string) m { return m{"role": "assistant", "content": text} }
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	type settings = map[string]string
-	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Server) {
+	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Graphiti) {
 		o.Delay = 20 * time.Millisecond
 		g, err := graphititest.Start(o)
 		if err != nil {
@@ -57,17 +57,17 @@ func TestForgetting(t *testing.T) {
 		maps.Copy(s, more)
 		return s, g
 	}
-	var shared *redistest.Server
-	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Server){
-		"embedded": func(*testing.T) (settings, *graphititest.Server) { return settings{}, nil },
-		"REST":     func(t *testing.T) (settings, *graphititest.Server) { return stand(t, graphititest.Options{}, nil) },
-		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Server) {
+	var shared *redistest.Redis
+	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Graphiti){
+		"embedded": func(*testing.T) (settings, *graphititest.Graphiti) { return settings{}, nil },
+		"REST":     func(t *testing.T) (settings, *graphititest.Graphiti) { return stand(t, graphititest.Options{}, nil) },
+		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{}, settings{"ingest.verify": "false"})
 		},
-		"MCP": func(t *testing.T) (settings, *graphititest.Server) {
+		"MCP": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{MCP: graphititest.Today}, settings{"memory.backend": "graphiti-mcp"})
 		},
-		"Redis": func(t *testing.T) (settings, *graphititest.Server) {
+		"Redis": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			shared = redistest.Start(t)
 			return stand(t, graphititest.Options{}, settings{"state.backend": "redis", "state.redis_url": shared.URL()})
 		},
@@ -82,7 +82,7 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Server, shared *redistest.Server) {
+func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Graphiti, shared *redistest.Redis) {
 	w := start(t, dir, settings)
 	w.say(fact)
 	w.delivered(1)
@@ -145,7 +145,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 }
 
 // settled waits until Graphiti has come to all that it has accepted.
-func settled(t *testing.T, g *graphititest.Server) {
+func settled(t *testing.T, g *graphititest.Graphiti) {
 	t.Helper()
 	if g == nil {
 		return
@@ -156,7 +156,7 @@ func settled(t *testing.T, g *graphititest.Server) {
 }
 
 // everything that a Redis holds, by its keys.
-func everything(t *testing.T, s *redistest.Server) map[string]string {
+func everything(t *testing.T, s *redistest.Redis) map[string]string {
 	t.Helper()
 	c, ctx := s.Client(), context.Background()
 	defer c.Close()
@@ -203,7 +203,7 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	w := start(t, dir, settings)
 	var once sync.Once
 	asked, answer := make(chan struct{}), make(chan struct{})
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "Foxglove") {
 			once.Do(func() { close(asked) })
 			<-answer

@@ -301,7 +301,7 @@ func TestExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := proxy.Memory{Settings: proxy.Settings{Identity: id, Recall: true, Ingest: true}}
+	m := proxy.Memory{MemorySettings: proxy.MemorySettings{Identity: id, Recall: true, Ingest: true}}
 	e := m.Explain(dryPlanner(w.app.cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: 1 << 20, Messages: 100}, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 	var out bytes.Buffer
 	printExplanation(&out, &e)

@@ -45,15 +45,6 @@ func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]led
 	return all, err
 }
 
-// oneOf returns the selector of a call about one of the groups.
-func oneOf(s *service.Selector, group string) service.Selector {
-	one := service.Selector{Group: group}
-	if s.Session != "" {
-		one.Session, one.User, one.Credential = s.Session, s.User, s.Credential
-	}
-	return one
-}
-
 func newMemoryForgetCommand() *cobra.Command {
 	var yes bool
 	c := described("memory-forget")
@@ -97,13 +88,9 @@ func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
-	f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
-	if err != nil {
-		return err
-	}
-	return cli.Output(c, f, func(w io.Writer) {
+	return answer(c, at, service.Forget, &service.ForgetRequest{Selector: *s}, nil, func(w, _ io.Writer, f *service.Forgotten) {
 		if s.Message != "" {
-			fmt.Fprintln(w, "forgotten:", messageGone(&f))
+			fmt.Fprintln(w, "forgotten:", messageGone(f))
 			return
 		}
 		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
@@ -144,7 +131,7 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 		if g.Shared {
 			continue
 		}
-		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: oneOf(s, g.Group)})
+		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group)})
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
@@ -189,7 +176,7 @@ func newMemoryExportCommand() *cobra.Command {
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())
 		for _, g := range groups {
-			one := oneOf(s, g.Group)
+			one := s.In(g.Group)
 			in := service.ExportRequest{Group: one.Group, Session: one.Session, User: one.User, Credential: one.Credential}
 			err := cli.Each(c.Context(), at, service.Export, in, func(r service.Record) error {
 				n++

@@ -110,17 +110,22 @@ func operation[In, Out any](c *cobra.Command, op service.Operation[In, Out], ope
 			}
 		}
 		return withPlace(open, here, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-			out, err := cli.Call(c.Context(), at, op, *in)
-			if err != nil {
-				return err
-			}
-			if here != nil {
-				sayWhose(c, here)
-			}
-			return cli.Output(c, out, func(w io.Writer) { print(w, c.ErrOrStderr(), &out) })
+			return answer(c, at, op, in, here, print)
 		})(c, args)
 	}
 	return c
+}
+
+// answer runs an operation and prints its answer.
+func answer[In, Out any](c *cobra.Command, at *cli.Runner, op service.Operation[In, Out], in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) error {
+	out, err := cli.Call(c.Context(), at, op, *in)
+	if err != nil {
+		return err
+	}
+	if here != nil {
+		sayWhose(c, here)
+	}
+	return cli.Output(c, out, func(w io.Writer) { print(w, c.ErrOrStderr(), &out) })
 }
 
 // misnamed returns an error if data_dir is set to a missing directory: a command that reads

@@ -40,14 +40,10 @@ func newMemoryPendingCommand() *cobra.Command {
 	}
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if len(in.Accept)+len(in.Reject)+len(in.Undo) > 0 {
-			return settle(c, at, &in)
+			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) { printSettled(w, done.Lines, len(in.Undo) > 0) })
 		}
 		listed.Selector = in.Selector
-		answer, err := cli.Call(c.Context(), at, service.Pending, listed)
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, answer, func(w io.Writer) { printStanding(w, answer.Lines, listed.All) })
+		return answer(c, at, service.Pending, &listed, nil, func(w, _ io.Writer, p *service.PendingLines) { printStanding(w, p.Lines, listed.All) })
 	})
 	return c
 }
@@ -79,30 +75,23 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	return nil
 }
 
-func settle(c *cobra.Command, at *cli.Runner, in *service.SettleRequest) error {
-	done, err := cli.Call(c.Context(), at, service.Settle, *in)
-	if err != nil {
-		return err
+func printSettled(w io.Writer, lines []service.Standing, undone bool) {
+	if len(lines) == 0 {
+		fmt.Fprintln(w, "no line waits for your confirmation; no change made")
+		return
 	}
-	return cli.Output(c, done, func(w io.Writer) {
-		if len(done.Lines) == 0 {
-			fmt.Fprintln(w, "no line waits for your confirmation; no change made")
-			return
-		}
-		var ids []string
-		for i := range done.Lines {
-			l := &done.Lines[i]
-			ids = append(ids, l.ID)
-			fmt.Fprintf(w, "%s: %s\n", became[l.State], terminal.Row(w, l.Text, 120))
-		}
-		if len(in.Undo) == 0 {
-			fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", strings.Join(ids, " "))
-		}
-	})
+	var ids []string
+	for _, l := range lines {
+		ids = append(ids, l.ID)
+		fmt.Fprintf(w, "%s: %s\n", became[l.State], terminal.Row(w, l.Text, 120))
+	}
+	if !undone {
+		fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", strings.Join(ids, " "))
+	}
 }
 
 // became describes the result of a decision on a line.
-var became = map[card.State]string{
+var became = map[card.LineState]string{
 	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
 }
 

@@ -78,39 +78,35 @@ func newQueueListCommand() *cobra.Command {
 }
 
 func newQueueChangeCommand(name, done string, op service.Operation[service.Selection, service.Affected]) *cobra.Command {
-	var all bool
-	c := described("queue-" + name)
-	c.Args = cobra.ArbitraryArgs
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if all == (len(args) > 0) {
-			return cli.Usage(fmt.Errorf("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all"))
+	c, in := described("queue-"+name), service.Selection{}
+	cli.InputFlags(c, &in)
+	cli.JSONFlag(c)
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if in.All == (len(args) > 0) {
+			return cli.Usage(errors.New("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all"))
 		}
-		var numbers []int64
 		for _, a := range args {
 			n, err := strconv.ParseInt(a, 10, 64)
 			if err != nil || n < 1 {
 				return cli.Usage(fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a))
 			}
-			numbers = append(numbers, n)
+			in.Numbers = append(in.Numbers, n)
 		}
-		return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
-			changed, err := cli.Call(c.Context(), at, op, service.Selection{Numbers: numbers, All: all})
-			if err != nil {
-				return err
-			}
-			if changed.Turns > 0 || all {
-				err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
-			}
-			switch missing := len(numbers) - changed.Turns; {
-			case err != nil || missing <= 0:
-				return err
-			case len(numbers) == 1:
-				return fmt.Errorf("no dead letter has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
-			}
-			return fmt.Errorf("%d of the %d numbers match no dead letter; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
-		})(c, args)
+		return nil
 	}
-	c.Flags().BoolVar(&all, "all", false, "all dead letters")
-	cli.JSONFlag(c)
+	c.RunE = withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		changed, err := cli.Call(c.Context(), at, op, in)
+		if err == nil && (changed.Turns > 0 || in.All) {
+			err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
+		}
+		switch missing := len(in.Numbers) - changed.Turns; {
+		case err != nil || missing <= 0:
+			return err
+		case len(in.Numbers) == 1:
+			return fmt.Errorf("no dead letter has the number %d; see graphiti-proxy queue list --state dead", in.Numbers[0])
+		default:
+			return fmt.Errorf("%d of the %d numbers match no dead letter; see graphiti-proxy queue list --state dead", missing, len(in.Numbers))
+		}
+	})
 	return c
 }

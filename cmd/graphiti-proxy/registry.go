@@ -36,11 +36,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 				return err
 			}
 		}
-		done, err := cli.Call(c.Context(), at, service.Accept, a)
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, done, func(w io.Writer) {
+		return answer(c, at, service.Accept, &a, nil, func(w, _ io.Writer, done *service.Accepted) {
 			fmt.Fprintf(w, "%s has the memory of %s\n", done.ID, terminal.Printable(done.Memory))
 		})
 	})

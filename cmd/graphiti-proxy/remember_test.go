@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -147,7 +149,11 @@ func TestForgetThat(t *testing.T) {
 		if header := say("five", "What is an otter? Forget that the staging server is called otter."); strings.Contains(header, "ended=") {
 			t.Errorf("got %q for a message that says more, want nothing ended", header)
 		}
-		w.delivered(2) // it matches the text to forget, too
+		group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+		waitUntil(t, "the turn that says more", func() bool { // it matches the text to forget, too
+			return slices.ContainsFunc(w.heldIn(group), func(r graphiti.Row) bool { return strings.HasPrefix(r.Text, "What is an otter?") })
+		})
+		w.delivered(1) // and is in the index
 		if header := say("six", "Forget that the staging server is called otter."); !strings.Contains(header, "; ended=") {
 			t.Errorf("got %q, want \"; ended=\" in it", header)
 		}
@@ -158,7 +164,7 @@ func TestForgetThat(t *testing.T) {
 		if saw := w.opening("eight", "What is the staging server called?", in...); strings.Contains(saw, "otter") || strings.Contains(saw, "German") {
 			t.Errorf("got %q after, want neither", saw)
 		}
-		list, err := w.remembers().service.Facts(t.Context(), service.Selector{Workspace: widgets}, true, 50)
+		list, err := w.remembers().service.Facts(t.Context(), &service.FactsRequest{Selector: service.Selector{Workspace: widgets}, All: true, Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +174,7 @@ func TestForgetThat(t *testing.T) {
 				continue
 			}
 			restored++
-			if _, err := w.remembers().service.Restore(t.Context(), service.Selector{Workspace: widgets, Message: k.ID}); err != nil {
+			if _, err := w.remembers().service.Restore(t.Context(), &service.RestoreRequest{Selector: service.Selector{Workspace: widgets, Message: k.ID}}); err != nil {
 				t.Fatal(err)
 			}
 		}

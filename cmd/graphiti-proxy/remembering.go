@@ -210,7 +210,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		providers = &r.facts.providers
 	}
 	return proxy.Memory{
-		Settings: proxy.Settings{
+		MemorySettings: proxy.MemorySettings{
 			Identity:     id,
 			Rules:        rules(cfg),
 			Recall:       cfg.Recall.Enabled,

@@ -101,7 +101,7 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 		for _, by := range sayers {
 			s := by.selector
 			s.Workspace = "w"
-			if list, err := w.remembers().service.Show(context.Background(), s, 100, ""); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
+			if list, err := w.remembers().service.Show(context.Background(), &service.ShowRequest{Selector: s, Last: 100}); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
 				t.Errorf("%s: of %s is shown %+v (%v)", ids, by.word, list.Messages, err)
 			}
 			groups, err := found(w.remembers().service.Find(context.Background(), by.selector))
@@ -125,7 +125,7 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, meant.Parts, err)
 			}
 			s.Group = theirs
-			if _, err := w.remembers().service.Forget(context.Background(), s); err != nil {
+			if _, err := w.remembers().service.Forget(context.Background(), &service.ForgetRequest{Selector: s}); err != nil {
 				t.Error(err)
 			}
 			if held := w.heldIn(theirs); len(held) > 0 {

@@ -30,7 +30,7 @@ func TestTwins(t *testing.T) {
 				t.Parallel()
 				w := start(t, t.TempDir(), nil)
 				asked, turned := make(chan struct{}), make(chan struct{})
-				w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+				w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 					if c.Tools {
 						return proxytest.Reply{Text: "It is in the runbook now."}
 					}
@@ -82,7 +82,7 @@ func TestTwinBeforeToolRound(t *testing.T) {
 	w.delivered(1)
 	turn := chat(m{"role": "system", "content": "You are an agent."}, user(words))
 	turn["tools"] = []m{{"type": "function", "function": m{"name": "note", "parameters": m{"type": "object"}}}}
-	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Tool: "note", Arguments: "{}"} })
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Tool: "note", Arguments: "{}"} })
 	w.exchange("/v1/chat/completions", turn)
 	w = w.restart()
 	if _, _, saw := w.say("What is the pager of team Ibex?"); strings.Contains(saw, "Is this safe") {

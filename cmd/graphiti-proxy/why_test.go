@@ -65,7 +65,7 @@ func TestWhyDidItSayThat(t *testing.T) {
 		if embedded := settings["memory.backend"] == ""; embedded != (p.Strength != nil) || embedded && *p.Strength < 0.25 {
 			t.Errorf("strength: %v", p.Strength)
 		}
-		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Message: cat.ID}); err != nil {
+		if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Message: cat.ID}}); err != nil {
 			t.Fatal(err)
 		}
 		asked = w.why("asked")
@@ -86,7 +86,7 @@ func TestWhyDidItSayNothing(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	w.say("The spare key of the house lies under the third flower pot on the balcony.", "X-Graphiti-Session", "told")
 	w.delivered(1)
-	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{User: "josh"}, service.Promotion{Kind: "preference", Text: "Answer in short sentences"}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Selector: service.Selector{User: "josh"}, Promotion: service.Promotion{Kind: "preference", Text: "Answer in short sentences"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.say("Which house style does the Python project of Guido use for imports?", "X-Graphiti-Session", "asked")
@@ -102,7 +102,7 @@ func TestWhyDidItSayNothing(t *testing.T) {
 	if key.Verdict == "shown" || key.Line != "" || !strings.Contains(key.Text, "flower pot") || key.Strength == nil || *key.Strength >= 0.18 || key.Conversation != graphiti.SessionHash("session:told") {
 		t.Errorf("%+v", key)
 	}
-	if _, err := w.remembers().service.Forget(t.Context(), service.Selector{User: "josh", Card: card.Text}); err != nil {
+	if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{User: "josh", Card: card.Text}}); err != nil {
 		t.Fatal(err)
 	}
 	w.say("Which house style does the Ruby project of Matz use for imports?", "X-Graphiti-Session", "again")

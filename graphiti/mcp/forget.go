@@ -85,22 +85,12 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 		return nil, fmt.Errorf("forget episode: %w", err)
 	}
 	_, _, leaves := set.find(toolProvenance)
-	unreachable := false
-	for i := range list {
-		e := &list[i]
-		if leaves != nil {
-			if err := m.forgetFacts(ctx, e); err != nil {
-				return names, fmt.Errorf("forget fact: %w", err)
-			}
+	return remote.ForgetPart(ctx, m, group, list, func(e *graphiti.Row) error {
+		if leaves == nil {
+			return nil
 		}
-		err := m.DropEpisode(ctx, group, e.Key)
-		if remote.Present(err) != nil {
-			return names, fmt.Errorf("forget episode: %w", err)
-		}
-		unreachable = unreachable || err != nil
-		names = append(names, e.Name)
-	}
-	return names, m.proveForgotten(ctx, group, list, meant, unreachable)
+		return m.forgetFacts(ctx, e)
+	}, func(left *graphiti.RemainsError) error { return m.countLeft(ctx, list, meant, left) })
 }
 
 // meant lists the episodes of a group for which meant returns true.
@@ -124,13 +114,10 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.R
 	return slices.DeleteFunc(list, func(e graphiti.Row) bool { return !meant(&e) }), nil
 }
 
-// proveForgotten checks that episodes and the facts read from them are gone.
-func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphiti.Row, meant func(*graphiti.Row) bool, unreachable bool) error {
-	if len(gone) == 0 {
-		return nil
-	}
-	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
-	list, most, err := m.episodes(ctx, group, maxMCPList)
+// countLeft counts the episodes that are still listed, and the facts that were first read from
+// the deleted ones.
+func (m *Client) countLeft(ctx context.Context, gone []graphiti.Row, meant func(*graphiti.Row) bool, left *graphiti.RemainsError) error {
+	list, most, err := m.episodes(ctx, left.Group, maxMCPList)
 	if err == nil && len(list) >= most {
 		err = graphiti.ErrTooLarge
 	}
@@ -143,10 +130,7 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 		facts, failed := m.readFrom(ctx, &gone[i])
 		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)
 	}
-	if err != nil {
-		return fmt.Errorf("verify the deletion: %w", err)
-	}
-	return left.OrNil()
+	return err
 }
 
 // factsOfOne is the number of facts to search for one episode.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
 
-func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Client) {
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -270,7 +270,7 @@ func checks(run func(report func(remote.Check))) (names []string, failed map[str
 	return names, failed
 }
 
-func settle(t *testing.T, s *graphititest.Server) {
+func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

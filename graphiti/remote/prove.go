@@ -98,6 +98,30 @@ func dropAll(ctx context.Context, calls []func(context.Context) error) (unreacha
 	return unknown > 0, nil
 }
 
+// ForgetPart deletes episodes of a group, each after the facts that dropFacts deletes, and
+// returns the names of the deleted ones. verify counts the episodes and facts that remain.
+func ForgetPart(ctx context.Context, d Deleter, group string, list []graphiti.Row, dropFacts func(*graphiti.Row) error, verify func(left *graphiti.RemainsError) error) (names []string, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	left := &graphiti.RemainsError{Group: group, Part: true}
+	for i := range list {
+		if err := dropFacts(&list[i]); err != nil {
+			return names, fmt.Errorf("forget fact: %w", err)
+		}
+		err := d.DropEpisode(ctx, group, list[i].Key)
+		if Present(err) != nil {
+			return names, fmt.Errorf("forget episode: %w", err)
+		}
+		left.Unreachable = left.Unreachable || err != nil
+		names = append(names, list[i].Name)
+	}
+	if err := verify(left); err != nil {
+		return names, fmt.Errorf("verify the deletion: %w", err)
+	}
+	return names, left.OrNil()
+}
+
 // notFound reports whether an error means "not found", as a status or in the words
 // of a tool.
 func notFound(err error) bool {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // standIn starts a stand-in Graphiti and a client of it.
-func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Client) {
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -57,7 +57,7 @@ func body(s string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(s)) }
 }
 
-func settle(t *testing.T, s *graphititest.Server) {
+func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -436,14 +436,14 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 	const write, wait, remove = "write a message", "wait for its episode", "delete the group"
 	for _, tc := range []struct {
 		name   string
-		spoil  func(*graphititest.Server)
+		spoil  func(*graphititest.Graphiti)
 		names  []string
 		failed []string
 	}{
-		{"all well", func(*graphititest.Server) {}, []string{write, wait, remove}, nil},
-		{"dead worker", (*graphititest.Server).KillWorker, []string{write, wait, remove}, []string{wait}},
-		{"refused", func(s *graphititest.Server) { s.Always(graphititest.Messages, graphititest.Answer(500, "")) }, []string{write, remove}, []string{write}},
-		{"stored in spite of an error", func(s *graphititest.Server) { s.Next(graphititest.Messages, graphititest.FailedButStored()) }, []string{write, remove}, []string{write}},
+		{"all well", func(*graphititest.Graphiti) {}, []string{write, wait, remove}, nil},
+		{"dead worker", (*graphititest.Graphiti).KillWorker, []string{write, wait, remove}, []string{wait}},
+		{"refused", func(s *graphititest.Graphiti) { s.Always(graphititest.Messages, graphititest.Answer(500, "")) }, []string{write, remove}, []string{write}},
+		{"stored in spite of an error", func(s *graphititest.Graphiti) { s.Next(graphititest.Messages, graphititest.FailedButStored()) }, []string{write, remove}, []string{write}},
 	} {
 		s, r := standIn(t, graphititest.Options{})
 		tc.spoil(s)

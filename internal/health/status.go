@@ -119,7 +119,7 @@ type MemoryStatus struct {
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
 
 	// Distil reports on the model that distils facts; nil without one.
-	Distil *distil.Status `json:"distil,omitempty"`
+	Distil *distil.Report `json:"distil,omitempty"`
 
 	// NotKept counts the turns lost since the start because data_dir is unusable, and
 	// InMemory the turns that wait for it in RAM and are lost with the process.

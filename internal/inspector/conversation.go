@@ -10,11 +10,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// conversation is the page of a conversation, with the reasons for its answers.
-type conversation struct {
+// conversationPage is the page of a conversation, with the reasons for its answers.
+type conversationPage struct {
 	whose
 	service.Conversation
-	Turns   []turn
+	Turns   []turnView
 	All     int
 	Older   string // page of the turns before these
 	Newer   string
@@ -25,16 +25,16 @@ type conversation struct {
 	Whole   string // page of the whole conversation, on the page of a message
 }
 
-// turn is one turn of a conversation.
-type turn struct {
+// turnView is one turn of a conversation.
+type turnView struct {
 	ID, Time string
 	Asked    []rowView // messages of the person, after the block
 	Answered []rowView
-	Decision *decision
+	Decision *decisionView
 }
 
-// decision is the result of memory for a turn.
-type decision struct {
+// decisionView is the result of memory for a turn.
+type decisionView struct {
 	Shown, Gone bool
 	Lines       int
 	Chars       int
@@ -98,9 +98,9 @@ func conversationAt(w whose, hash, turn string) string {
 
 // shownConversation returns the conversation for a page at path. message is the id of the
 // page's message, or empty.
-func (v *visit) shownConversation(got *service.Explained, path, message string) *conversation {
+func (v *visit) shownConversation(got *service.Explained, path, message string) *conversationPage {
 	w := v.whose()
-	c := &conversation{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
+	c := &conversationPage{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
 	for i := range got.Memories {
 		c.In = append(c.In, v.memoryRow(&got.Memories[i]))
 	}
@@ -114,8 +114,8 @@ func (v *visit) shownConversation(got *service.Explained, path, message string) 
 	return c
 }
 
-func (v *visit) turn(t *service.Turn, path, message string) turn {
-	out := turn{ID: t.ID, Time: t.Time}
+func (v *visit) turn(t *service.Turn, path, message string) turnView {
+	out := turnView{ID: t.ID, Time: t.Time}
 	back := v.whose().at(path) + "#t-" + url.PathEscape(t.ID)
 	for i := range t.Messages {
 		s := v.spoken(&t.Messages[i], back)
@@ -132,8 +132,8 @@ func (v *visit) turn(t *service.Turn, path, message string) turn {
 	return out
 }
 
-func (v *visit) decision(d *service.Decision, back string) *decision {
-	out := &decision{Shown: d.Block != "", Gone: d.Gone, Lines: d.Facts, Chars: utf8.RuneCountInString(d.Block), Raw: d.Block}
+func (v *visit) decision(d *service.Decision, back string) *decisionView {
+	out := &decisionView{Shown: d.Block != "", Gone: d.Gone, Lines: d.Facts, Chars: utf8.RuneCountInString(d.Block), Raw: d.Block}
 	v.used += weightOf(d.Block)
 	if !out.Shown && !out.Gone {
 		out.Why = reasonOf(cmp.Or(d.Reason, "timeout or error"))

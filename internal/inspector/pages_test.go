@@ -39,7 +39,7 @@ func TestEveryPage(t *testing.T) {
 				m.Say(t, "", `s"><b>`+fmt.Sprint(i%7), "", hostile+strings.Repeat("W", 300)+fmt.Sprint(i)+strings.Repeat(" and so on", 500))
 			}
 			m.Say(t, "", "s", `path:/<script>alert(4)</script>`, hostile)
-			_, err := m.Memory.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Always " + hostile})
+			_, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always " + hostile}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	turn := service.Line{Where: "memory", Role: "user", Content: "We moved to Berlin.", Episode: "graphiti-proxy.turn.t1.user", Source: `{"session":"abc"}`}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{}, []service.Line{turn}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

@@ -41,7 +41,7 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 			s := who.caller.Own
 			s.Session, s.Workspace = who.session, "w"
 			lines := []service.Line{{Scope: scope, Role: "user", Content: "My pet in " + scope + " is called " + who.secret + "."}, {Scope: scope, Role: "assistant", Content: who.secret + ", I see."}}
-			if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+			if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -273,7 +273,7 @@ func TestPeopleHaveTheirOwn(t *testing.T) {
 func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
-	if _, err := m.Memory.Import(t.Context(), service.Selector{User: "josh", Group: ann.project}, []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "josh", Group: ann.project}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

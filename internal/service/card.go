@@ -62,16 +62,16 @@ func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, 
 
 // Standing is a current, pending or former line of the card.
 type Standing struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	Text     string     `json:"text"`
-	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
-	Applies  bool       `json:"applies"`         // applies in its own place without confirmation
-	OnCard   bool       `json:"on_card"`         // opens conversations in its place or everywhere
-	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
-	Since    string     `json:"since"`
-	Group    string     `json:"group"`
+	ID       string         `json:"id"`
+	Kind     string         `json:"kind"`
+	Text     string         `json:"text"`
+	State    card.LineState `json:"state"`
+	Place    string         `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
+	Applies  bool           `json:"applies"`         // applies in its own place without confirmation
+	OnCard   bool           `json:"on_card"`         // opens conversations in its place or everywhere
+	Personal bool           `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
+	Since    string         `json:"since"`
+	Group    string         `json:"group"`
 }
 
 func standing(l *card.Line) Standing {
@@ -124,7 +124,7 @@ func withoutCopies(lines []card.Line) []card.Line {
 		}
 	}
 	var list []card.Line
-	copied := make(map[int]card.State)
+	copied := make(map[int]card.LineState)
 	for i := range lines {
 		if at, copies := of[lines[i].Group+lines[i].Turn]; copies && lines[i].Place == "" {
 			copied[at] = lines[i].State
@@ -226,9 +226,7 @@ type Settled struct {
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
 	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *SettleRequest) (Settled, error) {
-		return h.Memory.Settle(ctx, in)
-	},
+	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
 	},
@@ -346,7 +344,7 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 }
 
 // setLine returns a function that stores a line in another state.
-func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, string) error {
+func (sv *Service) setLine(state card.LineState) func(context.Context, *card.Line, string) error {
 	return func(ctx context.Context, l *card.Line, _ string) error {
 		if state != card.Confirmed {
 			if err := sv.unpromote(ctx, l); err != nil {
@@ -471,16 +469,15 @@ type Restored struct {
 // Restore makes a message valid again that "forget that …" ended.
 var Restore = Operation[RestoreRequest, Restored]{
 	Spec: Spec{Name: "memory/restore", About: "Make a message valid again that was ended in a conversation", People: true},
-	Run: func(ctx context.Context, h *Host, in *RestoreRequest) (Restored, error) {
-		return h.Memory.Restore(ctx, in.Selector)
-	},
+	Run:  withMemory((*Service).Restore),
 	Audit: func(in *RestoreRequest, out *Restored) Entry {
 		return in.audit("restore", out.Groups, slog.String("message", in.Message))
 	},
 }
 
 // Restore makes both sides of a message's turn valid again.
-func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
+func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored, err error) {
+	s := in.Selector
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
 		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")

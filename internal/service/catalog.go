@@ -68,13 +68,13 @@ func CheckLimit(n int) error {
 }
 
 // Catalog lists a person's newest memories and conversations.
-func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog, error) {
+func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error) {
 	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
-	if err := CheckLimit(limit); err != nil {
+	if err := in.Check(); err != nil {
 		return c, err
 	}
-	person := s.Whose()
-	groups, _, err := sv.theirs(ctx, s)
+	person := in.Whose()
+	groups, _, err := sv.theirs(ctx, in.Selector)
 	if err != nil {
 		return c, err
 	}
@@ -113,8 +113,8 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	}
 	c.AllMemories, c.AllConversations = len(c.Memories), len(l.conversations)
 	slices.SortStableFunc(c.Memories, func(a, b Kept) int { return cmp.Compare(b.Last, a.Last) })
-	c.Memories = c.Memories[:min(limit, len(c.Memories))]
-	c.Conversations, err = sv.newest(look, &l, limit)
+	c.Memories = c.Memories[:min(in.Limit, len(c.Memories))]
+	c.Conversations, err = sv.newest(look, &l, in.Limit)
 	return c, err
 }
 

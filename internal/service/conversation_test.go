@@ -186,7 +186,7 @@ func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision,
 func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphiti.Fact) inject.Decision {
 	t.Helper()
 	kept := &keeps{}
-	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.Settings{
+	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.RecallSettings{
 		Timeout: 10 * time.Second, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
 	})
 	t.Cleanup(planner.Close)
@@ -203,7 +203,7 @@ func TestDecisionsOfOthersAreNotShown(t *testing.T) {
 	d := pieces(t, m, "Which rules are there?", graphiti.Fact{Text: "A rule of the owner's", Episode: "n", Group: servicetest.OwnersGroup})
 	decided(t, m, said.ID, d, servicetest.OwnersGroup)
 	forged := service.Line{Where: "memory", Scope: "user", Role: "user", Content: "Mine.", Episode: graphiti.EpisodeName(said.ID, graphiti.RoleUser), Source: `{"session":"` + hashOf("s2") + `"}`}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{User: "ann"}, []service.Line{forged}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "ann"}, Lines: []service.Line{forged}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

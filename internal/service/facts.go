@@ -71,10 +71,8 @@ type Valids struct {
 var Facts = Operation[FactsRequest, Valids]{
 	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts", People: true},
 	Default: FactsRequest{Limit: 50},
-	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
-		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
-	},
-	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
+	Run:     withMemory((*Service).Facts),
+	Audit:   func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
 }
 
 const (
@@ -87,12 +85,12 @@ const (
 )
 
 // Facts lists the statements and facts in the groups of a recall.
-func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
+func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
 	v.Facts = []Known{}
-	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
+	if err := cmp.Or(in.Check(), in.check()); err != nil {
 		return v, err
 	}
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
 		return v, err
 	}
@@ -103,7 +101,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	seen := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
-		said, unread, err := sv.said(ctx, t, all, limit)
+		said, unread, err := sv.said(ctx, t, in.All, in.Limit)
 		if err == nil {
 			err = sv.markEnded(ctx, t.Group, said)
 		}
@@ -126,7 +124,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 			list = append(list, k)
 		}
 	}
-	if !all {
+	if !in.All {
 		list = slices.DeleteFunc(list, func(k Known) bool { return k.State != Valid })
 	}
 	slices.SortStableFunc(list, func(a, b Known) int {
@@ -136,8 +134,8 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
-	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
-	v.Others = sv.others(ctx, s, v.Groups)
+	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
+	v.Others = sv.others(ctx, in.Selector, v.Groups)
 	return v, nil
 }
 

@@ -49,10 +49,8 @@ type Edge struct {
 var Connections = Operation[GraphRequest, Graph]{
 	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together", People: true},
 	Default: GraphRequest{Limit: 60},
-	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
-		return h.Memory.Connections(ctx, in.Selector, in.Limit)
-	},
-	Audit: func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
+	Run:     withMemory((*Service).Connections),
+	Audit:   func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
 }
 
 const (
@@ -61,13 +59,13 @@ const (
 	edgesPerNode  = 3
 )
 
-// Connections returns up to limit nodes of the groups of a recall.
-func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Graph, err error) {
+// Connections returns up to Limit nodes of the groups of a recall.
+func (sv *Service) Connections(ctx context.Context, in *GraphRequest) (g Graph, err error) {
 	g.Nodes, g.Edges = []Node{}, []Edge{}
-	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
+	if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
 		return g, err
 	}
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
 		return g, err
 	}
@@ -78,9 +76,9 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 		g.Groups = append(g.Groups, t.Group)
 	}
 	if sv.o.Remote {
-		err = sv.related(ctx, targets, &g, limit)
+		err = sv.related(ctx, targets, &g, in.Limit)
 	} else {
-		err = sv.mentioned(ctx, &g, limit)
+		err = sv.mentioned(ctx, &g, in.Limit)
 	}
 	return g, err
 }

@@ -19,7 +19,7 @@ func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...
 	for i, text := range texts {
 		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: text, Timestamp: time.Date(2026, 11, 1, 9, i, 0, 0, time.UTC).Format(time.RFC3339)})
 	}
-	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
@@ -135,7 +135,7 @@ func TestConnections_OfFacts(t *testing.T) {
 		{Scope: "user", Where: "memory", Role: "user", Episode: name, Content: "So she, Miriam Weber, has the keys. I mean those of the Corn Hall.", Timestamp: "2026-11-01T09:00:00Z"},
 		{Scope: "user", Where: "fact", Role: "user", Episode: "graphiti-proxy.fact.1", Content: "The keys of the Corn Hall are with Miriam Weber", Source: string(fact)},
 	}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{}, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	g := run(t, m, service.Connections, service.GraphRequest{Limit: 60})

@@ -55,14 +55,13 @@ const ImportTimeout = 10 * time.Minute
 // others in the queue wait longer.
 const maxLines = 4000
 
-// Import keeps lines in order, each once. While too many turns wait for the memory, it
+// Import stores lines in order, each once. While too many turns wait for the memory, it
 // waits.
-func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
-	return sv.importLines(ctx, &ImportRequest{Selector: s, Lines: lines})
-}
-
-func (sv *Service) importLines(ctx context.Context, in *ImportRequest) (done Imported, err error) {
+func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported, err error) {
 	s, lines := in.Selector, in.Lines
+	if done.NotTaken = in.notes; in.notes > 0 && len(lines) == 0 {
+		return done, nil
+	}
 	if len(lines) == 0 || len(lines) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))
 	}

@@ -228,9 +228,7 @@ type Corrected struct {
 // Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
 	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", People: true, Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
-		return h.Memory.Correct(ctx, in.Selector, in.Text)
-	},
+	Run:  withMemory((*Service).Correct),
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
 	},
@@ -238,8 +236,8 @@ var Correct = Operation[CorrectRequest, Corrected]{
 
 // Correct stores a statement in every group of a message, and then forgets the message. It can be
 // repeated after a failure.
-func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corrected, err error) {
-	id := s.Message
+func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected, err error) {
+	s, id, text := in.Selector, in.Message, in.Text
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
 	case id == "":
 		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")

@@ -19,7 +19,7 @@ type Host struct {
 
 	// Passed returns the newest requests after a number, oldest first. An empty owner selects all
 	// owners. nil if the request log is off.
-	Passed func(after, limit int, owner string) []Request
+	Passed func(after, limit int, owner string) []LoggedRequest
 
 	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
 	// it reports the last one.
@@ -52,6 +52,11 @@ type Operation[In, Out any] struct {
 
 	// Own replaces the narrowing of the input's Selector for callers who are no operators.
 	Own func(ctx context.Context, h *Host, in *In, own Selector) error
+}
+
+// withMemory returns the Run of an operation that is a method of the memory.
+func withMemory[In, Out any](do func(*Service, context.Context, *In) (Out, error)) func(context.Context, *Host, *In) (Out, error) {
+	return func(ctx context.Context, h *Host, in *In) (Out, error) { return do(h.Memory, ctx, in) }
 }
 
 // Spec describes an operation.

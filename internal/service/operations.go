@@ -120,10 +120,8 @@ func (r *ShowRequest) Check() error { return CheckLast(r.Last) }
 var Show = Operation[ShowRequest, Shown]{
 	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time", People: true},
 	Default: ShowRequest{Last: 50},
-	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
-		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
-	},
-	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
+	Run:     withMemory((*Service).Show),
+	Audit:   func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
 }
 
 // ListRequest is the input of List.
@@ -139,10 +137,8 @@ func (r *ListRequest) Check() error { return CheckLimit(r.Limit) }
 var List = Operation[ListRequest, Catalog]{
 	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts", People: true},
 	Default: ListRequest{Limit: 50},
-	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
-		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
-	},
-	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
+	Run:     withMemory((*Service).Catalog),
+	Audit:   func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
 }
 
 // SearchRequest is the input of Search.
@@ -154,10 +150,8 @@ type SearchRequest struct {
 
 // Search returns the results of a recall.
 var Search = Operation[SearchRequest, Searched]{
-	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall", People: true},
-	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
-		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
-	},
+	Spec:  Spec{Name: "memory/search", About: "The facts that a message would recall", People: true},
+	Run:   withMemory((*Service).Search),
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
 }
 
@@ -170,9 +164,7 @@ type PromoteRequest struct {
 // Promote stores a text verbatim.
 var Promote = Operation[PromoteRequest, Promoted]{
 	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim", People: true},
-	Run: func(ctx context.Context, h *Host, in *PromoteRequest) (Promoted, error) {
-		return h.Memory.Promote(ctx, in.Selector, in.Promotion)
-	},
+	Run:  withMemory((*Service).Promote),
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
@@ -212,14 +204,7 @@ func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error
 // Import stores each line once, in order. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
 	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
-	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
-		if in.notes > 0 && len(in.Lines) == 0 {
-			return Imported{NotTaken: in.notes}, nil
-		}
-		done, err := h.Memory.importLines(ctx, in)
-		done.NotTaken = in.notes
-		return done, err
-	},
+	Run:  withMemory((*Service).Import),
 	Audit: func(in *ImportRequest, out *Imported) Entry {
 		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))
 	},
@@ -251,9 +236,7 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 // Forget empties a group, deletes a session's messages in it, or deletes one message.
 var Forget = Operation[ForgetRequest, Forgotten]{
 	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or delete one session's messages in it, or one message", Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
-		return h.Memory.Forget(ctx, in.Selector)
-	},
+	Run:  withMemory((*Service).Forget),
 	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
 		if in.Card != "" { // the audit log contains no text
 			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
@@ -271,7 +254,7 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 // Accept confirms a registered person's memory.
 var Accept = Operation[Acceptance, Accepted]{
 	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
-	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
+	Run:  withMemory((*Service).Accept),
 	Audit: func(in *Acceptance, _ *Accepted) Entry {
 		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
 	},

@@ -30,6 +30,15 @@ type Selector struct {
 	Message string `json:"message,omitempty"`
 }
 
+// In returns the selector of a group of the selector, or of the session's part of it: see
+// checkOne.
+func (s Selector) In(group string) Selector {
+	if s.Session == "" {
+		return Selector{Group: group}
+	}
+	return Selector{Group: group, Session: s.Session, User: s.User, Credential: s.Credential}
+}
+
 // check rejects an invalid group, and own without a workspace.
 func (s Selector) check() error {
 	if s.Message != "" {

@@ -104,15 +104,14 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of a selector, oldest first. A non-empty before (RFC 3339)
-// limits their time.
-func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
-	shown := Shown{Messages: []Record{}}
-	until, err := momentIn(before)
-	if err := cmp.Or(CheckLast(n), s.check(), err); err != nil {
+// Show returns the last messages of a selector, oldest first.
+func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
+	s, shown := in.Selector, Shown{Messages: []Record{}}
+	until, err := momentIn(in.Before)
+	if err := cmp.Or(in.Check(), s.check(), err); err != nil {
 		return shown, err
 	}
-	err = sv.show(ctx, s, n, until, &shown)
+	err = sv.show(ctx, s, in.Last, until, &shown)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
@@ -199,64 +198,53 @@ func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger
 	return places, err
 }
 
-// Search returns the results of a recall, best first. all includes results that recall omits.
-func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
-	found := Searched{Facts: []Found{}}
-	if strings.TrimSpace(query) == "" {
-		return found, invalid("query: is empty; write a text to search for")
+// Search returns the results of a recall, best first. All includes results that recall omits.
+func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
+	out.Facts = []Found{}
+	if strings.TrimSpace(in.Query) == "" {
+		return out, invalid("query: is empty; write a text to search for")
 	}
-	if err := s.check(); err != nil {
-		return found, err
+	if err := in.check(); err != nil {
+		return out, err
 	}
-	err := sv.search(ctx, s, query, all, &found)
-	if err == nil {
-		found.Others = sv.others(ctx, s, found.Groups)
-	}
-	return found, err
-}
-
-func (sv *Service) search(ctx context.Context, s Selector, query string, all bool, out *Searched) error {
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
-		return err
+		return out, err
 	}
-	query = sv.o.Pipeline.Redacted(query)
-	if !all && !strings.HasSuffix(query, "?") {
-		query += "?" // a query is a question; with all it is a message to explain
+	query := sv.o.Pipeline.Redacted(in.Query)
+	if !in.All && !strings.HasSuffix(query, "?") {
+		query += "?" // a query is a question; with All it is a message to explain
 	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
 		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
 		if err != nil {
-			return withRemedy(err)
+			return out, withRemedy(err)
 		}
 		for i := range facts {
 			facts[i].Group = t.Group
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
-	keys := make(map[string][]string)
-	if all {
-		var err error
+	var keys map[string][]string
+	if in.All {
 		if keys, err = sv.keysOf(ctx, found); err != nil {
-			return err
+			return out, err
 		}
 	}
 	chosen, least := sv.o.Planner.Choose(query, found)
 	out.MinScore = least
 	for _, c := range chosen {
-		if c.Verdict != inject.Shown && !all {
+		if c.Verdict != inject.Shown && !in.All {
 			continue
 		}
-		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Keys: keys[c.Fact.UUID]}
-		if !c.Fact.ValidAt.IsZero() {
-			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
-		}
+		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
 		if c.Fact.Weighed {
 			f.Strength = &c.Fact.Strength
 		}
 		out.Facts = append(out.Facts, f)
 	}
-	return nil
+	out.Others = sv.others(ctx, in.Selector, out.Groups)
+	return out, nil
 }

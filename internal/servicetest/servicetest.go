@@ -73,19 +73,19 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Events:      capture.Events{OnStored: facts.DropGroup}, Log: log,
 	})
 	must(err)
-	planner := inject.New(inject.Services{Log: log}, nil, inject.Settings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
+	planner := inject.New(inject.Services{Log: log}, nil, inject.RecallSettings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
 	sv := service.New(service.Options{
 		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
-		People: people{}, Log: log,
+		People: onePerson{}, Log: log,
 		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
 	})
 	began := time.Now()
 	m := &Fixture{Pipeline: p, State: state, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
-		Passed: func(int, int, string) []service.Request {
-			return []service.Request{{Number: 1, Path: "/v1/models", Status: 200}}
+		Passed: func(int, int, string) []service.LoggedRequest {
+			return []service.LoggedRequest{{Number: 1, Path: "/v1/models", Status: 200}}
 		},
 		Status: func(context.Context, bool) health.Status {
 			return health.Status{Ready: true, Started: began, Memory: health.MemoryStatus{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
@@ -115,7 +115,7 @@ func (m *Fixture) Say(t testing.TB, user, session, workspace, text string) {
 	}
 	lines := []service.Line{{Scope: scope, Role: "user", Content: text}, {Scope: scope, Role: "assistant", Content: "I see."}}
 	s := service.Selector{User: user, Session: session, Workspace: workspace}
-	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
@@ -135,12 +135,12 @@ func (m *Fixture) Settle(t testing.TB) {
 	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
-// people contains only the owner, with their own memory.
-type people struct{}
+// onePerson contains only the owner, with their own memory.
+type onePerson struct{}
 
-func (people) All() []service.Person {
+func (onePerson) All() []service.Person {
 	return []service.Person{{ID: "josh", Memory: Owner, Name: "Josh", Admin: true}}
 }
-func (people) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
-func (people) Accept(context.Context, string) error { return nil }
-func (people) Check()                               {}
+func (onePerson) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
+func (onePerson) Accept(context.Context, string) error { return nil }
+func (onePerson) Check()                               {}

@@ -15,7 +15,7 @@ import (
 // Runner runs the operations of a command: through a running proxy, or on the files of a
 // proxy that does not run.
 type Runner struct {
-	Proxy *Client       // nil if Host runs the operations
+	Proxy *AdminClient  // nil if Host runs the operations
 	Host  *service.Host // nil if Proxy runs the operations
 	Says  string        // describes the place to people
 	Close func() error
@@ -51,7 +51,7 @@ func Each[In, Out any](ctx context.Context, at *Runner, op service.Operation[In,
 }
 
 // Ask runs an operation through a proxy.
-func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In) (out Out, err error) {
+func Ask[In, Out any](ctx context.Context, c *AdminClient, op service.Operation[In, Out], in In) (out Out, err error) {
 	ctx, cancel := context.WithTimeout(ctx, op.Takes+callTimeout)
 	defer cancel()
 	body, err := c.ask(ctx, op.Spec, in)
@@ -71,7 +71,7 @@ func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, O
 
 // askEach is Ask for an operation with many records. An interrupted answer ends with an
 // error line.
-func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In, f func(Out) error) error {
+func askEach[In, Out any](ctx context.Context, c *AdminClient, op service.Operation[In, Out], in In, f func(Out) error) error {
 	body, err := c.ask(ctx, op.Spec, in)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[I
 }
 
 // ask sends the input of an operation.
-func (c *Client) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
+func (c *AdminClient) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
 	method, path, body, err := admin.Request(s, in)
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)
