@@ -103,9 +103,7 @@ func TestRules_Place(t *testing.T) {
 		run(t, m, service.Settle, service.SettleRequest{Undo: []string{pending.Lines[0].ID, pending.Lines[1].ID}})
 		check("eight", "preference", 0, gadgets)
 		check("nine", "rule", 1, widgets)
-		for _, part := range run(t, m, service.Groups, service.Selector{Session: "one"}).Parts {
-			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: part.Group, Session: "one"}})
-		}
+		forgetSession(t, m, "one")
 		if got := opens(t, m, widgets, "ten", "hello"); got != "" {
 			t.Errorf("block = %q after the conversation of the rule was forgotten, want none", got)
 		}
@@ -182,8 +180,9 @@ func TestPromoted_Card(t *testing.T) {
 		if chars > 400 || len(lines) < 5 || !strings.Contains(got, "‹/graphiti_memory› Postgres, not MySQL, for sessions") && !strings.Contains(got, "Step etch") || strings.Contains(got, "half done") {
 			t.Errorf("block of %d characters = %q, want at most 400, the newest lines, and no state of the repository", chars, got)
 		}
-		if p, l := strings.Index(got, "- preference, "), strings.LastIndex(got, "- procedure, "); p >= 0 && p < l {
-			t.Errorf("block = %q, want the project's lines first", got)
+		all := run(t, m, service.Show, service.ShowRequest{Selector: service.Selector{Workspace: widgets, Own: true}, Last: 1}).Card
+		if n := len(all); n != 6 || !strings.Contains(all[0], "Step etch") || !strings.Contains(all[n-1], "British English") {
+			t.Errorf("card = %q, want the newest line first, and the person's after the project's", all)
 		}
 		if got := opens(t, m, "", "plain", "hello"); !strings.Contains(got, "British English\n") || strings.Contains(got, "Postgres") {
 			t.Errorf("block outside of projects = %q, want the person's preference only", got)

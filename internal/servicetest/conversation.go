@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// Talk has a person open a conversation with a message: the memory recalls for it, obeys the
-// requests in it, and stores the turn. Talk returns the block of the message and the counts
-// of the X-Graphiti-Memory header.
+// Talk has a person say something in a conversation of which the client shows no more: the
+// memory recalls for the message, obeys the requests in it, and stores the turn. Talk returns
+// the block of the message and the counts of the X-Graphiti-Memory header.
 func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block string, heard inject.Heard) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"model": "stand-in", "messages": []any{map[string]string{"role": "user", "content": text}}})
@@ -30,15 +30,16 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 	}
 	sum := sha256.Sum256([]byte(who.Session + "\n" + text))
 	mode := inject.Mode{Recall: true, Ingest: true, Generation: m.State.Generations.Now()}
-	plan := m.planner.Plan(t.Context(), &c, []dialect.Fingerprint{dialect.Fingerprint(sum[:16])}, who, true, mode)
+	plan := m.planner.Plan(t.Context(), &c, []dialect.Fingerprint{dialect.Fingerprint(sum[:16])}, who, false, mode)
 	heard = m.Memory.Hear(t.Context(), capture.Saying{
 		Who: who, Generation: plan.Generation, Turn: plan.Turn, Text: text, Typed: true, Opens: true, FromFile: func() bool { return false },
 	})
+	m.planner.Remember(who, plan.Generation, nil, text)
 	if heard.Forgets {
 		return plan.Block, heard
 	}
 	turn := ledger.Turn{
-		ID: plan.Turn, Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, User: text, Assistant: "Noted.",
+		ID: plan.Turn, Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, User: text, Assistant: "Understood, I will keep that in mind.",
 		Said: time.Now(), Answered: time.Now(), Targets: plan.Write, Generation: plan.Generation,
 	}
 	if err := m.Pipeline.Add(t.Context(), turn); err != nil {

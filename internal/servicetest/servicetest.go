@@ -44,6 +44,7 @@ type Fixture struct {
 	*service.Host
 	Pipeline *capture.Pipeline
 	State    *cache.State
+	Backend  *graphiti.Memory
 	planner  *inject.Planner
 	close    func()
 }
@@ -96,7 +97,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	})
 	recall.Service = sv
 	began := time.Now()
-	m := &Fixture{Pipeline: p, State: state, planner: planner, Host: &service.Host{
+	m := &Fixture{Pipeline: p, State: state, Backend: kept, planner: planner, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
 		Passed: func(int, int, string) []service.Request {
