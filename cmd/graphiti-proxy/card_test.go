@@ -71,7 +71,6 @@ func TestRuleInItsConversation(t *testing.T) {
 		w := start(t, t.TempDir(), settings)
 		project := []string{"X-Graphiti-Workspace", widgets}
 		w.opening("one", "Please always use tabs in Go files.", project...)
-		w = w.noted()
 		rule := "\n- rule, " + time.Now().UTC().Format(time.DateOnly) + ": Please always use tabs in Go files.\n"
 		if first := w.opening("three", "hello", project...); strings.Count(first, rule) != 1 {
 			t.Errorf("got %q, want the rule once", first)
@@ -105,9 +104,11 @@ func TestRuleInItsConversation(t *testing.T) {
 		if card := gjson.Get(out, "card.0").String(); err != nil || !strings.Contains(card, "Please always use tabs in Go files") {
 			t.Errorf("memory show: %s, %v", out, err)
 		}
-		w.stop()
-		w.settings["recall.card_chars"] = "0"
-		w = start(t, w.dir, w.settings)
+		cfg := *w.app.cfg
+		cfg.Recall.CardChars = 0
+		if _, err := w.app.reload(&cfg); err != nil {
+			t.Fatal(err)
+		}
 		if got := w.opening("four", "hello", project...); got != "" {
 			t.Errorf("without a card: %q", got)
 		}
@@ -133,7 +134,6 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("told of itself: %q", got)
 		}
 		w.remembered("Now its tests")
-		w = w.noted()
 		told := "\n- last conversation here, " + time.Now().UTC().Format(time.DateOnly) + ", decided: We switched to semicolons.\n"
 		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
 			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
