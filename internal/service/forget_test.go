@@ -22,14 +22,21 @@ func forgetSession(t *testing.T, m *servicetest.Fixture, session string) (done [
 	return done
 }
 
-// exported returns the exported texts of a selection, each after its place.
-func exported(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []string) {
+// records returns the exported records of a selection.
+func records(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []service.Record) {
 	t.Helper()
 	found := run(t, m, service.Groups, s)
 	for _, part := range slices.Concat(found.Groups, found.Parts) {
-		for _, r := range export(t, m, service.ExportRequest{Group: part.Group, Session: s.Session}) {
-			list = append(list, r.Where+": "+r.Text)
-		}
+		list = append(list, export(t, m, service.ExportRequest{Group: part.Group, Session: s.Session})...)
+	}
+	return list
+}
+
+// exported returns the exported texts of a selection, each after its place.
+func exported(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []string) {
+	t.Helper()
+	for _, r := range records(t, m, s) {
+		list = append(list, r.Where+": "+r.Text)
 	}
 	return list
 }

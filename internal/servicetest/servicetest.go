@@ -5,6 +5,7 @@
 package servicetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -37,6 +38,7 @@ type Options struct {
 	Remote *graphiti.Memory // replaces the embedded memory
 	State  *cache.State     // replaces the file with blocks and sessions
 	Multi  bool             // every credential is its own tenant
+	Owner  string           // replaces the person of single mode
 }
 
 // Fixture is the memory that operations use.
@@ -90,7 +92,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
 	sv := service.New(service.Options{
-		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
+		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
 		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
 		People: people{}, Log: log,
 		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
