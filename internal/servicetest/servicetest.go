@@ -39,6 +39,7 @@ type Options struct {
 	State  *cache.State     // replaces the file with blocks and sessions
 	Multi  bool             // every credential is its own tenant
 	Owner  string           // replaces the person of single mode
+	Hashed bool             // group IDs are hashes
 }
 
 // Fixture is the memory that operations use.
@@ -54,7 +55,7 @@ type Fixture struct {
 // Close closes the files. The end of the test also calls it.
 func (m *Fixture) Close() { m.close() }
 
-// Open opens the memory in a directory, with readable group IDs.
+// Open opens the memory in a directory.
 func Open(t testing.TB, dir string, o Options) *Fixture {
 	t.Helper()
 	must := func(err error) {
@@ -83,7 +84,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		Events:      capture.Events{OnStored: facts.DropGroup, OnKept: keepCards(t, state)}, Log: log,
 	})
 	must(err)
-	recall := &recall{turns: p, namer: graphiti.Namer{Raw: true}, remote: o.Remote != nil}
+	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}, remote: o.Remote != nil}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Recent: state.Ended.Recent(p), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
 		Opening: recall, Redact: p.RedactedBy, Memo: memo.New(memo.Size), Log: log,
