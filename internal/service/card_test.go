@@ -19,9 +19,9 @@ import (
 
 const gadgets = "github_repo:github.com/acme/gadgets"
 
-// statesToo runs a test on the files of one proxy, and on Graphiti with the state of replicas
+// bothStates runs a test on the files of one proxy, and on Graphiti with the state of replicas
 // in Redis. settle waits until the memory has processed all turns.
-func statesToo(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle func())) {
+func bothStates(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle func())) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -49,15 +49,15 @@ func statesToo(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle
 	})
 }
 
-// in is the owner in a conversation and a project, or in none of them.
-func in(workspace, session string) graphiti.Who {
+// ownerIn is the owner in a conversation and a project, or in none of them.
+func ownerIn(workspace, session string) graphiti.Who {
 	return graphiti.Who{User: servicetest.Owner, Session: "session:" + session, Workspace: workspace, Application: "a", Program: "test"}
 }
 
 // opens returns the block that opens a conversation.
 func opens(t *testing.T, m *servicetest.Fixture, workspace, session, text string) string {
 	t.Helper()
-	block, _ := m.Talk(t, in(workspace, session), text)
+	block, _ := m.Talk(t, ownerIn(workspace, session), text)
 	return block
 }
 
@@ -65,7 +65,7 @@ func opens(t *testing.T, m *servicetest.Fixture, workspace, session, text string
 // place, and those elsewhere once its person has confirmed it.
 func TestRules_Place(t *testing.T) {
 	t.Parallel()
-	statesToo(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		const text = "Please always use tabs in Go files."
 		opens(t, m, widgets, "zero", "Write a loop in Go. Always use tabs.")
 		settle()
@@ -83,7 +83,7 @@ func TestRules_Place(t *testing.T) {
 		check("three", "rule", 1, widgets)
 		check("four", "rule", 0, gadgets)
 		check("five", "rule", 0, "")
-		bob := in(widgets, "bob's")
+		bob := ownerIn(widgets, "bob's")
 		bob.User = "user:bob"
 		if got, _ := m.Talk(t, bob, "hello"); got != "" {
 			t.Errorf("block of another person = %q, want none", got)
@@ -129,7 +129,7 @@ func TestRules_RepeatedMessage(t *testing.T) {
 // TestRules_OneProject: a rule of a project opens no other project's conversations.
 func TestRules_OneProject(t *testing.T) {
 	t.Parallel()
-	statesToo(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		const rule = "コミットメッセージは必ず日本語で書いてください。"
 		opens(t, m, widgets, "one", rule)
 		settle()
@@ -156,7 +156,7 @@ func TestRules_OneProject(t *testing.T) {
 // Deleted lines leave it.
 func TestPromoted_Card(t *testing.T) {
 	t.Parallel()
-	statesToo(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if got := opens(t, m, widgets, "zero", "hello"); got != "" {
 			t.Errorf("block of an empty card = %q, want none", got)
 		}
@@ -239,7 +239,7 @@ func TestRemember(t *testing.T) {
 			t.Parallel()
 			m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 			for text, want := range map[string]inject.Heard{tc.project: {Promoted: 1}, tc.own: {Promoted: 1, Pending: 1}} {
-				if _, got := m.Talk(t, in(widgets, text), text); got != want {
+				if _, got := m.Talk(t, ownerIn(widgets, text), text); got != want {
 					t.Errorf("%s: heard %+v, want %+v", text, got, want)
 				}
 			}
@@ -269,7 +269,7 @@ func TestRemember_Acts(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	const lint = "the linter is started with make -s lint"
-	if _, got := m.Talk(t, in(widgets, "one"), "Remember that "+lint+"."); got != (inject.Heard{Pending: 1}) {
+	if _, got := m.Talk(t, ownerIn(widgets, "one"), "Remember that "+lint+"."); got != (inject.Heard{Pending: 1}) {
 		t.Errorf("heard %+v, want one pending", got)
 	}
 	if got := opens(t, m, widgets, "two", "hello"); strings.Contains(got, "rule, ") {
@@ -281,9 +281,9 @@ func TestRemember_Acts(t *testing.T) {
 // in the memory, marked as ended, and can be restored.
 func TestForgetThat(t *testing.T) {
 	t.Parallel()
-	statesToo(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		say := func(session, text string) inject.Heard {
-			_, heard := m.Talk(t, in(widgets, session), text)
+			_, heard := m.Talk(t, ownerIn(widgets, session), text)
 			return heard
 		}
 		say("one", "Remember that the staging server is called otter.")

@@ -252,7 +252,7 @@ func TestExportIsImported(t *testing.T) {
 	if got := strings.Join(exported(t, ann, service.Selector{Session: "s1"}), "\n"); strings.Count(got, "Miso") != 2 || strings.Contains(got, "Postgres") {
 		t.Errorf("export of s1 = %s, want the cat twice, and nothing of the project", got)
 	}
-	who := in("", "asks")
+	who := ownerIn("", "asks")
 	who.User = "user:ann"
 	if block, _ := ann.Talk(t, who, "What is my cat called?"); !strings.Contains(block, "Miso") {
 		t.Errorf("block = %q, want the cat", block)

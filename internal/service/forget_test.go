@@ -129,7 +129,7 @@ func TestDirectives(t *testing.T) {
 			if !on {
 				want = inject.Heard{}
 			}
-			if _, got := m.Talk(t, in(widgets, text), text); got != want {
+			if _, got := m.Talk(t, ownerIn(widgets, text), text); got != want {
 				t.Errorf("directives %v: heard %+v in %q, want %+v", on, got, text, want)
 			}
 		}

@@ -19,7 +19,7 @@ func why(t *testing.T, m *servicetest.Fixture, session string) service.Explained
 // Forgotten messages are gone, except from blocks that were sent.
 func TestExplain_Block(t *testing.T) {
 	t.Parallel()
-	statesToo(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
+	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		opens(t, m, "", "told", "My cat is called <b>Miso</b>, and she is afraid of the vacuum cleaner.")
 		settle()
 		opens(t, m, "", "asked", "What is my cat called? My sister Berta asks, who comes on Friday.")
