@@ -16,7 +16,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -289,92 +288,6 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
 		t.Errorf("got %v, want no error, and nothing held in the group", err)
-	}
-}
-
-// TestWhatGraphitiKeepsOfASession is said: over REST it cannot delete names and summaries,
-// over MCP it deletes them.
-func TestWhatGraphitiKeepsOfASession(t *testing.T) {
-	t.Parallel()
-	for backend, kept := range map[string]bool{"graphiti": true, "graphiti-mcp": false} {
-		g, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { g.Close() })
-		w := start(t, t.TempDir(), map[string]string{
-			"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
-		})
-		w.ask("s1", user("My cat is called Miso."))
-		w.delivered(1)
-		out, err := w.cli("memory", "forget", "--session", "s1", "--yes", "--json")
-		if err != nil || strings.Contains(out, `"names_kept": true`) != kept {
-			t.Errorf("%s: %s, %v; want names kept: %v", backend, out, err, kept)
-		}
-	}
-}
-
-// TestForgettingOneSession: what was said in it lies in the person's or the
-// project's memory, and is exported and forgotten there, with what the session
-// itself was to be told; what was said in others stays.
-func TestForgettingOneSession(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	w.ask("s1", user("My cat is called Miso."))
-	w.ask("s2", user("My dog is called Rex."))
-	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
-	w.delivered(3)
-	// A proxy that does not know who said it finds it all the same.
-	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Row{{
-		Name: "elsewhere", Role: "user", Text: "My fish is called Nemo.", Said: time.Now(),
-		Source: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	export := func(session string) string {
-		t.Helper()
-		out, err := w.cli("memory", "export", "--session", session)
-		if err != nil {
-			t.Error(err)
-		}
-		return out
-	}
-	w.shortTerm("user_josh", "Rex")
-	waitUntil(t, "the notes of the project's turn", func() bool { return strings.Contains(export("s1"), "asked: The bird is called Bo.") })
-	out := export("s1")
-	for _, want := range []string{`"text":"My cat is called Miso."`, `"text":"The bird is called Bo."`, `"where":"session","text":"earlier in this session, asked: The bird is called Bo."`} {
-		if strings.Count(out, want) != 1 {
-			t.Errorf("%s is %d times in %s", want, strings.Count(out, want), out)
-		}
-	}
-	if strings.Contains(out, "Rex") || strings.Contains(out, "Nemo") || !strings.Contains(export("s3"), "Nemo") {
-		t.Errorf("of another session: %s", out)
-	}
-	if out, err := w.cli("memory", "export", "--user", "josh"); err != nil || !strings.Contains(out, "asked: My dog is called Rex.") {
-		t.Errorf("all that is a person's: %s, %v", out, err)
-	}
-	if out, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err != nil || !strings.HasPrefix(out, "the session is forgotten in 3 groups") {
-		t.Errorf("got %q, %v, want no error, \"the session is forgotten in 3 groups\" at its beginning", out, err)
-	}
-	if _, err := w.cli("memory", "forget", "--session", "s3", "--user", "josh", "--yes"); err != nil {
-		t.Error(err)
-	}
-	for _, session := range []string{"s1", "s3"} {
-		if out := export(session); out != "" {
-			t.Errorf("%s after it was forgotten: %s", session, out)
-		}
-	}
-	saw := w.ask("s9", user("What are my cat, my dog, the bird and my fish called?"))
-	if strings.Contains(saw, "Miso") || strings.Contains(saw, "Bo.") || strings.Contains(saw, "Nemo") || !strings.Contains(saw, "Rex") {
-		t.Errorf("another session is told %s", saw)
-	}
-	if saw := w.ask("s1", user("Where were we?")); strings.Contains(saw, "earlier in this session") || strings.Contains(saw, "Miso") {
-		t.Errorf("the same session is told %s", saw)
-	}
-	w.delivered(5)
-	if out := export("s1"); !strings.Contains(out, "Where were we?") || strings.Contains(out, "Miso") {
-		t.Errorf("what was said in it afterwards: %s", out)
 	}
 }
 

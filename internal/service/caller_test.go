@@ -140,6 +140,7 @@ func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c servi
 // neither sees, changes nor deletes anything of the other's with any operation, however
 // the input is spelt, though all of them use the same names.
 func TestNobodyReachesAnothersMemory(t *testing.T) {
+	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, credential := everybody(t, m)
 	for _, pair := range [][2]*somebody{{josh, ann}, {josh, credential}, {credential, josh}} {

@@ -108,9 +108,11 @@ func goldenCorpus() (list []ledger.Turn) {
 // TestGolden compares the answers of operations with recorded digests. Flag -update records
 // them. With -v the test prints each answer.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	for _, multi := range []bool{false, true} {
 		for _, kind := range []string{"embedded", "graphiti", "graphiti-mcp"} {
 			t.Run(fmt.Sprintf("%s-multi=%t", kind, multi), func(t *testing.T) {
+				t.Parallel()
 				o := servicetest.Options{Multi: multi}
 				settle := func() {}
 				if kind != "embedded" {
