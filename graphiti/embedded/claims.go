@@ -27,6 +27,9 @@ type ending struct {
 
 func (c *claim) isOver(now time.Time) bool { return !c.ended.at.IsZero() && !c.ended.at.After(now) }
 
+// needed are the kinds of facts that a request often needs: "Write the deploy script."
+var needed = []string{"command", "credential_location", "host", "place", "preference", "rule", "version"}
+
 // claimBytes is the size of a claim, and of its places in the maps.
 const claimBytes = 192
 
@@ -36,6 +39,9 @@ func indexedFact(place int64, f *graphiti.Distilled, sources []int64) indexedMes
 	n := noteOf(f.Role, "", f.Text, f.Since)
 	n.Length = uint32(len(f.Text)) //nolint:gosec // it is short
 	n.Flags = n.Flags&(isOfTime|isModels) | isFact
+	if slices.Contains(needed, f.Kind) {
+		n.Flags |= isNeeded
+	}
 	if f.OfUser() {
 		n.Flags |= isOfUser
 	}
@@ -158,8 +164,9 @@ const (
 	// furtherFact replaces toModel for facts.
 	furtherFact = 0.7
 
-	// factRequest replaces Numbers.Request for facts: a request may need one.
+	// factRequest replaces Numbers.Request for facts, and neededFact for facts of needed.
 	factRequest = 0.4
+	neededFact  = 0.6
 
 	// factScore is the factor of the score of a fact, which has no neighbors to raise it.
 	factScore = 1.5

@@ -117,14 +117,15 @@ func TestFacts_AndTheirExactMessage(t *testing.T) {
 	}
 }
 
-// TestFacts_OfThePersonAnswerTheirRequests: a request in the first person finds a fact about
-// the person by one of its keys, as a question does, also after a start.
-func TestFacts_OfThePersonAnswerTheirRequests(t *testing.T) {
+// TestFacts_ThatRequestsNeed: a request in the first person finds a fact about the person by
+// one of its keys, as a question does, and any request a command. So it is after a start.
+func TestFacts_ThatRequestsNeed(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "Ada Brandt here, and my heart pills are pink", "Hello Ada.")
 	distil(t, e,
 		graphiti.Distilled{Text: "The user is Ada Brandt", Kind: "identity", About: "the user", Keys: []string{"my name", "author"}},
-		graphiti.Distilled{Text: "The pills are pink", Kind: "other", About: "the user", Keys: []string{"medicine", "tablet"}})
+		graphiti.Distilled{Text: "The pills are pink", Kind: "other", About: "the user", Keys: []string{"medicine", "tablet"}},
+		graphiti.Distilled{Text: "The checks run by make vet", Kind: "command", Keys: []string{"linter"}})
 	for _, reopened := range []bool{false, true} {
 		if reopened {
 			e.index.Deleted("g")
@@ -137,13 +138,14 @@ func TestFacts_OfThePersonAnswerTheirRequests(t *testing.T) {
 			{"Put my name into the licence file.", true, true},
 			{"Put the name into the licence file.", false, true},
 			{"Put my tablet into the licence file.", false, false},
+			{"Put the linter into the licence file.", true, false},
 		} {
 			facts, err := e.Search(context.Background(), []string{"g"}, tc.query, 5)
 			if err != nil || len(facts) == 0 {
 				t.Fatalf("search %q = %v, %v; want a fact", tc.query, facts, err)
 			}
-			if f := facts[0]; f.Strength >= 0.25 != tc.strong || f.OfUser != tc.ofUser {
-				t.Errorf("search %q, index built again %v: got %q, strength %.2f, for all projects %v; want at least 0.25 %v, for all projects %v",
+			if f := facts[0]; f.Strength >= 0.18 != tc.strong || f.OfUser != tc.ofUser {
+				t.Errorf("search %q, index built again %v: got %q, strength %.2f, for all projects %v; want at least 0.18 %v, for all projects %v",
 					tc.query, reopened, f.Text, f.Strength, f.OfUser, tc.strong, tc.ofUser)
 			}
 		}

@@ -117,6 +117,8 @@ func (e *Store) speaks(h *hit, q *asked) float64 {
 	switch {
 	case q.asks:
 	case h.note.Flags&isOfUser != 0 && q.personal: // "Put my name into the licence"
+	case h.note.Flags&isNeeded != 0:
+		f *= neededFact
 	case h.note.Flags&isFact != 0:
 		f *= factRequest
 	default:

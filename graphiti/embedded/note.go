@@ -21,6 +21,7 @@ const (
 	isStopped               // it ends with a full stop
 	isFact                  // a model distilled it from messages
 	isDistilled             // a model has distilled facts from it
+	isNeeded                // a fact of a kind that requests need
 	isOfUser                // a fact that matters in all of the person's projects
 )
 
