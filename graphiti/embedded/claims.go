@@ -27,7 +27,7 @@ type ending struct {
 
 func (c *claim) isOver(now time.Time) bool { return !c.ended.at.IsZero() && !c.ended.at.After(now) }
 
-// needed are the kinds of facts that a request often needs: "Write the deploy script."
+// needed are the kinds of facts that a request such as "Write the deploy script" often needs.
 var needed = []string{"command", "credential_location", "host", "place", "preference", "rule", "version"}
 
 // claimBytes is the size of a claim, and of its places in the maps.

@@ -37,7 +37,7 @@ const (
 // The strength of a message is the share of the question's weight in its words, or less if
 // that is no proof. A rarer word has more weight. The neighbors of a message help to find
 // it, but do not count here, except in a conversation between people: see besideStrength.
-func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
+func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked) ([]*hit, error) {
 	hits = hits[:min(len(hits), judged)]
 	var long []*hit
 	for _, h := range hits {
@@ -71,12 +71,11 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 			h.strength = max(h.strength, questions[n].answeredBy(h, own|names))
 		}
 		h.strength *= e.speaks(h, q)
-		h.strength = max(h.strength, near[h.place])
 		h.rare = rareIn(terms, own)
 	}
 	var out []*hit
 	for _, h := range hits {
-		if h.ranked.own == 0 && near[h.place] == 0 {
+		if h.ranked.own == 0 {
 			if before, ok := g.note(h.place - 1); h.note.wordCount() <= 1 && (!ok || before.Flags&isAsking == 0) {
 				continue // "Nice!"
 			}

@@ -152,54 +152,6 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 	q.dates.raise(numbers, hits)
 }
 
-// withNear adds the places in near.
-func withNear(places []ranked, near map[int64]float64) []ranked {
-	there := make(map[int64]bool, len(places))
-	for i := range places {
-		there[places[i].place] = true
-	}
-	for p := range near {
-		if !there[p] {
-			places = append(places, ranked{place: p})
-		}
-	}
-	return places
-}
-
-// meaning is the weight of meaning relative to words: the score of the message nearest in
-// meaning, if the message with the best words has 1. With a small model (all-MiniLM-L6-v2)
-// on LoCoMo's questions, words alone show 0.778 of the answers, a weight of 1 shows 0.733,
-// 0.3 shows 0.783, and this weight shows 0.787.
-const meaning = 0.15
-
-// blend adds the scores of hits by meaning to their scores by words, each on its own scale.
-func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
-	if len(near) == 0 {
-		return
-	}
-	most, least, best := 0.0, 1.0, 0.0
-	for _, s := range near {
-		most, least = max(most, s), min(least, s)
-	}
-	for _, h := range hits {
-		best = max(best, h.score)
-	}
-	for _, h := range hits {
-		if best > 0 {
-			h.score /= best
-		}
-		if s, ok := near[h.place]; ok && most > least {
-			worth := meaning * (s - least) / (most - least)
-			if h.note.Flags&isOnlyAsked != 0 {
-				worth *= numbers.OnlyAsks
-			}
-			h.score += worth
-		} else if ok {
-			h.score += meaning
-		}
-	}
-}
-
 // addsNone reports whether a text has no word that the question lacks.
 func addsNone(content string, asked []string) bool {
 	return !slices.ContainsFunc(words.Of(content, sketched), func(w string) bool { return !slices.Contains(asked, w) })

@@ -62,46 +62,43 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
 	all := lookUp(g, q.words, asks)
-	var near map[int64]float64
-	if e.mean != nil && !e.mean.paused.Load() {
-		near = e.mean.near(ctx, g.groupNumber(), query)
-	}
 	terms := chooseTerms(all)
 	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
-	if len(terms)+len(others)+len(near) == 0 {
-		return nil, nil
+	if len(terms)+len(others) == 0 {
+		return e.byMeaning(ctx, g, q, nil, max)
 	}
 	q.named, q.names = g.speakersNamed(q.words)
 	for i := range terms {
 		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
-	hits, err := e.known(ctx, g, withNear(rank(&e.numbers, terms, others, maxHits), near), near, q)
+	hits, err := e.known(ctx, g, rank(&e.numbers, terms, others, maxHits), q)
 	if err != nil {
 		return nil, err
 	}
 	weigh(&e.numbers, g, hits, terms, q)
-	blend(&e.numbers, hits, near)
 	order(hits)
-	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
+	if hits, err = e.judge(ctx, g, hits, terms, all, q); err != nil {
 		return nil, err
 	}
-	return e.best(ctx, g, q.text, g.settle(hits, q), max)
+	if hits, err = e.best(ctx, g, q.text, g.settle(hits, q), max); err != nil {
+		return nil, err
+	}
+	return e.byMeaning(ctx, g, q, hits, max)
 }
 
 // known returns the messages at these places with their notes. It reads a message if its
-// note is not enough: it is near in meaning but not in the index, or it may repeat the
-// question.
-func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
+// note is not enough: it may repeat the question.
+func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, q *asked) ([]*hit, error) {
 	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
 	var unclear []*hit
 	for i := range places {
 		h := &all[i]
 		h.place, h.ranked = places[i].place, &places[i]
 		note, indexed := g.note(h.place)
-		if _, isNear := near[h.place]; !indexed && !isNear {
+		if !indexed {
 			continue
 		}
-		if h.note = note; !indexed || mayRepeat(&note, q.sketch) {
+		if h.note = note; mayRepeat(&note, q.sketch) {
 			unclear = append(unclear, h)
 		}
 		hits = append(hits, h)
@@ -112,9 +109,6 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 	for _, h := range unclear {
 		if r := h.row; r != nil {
 			h.repeats = repeats(r.content, q.words)
-			if _, indexed := g.note(h.place); !indexed {
-				h.note = noteOf(r.role, r.speaker, r.content, r.said)
-			}
 		}
 	}
 	return hits, nil
