@@ -76,11 +76,11 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 	}
 }
 
-// isChore reports whether a request repeats a session's messages, but is no turn of it,
+// noteChore reports whether a request repeats a session's messages, but is no turn of it,
 // such as a client's request for a title: it asks for a structured answer although the
 // session's turns do not, or it offers no tools although they do, and has another system
-// prompt or asks for a summary.
-func (s *decider) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+// prompt or asks for a summary. It notes this for the session.
+func (s *decider) noteChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
@@ -319,9 +319,9 @@ type opening struct {
 // program's.
 const template = 100
 
-// isTemplate reports whether a turn begins a session with exactly the same message as
-// many other sessions: a program wrote such a message.
-func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+// countOpening counts the first message of a session, and reports whether many sessions
+// begin with exactly this message: a program wrote such a message.
+func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if answeredBefore(c) {
 		return false
 	}

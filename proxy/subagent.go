@@ -141,10 +141,10 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 	return m
 }
 
-// isSubagent reports whether the first message of a conversation is the task of a
+// noteSubagent notes and reports whether the first message of a conversation is the task of a
 // subagent. A client's own request about an open call counts too: it names an argument of
 // the call after a label.
-func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
+func (s *decider) noteSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
 	m := firstOf(c, chain, at)
 	known, _ := s.memo.Get(subagentKey(m.at)).(subagentNote)

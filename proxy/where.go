@@ -87,12 +87,12 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
 	case f.kind != dialect.KindTurn:
-	case s.isChore(of, p.conv, f.chain):
+	case s.noteChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
 	default:
 		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
 	}
-	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
+	f.agent = s.noteSubagent(p.conv, f.chain, &at.where) || p.subagent
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }
