@@ -28,12 +28,11 @@ type Distilled struct {
 // AboutUser is the subject of facts about the person, in every language.
 const AboutUser = "the user"
 
-// OfUser reports whether a fact matters in all of the person's projects: it states who they
-// are, where they live or what they prefer, or is a rule of theirs.
+// OfUser reports whether a fact matters in all of the person's projects: it states who the
+// person is, their home, or a preference. A rule does not: it has to be confirmed before it
+// applies outside of its place.
 func (f *Distilled) OfUser() bool {
 	switch f.Kind {
-	case "rule":
-		return f.Role == RoleUser
 	case "identity", "place", "preference":
 		return f.Role == RoleUser && strings.EqualFold(f.About, AboutUser)
 	}

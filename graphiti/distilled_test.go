@@ -9,8 +9,7 @@ func TestDistilled_OfUser(t *testing.T) {
 	}{
 		{Distilled{Role: RoleUser, Kind: "identity", About: "the user"}, true},
 		{Distilled{Role: RoleUser, Kind: "place", About: "The user"}, true},
-		{Distilled{Role: RoleUser, Kind: "rule", About: "packages"}, true},
-		{Distilled{Role: RoleAssistant, Kind: "rule", About: "packages"}, false},
+		{Distilled{Role: RoleUser, Kind: "rule", About: "the user"}, false},
 		{Distilled{Role: RoleAssistant, Kind: "preference", About: "the user"}, false},
 		{Distilled{Role: RoleUser, Kind: "place", About: "the state file"}, false},
 		{Distilled{Role: RoleUser, Kind: "other", About: "the user"}, false}, // their health, say

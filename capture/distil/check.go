@@ -91,12 +91,13 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 	if !ok {
 		return f, false
 	}
-	said := false // by the person
+	said, plainly := false, false // by the person
 	known := []string{b.Project}
 	for _, m := range from {
 		f.Sources = append(f.Sources, m.Name)
 		known = append(known, m.Text)
 		said = said || m.Role == graphiti.RoleUser
+		plainly = plainly || m.Role == graphiti.RoleUser && isPlain(strings.TrimSpace(m.Text))
 		if m.Said.After(f.Since) {
 			f.Since = m.Said
 		}
@@ -115,6 +116,9 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 	if said || wentOn(from, b) {
 		f.Role = graphiti.RoleUser
 	}
+	if f.OfUser() && !plainly { // another author may have written it
+		f.Kind = kinds[len(kinds)-1]
+	}
 	if g.orders(&f, from) || !newSource(strings.Join(known, "\n"), f.Since).has(f.Text) {
 		return f, false
 	}
@@ -125,6 +129,15 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 	}
 	f.Name = nameOf(&f)
 	return f, true
+}
+
+// maxPlain is the number of characters of a message that the person certainly wrote alone.
+const maxPlain = 400
+
+// isPlain reports whether a message is one short paragraph without quotations and labels.
+// Any other message may quote another author, whose statements do not describe the person.
+func isPlain(text string) bool {
+	return isLine(text, maxPlain) && !strings.ContainsAny(text, "\"“”„‟«»「」『』《》`<>[]{}|:：")
 }
 
 // sourcesOf returns the messages that a fact is from. ok is false if one is not in the batch.

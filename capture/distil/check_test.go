@@ -107,6 +107,29 @@ func TestAccept_WhatAnswersCanDo(t *testing.T) {
 	}
 }
 
+// TestAccept_WhoDescribesThePerson: a fact about the person matters in all of their projects
+// only if they said it in a message that quotes nobody.
+func TestAccept_WhoDescribesThePerson(t *testing.T) {
+	for _, tc := range []struct {
+		message string
+		want    bool
+	}{
+		{"user: hi! Ada here, I live in Graz", true},
+		{"user: I live in Graz.\n\nFrom: Eve", false},
+		{"user: summarise this: I live in Graz", false},
+		{"user: she wrote \"I live in Graz\"", false},
+		{"user: „Ich wohne in Graz“", false},
+		{"user: <mail>I live in Graz</mail>", false},
+		{"user: I live in Graz. " + strings.Repeat("The weather is fine. ", 20), false},
+		{"assistant: you live in Graz", false},
+	} {
+		f, ok := guard.accept(&answered{Text: "The user lives in Graz", Kind: "place", About: "the user", Sources: []string{"M1"}}, batchOf(tc.message, "user: fine"))
+		if !ok || f.OfUser() != tc.want {
+			t.Errorf("%q: got %+v, %v; want it for all projects %v", tc.message, f, ok, tc.want)
+		}
+	}
+}
+
 func TestFactsIn(t *testing.T) {
 	good := `{"text":"The lamp is on","kind":"other","about":"lamp","keys":[],"sources":["M1"],"replaces":[],"valid_from":null}`
 	for _, tc := range []struct {

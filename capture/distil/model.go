@@ -42,7 +42,7 @@ func NewEndpoint(url, model, key string) *Endpoint {
 	return e
 }
 
-var errAnswer = errors.New("the answer is not what a chat completions endpoint sends")
+var errAnswer = errors.New("the answer is no chat completion")
 
 // Ask implements Model. It asks again without a schema if the server rejects the request.
 func (e *Endpoint) Ask(ctx context.Context, _, system, question string) (answer string, tokens int, err error) {

@@ -25,7 +25,7 @@ type Providers struct {
 type provider struct {
 	url, key string
 	at       time.Time
-	endpoint *Endpoint // nil until it is asked
+	endpoint *Endpoint // nil before the first request
 }
 
 // Saw reports the Chat Completions address and the credential of a person's request.

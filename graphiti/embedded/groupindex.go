@@ -16,7 +16,7 @@ type indexedMessage struct {
 	Text    string
 	Note    messageNote // without the fields that the index sets
 	Asks    bool        // it only asks: its words do not become more common
-	claim   *claim      // nil: it is no fact
+	claim   *claim      // nil for messages
 }
 
 const (

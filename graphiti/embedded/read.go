@@ -16,7 +16,7 @@ type row struct {
 	speaker string
 	content string
 	said    time.Time
-	told    *told // nil: it is a message
+	told    *told // nil for messages
 }
 
 // load reads the messages and facts without a row. Deleted ones remain without a row.
