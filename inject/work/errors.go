@@ -52,6 +52,33 @@ func FaultIn(text string, failed bool) Fault {
 	return Fault{}
 }
 
+const maxKeys = 40
+
+// Keys returns the keys of the lines of a text, in case one is an error.
+func Keys(text string) (keys []string) {
+	for i, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" && i < maxKeys {
+			keys = append(keys, keyOf(line, nil))
+		}
+	}
+	if f := FaultIn(text, false); f.Key != "" {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
+const minNamed = 16 // bytes of a key that tells enough within another line
+
+// Ends reports whether the cure is for the error with a key. Within a line with more words,
+// only what was wrong counts; a kind of error must be equal.
+func (c *Cure) Ends(key string) bool {
+	_, wrong, found := strings.Cut(c.Key, " | ")
+	if !found {
+		wrong = c.Key
+	}
+	return key == c.Key || len(wrong) >= minNamed && strings.Contains(key, wrong)
+}
+
 // hasFault reports whether a text has an error in a form of its own.
 func hasFault(text string) bool {
 	line, _ := formed(strings.Split(text, "\n"))

@@ -45,7 +45,7 @@ var (
 
 // outcomeOf reads the result of the i-th of n commands of a call. states is true if the
 // session's client has stated a code other than 0: then it states all of them.
-func outcomeOf(r *dialect.Result, i, n int, states bool) (o output) {
+func outcomeOf(r *dialect.Result, i, n int, states bool, redact func(string) string) (o output) {
 	o.text = strings.ToValidUTF8(r.Text, "")
 	var known bool
 	if doc := gjson.Parse(o.text); doc.IsObject() || doc.IsArray() {
@@ -54,7 +54,7 @@ func outcomeOf(r *dialect.Result, i, n int, states bool) (o output) {
 		}
 		known = o.readJSON(doc)
 	}
-	o.text = colors.ReplaceAllString(o.text, "")
+	o.text = redact(colors.ReplaceAllString(o.text, "")) // before lines are cut
 	known = o.readFrame() || known
 	summary, fails := summaryOf(o.text)
 	o.summary = summary

@@ -111,6 +111,8 @@ type Round struct {
 	Directory string // of the project, or ""
 	Calls     []dialect.Call
 	Results   []dialect.Result
+
+	Redact func(text string) string // nil if the texts hold no credentials
 }
 
 // Add adds a round to the session.
@@ -120,17 +122,20 @@ func (s *Session) Add(r *Round) (n News) {
 		return n
 	}
 	t.Round, t.At = hash, r.At.Unix()
+	if r.Redact == nil {
+		r.Redact = func(text string) string { return text }
+	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		d, result := c.Deed(), r.resultOf(i)
 		if d.IsList && !result.Failed {
-			s.Tasks = capped(d.Tasks)
+			s.Tasks = r.capped(d.Tasks)
 		}
 		for k, command := range d.Commands {
-			s.ran(t, r, command, outcomeOf(result, k, len(d.Commands), s.States), &n)
+			s.ran(t, r, command, outcomeOf(result, k, len(d.Commands), s.States, r.Redact), &n)
 		}
-		if d.Changed != nil && !result.Failed && outcomeOf(result, 0, 1, false).outcome != Failed {
-			s.changed(t, d.Changed, r.Directory)
+		if d.Changed != nil && !result.Failed && outcomeOf(result, 0, 1, false, r.Redact).outcome != Failed {
+			s.changed(t, d.Changed, r)
 		}
 	}
 	t.Open = nil
@@ -144,9 +149,10 @@ func (s *Session) Add(r *Round) (n News) {
 	return n
 }
 
-func capped(tasks []dialect.Task) (list []dialect.Task) {
+// capped returns the last tasks of a list, redacted and shortened.
+func (r *Round) capped(tasks []dialect.Task) (list []dialect.Task) {
 	for _, t := range tasks[max(0, len(tasks)-maxOpen):] {
-		list = append(list, dialect.Task{Text: oneLine(t.Text, taskLength), Done: t.Done})
+		list = append(list, dialect.Task{Text: oneLine(r.Redact(t.Text), taskLength), Done: t.Done})
 	}
 	return list
 }
@@ -189,12 +195,13 @@ func (r *Round) resultOf(i int) *dialect.Result {
 // ran records a command.
 func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	s.States = s.States || o.states
+	raw = r.Redact(raw)
 	text := cleaned(raw, r.Directory)
 	if text == "" {
 		return
 	}
 	if files := written(raw); o.outcome != Failed {
-		s.changed(t, files, r.Directory)
+		s.changed(t, files, r)
 	}
 	if isLook(text) {
 		o.summary = ""
@@ -235,9 +242,9 @@ func (t *Turn) command(text string, o *output) {
 }
 
 // changed records changed files.
-func (s *Session) changed(t *Turn, files []string, dir string) {
+func (s *Session) changed(t *Turn, files []string, r *Round) {
 	for _, f := range files {
-		if f = place(f, dir); f == "" {
+		if f = place(r.Redact(f), r.Directory); f == "" {
 			continue
 		}
 		t.Changed = latest(t.Changed, f, maxChanged)

@@ -199,18 +199,18 @@ func TestClients_ExitCode(t *testing.T) {
 // TestOutcome_Unknown: silence counts as passed only if the client has stated a code.
 func TestOutcome_Unknown(t *testing.T) {
 	for _, text := range []string{"", "hi", "Error (exit code 0)", "Process running with session ID 5", "I wrote: exit code 3 is bad, and this line is far too long to be a statement of the client itself, so it is not"} {
-		o := outcomeOf(&dialect.Result{Text: text}, 0, 1, false)
+		o := outcomeOf(&dialect.Result{Text: text}, 0, 1, false, plain)
 		if o.outcome != "" && text != "Error (exit code 0)" || o.states {
 			t.Errorf("outcome of %q = %q, states %t, want unknown", text, o.outcome, o.states)
 		}
 	}
-	if o := outcomeOf(&dialect.Result{Text: "Error (exit code 3): no"}, 0, 1, false); o.outcome != Failed || o.states {
+	if o := outcomeOf(&dialect.Result{Text: "Error (exit code 3): no"}, 0, 1, false, plain); o.outcome != Failed || o.states {
 		t.Errorf("a code beside an error output: outcome %q, states %t, want failed and false", o.outcome, o.states)
 	}
-	if o := outcomeOf(&dialect.Result{Text: "hi"}, 0, 1, true); o.outcome != Passed {
+	if o := outcomeOf(&dialect.Result{Text: "hi"}, 0, 1, true, plain); o.outcome != Passed {
 		t.Errorf("silence of a client that states codes = %q, want passed", o.outcome)
 	}
-	if o := outcomeOf(&dialect.Result{Text: "1 failed, 2 passed in 0.1s\n<exited with exit code 0>"}, 0, 1, true); o.outcome != Failed {
+	if o := outcomeOf(&dialect.Result{Text: "1 failed, 2 passed in 0.1s\n<exited with exit code 0>"}, 0, 1, true, plain); o.outcome != Failed {
 		t.Errorf("a failed test behind a pipe = %q, want failed", o.outcome)
 	}
 }
