@@ -271,3 +271,27 @@ func toolLine(line string, foreign ...string) string {
 	}
 	return lineOf(toolLabel + line)
 }
+
+// ExperienceLine describes an entry of a list in a line, or returns "".
+func ExperienceLine(list string, entry []byte) string {
+	switch list {
+	case Passes:
+		var p work.Pass
+		if json.Unmarshal(entry, &p) == nil {
+			return p.String()
+		}
+	case Cures:
+		var c work.Cure
+		if json.Unmarshal(entry, &c) == nil {
+			return c.String()
+		}
+	}
+	return ""
+}
+
+// WorkIn returns the work in a snapshot, and the hash of its session.
+func WorkIn(body []byte) (session string, turns []work.Turn) {
+	var s snapshot
+	_ = json.Unmarshal(body, &s) // other texts have no work
+	return s.Session, s.Work.Turns
+}
