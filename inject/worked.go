@@ -17,7 +17,7 @@ import (
 // Round is a tool round.
 type Round = work.Round
 
-// Experience stores what agents learned about a project, by its group. Forgetting the group,
+// Experience stores the agents' knowledge of a project, by its group. Forgetting the group,
 // or the session that an entry is from, deletes the entry. Old entries expire.
 type Experience interface {
 	// PutExperience adds or replaces an entry of a list, Passes or Cures.
@@ -180,8 +180,8 @@ func (m *Planner) read(ctx context.Context, group string, generation int64) *kno
 	return k
 }
 
-// experience returns lines for a person's message: the cures of its errors, and of those that
-// are open in its session, and the entries that it asks about.
+// experience returns lines for a person's message: cures of its errors and of open errors in
+// its session, and the entries that match its question.
 func (m *Planner) experience(t *turn, who graphiti.Who) (lines []string) {
 	group, ok := projectOf(t.o.Reads(who, false))
 	if !ok || !t.o.Work || t.c.Answered() {
@@ -222,8 +222,8 @@ func askedAbout(said string) []string {
 	return slices.DeleteFunc(words.Of(said, 24), func(w string) bool { return slices.Contains(whenWords, w) })
 }
 
-// chosen returns the lines of the entries that are sure to be meant, and then of those with at
-// least half of the words of a question, the best first.
+// chosen returns the lines of the sure entries, then of the entries with at least half of a
+// question's words, the best first.
 func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line func(*T) string) (lines []string) {
 	type ranked struct {
 		rank int

@@ -22,7 +22,7 @@ func (r *WorkRequest) Check() error { return CheckLimit(r.Limit) }
 // Worked is the work of agents, from their tool calls. Its lines quote foreign text.
 type Worked struct {
 	Passed   []string     `json:"passed"` // commands, the latest first
-	Cures    []string     `json:"cures"`  // errors and what made them go away, the latest first
+	Cures    []string     `json:"cures"`  // errors with their cures, the latest first
 	Turns    []WorkedTurn `json:"turns"`  // the latest first
 	AllTurns int          `json:"all_turns"`
 	Groups   []string     `json:"-"`
@@ -38,7 +38,7 @@ type WorkedTurn struct {
 
 // Work lists the work of agents.
 var Work = Operation[WorkRequest, Worked]{
-	Spec:    Spec{Name: "memory/work", About: "What agents did, from their tool calls: commands that passed, errors and their cures, and the work of the latest turns", People: true},
+	Spec:    Spec{Name: "memory/work", About: "The work of agents, from their tool calls: commands that passed, errors with their cures, and the latest turns", People: true},
 	Default: WorkRequest{Limit: 20},
 	Run:     withMemory((*Service).Work),
 	Audit:   func(in *WorkRequest, out *Worked) Entry { return in.audit("list work", out.Groups) },
