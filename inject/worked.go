@@ -54,11 +54,10 @@ const (
 	toolLabel  = "seen in the agent's tool calls: "
 )
 
-// Words for questions about commands and errors, in the form of words.Of. A question needs
-// words of an entry as well, unless these are all that it has.
+// Words that a question may have instead of those in an entry, in the form of words.Of.
 var (
-	testWords  = words.Of("tests run check suite ausführen laufen lancer ejecutar", 16)
-	runWords   = words.Of("run command start build ausführen starten lancer ejecutar", 16)
+	testWords  = words.Of("tests run check suite führe ausführen laufen lancer ejecutar", 16)
+	runWords   = words.Of("run command start build führe ausführen starten lancer ejecutar", 16)
 	faultWords = words.Of("error errors fail failing failure problem bug exception fix fixed solve solved Fehler Problem gelöst behoben erreur corriger résolu fallo arreglar", 32)
 	whenWords  = words.Of("last time week month day yesterday again back ago before letzte Woche wieder Mal getan gestern dernière fois semaine última vez semana", 32)
 )
@@ -222,7 +221,7 @@ func askedAbout(said string) []string {
 	return slices.DeleteFunc(words.Of(said, 24), func(w string) bool { return slices.Contains(whenWords, w) })
 }
 
-// chosen returns the lines of the sure entries, then of the entries with at least half of a
+// chosen returns the lines of the sure entries, then of the entries with more than half of a
 // question's words, the best first.
 func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line func(*T) string) (lines []string) {
 	type ranked struct {
@@ -240,7 +239,7 @@ func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line fun
 		switch {
 		case sure(&e.of):
 			all = append(all, ranked{len(asked) + 1, &e.of})
-		case hits > 0 && 2*hits >= len(asked):
+		case 2*hits > len(asked):
 			all = append(all, ranked{hits, &e.of})
 		}
 	}
