@@ -134,7 +134,7 @@ func statement(line string) string {
 
 // labelOf returns the label at the start of a line, or "".
 func labelOf(line string) string {
-	for _, label := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet} {
+	for _, label := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet, errorCured} {
 		if strings.HasPrefix(line, label) {
 			return label
 		}

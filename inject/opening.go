@@ -25,31 +25,35 @@ type Opening interface {
 // withoutDecided returns an opening whose line about the last conversation omits the decision
 // if a search result shows it.
 func withoutDecided(opening, found []Candidate) []Candidate {
-	var out []Candidate
-	for _, c := range opening {
-		head, rest, ok := strings.Cut(c.Line, lastDecided)
-		decided, open, _ := strings.Cut(rest, leftOpen)
-		if ok && c.Fact == nil && slices.ContainsFunc(found, func(f Candidate) bool {
-			return f.Verdict == Shown && f.Fact.Dated && f.Line[len(lineLabel(f.Line)):] == decided
-		}) {
-			if open == "" {
+	out := slices.Clone(opening)
+	for i := range found {
+		f := &found[i]
+		if f.Verdict != Shown || !f.Fact.Dated {
+			continue
+		}
+		part := lastDecided + f.Line[len(lineLabel(f.Line)):]
+		for n := range out {
+			before, after, ok := strings.Cut(out[n].Line, part)
+			if !ok || out[n].Fact != nil || after != "" && !strings.HasPrefix(after, "; ") {
 				continue
 			}
-			c.Line = head + leftOpen[len("; "):] + open
+			if after = strings.TrimPrefix(after, "; "); after == "" {
+				before = strings.TrimSuffix(before, "; ")
+			}
+			out[n].Line = before + after
 		}
-		out = append(out, c)
 	}
-	return out
+	return slices.DeleteFunc(out, func(c Candidate) bool { return c.Fact == nil && strings.HasSuffix(c.Line, ", ") })
 }
 
-// The labels of the line about the last conversation.
-const (
-	lastDecided = "decided: "
-	leftOpen    = "; left open: "
-)
+// lastDecided is a label in the line about the last conversation.
+const lastDecided = "decided: "
 
-// leftOffChars bounds the line about the last conversation, in characters.
-const leftOffChars = 300
+// Bounds of the line about the last conversation, in characters and files.
+const (
+	leftOffChars = 300
+	leftFiles    = 3 // changed files in it
+)
 
 // opening returns the standing lines of a block: in a new conversation the card and the
 // previous conversation, after a compaction the card and the session's snapshot. Only
@@ -72,6 +76,7 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
 	add(notes(m.resumed(t, who)), snapshotChars)
+	add(notes(m.experience(t, who)), knownChars)
 	return opening
 }
 
@@ -203,8 +208,8 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 	return nil
 }
 
-// leftOff returns a line with the session's last decision and its open points, or "" if it
-// has neither. about and open come from its summary.
+// leftOff returns a line with the session's last decision, its changed files and its open
+// points, or "" if it has none. about and open come from its summary.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	var left, parts []string
 	for _, t := range s.Tasks {
@@ -222,7 +227,8 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 		}
 	}
 	decided, _ := g.of(lineOf(s.Decided), false)
-	if decided == "" && len(shown) == 0 {
+	changed, _ := g.of(lineOf(strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", ")), false)
+	if decided == "" && len(shown) == 0 && changed == "" {
 		return ""
 	}
 	if about, _ = g.of(lineOf(about), false); about != "" {
@@ -231,13 +237,16 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if decided != "" {
 		parts = append(parts, lastDecided+decided)
 	}
+	if changed != "" {
+		parts = append(parts, filesTouched+changed)
+	}
 	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {
-		open := leftOpen + lineOf(strings.Join(shown, "; "))
+		open := "left open: " + lineOf(strings.Join(shown, "; "))
 		if len(parts) > 0 {
-			line = graphiti.Shorten(line, "…", leftOffChars/2)
+			line, open = graphiti.Shorten(line, "…", leftOffChars/2), "; "+open
 		} else {
-			open = strings.TrimPrefix(open, ";")
+			line += " "
 		}
 		line += open
 	}

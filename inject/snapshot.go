@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 )
 
 // Snapshots stores texts by key. Forgetting one of a text's groups or sessions deletes it.
@@ -31,6 +32,8 @@ type snapshot struct {
 	Tasks   []noteTask `json:"tasks,omitempty"`
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
+
+	Work work.Session `json:"work,omitzero"` // what the agent did
 }
 
 const (
@@ -48,6 +51,11 @@ func (s *snapshot) add(n Note, said string) {
 	if len(said) <= maxDecided && decides(said) {
 		s.Decided = s.Asked
 	}
+	s.take(n)
+}
+
+// take records a turn's work.
+func (s *snapshot) take(n Note) {
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
 	}
@@ -57,8 +65,20 @@ func (s *snapshot) add(n Note, said string) {
 	s.Errors = n.Errors // earlier errors are fixed, or occur again
 }
 
-// decides reports whether a message states a change, and asks nothing. It ignores the first word: "now its
-// tests" changes nothing.
+// note returns the work of the newest turn.
+func (s *snapshot) note() (n Note) {
+	n.Tasks = s.Work.Tasks
+	if i := len(s.Work.Turns) - 1; i >= 0 {
+		n.Files = s.Work.Turns[i].Changed
+	}
+	for _, f := range s.Work.Failures {
+		n.Errors = append(n.Errors, f.Line)
+	}
+	return n
+}
+
+// decides reports whether a message states a change, and asks nothing. It ignores the
+// first word: "now its tests" changes nothing.
 func decides(said string) bool {
 	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
 	if !spaced {
@@ -101,13 +121,21 @@ func (s *snapshot) each(add func(line string)) {
 	for _, e := range s.Errors {
 		add(errorMet + e)
 	}
+	for _, t := range s.Work.Turns {
+		for i := range t.Errors {
+			if e := &t.Errors[i]; e.How != "" {
+				add(errorCured + e.String())
+			}
+		}
+	}
 }
 
 // The other line labels of a snapshot.
 const (
 	openTask     = "open task: "
-	filesTouched = "files touched: "
+	filesTouched = "files changed: "
 	errorMet     = "error met: "
+	errorCured   = "error cured: "
 )
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
@@ -147,40 +175,51 @@ func snapshotID(who graphiti.Who) TurnKey {
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
-// Remember adds a finished turn to the short-term memory of its session. work comes from
-// NoteOf. Remember may wait for a file, so requests must not call it.
-func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said string) {
+// Remember adds a finished turn to the short-term memory of its session. It may wait for a
+// file, so requests must not call it.
+func (m *Planner) Remember(who graphiti.Who, generation int64, said string) {
 	if who.Session == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
 	defer cancel()
-	var s snapshot
+	// Redact first: joined and truncated lines hide credentials from redaction.
+	said, _ = m.opts().Redact(said, time.Time{})
+	tells := false
+	err := m.note(ctx, who, generation, func(s *snapshot) {
+		s.add(s.note(), said)
+		tells = s.Tells
+	})
+	if err != nil {
+		m.opts().Log.Debug("write session snapshot failed", "error", err)
+	} else if tells {
+		m.rememberLast(ctx, who, generation, m.scopes(who))
+	}
+}
+
+// note changes the short-term memory of a session.
+func (m *Planner) note(ctx context.Context, who graphiti.Who, generation int64, change func(*snapshot)) error {
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
-		m.opts().Log.Debug("read session snapshot failed", "error", err)
-		return
+		return err //nolint:wrapcheck // the caller names the action
 	}
+	var s snapshot
 	_ = json.Unmarshal(body, &s) // an unreadable snapshot starts anew
-	// Redact first: joined and truncated lines hide credentials from redaction.
-	done, _ := m.opts().Redact(string(work), time.Time{})
-	said, _ = m.opts().Redact(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
-	s.add(ReadNote([]byte(done)), said)
+	change(&s)
 	if body, err = json.Marshal(s); err != nil {
-		return
+		return err //nolint:wrapcheck // the caller names the action
 	}
+	return m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, m.scopes(who)...) //nolint:wrapcheck // the caller names the action
+}
+
+// scopes returns the forget scopes of a session's notes.
+func (m *Planner) scopes(who graphiti.Who) []string {
 	scopes := []string{graphiti.SessionScope(who.Session, ""), graphiti.SessionScope(who.Session, who.Owner())}
 	for _, t := range m.opts().Writes(who) {
 		scopes = append(scopes, t.Group)
 	}
-	if err := m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, scopes...); err != nil {
-		m.opts().Log.Debug("write session snapshot failed", "error", err)
-		return
-	}
-	if s.Tells {
-		m.rememberLast(ctx, who, generation, scopes)
-	}
+	return scopes
 }
 
 // resumed returns the lines of the session's snapshot if the client has compacted or

@@ -133,11 +133,11 @@ func (o *opener) openParts() (*remembering, error) {
 		Recent:    state.Ended.Recent(r.pipeline),
 		Facts:     facts,
 		Decisions: state.Decisions,
-		Snapshots: state.Snapshots,
 		Opening:   opening{r},
-		Redact:    r.pipeline.RedactedBy,
-		Memo:      o.known,
-		Log:       o.quiet,
+		Snapshots: state.Snapshots, Experience: state.Snapshots,
+		Redact: r.pipeline.RedactedBy,
+		Memo:   o.known,
+		Log:    o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
