@@ -202,7 +202,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		proxy.Turns
 		proxy.Doubts
 	} = r.pipeline
-	if cfg.Ingest.IncludeSystem {
+	if cfg.Ingest.Ownership {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
 	var providers proxy.Providers
