@@ -56,7 +56,8 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	case cfg.RemoteMemory() && !cfg.Consented():
 		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
-		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
+		_, _, err := datadir.NoteConsent(cfg.DataDir, nil)
+		return withoutConsent(o.settings, o.files), nil, err
 	}
 	switch lock, err = datadir.Acquire(cfg.DataDir, holder); {
 	case sqlite.IsFault(err):
@@ -88,7 +89,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 func (o *opener) openParts() (*remembering, error) {
 	cfg := o.cfg
 	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
-	if err := r.consent.note(); err != nil {
+	if err := r.consent.note(cfg); err != nil {
 		return nil, err
 	}
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
