@@ -51,7 +51,7 @@ func liteLLM(t *testing.T, config string, env ...string) (url string) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
 	url = "http://127.0.0.1:" + port
-	for range 300 {
+	for range 600 { // two minutes
 		if resp, err := http.Get(url + "/health/liveliness"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
