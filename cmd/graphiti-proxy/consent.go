@@ -27,11 +27,14 @@ func (c *consent) given(read *config.Config) bool {
 // sent is the content that an endpoint receives, and how to delete it.
 type sent struct{ endpoint, content, purge string }
 
+// sentToMemory is the content that a memory service receives.
+const sentToMemory = "messages and answers of turns, and questions to search for"
+
 // sends returns the endpoints in use for which a configuration gives consent.
 func (c *consent) sends(read *config.Config) (to []sent) {
 	const there = "graphiti-proxy memory forget deletes the results here; the endpoint's own logs are out of its reach"
 	if c.cfg.RemoteMemory() && c.given(read) {
-		to = append(to, sent{c.cfg.Memory.Endpoint, "messages and answers of turns, and questions to search for", "graphiti-proxy memory forget"})
+		to = append(to, sent{c.cfg.Memory.Endpoint, sentToMemory, "graphiti-proxy memory forget"})
 	}
 	if url := c.cfg.Embedding.URL; !c.cfg.RemoteMemory() && url != "" && url == read.Embedding.URL && read.Consented() {
 		to = append(to, sent{url, "stored messages and questions, to compare their meaning", there})

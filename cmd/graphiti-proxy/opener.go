@@ -58,7 +58,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 		return unwanted(o.files), nil, nil
 	case cfg.RemoteMemory() && !cfg.Consented():
 		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
-			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
+			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor(), "would_send", sentToMemory)
 		_, _, err := datadir.NoteConsent(cfg.DataDir, nil)
 		return withoutConsent(o.settings, o.files), nil, err
 	}

@@ -38,6 +38,27 @@ func codeBlocks(t *testing.T, page string) (blocks []string) {
 	return blocks
 }
 
+// recipeText returns a code block of a recipe, with the address of the proxy.
+func recipeText(t *testing.T, page string, block int, url string) string {
+	t.Helper()
+	text := codeBlocks(t, "../../deploy/recipes/"+page+".md")[block]
+	return strings.ReplaceAll(text, "http://127.0.0.1:8787", url)
+}
+
+var exported = regexp.MustCompile(`(?m)^export (\w+=[^\s…]+)`)
+
+// exports returns the variables that a recipe exports, except those that the reader fills in.
+func exports(t *testing.T, page string, block int, url string) (env []string) {
+	t.Helper()
+	for _, m := range exported.FindAllStringSubmatch(recipeText(t, page, block, url), -1) {
+		env = append(env, m[1])
+	}
+	if len(env) == 0 {
+		t.Fatalf("%s.md exports nothing", page)
+	}
+	return env
+}
+
 var setFlag = regexp.MustCompile(`--set ([a-z_.]+)=(\S+)`)
 
 // settingsIn returns the settings of a documented command as variables, without upstreams.

@@ -115,7 +115,7 @@ func TestLiteLLM(t *testing.T) {
 	t.Run("in front", func(t *testing.T) {
 		t.Parallel()
 		w := serve(t, settingsIn(t, recipe[1])...)
-		url := liteLLM(t, strings.ReplaceAll(recipe[0], "http://127.0.0.1:8787", w.url))
+		url := liteLLM(t, recipeText(t, "litellm", 0, w.url))
 		kept := 0
 		for _, stream := range []bool{false, true} {
 			people := map[bool][]string{false: {"alice", "bob", "carol"}, true: {"dave", "erin", "frank"}}[stream]

@@ -87,14 +87,14 @@ func (r *recipe) says(t *testing.T, url, words string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := before[r.name] + codeBlocks(t, "../../deploy/recipes/"+r.page+".md")[r.block] + "\n" + r.rest
-	if !strings.Contains(program, "http://127.0.0.1:8787") {
+	text := recipeText(t, r.page, r.block, url)
+	if !strings.Contains(text, url) {
 		t.Fatalf("%s.md does not name the proxy", r.page)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(strings.ReplaceAll(program, "http://127.0.0.1:8787", url))
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(before[r.name]+text+"\n"+r.rest)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "SAID="+words,
 		"OPENAI_API_KEY=sk-test", "ANTHROPIC_API_KEY=sk-test", "GOOGLE_GENERATIVE_AI_API_KEY=sk-test")
 	var said, failed strings.Builder
