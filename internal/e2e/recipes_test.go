@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// recipe is a program from the text of a page: a code block of the page, and the lines
-// that say the person's words, which are in the variable SAID, and print the answer.
+// recipe is a program from the text of a page: a code block of the page, and the lines, or
+// the rest of the last line, that say the person's words, which are in the variable SAID,
+// and print the answer.
 type recipe struct {
 	name, page string
 	block      int
@@ -42,7 +43,8 @@ const (
 print(openai.OpenAI().chat.completions.create(model="m", messages=[{"role": "user", "content": os.environ["SAID"]}]).choices[0].message.content)`
 	anthropicInPython = `import anthropic
 print(anthropic.Anthropic().messages.create(model="m", max_tokens=100, messages=[{"role": "user", "content": os.environ["SAID"]}]).content[0].text)`
-	googleInPython = `print(client.models.generate_content(model="m", contents=os.environ["SAID"]).text)`
+	googleInPython = `
+print(client.models.generate_content(model="m", contents=os.environ["SAID"]).text)`
 
 	openAIInNode = `import OpenAI from 'openai';
 const r = await new OpenAI().chat.completions.create({ model: 'm', messages: [{ role: 'user', content: process.env.SAID }] });
@@ -50,7 +52,8 @@ console.log(r.choices[0].message.content);`
 	anthropicInNode = `import Anthropic from '@anthropic-ai/sdk';
 const r = await new Anthropic().messages.create({ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: process.env.SAID }] });
 console.log(r.content[0].text);`
-	googleInNode = `console.log((await ai.models.generateContent({ model: 'm', contents: process.env.SAID })).text);`
+	googleInNode = `
+console.log((await ai.models.generateContent({ model: 'm', contents: process.env.SAID })).text);`
 )
 
 // vercel says a person's words through one of the providers that the page makes.
@@ -69,7 +72,8 @@ var recipes = []recipe{
 	{"Vercel, Responses", "vercel-ai-sdk", 0, inNode, "node/node_modules/ai", vercel("responses")},
 	{"Vercel, Messages", "vercel-ai-sdk", 0, inNode, "node/node_modules/ai", vercel("anthropic")},
 	{"Vercel, Gemini", "vercel-ai-sdk", 0, inNode, "node/node_modules/ai", vercel("google")},
-	{"LangChain", "langchain", 0, inPython, "langchain/langchain_openai", `print(llm.invoke(os.environ["SAID"]).content)`},
+	{"aider", "aider", 0, inShell, "agents/bin/aider", ` --message "$SAID" --no-git --yes-always --no-pretty --no-check-update --analytics-disable --no-show-release-notes --no-show-model-warnings`},
+	{"LangChain", "langchain", 0, inPython, "langchain/langchain_openai", "\nprint(llm.invoke(os.environ['SAID']).content)"},
 }
 
 // before are the lines that a page leaves to its readers: imports and keys.
@@ -77,6 +81,7 @@ var before = map[string]string{
 	"Google, JavaScript": "import { GoogleGenAI } from '@google/genai';\nconst apiKey = process.env.OPENAI_API_KEY;\n",
 	"Google, Python":     "import os\nfrom google import genai\nfrom google.genai import types\nkey = os.environ['OPENAI_API_KEY']\n",
 	"LangChain":          "import os\n",
+	"aider":              "cd \"$HOME\"\n",
 }
 
 // says runs the recipe with a person's words, and returns what it prints.
@@ -94,8 +99,9 @@ func (r *recipe) says(t *testing.T, url, words string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(before[r.name]+text+"\n"+r.rest)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "SAID="+words,
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(before[r.name]+strings.TrimRight(text, "\n")+r.rest)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir(),
+		"SAID="+words, "HTTPS_PROXY=http://127.0.0.1:9", "LITELLM_LOCAL_MODEL_COST_MAP=True",
 		"OPENAI_API_KEY=sk-test", "ANTHROPIC_API_KEY=sk-test", "GOOGLE_GENERATIVE_AI_API_KEY=sk-test")
 	var said, failed strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &failed
@@ -105,8 +111,8 @@ func (r *recipe) says(t *testing.T, url, words string) string {
 	return said.String()
 }
 
-// TestRecipesOfSDKs runs the code of each page: a fact of one program is known in the next.
-func TestRecipesOfSDKs(t *testing.T) {
+// TestRecipes runs the code of each page: a fact of one program is known in the next.
+func TestRecipes(t *testing.T) {
 	t.Parallel()
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
@@ -117,8 +123,12 @@ func TestRecipesOfSDKs(t *testing.T) {
 			w := serve(t)
 			r.says(t, w.url, "My cat is called Miso.")
 			w.until(t, "the turn", func(q queue) bool { return q.Delivered == 1 })
-			if got := r.says(t, w.url, "What is my cat called?"); !strings.Contains(got, "Miso") {
-				t.Errorf("the next program printed %q, want the fact", got)
+			w.model.Forget()
+			if got := r.says(t, w.url, "What is my cat called?"); strings.TrimSpace(got) == "" {
+				t.Error("the next program printed nothing, want the answer")
+			}
+			if block := lastBlock(t, w.model); !strings.Contains(block, "Miso") {
+				t.Errorf("the next program's block: got %q, want the fact", block)
 			}
 		})
 	}
