@@ -87,8 +87,8 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 
 // TestSourceOfATurn says no more than was asked for.
 func TestSourceOfATurn(t *testing.T) {
-	tn := ledger.Turn{Client: `co"dex`, Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
-	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace, 0), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
+	tn := ledger.Turn{Client: `co"dex`, Workspace: "github_repo:github.com/acme/app", Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
+	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace, 0), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","repository":"app","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	tn = ledger.Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}

@@ -34,6 +34,7 @@ type outbox struct {
 	abort    context.CancelFunc
 	replicas *replicas // nil unless other processes share the spool
 	recent   newest
+	where    string     // place of the queue, for the log
 	cutting  sync.Mutex // serializes cuts: two would remove the same excess twice
 
 	mu     sync.Mutex // protects the fields below
@@ -47,7 +48,7 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 	if err != nil {
 		return nil, err
 	}
-	b := &outbox{settings: set, memory: o.Memory, log: o.Log, spool: s.Store(), disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
+	b := &outbox{where: o.Path, settings: set, memory: o.Memory, log: o.Log, spool: s.Store(), disk: s, stop: stop, ended: make(chan struct{}), promoted: promoted{groups: make(map[string]bool)}}
 	b.base, b.abort = context.WithCancel(context.Background())
 	b.loop = deliver.New(deliver.Options{
 		Ledger: queue{b}, Memory: o.Memory, Apart: o.Apart, Verify: o.Verify,
@@ -57,6 +58,7 @@ func openOutbox(set *settings, o *Options, stop chan struct{}, redact func(strin
 	})
 	if o.Shared != nil {
 		b.join(o.Shared, s)
+		b.where = "redis"
 	}
 	b.recent = b.openRecent(o.Path)
 	b.Withhold(o.Withheld, false)
@@ -211,7 +213,11 @@ func (b *outbox) close(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	b.logDropsLocked(0)
+	waiting := b.held.Pending.Turns
 	b.mu.Unlock()
+	if waiting > 0 {
+		b.log.Info("undelivered turns stay in the queue, and are delivered after the next start", "turns", waiting, "queue", b.where)
+	}
 	if b.replicas != nil {
 		b.warnOfLocal()
 		return errors.Join(ended, b.replicas.local.Close())

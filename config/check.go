@@ -43,8 +43,8 @@ func (c *Config) check(fail func(error)) {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
-	if c.Ingest.IncludeSystem && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
-		fail(errors.New("ingest.include_system: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"))
+	if c.Ingest.Ownership && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
+		fail(errors.New("ingest.ownership: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"))
 	}
 	checkKeys("identity.trusted_keys", c.Identity.TrustedKeys, fail)
 	checkKeys("client.keys", c.Client.Keys, fail)

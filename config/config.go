@@ -45,7 +45,7 @@ type Config struct {
 		SkipModels []string `key:"memory.skip_models" reload:"yes" doc:"models of requests without memory; * matches any text"`
 	}
 	Workspace struct {
-		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); empty allows all"`
+		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); requests without a project then have none. Empty allows all"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
 		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory that a client names and this machine lacks a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
 		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that runs commands or writes files without naming a directory. With false, such a client has no memory without X-Graphiti-Workspace"`
@@ -86,7 +86,7 @@ type Config struct {
 		Verify          bool          `key:"ingest.verify" default:"true" doc:"true counts a turn as delivered once Graphiti lists it, and resends a lost one; false counts it as soon as Graphiti accepts it"`
 		StallAfter      time.Duration `key:"ingest.stall_after" reload:"yes" default:"5m" min:"1s" doc:"if Graphiti lists no new turn for this long, its worker counts as dead and delivery pauses until it recovers"`
 		BackfillTurns   int           `key:"ingest.backfill_turns" reload:"yes" default:"10" min:"0" max:"1000" doc:"maximum turns to store from a history new to the proxy, newest first"`
-		IncludeSystem   bool          `key:"ingest.include_system" reload:"yes" default:"false" doc:"write the ownership of a group into it once: its owner, from identity.owner or the registry of people, and its subject: a workspace, the owner, an agent or a session"`
+		Ownership       bool          `key:"ingest.ownership" reload:"yes" default:"false" doc:"write the ownership of a group into it once: its owner, from identity.owner or the registry of people, and its subject: a workspace, the owner, an agent or a session"`
 		IdleFlush       time.Duration `key:"ingest.idle_flush" default:"2m" min:"1s" max:"24h" doc:"silence after which an unfinished tool loop is stored"`
 		GitMetadata     bool          `key:"ingest.git_metadata" reload:"yes" default:"false" doc:"store branch, commit and uncommitted changes if the client sends them"`
 		Work            bool          `key:"ingest.work" reload:"yes" default:"true" doc:"keep short records of the work of agents, from their tool calls: commands and their outcomes, changed files, errors and their cures"`

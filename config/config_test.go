@@ -154,8 +154,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:2: otel.endpoint: "collector:4318" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
 			`graphiti-proxy.yaml:2: memory.endpoint: memory.backend graphiti needs an endpoint; write e.g. http://127.0.0.1:8000`},
-		{"an owner who is not named", "ingest:\n  include_system: true\n", nil, nil,
-			"graphiti-proxy.yaml:2: ingest.include_system: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"},
+		{"an owner who is not named", "ingest:\n  ownership: true\n", nil, nil,
+			"graphiti-proxy.yaml:2: ingest.ownership: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"},
 		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
 			"graphiti-proxy.yaml:2: state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
 		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,
@@ -212,6 +212,18 @@ func TestAddressesWithoutAScheme(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: localhost:8000\nstate:\n  backend: redis\n  redis_url: 127.0.0.1:6379/0\nidentity:\n  owner: u\n", nil, nil)
 	if err != nil || c.Memory.Endpoint != "http://localhost:8000" || c.State.RedisURL != "redis://127.0.0.1:6379/0" {
 		t.Fatalf("%v: got %q and %q", err, c.Memory.Endpoint, c.State.RedisURL)
+	}
+	for written, want := range map[string]string{
+		"localhost": "http://localhost:8000", "localhost:8000": "http://localhost:8000", "graphiti": "http://graphiti:8000", "[::1]": "http://[::1]:8000",
+		"localhost/mcp": "http://localhost:8000/mcp", "10.0.0.1:80": "http://10.0.0.1:80", "http://localhost": "http://localhost", "https://g.example": "https://g.example",
+	} {
+		c, err := load(t, "", []string{"GRAPHITI_URL=" + written, "GRAPHITI_PROXY_MEMORY_CONSENT=" + want}, nil)
+		if err != nil || c.Memory.Endpoint != want || !c.Consented() {
+			t.Errorf("GRAPHITI_URL=%s: got %+v, %v; want %s with consent", written, c, err, want)
+		}
+	}
+	if c, err := load(t, "", []string{"GRAPHITI_URL=localhost:8000", "GRAPHITI_PROXY_MEMORY_CONSENT=localhost"}, nil); err != nil || !c.Consented() {
+		t.Errorf("consent for localhost: got %+v, %v; want consent", c, err)
 	}
 	if _, err := load(t, "upstream:\n  openai: api.openai.com\n", nil, nil); err == nil {
 		t.Error("a provider's address without a scheme is taken for http")

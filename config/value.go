@@ -158,16 +158,27 @@ func (f *field) setInt(p *int, s string) error {
 	return nil
 }
 
-// withScheme adds the scheme to host:port for settings where users omit it. It excludes
-// providers, because http would send their keys in the clear.
+// withScheme adds the scheme to host[:port] for settings where users omit it, and Graphiti's
+// port to its host. It excludes providers, because http would send their keys in the clear.
 func (f *field) withScheme(s string) string {
-	if s == "" || strings.Contains(s, "://") {
+	switch {
+	case s == "" || strings.Contains(s, "://"):
+	case f.key == "memory.endpoint", f.kind == "consent" && (s == "localhost" || strings.ContainsAny(s, ":.")):
+		return withGraphitiPort("http://" + s)
+	case f.key == "state.redis_url":
+		return "redis://" + s
+	}
+	return s
+}
+
+// withGraphitiPort adds Graphiti's default port to an address without a port.
+func withGraphitiPort(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Port() != "" || u.Host == "" {
 		return s
 	}
-	if f.kind == "consent" && strings.Contains(s, ":") {
-		return "http://" + s
-	}
-	return map[string]string{"memory.endpoint": "http://", "state.redis_url": "redis://"}[f.key] + s
+	u.Host = strings.TrimSuffix(u.Host, ":") + ":8000"
+	return u.String()
 }
 
 func (f *field) checkText(s string) error {

@@ -76,6 +76,16 @@ type Connection interface {
 	Close() error
 }
 
+// CheckDatabase checks the backend's database without a model. ok is false if the backend
+// has no such call.
+func (m *Memory) CheckDatabase(ctx context.Context) (ok bool, err error) {
+	c, ok := m.Connection.(interface{ CheckDatabase(context.Context) error })
+	if !ok {
+		return false, nil
+	}
+	return true, c.CheckDatabase(ctx)
+}
+
 // Ready reports whether the backend can search a group without first reading all of it.
 func (m *Memory) Ready(group string) bool {
 	if r, ok := m.Searcher.(interface{ Ready(group string) bool }); ok {

@@ -65,6 +65,16 @@ func repoKey(host, path string) (key string, ok bool) {
 	return key, host != "" && path != "" && validKey(key)
 }
 
+// RepositoryName returns the repository's name in a project's key, without its host and
+// owner, or "" if the key is not a repository's.
+func RepositoryName(key string) string {
+	repo, ok := strings.CutPrefix(key, RepoPrefix)
+	if !ok {
+		return ""
+	}
+	return repo[strings.LastIndexByte(repo, '/')+1:]
+}
+
 var isScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 // ofGit reports whether git, or a tool for its repositories, uses this scheme.

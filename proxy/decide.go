@@ -24,7 +24,8 @@ type decider struct {
 	base   context.Context //nolint:containedctx // ends when the server gives up waiting
 	log    *slog.Logger
 
-	commands workspace.Commands
+	commands  workspace.Commands
+	untrusted untrusted
 }
 
 // request is the input of decide, which does not change it.
@@ -130,7 +131,8 @@ func (d *decision) refuse(no *refusal) {
 	}
 }
 
-// note notes the place of the session, and that this process answers its turn.
+// note notes the place of the session, and that this process answers its turn. It explains
+// an untrusted project in the log.
 func (s *decider) note(r *request, d *decision) {
 	if of := (sessionOf{d.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
 		s.noteTurn(of, &d.where, d.parsed.conv)
@@ -138,5 +140,8 @@ func (s *decider) note(r *request, d *decision) {
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)
+	}
+	if d.plan.Outcome.Reason == inject.ReasonUntrusted && r.memory.Rules.refuses(&d.project) == inject.ReasonUntrusted {
+		s.untrusted.explain(s.log, &d.project)
 	}
 }

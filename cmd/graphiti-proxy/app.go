@@ -104,9 +104,9 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		return nil, err
 	}
 	a.OnClose("telemetry", t.Shutdown)
-	remember := opener{
-		settings: a.settings, log: log, quiet: quiet, tracer: t.Tracer(), budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size),
-		files: a.files, stop: &a.stopStack,
+	remember, err := a.opener(t, quiet)
+	if err != nil {
+		return nil, err
 	}
 	memory, lock, err := remember.open(datadir.Proxy)
 	if err != nil {
@@ -153,7 +153,25 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 		}
 		a.admin = side
 	}
-	return a, t.ObserveQueue(a.memory.queue)
+	return a, errors.Join(t.ObserveQueue(a.memory.queue), t.ObserveMemory(a.gauges))
+}
+
+// opener returns the opener of the app's memory.
+func (a *app) opener(t *telemetry.Telemetry, quiet *slog.Logger) (*opener, error) {
+	called, err := t.CountCalls()
+	if err != nil {
+		return nil, err
+	}
+	return &opener{
+		settings: a.settings, log: a.log, quiet: quiet, tracer: t.Tracer(), budget: budget.New(inspectTotal(a.cfg)), known: memo.New(memo.Size),
+		called: called, files: a.files, stop: &a.stopStack,
+	}, nil
+}
+
+// gauges returns the results of the last check of a memory service.
+func (a *app) gauges() map[string]bool {
+	s := a.status(context.Background(), false)
+	return s.Memory.Gauges()
 }
 
 // openAdmin opens the admin side. lock is nil if data_dir is not in use.

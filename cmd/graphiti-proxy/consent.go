@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
@@ -9,48 +10,73 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// consent is the permission to send conversations to the memory in use. It is valid for the
-// endpoint in the same configuration, which may differ from the endpoint in use after a
-// reload. The embedded memory needs no consent.
+// consent is the permission to send conversations to the endpoints in use. It is valid for
+// the endpoints in the same configuration, which may differ from those in use after a
+// reload. The embedded memory itself needs no consent.
 type consent struct {
 	*settings
 	log   *slog.Logger
-	noted atomic.Pointer[datadir.Consent] // from data_dir; nil if none is needed or given
+	noted atomic.Pointer[datadir.Consent] // for the memory, from data_dir; nil if none is needed or given
 }
 
-// given reports whether a configuration gives consent.
+// given reports whether a configuration gives consent for the memory.
 func (c *consent) given(read *config.Config) bool {
 	return !c.cfg.RemoteMemory() || read.Consented() && !c.moved(read)
 }
 
-// note writes the time of the consent to data_dir.
-func (c *consent) note() error {
-	if !c.cfg.RemoteMemory() {
-		return nil
+// sent is the content that an endpoint receives, and how to delete it.
+type sent struct{ endpoint, content, purge string }
+
+// sentToMemory is the content that a memory service receives.
+const sentToMemory = "messages and answers of turns, and questions to search for"
+
+// sends returns the endpoints in use for which a configuration gives consent.
+func (c *consent) sends(read *config.Config) (to []sent) {
+	const there = "graphiti-proxy memory forget deletes the results here; the endpoint's own logs are out of its reach"
+	if c.cfg.RemoteMemory() && c.given(read) {
+		to = append(to, sent{c.cfg.Memory.Endpoint, sentToMemory, "graphiti-proxy memory forget"})
 	}
-	noted, first, err := datadir.NoteConsent(c.cfg.DataDir, c.cfg.Memory.Endpoint)
-	c.noted.Store(noted)
-	if first {
-		c.log.Info("from now on, messages and answers are sent to this memory, without the secrets that redaction finds",
-			"endpoint", c.cfg.Memory.Endpoint, "stop", "memory.consent: false", "delete", "graphiti-proxy memory forget")
+	if url := c.cfg.Embedding.URL; !c.cfg.RemoteMemory() && url != "" && url == read.Embedding.URL && read.Consented() {
+		to = append(to, sent{url, "stored messages and questions, to compare their meaning", there})
+	}
+	if url := c.cfg.Distil.URL; url != "" && url == read.Distil.URL && read.DistilConsented() {
+		to = append(to, sent{url, "conversations after a silence, to distil facts", there})
+	}
+	return to
+}
+
+// note writes the consents of a configuration to data_dir, and explains each new one.
+func (c *consent) note(read *config.Config) error {
+	to := c.sends(read)
+	endpoints := make([]string, 0, len(to))
+	for _, s := range to {
+		endpoints = append(endpoints, s.endpoint)
+	}
+	all, added, err := datadir.NoteConsent(c.cfg.DataDir, endpoints)
+	c.noted.Store(nil)
+	if c.cfg.RemoteMemory() && len(all) > 0 {
+		c.noted.Store(&all[0])
+	}
+	for _, s := range to {
+		if slices.Contains(added, s.endpoint) {
+			c.log.Info("conversations are sent to this endpoint from now on, without the secrets that redaction finds",
+				"endpoint", s.endpoint, "sent", s.content, "stop", "memory.consent: false", "purge", s.purge)
+		}
 	}
 	return err
 }
 
-// reload applies the consent of a configuration, and reports whether it is given.
-func (c *consent) reload(cfg *config.Config) bool {
-	if c.given(cfg) {
-		if err := c.note(); err != nil {
-			c.log.Warn("write consent to data_dir failed", "error", err)
-		}
+// reload applies the consent of a configuration, and reports whether it is given for the
+// memory.
+func (c *consent) reload(read *config.Config) bool {
+	if err := c.note(read); err != nil {
+		c.log.Warn("write consent to data_dir failed", "error", err)
+	}
+	if c.given(read) {
 		return true
 	}
-	c.noted.Store(nil)
-	if err := datadir.WithdrawConsent(c.cfg.DataDir); err != nil {
-		c.log.Warn("remove consent from data_dir failed", "error", err)
-	}
 	c.log.Warn("memory is off: consent to send conversations to the memory's endpoint was withdrawn",
-		"endpoint", c.cfg.Memory.Endpoint, "configured", cfg.Memory.Endpoint)
+		"endpoint", c.cfg.Memory.Endpoint, "configured", read.Memory.Endpoint)
 	return false
 }
 

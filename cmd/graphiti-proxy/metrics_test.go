@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
@@ -118,7 +119,53 @@ func TestMetricsAreDocumented(t *testing.T) {
 }
 
 // seldom are metrics that are there after what this test does not do.
-var seldom = []string{"graphiti_proxy_abandoned_requests_total", "graphiti_proxy_repeated_blocks_total"}
+var seldom = []string{
+	"graphiti_proxy_abandoned_requests_total", "graphiti_proxy_repeated_blocks_total",
+	"graphiti_proxy_graphiti_healthy", "graphiti_proxy_search_working", "graphiti_proxy_memory_calls_total",
+}
+
+// TestMetricsOfGraphiti show its last check and count the calls to it; none of them exists
+// with the embedded memory.
+func TestMetricsOfGraphiti(t *testing.T) {
+	t.Parallel()
+	if w := start(t, t.TempDir(), nil); strings.Contains(scrape(t, w), "graphiti_proxy_graphiti_healthy ") {
+		t.Error("the embedded memory has the metrics of Graphiti")
+	}
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name  string
+		fault func()
+		want  []string
+	}{
+		{"working", func() {}, []string{"graphiti_proxy_graphiti_healthy 1", "graphiti_proxy_search_working 1", `graphiti_proxy_memory_calls_total{call="POST /search",outcome="ok"} `}},
+		{"a search fails", func() { g.Always(graphititest.Search, graphititest.Answer(http.StatusInternalServerError, "")) },
+			[]string{"graphiti_proxy_graphiti_healthy 1", "graphiti_proxy_search_working 0", `graphiti_proxy_memory_calls_total{call="POST /search",outcome="failed"} `}},
+		{"out of reach", func() { g.Close() }, []string{"graphiti_proxy_graphiti_healthy 0", `graphiti_proxy_memory_calls_total{call="GET /healthcheck",outcome="unreachable"} `}},
+	} {
+		tc.fault()
+		w.remembers().prober.Ask(t.Context())
+		shown := scrape(t, w)
+		for _, want := range tc.want {
+			if !strings.Contains(shown, "\n"+want) {
+				t.Errorf("%s: the metrics lack %s", tc.name, want)
+			}
+		}
+		for name, m := range metrics(t, w) {
+			if row := fmt.Sprintf("| `%s` | %s | %s |", name, m[0], m[1]); !strings.Contains(string(docs), row+"\n") {
+				t.Errorf("docs/metrics.md does not have\n%s", row)
+			}
+		}
+	}
+}
 
 // TestAlertsHaveARunbook, and the job that they ask for is one that is shipped.
 func TestAlertsHaveARunbook(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
@@ -37,10 +39,11 @@ const recallCacheBytes = 24 << 20
 type opener struct {
 	*settings
 	log    *slog.Logger
-	quiet  *slog.Logger   // for messages that each request may cause
-	tracer trace.Tracer   // nil without tracing
-	budget *budget.Budget // for inspected bodies
-	known  *memo.Memo     // data about current conversations
+	quiet  *slog.Logger               // for messages that each request may cause
+	tracer trace.Tracer               // nil without tracing
+	called func(call, outcome string) // counts calls to a service; nil in commands
+	budget *budget.Budget             // for inspected bodies
+	known  *memo.Memo                 // data about current conversations
 	files  *files
 	stop   *stopStack // receives the parts
 }
@@ -55,8 +58,9 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 		return unwanted(o.files), nil, nil
 	case cfg.RemoteMemory() && !cfg.Consented():
 		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
-			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
-		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
+			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor(), "would_send", sentToMemory)
+		_, _, err := datadir.NoteConsent(cfg.DataDir, nil)
+		return withoutConsent(o.settings, o.files), nil, err
 	}
 	switch lock, err = datadir.Acquire(cfg.DataDir, holder); {
 	case sqlite.IsFault(err):
@@ -88,7 +92,7 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 func (o *opener) openParts() (*remembering, error) {
 	cfg := o.cfg
 	r := &remembering{settings: o.settings, log: o.log, stop: o.stop, consent: consent{settings: o.settings, log: o.log}, given: memorySwitch{files: o.files}}
-	if err := r.consent.note(); err != nil {
+	if err := r.consent.note(cfg); err != nil {
 		return nil, err
 	}
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
@@ -99,7 +103,7 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.backend, err = cli.OpenMemory(memoryOptions(cfg, o.log)); err != nil {
+	if r.backend, err = cli.OpenMemory(o.watched(memoryOptions(cfg, o.log), &r.suspect)); err != nil {
 		return nil, err
 	}
 	o.stop.OnClose("memory", closing(r.backend.Memory.Close))
@@ -150,10 +154,24 @@ func (o *opener) openParts() (*remembering, error) {
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
-	r.prober = health.NewProber(r.backend.Memory, allowed, state.Decisions.Emptied)
+	r.prober = health.NewProber(r.backend.Memory, allowed, state.Decisions.Emptied, &r.suspect)
 	o.stop.OnClose("probe", closes(r.prober.Close))
 	r.given.wanted = r.proxyMemory(cfg, id)
 	return r, nil
+}
+
+// watched returns the options of a memory that counts its calls. suspect is set when the
+// service reports a fault of its own.
+func (o *opener) watched(memory cli.MemoryOptions, suspect *atomic.Bool) cli.MemoryOptions {
+	memory.Remote.Called = func(call string, outcome remote.Outcome) {
+		if o.called != nil {
+			o.called(call, string(outcome))
+		}
+		if outcome == remote.Failed {
+			suspect.Store(true)
+		}
+	}
+	return memory
 }
 
 // opening calls the service, which exists before the first request.

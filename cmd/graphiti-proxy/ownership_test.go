@@ -40,7 +40,7 @@ func TestOwnershipContext(t *testing.T) {
 			}
 			defer g.Close()
 			settings := map[string]string{
-				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "ingest.include_system": "true",
+				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "ingest.ownership": "true",
 			}
 			for k, v := range tc.settings {
 				settings[k] = v

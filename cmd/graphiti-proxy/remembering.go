@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
@@ -40,6 +41,7 @@ type remembering struct {
 	planner   *inject.Planner
 	service   *service.Service
 	prober    *health.Prober
+	suspect   atomic.Bool // for the prober: a call to the memory failed
 	pending   *proxy.PendingTurns
 	responses *response.Workers
 
@@ -202,7 +204,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 		proxy.Turns
 		proxy.Doubts
 	} = r.pipeline
-	if cfg.Ingest.IncludeSystem {
+	if cfg.Ingest.Ownership {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
 	var providers proxy.Providers

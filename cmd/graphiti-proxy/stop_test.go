@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,5 +142,25 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	var exit *exec.ExitError
 	if err := p.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM { //nolint:forcetypeassert // on Unix
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestStopSaysWhatWaits, and where: turns for a Graphiti that is down.
+func TestStopSaysWhatWaits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, dir, map[string]string{"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:1", "memory.consent": "true"})
+	w.say("My cat is called Miso.")
+	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Pending == 1 })
+	w.stop()
+	if want := "turns=1 queue=" + filepath.Join(dir, "spool.db"); !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log lacks %s: %s", want, w.log)
+	}
+	with := start(t, t.TempDir(), nil)
+	with.say("My cat is called Miso.")
+	with.delivered(1)
+	with.stop()
+	if strings.Contains(with.log.String(), "undelivered turns") {
+		t.Errorf("nothing waits in an embedded memory: %s", with.log)
 	}
 }

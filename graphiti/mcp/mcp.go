@@ -240,15 +240,22 @@ func (m *Client) Health(ctx context.Context) error {
 	err := m.session.health(ctx)
 	var status *graphiti.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
-		var answer struct{ Status, Message string }
-		if err = m.tool(ctx, toolStatus, nil, &answer); err == nil && answer.Status != "ok" {
-			err = errors.New("the server reports an unhealthy state")
-		}
+		err = m.CheckDatabase(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("check health: %w", err)
 	}
 	return nil
+}
+
+// CheckDatabase asks the server's own tool, which asks its database and no model.
+func (m *Client) CheckDatabase(ctx context.Context) error {
+	var answer struct{ Status, Message string }
+	err := m.tool(ctx, toolStatus, nil, &answer)
+	if err == nil && answer.Status != "ok" {
+		err = errors.New("the server reports an unhealthy state")
+	}
+	return err
 }
 
 // Database returns the name of the database that listings read, in lower case, such as
@@ -290,7 +297,7 @@ func (m *Client) Clock() time.Time { return time.Time{} }
 // Close implements graphiti.Connection.
 func (m *Client) Close() error { return m.session.close() }
 
-// Check tests, in this order, the server's health, its tools, and a search. It calls report
+// Check tests, in this order, the server's health, its tools, its status, and a search. It calls report
 // after each test.
 func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 	if !remote.Reach(ctx, report, "health", m.Health, "start Graphiti's MCP server, or correct memory.endpoint (now "+m.session.shown+")",
@@ -306,6 +313,7 @@ func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 		}
 		return err
 	}, "use Graphiti's MCP server (getzep/graphiti, mcp_server) over streamable HTTP")
+	remote.Run(ctx, report, "get_status", m.CheckDatabase, "check the server's log: its database must be reachable")
 	remote.Run(ctx, report, "search", func(ctx context.Context) error {
 		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 		return err

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -217,8 +219,33 @@ func TestMCPCheck(t *testing.T) {
 	if names, failed := checks(func(report func(remote.Check)) {
 		m.Check(t.Context(), report)
 		remote.Smoke(t.Context(), m.Memory(), report)
-	}); len(failed) > 0 || len(names) != 6 {
-		t.Errorf("checked %v, failed %v", names, failed)
+	}); len(failed) > 0 || len(names) != 7 || !slices.Contains(names, "get_status") {
+		t.Errorf("checked %v, failed %v, want 7 checks, get_status among them, and no failure", names, failed)
+	}
+}
+
+// TestCallsOfToolsAreCounted by name and outcome.
+func TestCallsOfToolsAreCounted(t *testing.T) {
+	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	m, err := New(remote.Options{Endpoint: s.URL(), Called: func(call string, o remote.Outcome) { counts[call+" "+string(o)]++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, _ = m.Search(t.Context(), []string{"g"}, "x", 1)
+	}
+	_ = m.Health(t.Context())
+	_ = m.CheckDatabase(t.Context())
+	_ = m.Close()
+	s.Close()
+	_ = m.Health(t.Context())
+	want := map[string]int{"initialize ok": 1, "search_memory_facts ok": 2, "health ok": 1, "get_status ok": 1, "health unreachable": 1}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

@@ -39,6 +39,7 @@ type session struct {
 	healthURL string
 	shown     string
 	http      *http.Client
+	options   remote.Options
 	client    *sdk.Client
 
 	// current holds the session. The caller that receives it may change it; others wait.
@@ -67,7 +68,7 @@ func newSession(o remote.Options) (*session, error) {
 	shown.User = nil
 	client.Transport = &transport{client.Transport}
 	s := &session{
-		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(), http: client,
+		endpoints: []string{u.String(), u.String() + "/"}, healthURL: base.String(), shown: shown.String(), http: client, options: o,
 		client:  sdk.NewClient(&sdk.Implementation{Name: "graphiti-proxy", Version: "1"}, nil),
 		current: make(chan state, 1),
 	}
@@ -96,6 +97,7 @@ func (s *session) open(ctx context.Context) (st state, err error) {
 		return st, nil
 	}
 	st, err = s.begin(ctx)
+	s.options.Note("initialize", err)
 	return st, err
 }
 
@@ -160,13 +162,17 @@ func (s *session) call(ctx context.Context, tool string, args map[string]any, ou
 		}
 		r, err := st.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: args})
 		if err == nil {
-			return readResult(r, out)
+			err = readResult(r, out)
+			s.options.Note(tool, err)
+			return err
 		}
 		if ctx.Err() == nil {
 			s.drop(st.session)
 		}
-		if !again || !errors.Is(err, sdk.ErrSessionMissing) {
-			return outer(ctx, err)
+		lost := errors.Is(err, sdk.ErrSessionMissing)
+		err = outer(ctx, err)
+		if s.options.Note(tool, err); !again || !lost {
+			return err
 		}
 	}
 }
@@ -252,8 +258,11 @@ func (s *session) health(ctx context.Context) error {
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return outer(ctx, err)
+		err = outer(ctx, err)
+		s.options.Note("health", err)
+		return err
 	}
+	s.options.Note("health", nil)
 	return resp.Body.Close()
 }
 

@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 
@@ -15,6 +17,51 @@ type Options struct {
 	APIKey   string // sent as a bearer token; may be empty
 
 	GetMemory bool // a group is searched by POST /get-memory, which only REST has
+
+	// Called is called after each call to the service, with its name and its outcome; nil
+	// calls nothing.
+	Called func(call string, o Outcome)
+}
+
+// Outcome is the outcome of a call, for metrics.
+type Outcome string
+
+// The outcomes of calls. Failed means that the service reports a fault of its own.
+const (
+	Succeeded   Outcome = "ok"
+	Refused     Outcome = "refused"
+	Failed      Outcome = "failed"
+	TimedOut    Outcome = "timeout"
+	Canceled    Outcome = "canceled"
+	Unreachable Outcome = "unreachable"
+	Unreadable  Outcome = "unreadable"
+)
+
+// Note reports a finished call.
+func (o *Options) Note(call string, err error) {
+	if o.Called != nil {
+		o.Called(call, outcomeOf(err))
+	}
+}
+
+func outcomeOf(err error) Outcome {
+	var status *graphiti.StatusError
+	var to net.Error
+	switch {
+	case err == nil:
+		return Succeeded
+	case errors.As(err, &status) && status.Code >= http.StatusInternalServerError:
+		return Failed
+	case errors.As(err, &status):
+		return Refused
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &to) && to.Timeout():
+		return TimedOut
+	case to != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return Unreachable
+	}
+	return Unreadable
 }
 
 // Dial checks the address and prepares a client for it. The client connects on first use,

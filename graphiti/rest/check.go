@@ -26,8 +26,8 @@ var calls = []struct {
 	{"delete", "/group/{group_id}", nil},
 }
 
-// Check tests, in this order, the service's health, its calls, and a search, which needs
-// its database and its embedder. It calls report after each test.
+// Check tests, in this order, the service's health, its calls, its database, and a search,
+// which also needs its embedder. It calls report after each test.
 func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 	if !remote.Reach(ctx, report, "healthcheck", r.Health,
 		"start Graphiti, or correct memory.endpoint (now "+r.shown+")",
@@ -36,6 +36,7 @@ func (r *Client) Check(ctx context.Context, report func(remote.Check)) {
 	}
 	remote.Run(ctx, report, "openapi.json", r.checkAPI,
 		"use a version of Graphiti's REST service with these calls (getzep/graphiti, server/graph_service)")
+	remote.Run(ctx, report, "database", r.CheckDatabase, "look at Graphiti's log: its database (Neo4j 5.18 or newer) must be reachable")
 	remote.Run(ctx, report, "search", func(ctx context.Context) error {
 		_, err := r.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 		return err

@@ -35,7 +35,7 @@ type Client struct {
 	shown  string // base without credentials
 	client *http.Client
 
-	getMemory bool // a group is searched by POST /get-memory
+	options remote.Options
 
 	// clock is the lag of the service's clock against the local one at the newest answer;
 	// nil before the first.
@@ -48,7 +48,7 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client, getMemory: o.GetMemory}, nil
+	return &Client{base: strings.TrimSuffix(base.String(), "/"), shown: shown, client: client, options: o}, nil
 }
 
 // Memory returns the client in all roles of a memory.
@@ -65,7 +65,7 @@ func (r *Client) Search(ctx context.Context, groups []string, query string, max 
 		Facts *[]remote.FactJSON `json:"facts"` // nil if missing
 	}
 	path, in := "/search", map[string]any{"group_ids": groups, "query": query, "max_facts": max}
-	if r.getMemory && len(groups) == 1 {
+	if r.options.GetMemory && len(groups) == 1 {
 		path, in = "/get-memory", map[string]any{"group_id": groups[0], "messages": asMessages(query), "max_facts": max, "center_node_uuid": nil}
 	}
 	if err := r.call(ctx, http.MethodPost, path, in, &answer); err != nil {
@@ -218,6 +218,21 @@ func (r *Client) Health(ctx context.Context) error {
 	return nil
 }
 
+// unknownFact is the id of no fact.
+const unknownFact = "00000000-0000-4000-8000-000000000000"
+
+// CheckDatabase looks up a fact that does not exist: the service asks its database, and no
+// model, and answers 404.
+func (r *Client) CheckDatabase(ctx context.Context) error {
+	path := "/entity-edge/" + unknownFact
+	err := remote.Present(r.exchange(ctx, http.MethodGet, path, nil, func(io.Reader) error { return remote.ErrNotGraphiti }))
+	r.options.Note(nameOf(http.MethodGet, path), err)
+	if err != nil {
+		return fmt.Errorf("check database: %w", err)
+	}
+	return nil
+}
+
 // Apart implements graphiti.Writer: the service has one worker for everything.
 func (r *Client) Apart() bool { return false }
 
@@ -249,6 +264,20 @@ func (r *Client) call(ctx context.Context, method, path string, in, out any) err
 
 // send makes one call, and passes the body of a successful answer to read.
 func (r *Client) send(ctx context.Context, method, path string, in any, read func(io.Reader) error) error {
+	err := r.exchange(ctx, method, path, in, read)
+	r.options.Note(nameOf(method, path), err)
+	return err
+}
+
+// nameOf returns the name of a call: its method and the first part of its path. The rest
+// may contain the name of a group.
+func nameOf(method, path string) string {
+	first, _, _ := strings.Cut(path[1:], "/")
+	first, _, _ = strings.Cut(first, "?")
+	return method + " /" + first
+}
+
+func (r *Client) exchange(ctx context.Context, method, path string, in any, read func(io.Reader) error) error {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)

@@ -390,6 +390,7 @@ func TestCheck(t *testing.T) {
 		{"a call is missing", graphititest.OpenAPI, without(`"/episodes/{group_id}"`), "openapi.json", "GET /episodes/{group_id}"},
 		{"a field is missing", graphititest.OpenAPI, without(`"source_description"`), "openapi.json", "messages.source_description of POST /messages"},
 		{"a field of a search is missing", graphititest.OpenAPI, without(`"max_facts"`), "openapi.json", "max_facts of POST /search"},
+		{"no database", graphititest.ShowEdge, graphititest.Answer(500, ""), "database", "500"},
 		{"a model is missing", graphititest.Search, graphititest.Answer(500, ""), "search", "500"},
 	} {
 		s, r := standIn(t, graphititest.Options{})
@@ -397,7 +398,7 @@ func TestCheck(t *testing.T) {
 			s.Always(tc.call, tc.fault)
 		}
 		names, failed := checks(func(report func(remote.Check)) { r.Check(context.Background(), report) })
-		if diff := cmp.Diff([]string{"healthcheck", "openapi.json", "search"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"healthcheck", "openapi.json", "database", "search"}, names); diff != "" {
 			t.Errorf("%s: checks (-want +got):\n%s", tc.name, diff)
 		}
 		if (len(failed) == 0) != (tc.failed == "") || len(failed) > 1 {
@@ -406,6 +407,44 @@ func TestCheck(t *testing.T) {
 		if c := failed[tc.failed]; tc.failed != "" && (!strings.Contains(c.Detail, tc.detail) || c.Remedy == "") {
 			t.Errorf("%s: %+v, want %q", tc.name, c, tc.detail)
 		}
+	}
+}
+
+// TestCallsAreCounted by name and outcome, without the name of a group.
+func TestCallsAreCounted(t *testing.T) {
+	s, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	r, err := New(remote.Options{Endpoint: s.URL(), Called: func(call string, o remote.Outcome) { counts[call+" "+string(o)]++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, _ = r.Search(t.Context(), []string{"g"}, "x", 1)
+	_, _ = r.Search(expired, []string{"g"}, "x", 1)
+	s.Next(graphititest.Search, graphititest.Answer(500, ""), graphititest.Answer(401, ""), graphititest.Garbage())
+	for range 3 {
+		_, _ = r.Search(t.Context(), []string{"g"}, "x", 1)
+	}
+	_, _ = r.Episodes(t.Context(), "secret_group", 1)
+	if err := r.CheckDatabase(t.Context()); err != nil {
+		t.Errorf("check of the database: got %v, want nil", err)
+	}
+	s.Always(graphititest.ShowEdge, graphititest.Answer(500, ""))
+	if err := r.CheckDatabase(t.Context()); err == nil {
+		t.Error("check of a database that fails: got nil, want an error")
+	}
+	s.Close()
+	_ = r.Health(t.Context())
+	want := map[string]int{
+		"POST /search ok": 1, "POST /search timeout": 1, "POST /search failed": 1, "POST /search refused": 1, "POST /search unreadable": 1,
+		"GET /episodes ok": 1, "GET /entity-edge ok": 1, "GET /entity-edge failed": 1, "GET /healthcheck unreachable": 1,
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -15,31 +16,37 @@ type Consent struct {
 	Since    time.Time `json:"since"`
 }
 
-// NoteConsent stores the endpoint and the time of a consent. first reports that the
-// consent is new.
-func NoteConsent(dir, endpoint string) (c *Consent, first bool, err error) {
-	path := consentFile(dir)
-	c = new(Consent)
-	b, err := os.ReadFile(path) // #nosec G304 -- our own file
-	if err == nil && json.Unmarshal(b, c) == nil && c.Endpoint == endpoint {
-		return c, false, nil
+// NoteConsent stores the endpoints with consent, and the time of each consent. Other
+// consents are withdrawn: a new one starts at its own time. added are the new endpoints.
+func NoteConsent(dir string, endpoints []string) (all []Consent, added []string, err error) {
+	path := filepath.Join(dir, "consent.json")
+	var before []Consent
+	if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &before) != nil { // #nosec G304 -- our own file
+		before = nil
 	}
-	c = &Consent{endpoint, time.Now().UTC().Truncate(time.Second)}
-	if b, err = json.Marshal(c); err == nil {
+	for _, e := range endpoints {
+		i := slices.IndexFunc(before, func(c Consent) bool { return c.Endpoint == e })
+		if i >= 0 {
+			all = append(all, before[i])
+			continue
+		}
+		all, added = append(all, Consent{e, time.Now().UTC().Truncate(time.Second)}), append(added, e)
+	}
+	switch {
+	case len(all) == 0:
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, nil, fmt.Errorf("data_dir: withdraw consent: %w", err)
+		}
+		return nil, nil, nil
+	case slices.Equal(all, before):
+		return all, nil, nil
+	}
+	b, err := json.Marshal(all)
+	if err == nil {
 		err = WriteFile(path, append(b, '\n'))
 	}
 	if err != nil {
-		return nil, false, fault(dir, fmt.Errorf("note consent: %w", err))
+		return nil, nil, fault(dir, fmt.Errorf("note consent: %w", err))
 	}
-	return c, true, nil
-}
-
-func consentFile(dir string) string { return filepath.Join(dir, "consent.json") }
-
-// WithdrawConsent deletes the consent. A new consent starts at its own time.
-func WithdrawConsent(dir string) error {
-	if err := os.Remove(consentFile(dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("data_dir: withdraw consent: %w", err)
-	}
-	return nil
+	return all, added, nil
 }

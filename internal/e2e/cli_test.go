@@ -132,47 +132,33 @@ func claude(t *testing.T, url, home, repo, prompt string, how how, more ...strin
 	if how.goOn {
 		args = append(args, "--continue")
 	}
-	return cli(t, repo, append(os.Environ(), "HOME="+home, "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY=sk-ant-test",
+	return cli(t, repo, append(append(os.Environ(), exports(t, "claude-code", 0, url)...), "HOME="+home, "ANTHROPIC_API_KEY=sk-ant-test",
 		"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
 }
 
 // gemini runs Gemini CLI.
 func gemini(t *testing.T, url, home, repo, prompt string, how how, more ...string) string {
-	// With a base URL and no type in the settings it takes neither.
-	write(t, `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`, home, ".gemini", "settings.json")
+	settings := strings.Replace(recipeText(t, "gemini-cli", 1, url), "{", `{"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true},`, 1)
+	write(t, settings, home, ".gemini", "settings.json")
 	args := append([]string{"--yolo", "-p", how.at(prompt)}, more...)
 	if how.goOn {
 		args = append(args, "--resume", "latest")
 	}
-	return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
+	return cli(t, repo, append(append(os.Environ(), exports(t, "gemini-cli", 0, url)...), "HOME="+home, "GEMINI_API_KEY=k-test", "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
 }
 
 var theCoders = []coder{
 	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
-		dir := filepath.Join(home, ".codex")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		config := fmt.Sprintf("model = \"gpt-5.1-codex\"\nmodel_provider = \"p\"\n[model_providers.p]\nname = \"p\"\nbase_url = \"%s/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\n", url)
-		if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, "model = \"gpt-5.1-codex\"\n"+recipeText(t, "codex", 0, url), home, ".codex", "config.toml")
 		args := []string{"exec", "--skip-git-repo-check"}
 		if how.goOn {
 			args = append(args, "resume", "--last")
 		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append(args, prompt)...)
+		return cli(t, repo, append(os.Environ(), "HOME="+home, "OPENAI_API_KEY=sk-test"), ".bin/codex", append(args, prompt)...)
 	}},
 	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
-		config := fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"p/m","permission":"allow",
-			"provider":{"p":{"npm":"@ai-sdk/openai-compatible","name":"p","options":{"baseURL":"%s/v1","apiKey":"sk-test"},"models":{"m":{"name":"m"}}}}}`, url)
-		dir := filepath.Join(home, ".config", "opencode")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "opencode.json"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		config := strings.Replace(recipeText(t, "opencode", 0, url), "{", `{"autoupdate":false,"share":"disabled","permission":"allow",`, 1)
+		write(t, config, home, ".config", "opencode", "opencode.json")
 		args := []string{"run"}
 		if how.goOn {
 			args = append(args, "--continue")
@@ -180,7 +166,7 @@ var theCoders = []coder{
 		if how.file != "" {
 			args = append(args, "-f", how.file, "--")
 		}
-		return cli(t, repo, xdg(home, repo), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
+		return cli(t, repo, append(xdg(home, repo), "OPENAI_API_KEY=sk-test"), "opencode-linux-x64/bin/opencode", append(args, prompt)...)
 	}},
 	{name: "Claude Code", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		return claude(t, url, home, repo, prompt, how)

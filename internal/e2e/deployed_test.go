@@ -6,16 +6,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -31,6 +36,27 @@ func codeBlocks(t *testing.T, page string) (blocks []string) {
 		t.Fatalf("%s has no code block", page)
 	}
 	return blocks
+}
+
+// recipeText returns a code block of a recipe, with the address of the proxy.
+func recipeText(t *testing.T, page string, block int, url string) string {
+	t.Helper()
+	text := codeBlocks(t, "../../deploy/recipes/"+page+".md")[block]
+	return strings.ReplaceAll(text, "http://127.0.0.1:8787", url)
+}
+
+var exported = regexp.MustCompile(`(?m)^export (\w+=[^\s…]+)`)
+
+// exports returns the variables that a recipe exports, except those that the reader fills in.
+func exports(t *testing.T, page string, block int, url string) (env []string) {
+	t.Helper()
+	for _, m := range exported.FindAllStringSubmatch(recipeText(t, page, block, url), -1) {
+		env = append(env, m[1])
+	}
+	if len(env) == 0 {
+		t.Fatalf("%s.md exports nothing", page)
+	}
+	return env
 }
 
 var setFlag = regexp.MustCompile(`--set ([a-z_.]+)=(\S+)`)
@@ -52,11 +78,13 @@ func settingsIn(t *testing.T, command string) (env []string) {
 // composition is a Compose file whose services run here, without containers.
 type composition struct {
 	Services map[string]struct {
+		Command     []string
 		Environment map[string]string
+		Healthcheck struct{ Test []string }
 	}
 }
 
-var required = regexp.MustCompile(`\$\{([A-Z0-9_]+):\?[^}]*\}`)
+var required = regexp.MustCompile(`\$\{([A-Z0-9_]+)(?::\?[^}]*)?\}`)
 
 // compose reads a Compose file and fills in its variables.
 func compose(t *testing.T, file string, variables map[string]string) (c composition) {
@@ -75,6 +103,14 @@ func compose(t *testing.T, file string, variables map[string]string) (c composit
 		t.Fatal(err)
 	}
 	return c
+}
+
+// command returns a service's command, with the values of the other machine replaced.
+func (c *composition) command(service string, replaced ...string) (args []string) {
+	for _, a := range c.Services[service].Command {
+		args = append(args, strings.NewReplacer(replaced...).Replace(a))
+	}
+	return args
 }
 
 // env returns a service's variables, with the addresses of other services replaced.
@@ -104,6 +140,9 @@ func TestCompose(t *testing.T) {
 	}
 	t.Cleanup(func() { chat.Close() })
 	provider := byModel(t, map[string]string{"gpt-5.1": chat.URL() + "/v1"}, startGraphiti(t).url()+"/model")
+	if got, want := c.command("litellm"), []string{"--config", "/config.yaml", "--port", "4000"}; !slices.Equal(got, want) {
+		t.Errorf("the command of litellm: got %v, want %v, with which the test starts it", got, want)
+	}
 	lite := liteLLM(t, read(t, "../../deploy/compose/litellm.yaml"), append(c.env("litellm", nil), "OPENAI_BASE_URL="+provider)...)
 	addresses := map[string]string{"http://litellm:4000": lite}
 	addresses["bolt://neo4j:7687"] = startNeo4j(t)
@@ -137,6 +176,55 @@ func TestCompose(t *testing.T) {
 	}
 	if got := ask("What is my cat called?"); strings.Contains(got, "Miso") {
 		t.Errorf("after a forget: got %q, want no fact", got)
+	}
+}
+
+// TestComposeReplicas runs two replicas of replicas.yaml and its Redis, with their own
+// commands, variables and health check: one replica recalls what the other one heard.
+func TestComposeReplicas(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("SKIPPED LOUDLY: redis-server is not installed")
+	}
+	c := compose(t, "../../deploy/compose/replicas.yaml", map[string]string{"ADMIN_TOKEN": "a-token-for-this-test", "REDIS_PASSWORD": "a-password-for-this-test"})
+	dir, redis := t.TempDir(), freePort(t)
+	_, port, _ := net.SplitHostPort(redis)
+	args := c.command("redis")
+	cmd := exec.Command(args[0], append(args[1:], "--bind", "127.0.0.1", "--port", port, "--dir", dir)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(cmd) })
+	until(t, "the health check of Redis", func() bool {
+		check := exec.Command("sh", "-c", strings.ReplaceAll(strings.ReplaceAll(c.Services["redis"].Healthcheck.Test[1], "$$", "$"), "redis-cli", "redis-cli -p "+port))
+		check.Env = append(os.Environ(), c.env("redis", nil)...)
+		return check.Run() == nil
+	})
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	model, err := proxytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	addresses := map[string]string{"redis:6379": redis, "http://graphiti:8000": g.URL(), "http://litellm:4000": model.URL()}
+	var replicas []*world
+	for _, service := range []string{"proxy-2", "proxy-3"} {
+		if got := c.command(service); !slices.Equal(got, []string{"serve"}) {
+			t.Errorf("the command of %s: got %v, want serve", service, got)
+		}
+		replicas = append(replicas, serve(t, append(c.env(service, addresses), "GRAPHITI_PROXY_LISTEN=127.0.0.1:0", "GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:0")...))
+	}
+	ask := func(w *world, text string) string {
+		return send(t, w.url, masterKey, map[string]any{"model": "m", "messages": []any{user(text)}})
+	}
+	ask(replicas[0], "My cat is called Miso.")
+	replicas[1].until(t, "the turn in the shared queue", func(q queue) bool { return q.Verified == 1 })
+	if got := ask(replicas[1], "What is my cat called?"); !strings.Contains(got, "Miso") {
+		t.Errorf("the other replica: got %q, want the fact", got)
 	}
 }
 

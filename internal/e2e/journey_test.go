@@ -148,7 +148,8 @@ func piCompacts(t *testing.T, url, home, repo string) {
 }
 
 func continues(t *testing.T, url, home, repo, prompt string, how how) string {
-	write(t, fmt.Sprintf("name: t\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: m\n    provider: openai\n    model: gpt-4o\n    apiBase: %s/v1\n    apiKey: sk-test\n    roles: [chat]\n", url), home, ".continue", "config.yaml")
+	write(t, recipeText(t, "continue", 0, url), home, ".continue", "config.yaml")
+	write(t, "OPENAI_API_KEY=sk-test\n", home, ".continue", ".env")
 	args := []string{"--config", filepath.Join(home, ".continue", "config.yaml"), "--auto"}
 	if how.goOn {
 		args = append(args, "--resume")

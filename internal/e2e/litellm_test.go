@@ -51,7 +51,7 @@ func liteLLM(t *testing.T, config string, env ...string) (url string) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
 	url = "http://127.0.0.1:" + port
-	for range 300 {
+	for range 600 { // two minutes
 		if resp, err := http.Get(url + "/health/liveliness"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -115,7 +115,7 @@ func TestLiteLLM(t *testing.T) {
 	t.Run("in front", func(t *testing.T) {
 		t.Parallel()
 		w := serve(t, settingsIn(t, recipe[1])...)
-		url := liteLLM(t, strings.ReplaceAll(recipe[0], "http://127.0.0.1:8787", w.url))
+		url := liteLLM(t, recipeText(t, "litellm", 0, w.url))
 		kept := 0
 		for _, stream := range []bool{false, true} {
 			people := map[bool][]string{false: {"alice", "bob", "carol"}, true: {"dave", "erin", "frank"}}[stream]

@@ -122,7 +122,7 @@ upstream: {openai: %s}
 identity: {owner: "github_login:octocat"}
 memory: {backend: graphiti, endpoint: %s, consent: true, timeout: 1s}
 recall: {timeout: %s}
-ingest: {include_system: true, stall_after: 3s}
+ingest: {ownership: true, stall_after: 3s}
 promote: {directives: true}
 %s`, listen, admin, model.URL(), g.URL(), timeout, extra)
 		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {

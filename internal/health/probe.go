@@ -10,9 +10,12 @@ import (
 )
 
 const (
-	// probeEvery is the interval between checks of the memory. With Graphiti, a search
-	// costs one call to the embedding model.
+	// probeEvery is the interval between checks of the memory.
 	probeEvery = 20 * time.Second
+
+	// searchEvery is the interval between searches of a service: each one costs a call to
+	// its embedding model.
+	searchEvery = 5 * time.Minute
 
 	// healthTimeout limits each call of a probe.
 	healthTimeout = 2 * time.Second
@@ -20,11 +23,12 @@ const (
 
 // Probe is the result of one check of the memory. It is immutable.
 type Probe struct {
-	At      time.Time // zero before the first check
-	Health  error
-	Search  error     // set only if Health is nil
-	Since   time.Time // start of the failure; zero without one
-	Emptied int       // number of emptied blocks
+	At       time.Time // zero before the first check
+	Health   error
+	Search   error     // of the last search; set only if Health is nil
+	Searched time.Time // time of the last search; zero before the first, and while Health is set
+	Since    time.Time // start of the failure; zero without one
+	Emptied  int       // number of emptied blocks
 }
 
 // Prober checks the memory in the background, so that status requests neither wait for it
@@ -33,6 +37,7 @@ type Prober struct {
 	memory  *graphiti.Memory
 	allowed func() bool                        // reports whether the memory may be called
 	emptied func(context.Context) (int, error) // returns the number of emptied blocks
+	suspect *atomic.Bool                       // a call to the memory failed since the last search
 
 	last   atomic.Pointer[Probe]
 	asked  chan chan struct{} // requests of Ask
@@ -41,9 +46,10 @@ type Prober struct {
 	ended  chan struct{}
 }
 
-// NewProber returns a Prober that checks until Close.
-func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error)) *Prober {
-	p := &Prober{memory: m, allowed: allowed, emptied: emptied, asked: make(chan chan struct{}), ended: make(chan struct{})}
+// NewProber returns a Prober that checks until Close. If a caller sets suspect, the next
+// check searches.
+func NewProber(m *graphiti.Memory, allowed func() bool, emptied func(context.Context) (int, error), suspect *atomic.Bool) *Prober {
+	p := &Prober{memory: m, allowed: allowed, emptied: emptied, suspect: suspect, asked: make(chan chan struct{}), ended: make(chan struct{})}
 	p.last.Store(&Probe{})
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	// Ends with Close.
@@ -64,7 +70,7 @@ func (p *Prober) run() {
 	defer tick.Stop()
 	var waiting []chan struct{}
 	for {
-		p.last.Store(p.probe(p.last.Load()))
+		p.last.Store(p.probe(p.last.Load(), len(waiting) > 0))
 		for _, w := range waiting {
 			close(w)
 		}
@@ -107,14 +113,35 @@ func (p *Prober) Ask(ctx context.Context) {
 	}
 }
 
-// probe checks the memory once.
-func (p *Prober) probe(before *Probe) *Probe {
+// searchDue reports whether a check needs a search: at intervals, while searches fail,
+// after other failures, and if the memory has no cheaper check that succeeds.
+func (p *Prober) searchDue(before *Probe) bool {
+	if p.suspect.Load() || before.Search != nil || time.Since(before.Searched) >= searchEvery {
+		return true
+	}
+	cheap := false
+	err := p.bounded(func(ctx context.Context) (err error) {
+		cheap, err = p.memory.CheckDatabase(ctx)
+		return err
+	})
+	return !cheap || err != nil
+}
+
+// probe checks the memory once. asked reports that someone waits for the result: then it
+// searches in any case.
+func (p *Prober) probe(before *Probe, asked bool) *Probe {
 	if !p.allowed() {
 		return &Probe{}
 	}
 	now := &Probe{At: time.Now()}
 	now.Health = p.bounded(p.memory.Health)
-	if now.Health == nil {
+	switch {
+	case now.Health != nil:
+	case !asked && !p.searchDue(before):
+		now.Searched = before.Searched
+	default:
+		p.suspect.Store(false)
+		now.Searched = now.At
 		now.Search = p.bounded(func(ctx context.Context) error {
 			_, err := p.memory.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 			return err

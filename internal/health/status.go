@@ -169,6 +169,21 @@ var words = map[FaultCode]string{
 	FaultDisk:        "data_dir is not writable: turns are not on disk",
 }
 
+// Gauges returns the results of the last check of a memory service, by the name of their
+// metric. Unknown results are absent: before the first check, without consent, and for
+// searches while the service does not answer.
+func (m *MemoryStatus) Gauges() map[string]bool {
+	if m.Checked == nil || m.Backend == "embedded" {
+		return nil
+	}
+	healthy := !slices.Contains(m.Faults, FaultUnreachable)
+	g := map[string]bool{"graphiti_healthy": healthy}
+	if healthy {
+		g["search_working"] = !slices.Contains(m.Faults, FaultSearch)
+	}
+	return g
+}
+
 // TurnOff marks the memory as off, with the reason. since may be zero.
 func (m *MemoryStatus) TurnOff(f FaultCode, since time.Time, why, remedy string) {
 	m.Fail(f, since, why, remedy)

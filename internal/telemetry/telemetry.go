@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -184,6 +185,39 @@ func (t *Telemetry) ObserveQueue(status func() capture.QueueStatus) error {
 		return fmt.Errorf("prepare metrics: %w", err)
 	}
 	return nil
+}
+
+// ObserveMemory registers the metrics of the last check of a memory service. check returns
+// their values by name, at each scrape.
+func (t *Telemetry) ObserveMemory(check func() map[string]bool) error {
+	m := t.Meter()
+	for name, about := range map[string]string{
+		"graphiti_healthy": "Result of the last health check of Graphiti by this process, every 20 seconds: 1 healthy, 0 unhealthy.",
+		"search_working":   "Result of the last test search in Graphiti by this process, every five minutes, and every 20 seconds after a failure: 1 success, 0 failure.",
+	} {
+		_, err := m.Int64ObservableGauge("graphiti_proxy_"+name, metric.WithDescription(about), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if ok, known := check()[name]; known {
+				o.Observe(map[bool]int64{true: 1}[ok])
+			}
+			return nil
+		}))
+		if err != nil {
+			return fmt.Errorf("prepare metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// CountCalls returns a function that counts calls to a memory service.
+func (t *Telemetry) CountCalls() (func(call, outcome string), error) {
+	c, err := t.Meter().Int64Counter("graphiti_proxy_memory_calls", metric.WithDescription(
+		"Calls of this process to Graphiti, by call and outcome: ok; refused: status 3xx or 4xx; failed: status 5xx, or a tool's failure; timeout; canceled; unreachable; unreadable: another answer."))
+	if err != nil {
+		return nil, fmt.Errorf("prepare metrics: %w", err)
+	}
+	return func(call, outcome string) {
+		c.Add(context.Background(), 1, metric.WithAttributes(attribute.String("call", call), attribute.String("outcome", outcome)))
+	}, nil
 }
 
 // since returns the seconds since a time, or 0 for nil.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestConsentIsExplainedOnce for each endpoint: what is sent, where, how to stop, and how to
+// purge it.
+func TestConsentIsExplainedOnce(t *testing.T) {
+	t.Parallel()
+	g, err := graphititest.Start(graphititest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	const explains = "conversations are sent to this endpoint from now on"
+	for name, settings := range map[string]map[string]string{
+		"memory":    {"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": g.URL()},
+		"embedding": {"embedding.url": g.URL(), "memory.consent": g.URL()},
+		"facts":     {"distil.url": g.URL(), "distil.model": "m", "memory.consent": g.URL()},
+	} {
+		dir := t.TempDir()
+		for first := true; ; first = false {
+			w := start(t, dir, settings)
+			w.stop()
+			log := w.log.String()
+			if got, want := strings.Count(log, explains), map[bool]int{true: 1}[first]; got != want {
+				t.Errorf("%s, first start %v: explained %d times, want %d: %s", name, first, got, want, log)
+			}
+			if !first {
+				break
+			}
+			for _, want := range []string{"endpoint=" + g.URL(), "sent=", `stop="memory.consent: false"`, `purge="graphiti-proxy memory forget`} {
+				if !strings.Contains(log, want) {
+					t.Errorf("%s: the log lacks %s: %s", name, want, log)
+				}
+			}
+		}
+	}
+	w := start(t, t.TempDir(), nil)
+	if strings.Contains(w.log.String(), explains) {
+		t.Errorf("without an endpoint: %s", w.log)
+	}
+}
+
+// TestUntrustedProjectIsExplainedOnce with the setting; a request without a project has no
+// memory either.
+func TestUntrustedProjectIsExplainedOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"workspace.trusted": "acme/*"})
+	for _, tc := range []struct{ project, header string }{
+		{"other/app", "off;"}, {"other/app", "off;"}, {"other/lib", "off;"}, {"", "off;"}, {"", "off;"}, {"acme/app", "empty;"},
+	} {
+		var headers []string
+		if tc.project != "" {
+			headers = []string{"X-Graphiti-Workspace", tc.project}
+		}
+		if _, header, _ := w.say("My cat is called Miso.", headers...); !strings.HasPrefix(header, tc.header) {
+			t.Errorf("project %q: header %q, want %s", tc.project, header, tc.header)
+		}
+	}
+	w.delivered(1) // acme/app's
+	log := w.log.String()
+	for want, times := range map[string]int{
+		"project has no memory, because workspace.trusted does not list it": 2, "project=other/app": 1, "project=other/lib": 1,
+		"requests without a project have no memory, because workspace.trusted is set": 1, "acme": 0,
+	} {
+		if got := strings.Count(log, want); got != times {
+			t.Errorf("the log has %q %d times, want %d: %s", want, got, times, log)
+		}
+	}
+}
