@@ -30,6 +30,7 @@ type QueueStatus struct {
 	Failing   *time.Time `json:"failing_since,omitempty"`
 	Quiet     *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
+	NextTest  *time.Time `json:"next_test,omitempty"`      // of a memory that stores nothing
 	Breaker   string     `json:"breaker"`                  // closed, half-open or open
 	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when listings cannot verify turns
 	LastError string     `json:"last_error,omitempty"`
@@ -92,7 +93,7 @@ func (b *outbox) status(s *QueueStatus) {
 func (s *QueueStatus) delivery(d *deliver.Status) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
-	s.LastError, s.Remedy = d.LastError, d.Remedy
+	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
 }
 
 // at returns a pointer to t, or nil if t is zero.

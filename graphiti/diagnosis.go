@@ -32,12 +32,12 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 	ModelLimit:   {"Graphiti's model endpoint refuses for its limits", "raise the limits of Graphiti's model account, or lower its SEMAPHORE_LIMIT"},
 	ModelDown:    {"Graphiti does not reach its model endpoint", "start the model endpoint that Graphiti uses, or correct its OPENAI_BASE_URL"},
 	DatabaseDown: {"Graphiti does not reach its database", "start Graphiti's database, or correct its address in Graphiti's settings"},
-	WorkerDead: {"Graphiti accepts messages and keeps none any more", "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
-		"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
+	WorkerDead: {"Graphiti accepts messages and keeps none any more", "look in Graphiti's log for the exception that ended its worker (getzep/graphiti#1707), mend its cause, then restart Graphiti: " +
+		"often a rate limit (429), a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
 	NeverKept: {"Graphiti accepts messages and has not kept one", "look in Graphiti's log for the exception that ended its worker (getzep/graphiti#1707), mend it and restart Graphiti: " +
-		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; ` +
+		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; a rate limit (429): raise it; ` +
 		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
-	ModelFails: {"Graphiti accepts messages and keeps none, though its workers live", "look in the MCP server's log for \"Failed to process episode\": its model endpoint fails (key, model name, limits); " +
+	ModelFails: {"Graphiti accepts messages and keeps none, though its workers live", "look in the MCP server's log for \"Failed to process episode\": its model endpoint fails (key, model name, rate limit); " +
 		"mend that, a restart is needed only for new settings; what it dropped is sent again"},
 	Unlisted: {"this MCP server, or its database, lists no episodes of a group that a search shows (get_episodes asks another database; FalkorDB)",
 		"nothing is held up: what a search shows counts as verified, the rest as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},

@@ -28,7 +28,7 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 	}
 	if q.Stalled != nil {
 		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; %d wait in the queue, none is lost",
-			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy())
+			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy()+nextTest(q.NextTest))
 	}
 	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
 		m.Fail(FaultUnshown, *q.Unlisted, q.Diagnosis.Says(), q.Diagnosis.Remedy())
@@ -85,4 +85,13 @@ func (m *Memory) WithoutConsent(open bool, other string) {
 		remedy = "consent stands beside " + other + " in the file: write the endpoint and memory.consent: true together"
 	}
 	m.TurnOff(FaultConsent, time.Time{}, "there is no consent to send conversations to this endpoint", remedy)
+}
+
+// nextTest returns when delivery tests a memory that stores nothing, so that an operator who
+// has acted on the remedy waits instead of acting again.
+func nextTest(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf("; done already? the next test is in %d s, or at once with graphiti-proxy queue retry", max(0, int(time.Until(*at).Seconds())))
 }
