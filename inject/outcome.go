@@ -48,6 +48,7 @@ const (
 	ReasonBusy          Reason = "busy"      // budget for inspected bodies exhausted
 	ReasonNothing       Reason = "nothing"   // no search results
 	ReasonWeak          Reason = "weak"      // no result worth showing
+	ReasonOutdated      Reason = "outdated"  // no result is valid now
 	ReasonVisible       Reason = "visible"   // all results are already visible
 	ReasonRoutine       Reason = "routine"   // no question to search for
 )
@@ -74,7 +75,7 @@ var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
 	Reasons  = []Reason{
 		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonAPI, ReasonRefused, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
+		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonAPI, ReasonRefused, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonOutdated, ReasonVisible, ReasonRoutine,
 	}
 	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )

@@ -325,6 +325,10 @@ func silence(all []Candidate) Reason {
 			return ReasonWeak
 		case Visible, OwnWords, NoDrift:
 			why = ReasonVisible
+		case NotValid:
+			if why == ReasonNothing {
+				why = ReasonOutdated
+			}
 		default:
 			if why == ReasonNothing {
 				why = ReasonWeak
