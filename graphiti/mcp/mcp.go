@@ -26,7 +26,10 @@ const (
 // Client is a client for Graphiti's MCP server (getzep/graphiti, mcp_server). The server
 // accepts messages before it has stored them. It processes each group separately, and
 // continues after a failed message.
-type Client struct{ session *session }
+type Client struct {
+	session   *session
+	summaries summaries
+}
 
 // New returns a client. It does not connect. The endpoint may leave out the path /mcp.
 func New(o remote.Options) (*Client, error) {
@@ -34,7 +37,7 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{s}, nil
+	return &Client{session: s}, nil
 }
 
 // Memory returns the client in all roles of a memory.

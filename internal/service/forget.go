@@ -75,7 +75,7 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	}
 	more, err := sv.forget(ctx, part)
 	f.Blocks += more
-	f.NamesKept = err == nil && f.Session != "" && !own && sv.o.Memory.KeepsNames(ctx)
+	f.NamesKept = err == nil && f.Session != "" && !own && sv.o.Memory.KeepsNames(ctx, s.Group)
 	return f, err
 }
 

@@ -146,9 +146,9 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)
+		f.NamesKept = f.NamesKept || sv.o.Memory.KeepsNames(ctx, h.in.Group)
 	}
 	f.Group = f.Groups[0]
-	f.NamesKept = sv.o.Memory.KeepsNames(ctx)
 	return f, nil
 }
 
