@@ -48,7 +48,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < toModel*strongest {
 			continue
 		}
-		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, h) {
 			continue
 		}
 		if h.row == nil {
@@ -119,9 +119,17 @@ const (
 )
 
 // routine reports whether the memory contains many messages that are nearly equal to this
-// one.
-func routine(g *groupIndex, n *messageNote) bool {
-	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
+// one. The newest of many changes of a value is not routine.
+func routine(g *groupIndex, h *hit) bool {
+	n := &h.note
+	is := n.Flags & (isModels | isAsking)
+	same, newest := g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, is)
+	return same >= oftenSaid && (newest > h.place || !h.changes())
+}
+
+// changes reports whether a message that has been read is a person's statement of a change.
+func (h *hit) changes() bool {
+	return h.row != nil && h.note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && words.Changes(h.content)
 }
 
 // order sorts hits by their worth.
