@@ -289,3 +289,26 @@ func TestListingsThatLookByGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedHost: the server of Graphiti refuses each Host but localhost with 421.
+func TestRefusedHost(t *testing.T) {
+	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.Always("POST /mcp", graphititest.Answer(http.StatusMisdirectedRequest, ""))
+	m, err := New(remote.Options{Endpoint: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	m.Check(t.Context(), func(c remote.Check) {
+		if !c.OK && !strings.Contains(c.Remedy, "Host: localhost") {
+			t.Errorf("check %s: got remedy %q, want the rule for the Host", c.Name, c.Remedy)
+		}
+		if c.Name == "tools" && c.OK {
+			t.Error("got tools from a server that refuses the Host, want none")
+		}
+	})
+}
