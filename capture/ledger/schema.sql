@@ -28,6 +28,12 @@ CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state, bytes) WHERE state IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
 
+-- Turns that may be requests about other turns. No group has them yet.
+CREATE TABLE held (
+	key  TEXT NOT NULL UNIQUE, -- of the turn and its groups
+	body TEXT NOT NULL         -- the turn, as JSON
+) STRICT;
+
 -- Counts of turns, since the file exists.
 CREATE TABLE totals (
 	name TEXT PRIMARY KEY, -- delivered, verified, dropped
