@@ -266,6 +266,9 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	if !weighs {
 		ch.elsewhere = otherSubjectOf(query)
+		if weighed {
+			ch.asked = askedOf(query)
+		}
 	}
 	ch.count -= len(before)
 	for i := range before {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,23 @@ func TestMCPFaults(t *testing.T) {
 				t.Errorf("the next call: %v", err)
 			}
 		})
+	}
+}
+
+// TestMCPInstructsTheModel: the server's model learns what is worth a fact, where the server
+// takes instructions.
+func TestMCPInstructsTheModel(t *testing.T) {
+	for name, age := range map[string]graphititest.Age{"today's": graphititest.Today, "earlier": graphititest.Earlier} {
+		s, m := standIn(t, graphititest.Options{MCP: age})
+		if err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "Hello there.")}); err != nil {
+			t.Fatal(err)
+		}
+		takes := age == graphititest.Today
+		if got := slices.ContainsFunc(s.Requests(), func(r graphititest.Request) bool {
+			return strings.Contains(string(r.Body), "custom_extraction_instructions\":")
+		}); got != takes {
+			t.Errorf("%s: instructions sent: got %v, want %v", name, got, takes)
+		}
 	}
 }
 
