@@ -70,6 +70,7 @@ type Loop struct {
 	off      bool // delivery is disabled by configuration
 	run      run
 	holds    holds
+	pace     pace      // of finished turns
 	lost     int       // turns lost since the process started
 	failLog  time.Time // last log entry about failing delivery
 	writes   int       // starts and ends of calls that sent turns

@@ -21,6 +21,7 @@ type Status struct {
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of the stall, or zero
 	NextTest  time.Time // of a stalled worker, or zero
+	PerMinute float64   // delivered turns, or 0 if unknown
 	Unlisted  time.Time // since when listings cannot verify turns, or zero
 	Breaker   string    // state of the circuit breaker: closed, half-open or open
 
@@ -33,7 +34,7 @@ func (l *Loop) Status() Status {
 	state := l.breaker.State() // takes l.mu itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Status{Lost: l.lost, Breaker: state}
+	s := Status{Lost: l.lost, Breaker: state, PerMinute: l.pace.perMinute(time.Now())}
 	for _, w := range l.run.workers {
 		for _, g := range w.flying {
 			s.InFlight += len(g.flights)
