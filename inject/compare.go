@@ -27,11 +27,14 @@ func askedOf(query string) *asked {
 // part of the question's terms that the best fact must have.
 const muchLess = 0.5
 
+// byMeaning is the number of first facts that need no term of the question.
+const byMeaning = 3
+
 // compare dismisses facts of unknown strength that have much less of the question than the best
 // one: a service that measures nothing shows a small memory whole. A term counts the less,
-// the more facts have it, as the name of a project. If no fact has enough terms, the service
-// has found them by meaning, and they stay; the first one always does. For a request, a fact
-// must share a term with it.
+// the more facts have it, as the name of a project. If no fact has enough terms, or the
+// question has only one, the service has found the answer by meaning: the first facts stay,
+// and those that share a term. For a request, a fact must share a term with it.
 func (ch *chooser) compare(all []Candidate) {
 	if ch.asked == nil {
 		return
@@ -56,14 +59,15 @@ func (ch *chooser) compare(all []Candidate) {
 			}
 		}
 	}
-	first := true
+	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0
 	for i := range all {
 		if has[i] == nil {
 			continue
 		}
-		if share[i] == 0 && !ch.asked.asks || !first && best >= muchLess*sum && share[i] < muchLess*best {
+		unlike := share[i] == 0 && (!ch.asked.asks || rank >= byMeaning)
+		if unlike || answered && rank > 0 && share[i] < muchLess*best {
 			all[i].Verdict = Weak
 		}
-		first = false
+		rank++
 	}
 }

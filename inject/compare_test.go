@@ -20,8 +20,9 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 	}{
 		{"one answers", "Which port does the falcon gateway listen on?", falcon, falcon[:1]},
 		{"one answers, ranked last", "Which port does the falcon gateway listen on?", []string{db, falcon[2], port}, []string{db, port}},
-		{"none has enough words", "Where does the gateway keep its records?", falcon, falcon},
-		{"found by meaning", "Where do I live?", []string{"The user moved to Lisbon", "The user has a boat"}, []string{"The user moved to Lisbon", "The user has a boat"}},
+		{"none has enough words", "Where does the gateway keep its records?", falcon, []string{port, db, falcon[2], falcon[3]}},
+		{"one word in common", "Where do I live?", []string{"The user moved to Lisbon", "The user has a boat"}, []string{"The user moved to Lisbon", "The user has a boat"}},
+		{"found by meaning among many", "Where do I live?", []string{"The user moved to Lisbon", "A", "B", "C", "The user lives well"}, []string{"The user moved to Lisbon", "A", "B", "The user lives well"}},
 		{"several answer", "What is the falcon gateway?", falcon, []string{port, falcon[3]}},
 		{"a request of another subject", "Rename this variable to total, please.", falcon, nil},
 		{"a request of the subject", "Write a health check for the gateway.", falcon, []string{port, falcon[3]}},
