@@ -55,7 +55,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			n.Name = sharedWords(says[id])
 		}
 	}
-	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy))
+	g.Note = joinNotes(g.Note, unlistable)
 	if unnamed {
 		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: an entity without a name shows the common words of its facts, or the beginning of its only fact")
 	}

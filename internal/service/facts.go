@@ -82,7 +82,14 @@ const (
 	foundBy = 20
 
 	maxAskedBy = 300 // bytes of each message
+
+	// askedFor is the time after which no further search of a group begins.
+	askedFor = 5 * time.Second
 )
+
+// unlistable says what a listing of facts covers.
+var unlistable = fmt.Sprintf("Graphiti cannot list facts: these are the search results for the newest messages of a group, at most %d, and as many as %s allow; there may be more",
+	askedBy, askedFor)
 
 // Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
@@ -131,7 +138,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
 	})
 	if sv.o.Remote {
-		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
+		v.Note = unlistable
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
@@ -263,8 +270,11 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 
 // searchBy calls f for each fact that searches for the newest messages of a group return.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
-	seen := make(map[string]bool)
+	seen, began := make(map[string]bool), time.Now()
 	for _, s := range said[:min(askedBy, len(said))] {
+		if time.Since(began) > askedFor {
+			break
+		}
 		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
 		found, err := sv.o.Memory.Search(ctx, []string{group}, query, foundBy)
 		if err != nil {
