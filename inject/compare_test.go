@@ -45,3 +45,19 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 		}
 	}
 }
+
+// TestGeneralRelationHidesNoFact: two facts of the same relation between the same entities that
+// say different things are both shown, as a model may use one relation for all.
+func TestGeneralRelationHidesNoFact(t *testing.T) {
+	now := time.Now()
+	facts := []graphiti.Fact{
+		{Text: "Osprey is written in Rust", Name: "RELATES_TO", Source: "user", Target: "osprey", ValidAt: now.Add(-time.Hour)},
+		{Text: "Osprey reads events from Kafka", Name: "RELATES_TO", Source: "user", Target: "osprey", ValidAt: now.Add(-time.Minute)},
+	}
+	ch := chooser{now: now, count: 12, max: 2000}
+	for _, c := range ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: facts}}) {
+		if c.Verdict != Shown {
+			t.Errorf("%q: got %v, want it shown", c.Fact.Text, c.Verdict)
+		}
+	}
+}

@@ -261,6 +261,9 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	ch := chooserOf(t)
 	opened, _ := formatBlock(linesOfAll(before))
 	ch.opening = linesIn([]string{opened})
+	for i := range before { // a fact repeats a card line without its label
+		ch.opening[normal(before[i].Line[len(lineLabel(before[i].Line)):])] = struct{}{}
+	}
 	if !weighed {
 		ch.minScore = 0
 	}
