@@ -16,7 +16,7 @@ type slow struct {
 }
 
 func (s *slow) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
-	time.Sleep(2 * time.Second)
+	<-time.After(2 * time.Second)
 	s.searches++
 	return []graphiti.Fact{{UUID: "1", Text: "is"}}, nil
 }
