@@ -13,43 +13,31 @@ import (
 )
 
 func newMemoryImportCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "import <file>",
-		Short: "Import conversations: an export of this memory, of ChatGPT or Claude, or JSON Lines",
-		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
-			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
-			"with required role and content, and \"group\" as an alternative to \"scope\"; or the\n" +
-			"conversations.json of a ChatGPT or Claude account export, or the .zip with it;\n" +
-			"or the output of graphiti-proxy memory export, which is stored unchanged. A\n" +
-			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
-			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
-			"import, run it again. The limits are 32 MiB for a line or a conversation, and\n" +
-			"2 GiB and 2,000,000 messages for a file or an unpacked archive.",
-		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
-			}
-			return nil
-		},
+	c := described("memory-import")
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
+		}
+		return nil
 	}
-	s := selectorFlags(c)
+	var in service.ImportRequest
+	cli.InputFlags(c, &in)
 	cli.JSONFlag(c)
-	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err
 		}
 		defer file.Close()
 		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+		im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
 			return cli.Call(ctx, at, service.Import, in)
 		}, Pending: func(ctx context.Context) (int, error) {
 			q, err := cli.Call(ctx, at, service.Counts, struct{}{})
 			return q.Pending, err
 		}}
 		left := 0
-		done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
+		done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
 		if err == nil {
 			left, err = im.Await(c.Context(), done)
 		}

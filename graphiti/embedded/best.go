@@ -52,7 +52,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < toModel*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
+		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < h.leastShare()*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, h) {
@@ -144,6 +144,9 @@ const (
 // one. The newest of many changes of a value is not routine.
 func routine(g *groupIndex, h *hit) bool {
 	n := &h.note
+	if n.Flags&isFact != 0 {
+		return false
+	}
 	is := n.Flags & (isModels | isAsking)
 	same, newest := g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, is)
 	return same >= oftenSaid && (newest > h.place || !h.changes())

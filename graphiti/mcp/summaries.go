@@ -51,8 +51,8 @@ func (s *summaries) set(group string, list []quoted) {
 
 // noteSummaries records, before episodes are deleted, which summaries hold words that only
 // these episodes have. A deletion that ends in the middle leaves the record.
-func (m *Client) noteSummaries(ctx context.Context, group string, going []graphiti.Episode, meant func(*graphiti.Episode) bool) error {
-	isCheck := func(e graphiti.Episode) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
+func (m *Client) noteSummaries(ctx context.Context, group string, going []graphiti.Row, meant func(*graphiti.Row) bool) error {
+	isCheck := func(e graphiti.Row) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
 	if going = slices.DeleteFunc(slices.Clone(going), isCheck); len(going) == 0 {
 		return nil
 	}
@@ -63,15 +63,15 @@ func (m *Client) noteSummaries(ctx context.Context, group string, going []graphi
 	stays := make(map[string]bool)
 	for i := range all {
 		if !meant(&all[i]) {
-			for _, w := range words.Of(all[i].Content, wordsOfOne) {
+			for _, w := range words.Of(all[i].Text, wordsOfOne) {
 				stays[w] = true
 			}
 		}
 	}
 	list := slices.Clone(m.summaries.of(group))
 	for i := range going[:min(len(going), remote.MaxSearched)] {
-		q := quoted{text: graphiti.Truncate(going[i].Content, remote.MaxQueryBytes)}
-		q.own = slices.DeleteFunc(words.Of(going[i].Content, wordsOfOne), func(w string) bool { return stays[w] })
+		q := quoted{text: graphiti.Truncate(going[i].Text, remote.MaxQueryBytes)}
+		q.own = slices.DeleteFunc(words.Of(going[i].Text, wordsOfOne), func(w string) bool { return stays[w] })
 		if found, err := m.quotes(ctx, group, &q); err == nil {
 			q.before = found
 		}

@@ -171,8 +171,11 @@ var clients = []client{
 		chores: []chore{
 			{kind: KindSummary, user: "Summarize the conversation so far, as described in the pro"},
 		},
-		tags:   []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
-		texts:  []textMark{{start: "[TASK RESUMPTION] This task was interrupted"}},
+		tags: []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
+		texts: []textMark{
+			{start: "[ERROR] You did not use a tool in your previous response!"},
+			{start: "[TASK RESUMPTION] This task was interrupted"},
+		},
 		around: []string{"task", "feedback", "user_message"},
 	},
 	{
@@ -205,7 +208,6 @@ var clients = []client{
 			{start: "I switched to a new code base. Please don't consid"},
 			{start: "I am not sharing any files that you can edit yet."},
 			{start: "I am not sharing the full contents of any files"},
-			{start: "Don't try and edit any existing code without asking me"},
 			{start: "I spoke to you previously about a number of things.\n"},
 			// Examples of answers.
 			{start: "Change the greeting to be more casual"},

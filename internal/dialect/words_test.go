@@ -148,7 +148,6 @@ func TestTheNewestMessageWithWordsCounts(t *testing.T) {
 		{"at once", []any{named("user", "Hi."), named("writer", "Hello.")}, 0, dialect.KindTurn, false},
 		{"one name throughout", []any{named("ann", "Hi."), answer, named("ann", "And?")}, 2, dialect.KindTurn, false},
 		{"a harness asks for more", []any{said("Hi."), answer, said("<system>No tool call detected in last message.</system>")}, 0, dialect.KindMachine, false},
-		{"aider asks to be asked for files", []any{said("Hi."), answer, said("Don't try and edit any existing code without asking me to add the files to the chat!\nTell me which files need changes.")}, 0, dialect.KindMachine, false},
 		{"words behind what a harness says", []any{said("Hi."), answer, said("<system>No tool call.</system>\n\nThanks.")}, 2, dialect.KindTurn, false},
 		{"an observation", []any{said("New task:\nCount."), answer, said("Observation:\n3")}, 0, dialect.KindMachine, false},
 		{"an observation and the next task", []any{said("New task:\nCount."), answer, said("Observation:\n3\nNew task:\nAdd.")}, 2, dialect.KindTurn, false},
@@ -262,16 +261,16 @@ func TestAnswersToClientsOwnMessages(t *testing.T) {
 	}
 }
 
-// TestAutomatedMessages: a message after an answer is a client's if it says that it is
-// automated. A person may quote such a message, or paste one into a question.
+// TestAutomatedMessages: a message after an answer is a client's if its first line says
+// that it is automated. A person may quote such a message, or paste one into a question.
 func TestAutomatedMessages(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		person     bool
 	}{
 		{"retry of a framework", "The reply did not pass the checks (this is automated feedback, not from the user):\n<x:errors>\n[{\"input\":\"Well.\"}]\n</x:errors>", false},
-		{"retry of an agent", "[ERROR] There was no call in the reply.\n\n# Next\n\nCall one.\n(This is an automated message, so do not answer it in words.)", false},
-		{"without other signs", "The reply is empty. Try it again.\n(This is an automated message.)", false},
+		{"without other signs", "The reply is empty, try it again. (This is an automated message.)", false},
+		{"a person pastes one below a request", "Summarize this mail:\n\nYour parcel is late.\n(This is an automated message.)", true},
 		{"a person asks about one", "Why does it say \"(This is an automated message.)\"?", true},
 		{"a person speaks of one", "This is an automated message from our shop, is it spam?", true},
 		{"a person", "Our deploys (this is the automated part) run at night.", true},
