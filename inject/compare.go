@@ -49,14 +49,20 @@ func (ch *chooser) compare(all []Candidate) {
 		}
 	}
 	sum, best, share := 0.0, 0.0, make([]float64, len(all))
+	shared := make([]int, len(all))
 	for t := range ch.asked.terms {
 		worth := 1 / float64(max(1, with[t]))
 		sum += worth
 		for i := range all {
 			if has[i][t] {
 				share[i] += worth
-				best = max(best, share[i])
+				shared[i]++
 			}
+		}
+	}
+	for i := range all {
+		if shared[i] < len(has[i]) { // others only repeat the question
+			best = max(best, share[i])
 		}
 	}
 	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0

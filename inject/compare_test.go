@@ -24,6 +24,7 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 		{"one word in common", "Where do I live?", []string{"The user moved to Lisbon", "The user has a boat"}, []string{"The user moved to Lisbon", "The user has a boat"}},
 		{"found by meaning among many", "Where do I live?", []string{"The user moved to Lisbon", "A", "B", "C", "The user lives well"}, []string{"The user moved to Lisbon", "A", "B", "The user lives well"}},
 		{"several answer", "What is the falcon gateway?", falcon, []string{port, falcon[3]}},
+		{"one repeats the question", "What are the depot and the ferry called?", []string{"What are the depot and the ferry called?", "The ferry is called Oleander"}, []string{"What are the depot and the ferry called?", "The ferry is called Oleander"}},
 		{"a request of another subject", "Rename this variable to total, please.", falcon, nil},
 		{"a request of the subject", "Write a health check for the gateway.", falcon, []string{port, falcon[3]}},
 		{"it depends on an earlier question", "And the database?" + graphiti.Earlier + "Which port does falcon use?", falcon, falcon},

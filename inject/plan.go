@@ -264,11 +264,7 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 	recent = unlearnt(recent, found)
 	ch := chooserOf(t)
 	ch.apart = apart
-	opened, _ := formatBlock(linesOfAll(before))
-	ch.opening = linesIn([]string{opened})
-	for i := range before { // a fact repeats a card line without its label
-		ch.opening[normal(before[i].Line[len(lineLabel(before[i].Line)):])] = struct{}{}
-	}
+	ch.openWith(before)
 	if !weighed {
 		ch.minScore = 0
 	}
@@ -277,10 +273,6 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 		if weighed {
 			ch.asked = askedOf(query)
 		}
-	}
-	ch.count -= len(before)
-	for i := range before {
-		ch.max -= utf8.RuneCountInString(before[i].Line) + len("- \n")
 	}
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := anyShown(all)
