@@ -112,7 +112,7 @@ func (s *Snapshots) Drop(ctx context.Context, scope string) error {
 
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	for _, k := range []*kind{snapshotKind, standingKind, endedKind} {
+	for _, k := range []*kind{snapshotKind, standingKind, endedKind, keptKind} {
 		if _, err := s.store.forget(ctx, k, scope); err != nil {
 			return fmt.Errorf("forget snapshots: %w", err)
 		}

@@ -173,7 +173,7 @@ func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallT
 	case "clear_graph":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stale = nil
+		s.stale = slices.DeleteFunc(s.stale, func(f *edge) bool { return slices.Contains(groups, f.group) })
 		if age == Old {
 			s.episodes, s.edges = make(map[string][]Episode), make(map[string][]*edge)
 		}

@@ -16,8 +16,8 @@ const (
 	wordsOfOne = 1000 // words of an episode or a summary to compare
 )
 
-// summaries holds, by group, the deleted episodes that a summary may still quote. A process
-// that restarts forgets them.
+// summaries holds, by group, the deleted episodes that a summary may still quote. They
+// end with the process; its caller keeps that a proof is missing.
 type summaries struct {
 	mu    sync.Mutex
 	mayBe map[string][]quoted

@@ -114,7 +114,11 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)
-		f.NamesKept = f.NamesKept || sv.o.Memory.KeepsNames(ctx, h.in.Group)
+		kept, err := sv.keepsNames(ctx, h.in.Group)
+		if err != nil {
+			return f, err
+		}
+		f.NamesKept = f.NamesKept || kept
 	}
 	f.Group = f.Groups[0]
 	return f, nil
