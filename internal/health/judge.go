@@ -90,8 +90,8 @@ func (m *MemoryStatus) WithoutConsent(open bool, endpoint, other string) {
 // nextTest returns when delivery tests a memory that stores nothing, so that an operator who
 // has acted on the remedy waits instead of acting again.
 func nextTest(at *time.Time) string {
-	if at == nil {
-		return ""
+	if at == nil || time.Until(*at) < time.Second {
+		return "; done already? a test is running"
 	}
-	return fmt.Sprintf("; done already? the next test is in %d s, or at once with graphiti-proxy queue retry", max(0, int(time.Until(*at).Seconds())))
+	return fmt.Sprintf("; done already? the next test is in %d s, or at once with graphiti-proxy queue retry", int(time.Until(*at).Seconds()))
 }

@@ -83,8 +83,8 @@ const (
 
 	maxAskedBy = 300 // bytes of each message
 
-	// askedFor is the time after which no further search of a group begins.
-	askedFor = 5 * time.Second
+	// askedFor bounds the searches for the facts of a group, and those for its names.
+	askedFor = 4 * time.Second
 )
 
 // unlistable says what a listing of facts covers.
@@ -287,21 +287,33 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 
 // searchBy calls f for each fact that searches for the newest messages of a group return.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
-	seen, began := make(map[string]bool), time.Now()
-	for _, s := range said[:min(askedBy, len(said))] {
-		if time.Since(began) > askedFor {
-			break
-		}
-		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
+	seen := make(map[string]bool)
+	return byNewest(ctx, said, func(ctx context.Context, query string) error {
 		found, err := sv.o.Memory.Search(ctx, []string{group}, query, foundBy)
-		if err != nil {
-			return withRemedy(err)
-		}
 		for i := range found {
 			if !seen[found[i].UUID] {
 				seen[found[i].UUID] = true
 				f(&found[i])
 			}
+		}
+		return err //nolint:wrapcheck // the memory's error already says what failed
+	})
+}
+
+// byNewest calls search with the newest messages until askedFor has passed. It returns an error
+// if no search was in time.
+func byNewest(ctx context.Context, said []Known, search func(ctx context.Context, query string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	for i, s := range said[:min(askedBy, len(said))] {
+		err := search(ctx, strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], ""))
+		switch {
+		case i > 0 && ctx.Err() != nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w; to do: wait until Graphiti is less busy, or see graphiti-proxy status", err)
+		case err != nil:
+			return withRemedy(err)
 		}
 	}
 	return nil
