@@ -82,7 +82,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, c := range all {
 		l, old := c.newer, c.old
-		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidAgain(g, l) {
+		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidAgain(g, l, hits[0].strength) {
 			continue
 		}
 		if c.question != nil && !corrects(g, l.content, c.question.content, old.shown()) {
@@ -148,7 +148,7 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 	return some
 }
 
-// newestOf reads and returns the hits that state a change and are the newest of several nearly
+// newestOf reads and returns the hits that state an update and are the newest of several nearly
 // equal statements. Their words are no longer rare, so they are weak, and alsoSpeakOf does
 // not find them.
 func (e *Store) newestOf(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
@@ -161,7 +161,7 @@ func (e *Store) newestOf(ctx context.Context, g *groupIndex, hits []*hit) ([]*hi
 	if err := e.load(ctx, g.groupNumber(), list); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(h *hit) bool { return !h.changes() }), nil
+	return slices.DeleteFunc(list, func(h *hit) bool { return !h.updates(hits[0].strength) }), nil
 }
 
 // changesValue reports whether the newest of several changes may be about an old message: it
@@ -180,10 +180,10 @@ func changesValue(newest, old *hit) bool {
 }
 
 // saidAgain reports whether a person made nearly the same statement more than once, except for
-// the newest of several changes.
-func saidAgain(g *groupIndex, h *hit) bool {
+// the newest of several updates.
+func saidAgain(g *groupIndex, h *hit, strongest float64) bool {
 	n, newest := saidAlike(g, &h.note)
-	return n > 1 && (newest != h.place || !h.changes())
+	return n > 1 && (newest != h.place || !h.updates(strongest))
 }
 
 // saidAlike returns how often a person made nearly the same statement, and the place of the
