@@ -63,8 +63,25 @@ func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
 
 func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 	return slices.ContainsFunc(found, func(facts []graphiti.Fact) bool {
-		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) })
+		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) && !wronglyOver(&f, facts) })
 	})
+}
+
+// wronglyOver reports whether a fact ended when another began, and shares no entity with any
+// such fact: Graphiti sometimes ends a fact for an unrelated one (getzep/graphiti#1728).
+func wronglyOver(f *graphiti.Fact, all []graphiti.Fact) (wrongly bool) {
+	for i := range all {
+		o := &all[i]
+		if o.ValidAt.IsZero() || o.ValidAt.Unix() != f.InvalidAt.Unix() {
+			continue
+		}
+		ends := []string{"", f.Source, f.Target} // an unknown entity may be the same
+		if f.Source == "" || slices.Contains(ends, o.Source) || slices.Contains(ends, o.Target) {
+			return false
+		}
+		wrongly = true
+	}
+	return wrongly
 }
 
 // cameFrom reports whether a message is the source of a fact, or states the same. A fact

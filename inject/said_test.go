@@ -62,6 +62,18 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 			{name: "the fact that came from it is no longer true", said: message(canoe, before, 0.9),
 				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)}, fact("Miso is a cat", before)},
 				lines: []string{"Miso is a cat"}, want: StatusRecalled, source: SourceLive},
+			{name: "an unrelated fact ended the one that came from it", said: message(canoe, before, 0.9),
+				known: []graphiti.Fact{
+					{Text: "The user's canoe is called Wanda", Source: "canoe", Target: "Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)},
+					{Text: "Miso is a cat", Source: "Miso", Target: "cat", CreatedAt: before.Add(2 * time.Minute), ValidAt: before.Add(2 * time.Minute)},
+				},
+				lines: []string{"user, " + before.UTC().Format(time.DateOnly) + ": My canoe is called Wanda.", "Miso is a cat (since " + before.Add(2*time.Minute).UTC().Format(time.DateOnly) + ")"}, want: StatusRecalled, source: SourceLive},
+			{name: "a fact about the canoe ended the one that came from it", said: message(canoe, before, 0.9),
+				known: []graphiti.Fact{
+					{Text: "The user's canoe is called Wanda", Source: "canoe", Target: "Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)},
+					{Text: "The canoe was renamed to Otto", Source: "canoe", Target: "Otto", CreatedAt: before.Add(2 * time.Minute), ValidAt: before.Add(2 * time.Minute)},
+				},
+				lines: []string{"The canoe was renamed to Otto (since " + before.Add(2*time.Minute).UTC().Format(time.DateOnly) + ")"}, want: StatusRecalled, source: SourceLive},
 			{name: "it is true again", said: message(canoe, now, 0.9),
 				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute)}},
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
