@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	mayBeOld      = 3   // number of best hits to find corrections for
-	wordsOfOld    = 24  // words of such a hit to look up
-	rarestOfOld   = 16  // rarest of these words, to find later questions with
-	newestShared  = 64  // messages of each word
-	askedAgain    = 4   // later questions to read for each hit
-	sharedByFew   = 8   // most messages with a word that may identify a correction
-	spokenOf      = 2   // later messages with the words of a hit
-	sharedSubject = 2   // words that a change shares with the old statement
-	mayCorrect    = 12  // possible corrections to read
-	saidInReturn  = 300 // bytes of a person's reply to an answer
-	meantWithin   = 200 // messages after a value that may refer to it without its name
+	mayBeOld     = 3   // number of best hits to find corrections for
+	wordsOfOld   = 24  // words of such a hit to look up
+	rarestOfOld  = 16  // rarest of these words, to find later questions with
+	newestShared = 64  // messages of each word
+	askedAgain   = 4   // later questions to read for each hit
+	sharedByFew  = 8   // most messages with a word that may identify a correction
+	spokenOf     = 2   // later messages with the words of a hit
+	sameSubjects = 2   // words that a change shares with the old statement
+	mayCorrect   = 12  // possible corrections to read
+	saidInReturn = 300 // bytes of a person's reply to an answer
+	meantWithin  = 200 // messages after a value that may refer to it without its name
 )
 
 // correct puts later corrections before the best hits. A correction need not share a word
@@ -176,7 +176,7 @@ func changesValue(newest, old *hit) bool {
 			shared++
 		}
 	}
-	return shared >= sharedSubject
+	return shared >= sameSubjects
 }
 
 // saidAgain reports whether a person made nearly the same statement more than once, except for
