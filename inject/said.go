@@ -88,13 +88,13 @@ func wronglyOver(f *graphiti.Fact, all []graphiti.Fact) (wrongly bool) {
 // that ended before the message is not from it. A fact that references the message is. A
 // fact that is older than the message must contain all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
-	if over(f, said.CreatedAt) {
+	if over(f, said.CreatedAt.Truncate(time.Second)) { // services round
 		return false
 	}
 	if slices.ContainsFunc(f.Episodes, func(id string) bool { return slices.Contains(said.Episodes, id) }) {
 		return true
 	}
-	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second)) // services round
+	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second))
 	if earlier && !words.Holds(f.Text, said.Text[len(said.Said):]) {
 		return false
 	}

@@ -62,6 +62,9 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 			{name: "the fact that came from it is no longer true", said: message(canoe, before, 0.9),
 				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)}, fact("Miso is a cat", before)},
 				lines: []string{"Miso is a cat"}, want: StatusRecalled, source: SourceLive},
+			{name: "a correction in the same second ended the fact that came from it", said: seen(message(canoe, before.Add(400*time.Millisecond), 0.9), "1"),
+				known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before, Episodes: []string{"1"}}, fact("Miso is a cat", before)},
+				lines: []string{"Miso is a cat"}, want: StatusRecalled, source: SourceLive},
 			{name: "an unrelated fact ended the one that came from it", said: message(canoe, before, 0.9),
 				known: []graphiti.Fact{
 					{Text: "The user's canoe is called Wanda", Source: "canoe", Target: "Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)},
