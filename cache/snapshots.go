@@ -141,7 +141,7 @@ func (s *Snapshots) Drop(ctx context.Context, scope string) error {
 
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, passKind, cureKind)
+	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind, passKind, cureKind)
 }
 
 func (s *Snapshots) forget(ctx context.Context, scope string, kinds ...*kind) error {

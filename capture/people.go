@@ -49,6 +49,7 @@ func (b *outbox) Retry(numbers []int64) (int, error) {
 	for _, g := range groups {
 		b.loop.Wake(g, true)
 	}
+	b.loop.Test()
 	return back.Turns, nil
 }
 

@@ -27,9 +27,12 @@ type QueueStatus struct {
 	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
 	Bytes     int        `json:"bytes"`
 	Oldest    *time.Time `json:"oldest,omitempty"`
+	PerMinute float64    `json:"turns_a_minute,omitempty"` // delivered in the last minutes
+	Ends      *time.Time `json:"expected_end,omitempty"`   // of the backlog, at this pace
 	Failing   *time.Time `json:"failing_since,omitempty"`
 	Quiet     *time.Time `json:"quiet_since,omitempty"` // last progress while turns are under way
 	Stalled   *time.Time `json:"stalled_since,omitempty"`
+	NextTest  *time.Time `json:"next_test,omitempty"`      // of a memory that stores nothing
 	Breaker   string     `json:"breaker"`                  // closed, half-open or open
 	Unlisted  *time.Time `json:"unlisted_since,omitempty"` // since when listings cannot verify turns
 	LastError string     `json:"last_error,omitempty"`
@@ -94,7 +97,10 @@ func (b *outbox) status(s *QueueStatus) {
 func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
-	s.LastError, s.Remedy = d.LastError, d.Remedy
+	s.NextTest, s.LastError, s.Remedy = at(d.NextTest), d.LastError, d.Remedy
+	if s.PerMinute = d.PerMinute; s.PerMinute > 0 && s.Pending > 0 && s.Stalled == nil {
+		s.Ends = at(time.Now().Add(time.Duration(float64(s.Pending) / s.PerMinute * float64(time.Minute))))
+	}
 }
 
 // at returns a pointer to t, or nil if t is zero.

@@ -42,9 +42,13 @@ func (a Also) fill(name string, w Who) (group string, ok bool) {
 	if strings.ContainsFunc(user, func(r rune) bool { return !inID(r) }) || strings.Contains(user, "__") {
 		user = ""
 	}
+	directory := w.Directory
+	if path, ok := strings.CutPrefix(w.Workspace, PathPrefix); ok && directory == "" { // of X-Graphiti-Workspace
+		directory = path
+	}
 	ours := !free(unfilled.Replace(name))
 	for _, f := range []struct{ what, with string }{
-		{"{directory}", asID(lastPart(w.Directory))}, {"{login}", asID(lastPart(a.Home))}, {"{user}", user},
+		{"{directory}", asID(lastPart(directory))}, {"{login}", asID(lastPart(a.Home))}, {"{user}", user},
 	} {
 		if strings.Contains(name, f.what) && f.with == "" {
 			return "", false

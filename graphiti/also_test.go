@@ -18,6 +18,8 @@ func TestAlsoReads(t *testing.T) {
 		want []string
 	}{
 		"in a project":        {all, there, []string{"workspace main", "workspace opencode-My_App__main", "user opencode-My_App__user-j_b", "user user_josh"}},
+		"in a named project":  {all, Who{User: "user:josh", Workspace: "path:/home/j/My App"}, []string{"workspace main", "workspace opencode-My_App__main", "user opencode-My_App__user-j_b", "user user_josh"}},
+		"in a repository":     {all, Who{User: "user:josh", Workspace: "github_repo:github.com/j/app"}, []string{"workspace main", "user user_josh"}},
 		"in none":             {all, Who{User: "user:josh"}, []string{"user main", "user user_josh"}},
 		"nobody":              {all, Who{}, []string{"user main"}},
 		"a bot":               {all, Who{SystemActor: "bot"}, nil},

@@ -32,12 +32,12 @@ var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 	ModelLimit:   {"Graphiti's model endpoint enforces a limit", "raise the limits of Graphiti's model account, or lower its SEMAPHORE_LIMIT"},
 	ModelDown:    {"Graphiti does not reach its model endpoint", "start the model endpoint that Graphiti uses, or correct its OPENAI_BASE_URL"},
 	DatabaseDown: {"Graphiti does not reach its database", "start Graphiti's database, or correct its address in Graphiti's settings"},
-	WorkerDead: {"Graphiti accepts messages and no longer stores any", "restart Graphiti: its worker has died (getzep/graphiti#1707); then find the exception in its log: " +
-		"often a model alias unknown to its endpoint (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
+	WorkerDead: {"Graphiti accepts messages and no longer stores any", "find the exception that ended its worker in Graphiti's log (getzep/graphiti#1707), fix its cause, then restart Graphiti: " +
+		"often a rate limit (429), a model alias unknown to its endpoint (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
 	NeverKept: {"Graphiti accepts messages and has stored none", "find the exception that ended the worker in Graphiti's log (getzep/graphiti#1707), fix its cause and restart Graphiti: " +
-		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; ` +
+		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; a rate limit (429): raise it; ` +
 		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
-	ModelFails: {"Graphiti accepts messages and stores none, although its workers run", "find \"Failed to process episode\" in the MCP server's log: its model endpoint fails (key, model name, limits); " +
+	ModelFails: {"Graphiti accepts messages and stores none, although its workers run", "find \"Failed to process episode\" in the MCP server's log: its model endpoint fails (key, model name, rate limit); " +
 		"fix that, and restart only for new settings; the proxy resends dropped turns"},
 	Unlisted: {"this MCP server, or its database, lists no episodes of a group that a search shows (get_episodes asks another database; FalkorDB)",
 		"delivery continues: turns in search results count as verified, other turns as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},

@@ -106,6 +106,9 @@ func Remedy(err error) string {
 		return "an HTTP proxy requires credentials: check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
 		return "check memory.endpoint: the server there lacks Graphiti's calls"
+	case http.StatusMisdirectedRequest:
+		return "Graphiti's MCP server accepts only localhost as the Host of a request: run it on the machine, or in the pod, of this proxy with memory.endpoint http://localhost:8000, " +
+			"or have a reverse proxy in front of it send Host: localhost:8000"
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return ""
 	}

@@ -98,10 +98,12 @@ func (m *Memory) Ready(group string) bool {
 func (m *Memory) Weighs() bool { return m.Weighing }
 
 // KeepsNames reports whether the backend retains entity names and summaries after deleting
-// single messages. Only deleting the whole group removes them.
-func (m *Memory) KeepsNames(ctx context.Context) bool {
-	k, ok := m.Forgetter.(interface{ KeepsNames(context.Context) bool })
-	return ok && k.KeepsNames(ctx)
+// single messages of a group, or may retain them. Only deleting the whole group removes them.
+func (m *Memory) KeepsNames(ctx context.Context, group string) bool {
+	k, ok := m.Forgetter.(interface {
+		KeepsNames(ctx context.Context, group string) bool
+	})
+	return ok && k.KeepsNames(ctx, group)
 }
 
 // Entity is a person or thing that facts refer to.

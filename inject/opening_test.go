@@ -75,6 +75,8 @@ func TestCard(t *testing.T) {
 			want: []string{"rule, x: tabs", "rule, x: ‹b› bold"}, status: StatusRecalled},
 		{name: "a question", standing: 1, said: "which tabs?", f: fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs")}}, search: always("rule, x: tabs", "found"),
 			want: []string{"rule, x: tabs", "found"}, status: StatusRecalled},
+		{name: "a fact in its words", standing: 1, said: "which tabs?", f: fakeOpening{facts: []graphiti.Fact{laid("rule, 2026-11-26: Use tabs.")}}, search: always("Use tabs", "found"),
+			want: []string{"rule, 2026-11-26: Use tabs.", "found"}, status: StatusRecalled},
 		{name: "off", said: "hello", f: fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs")}}, search: always(), change: func(o *options) { o.CardChars = 0 }, status: StatusEmpty},
 		{name: "small", standing: 2, said: "hello", f: fakeOpening{facts: []graphiti.Fact{laid(strings.Repeat("long ", 8)), laid("rule, x: tabs"), laid("more")}}, search: always(),
 			change: func(o *options) { o.CardChars = 24 }, want: []string{"rule, x: tabs", "more"}, status: StatusRecalled},

@@ -48,6 +48,7 @@ const (
 	ReasonBusy          Reason = "busy"
 	ReasonNothing       Reason = "nothing"
 	ReasonWeak          Reason = "weak"
+	ReasonOutdated      Reason = "outdated"
 	ReasonVisible       Reason = "visible"
 	ReasonRoutine       Reason = "routine"
 )

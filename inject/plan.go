@@ -262,13 +262,17 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 		found, source = facts, SourceStale
 	}
 	recent = unlearnt(recent, found)
-	ch := chooserBeside(t, before)
+	ch := chooserOf(t)
 	ch.apart = apart
+	ch.openWith(before)
 	if !weighed {
 		ch.minScore = 0
 	}
 	if !weighs {
 		ch.elsewhere = otherSubjectOf(query)
+		if weighed {
+			ch.asked = askedOf(query)
+		}
 	}
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := anyShown(all)
@@ -335,6 +339,10 @@ func silence(all []Candidate) Reason {
 			return ReasonWeak
 		case Visible, OwnWords, NoDrift:
 			why = ReasonVisible
+		case NotValid:
+			if why == ReasonNothing {
+				why = ReasonOutdated
+			}
 		default:
 			if why == ReasonNothing {
 				why = ReasonWeak
@@ -353,25 +361,6 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 		dismiss(all, Weak)
 	}
 	return all, ch.minScore
-}
-
-// chooserBeside returns a chooser for the rest of a block after its opening.
-func chooserBeside(t *turn, opening []Candidate) *chooser {
-	ch := chooserOf(t)
-	opened, _ := formatBlock(linesOfAll(opening), 0)
-	ch.opening = linesIn([]string{opened})
-	ch.count -= len(opening)
-	if standing(opening) > 0 {
-		ch.max -= len(standingLabel + recalledLabel)
-	}
-	for i := range opening {
-		line := opening[i].Line
-		ch.max -= utf8.RuneCountInString(line) + len("- \n")
-		if opening[i].Fact != nil {
-			ch.opening[line[len(lineLabel(line)):]] = struct{}{}
-		}
-	}
-	return ch
 }
 
 func chooserOf(t *turn) *chooser {

@@ -34,6 +34,7 @@ var Explanations = []Explanation{
 	{ReasonBusy, "other requests used up the budget for inspection", ""},
 	{ReasonNothing, "the memory has no match, or the turn began without memory", "use words of the original message"},
 	{ReasonWeak, "no match is strong enough", "be more specific; graphiti-proxy memory search --explain '<text>' shows the distance"},
+	{ReasonOutdated, "no match is valid now", "state the current value"},
 	{ReasonVisible, "the conversation already contains the matches", ""},
 	{ReasonRoutine, "the message asks nothing, for example \"continue\" or \"thanks\"", ""},
 }

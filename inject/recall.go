@@ -194,9 +194,42 @@ func (m *Planner) find(ctx context.Context, k flightKey, f *flight) {
 	}()
 	cache := m.opts().Facts
 	version := cache.Version(k.group)
-	if f.facts, f.err = m.opts().Search.Search(ctx, []string{k.group}, k.query, m.opts().Asked); f.err == nil {
+	if f.facts, f.err = m.searchValid(ctx, k); f.err == nil {
 		cache.Store(k.group, k.query, k.generation, version, f.facts, costOf(f.facts), len(f.facts) == 0)
 	}
+}
+
+// wider holds the numbers of results to request if outdated facts fill an answer.
+var wider = []int{50, 100}
+
+// searchValid searches, and requests more results while outdated facts leave too few valid
+// ones. If a wider search is late or fails, the results so far remain.
+func (m *Planner) searchValid(ctx context.Context, k flightKey) ([]graphiti.Fact, error) {
+	o, began := m.opts(), time.Now()
+	asked := o.Asked
+	facts, err := o.Search.Search(ctx, []string{k.group}, k.query, asked)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the backend's error already says what failed
+	}
+	ctx, cancel := context.WithDeadline(ctx, began.Add(o.Timeout*4/5)) // before requests stop waiting
+	defer cancel()
+	for _, n := range wider {
+		valid := 0
+		for i := range facts {
+			if validAt(&facts[i], began) {
+				valid++
+			}
+		}
+		if n <= asked || len(facts) < asked || valid >= o.MaxFacts || valid == len(facts) {
+			continue
+		}
+		more, err := o.Search.Search(ctx, []string{k.group}, k.query, n)
+		if err != nil {
+			break
+		}
+		facts, asked = more, n
+	}
+	return facts, nil
 }
 
 // costOf returns the approximate RAM size of facts.

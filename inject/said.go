@@ -63,21 +63,38 @@ func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {
 
 func learnt(said *graphiti.Fact, found [][]graphiti.Fact) bool {
 	return slices.ContainsFunc(found, func(facts []graphiti.Fact) bool {
-		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) })
+		return slices.ContainsFunc(facts, func(f graphiti.Fact) bool { return cameFrom(&f, said) && !wronglyOver(&f, facts) })
 	})
+}
+
+// wronglyOver reports whether a fact ended when another began, and shares no entity with any
+// such fact: Graphiti sometimes ends a fact for an unrelated one (getzep/graphiti#1728).
+func wronglyOver(f *graphiti.Fact, all []graphiti.Fact) (wrongly bool) {
+	for i := range all {
+		o := &all[i]
+		if o.ValidAt.IsZero() || o.ValidAt.Unix() != f.InvalidAt.Unix() {
+			continue
+		}
+		ends := []string{"", f.Source, f.Target} // an unknown entity may be the same
+		if f.Source == "" || slices.Contains(ends, o.Source) || slices.Contains(ends, o.Target) {
+			return false
+		}
+		wrongly = true
+	}
+	return wrongly
 }
 
 // cameFrom reports whether a message is the source of a fact, or states the same. A fact
 // that ended before the message is not from it. A fact that references the message is. A
 // fact that is older than the message must contain all of it.
 func cameFrom(f, said *graphiti.Fact) bool {
-	if over(f, said.CreatedAt) {
+	if over(f, said.CreatedAt.Truncate(time.Second)) { // services round
 		return false
 	}
 	if slices.ContainsFunc(f.Episodes, func(id string) bool { return slices.Contains(said.Episodes, id) }) {
 		return true
 	}
-	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second)) // services round
+	earlier := f.CreatedAt.Before(said.CreatedAt) || !f.ReferenceTime.IsZero() && f.ReferenceTime.Before(said.CreatedAt.Add(-time.Second))
 	if earlier && !words.Holds(f.Text, said.Text[len(said.Said):]) {
 		return false
 	}

@@ -26,6 +26,7 @@ func TestSilence(t *testing.T) {
 		{"weak", 0.25, "beans?", []graphiti.Fact{fact(0.24, true)}, Outcome{Status: StatusEmpty, Reason: ReasonWeak}},
 		{"not weighed", 0.25, "beans?", []graphiti.Fact{fact(0, false)}, Outcome{Status: StatusRecalled, Facts: 1}},
 		{"any is good enough", 0, "beans?", []graphiti.Fact{fact(0, true)}, Outcome{Status: StatusRecalled, Facts: 1}},
+		{"all is outdated", 0.25, "beans?", []graphiti.Fact{{Text: "Ann grows beans", InvalidAt: time.Unix(1, 0)}}, Outcome{Status: StatusEmpty, Reason: ReasonOutdated}},
 		{"nothing found", 0.25, "beans?", nil, Outcome{Status: StatusEmpty, Reason: ReasonNothing}},
 		{"says nothing, whatever is found", 0.25, "ok, go on", []graphiti.Fact{fact(1, false)}, Outcome{Status: StatusEmpty, Reason: ReasonRoutine}},
 		{"asks about the person", 0.25, "who am I?", []graphiti.Fact{fact(0, false)}, Outcome{Status: StatusRecalled, Facts: 1}},

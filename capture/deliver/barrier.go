@@ -204,6 +204,18 @@ func (m *machine) removed(group string, gone bool, now time.Time) {
 	}
 }
 
+// testSoon makes the test of a stalled worker due at once: the memory has probably
+// restarted, or an operator asks for it.
+func (m *machine) testSoon(now time.Time) {
+	if b := &m.barrier; !m.stalled.IsZero() {
+		b.wait, b.nextAt, b.pollAt = m.timing.FirstBarrier, time.Time{}, now
+	}
+}
+
+// stalledLook is the longest pause between polls of a stalled worker: frequent enough that
+// one of them fails while the memory restarts.
+const stalledLook = 5 * time.Second
+
 // barrierUnseen schedules the next poll for a barrier, and drops old barriers if no open
 // turn depends on them.
 func (m *machine) barrierUnseen(now time.Time) {
@@ -213,5 +225,8 @@ func (m *machine) barrierUnseen(now time.Time) {
 		b.sent = slices.DeleteFunc(b.sent, func(s sentBarrier) bool { return now.Sub(s.at) > 2*m.timing.StallAfter })
 	}
 	b.pollWait = min(2*b.pollWait, m.timing.LastLook)
+	if !m.stalled.IsZero() {
+		b.pollWait = min(b.pollWait, stalledLook)
+	}
 	b.pollAt = now.Add(b.pollWait)
 }

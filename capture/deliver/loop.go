@@ -2,9 +2,12 @@ package deliver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 )
@@ -67,6 +70,7 @@ type Loop struct {
 	off      bool // delivery is disabled by configuration
 	run      run
 	holds    holds
+	pace     pace      // of finished turns
 	lost     int       // turns lost since the process started
 	failLog  time.Time // last log entry about failing delivery
 	writes   int       // starts and ends of calls that sent turns
@@ -91,6 +95,7 @@ type run struct {
 	down    bool               // after the pause, one call checks whether the memory is up
 	probing bool               // that call is in progress
 	search  error              // of the last search for a barrier
+	gone    bool               // the last call found the memory out of reach
 
 	failures failures
 	failing  bool // failing delivery was logged
@@ -392,6 +397,7 @@ func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := l.breaker.Try(func() error { return contained(func() error { return f(ctx) }) })
+	l.noticeReturn(err)
 	if asked := retryAfter(err); asked > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -402,6 +408,35 @@ func (l *Loop) call(ctx context.Context, f func(context.Context) error) error {
 		l.pauseLocked(until)
 	}
 	return err
+}
+
+// noticeReturn has stalled workers tested as soon as a memory that was out of reach answers
+// again: it has probably restarted.
+func (l *Loop) noticeReturn(err error) {
+	var op *net.OpError
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, context.DeadlineExceeded):
+		l.run.gone = true
+	case err == nil && l.run.gone:
+		l.run.gone = false
+		l.testLocked()
+	}
+}
+
+// Test has stalled workers tested at once.
+func (l *Loop) Test() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.testLocked()
+}
+
+func (l *Loop) testLocked() {
+	for _, w := range l.run.workers {
+		w.testSoon(time.Now())
+		w.signal()
+	}
 }
 
 // pauseLocked stops all calls until a time, or until the end of a longer pause.

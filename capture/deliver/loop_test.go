@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -120,6 +121,8 @@ type serial struct {
 	queue   []queued
 	kept    map[string][]string
 	down    bool
+	dead    bool  // the worker has died: what is accepted is lost
+	refuses bool  // there is no process to connect to
 	healthy int   // calls of Health
 	calls   []int // messages of each call
 }
@@ -131,12 +134,25 @@ func (s *serial) work() {
 	}
 }
 
+var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+
+func (s *serial) set(dead, refuses bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead, s.refuses = dead, refuses
+}
+
 func (s *serial) Write(_ context.Context, group string, messages []graphiti.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work()
-	if s.down {
+	switch {
+	case s.refuses:
+		return errRefused
+	case s.down:
 		return &graphiti.StatusError{Code: 503}
+	case s.dead:
+		return nil
 	}
 	s.calls = append(s.calls, len(messages))
 	at := time.Now()
@@ -154,6 +170,9 @@ func (s *serial) Episodes(_ context.Context, group string, _ int) (list []graphi
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work()
+	if s.refuses {
+		return nil, errRefused
+	}
 	for _, name := range s.kept[group] {
 		list = append(list, graphiti.Row{Name: name, Key: "id of " + name})
 	}
@@ -179,7 +198,7 @@ func (s *serial) ForgetEpisodes(context.Context, string, func(*graphiti.Row) boo
 func (s *serial) Health(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.healthy++; s.down {
+	if s.healthy++; s.down || s.refuses {
 		return errors.New("down")
 	}
 	return nil
@@ -319,6 +338,42 @@ func TestIds(t *testing.T) {
 			t.Errorf("%d ids are known, want 12", len(s.ids))
 		}
 	})
+}
+
+// TestRestartEndsStall: a restart that the loop can see, or an operator's retry, ends a
+// stall within seconds, not at the end of the pause between tests.
+func TestRestartEndsStall(t *testing.T) {
+	for name, seen := range map[string]bool{"refused connections": true, "queue retry": false} {
+		t.Run(name, func(t *testing.T) {
+			looped(t, 2, func(t *testing.T, l *Loop, s *shelf, m *serial) {
+				m.set(true, false)
+				end := begin(t, l)
+				defer end()
+				time.Sleep(20 * time.Minute)
+				if got := l.Status(); got.Stalled.IsZero() {
+					t.Fatalf("got %+v, want a stall", got)
+				}
+				for time.Until(l.Status().NextTest) < 45*time.Second {
+					time.Sleep(time.Second)
+				}
+				m.set(false, seen)
+				if seen {
+					time.Sleep(12 * time.Second)
+					m.set(false, false)
+				} else {
+					l.Test()
+				}
+				time.Sleep(20 * time.Second)
+				if got := l.Status(); !got.Stalled.IsZero() || !got.NextTest.IsZero() {
+					t.Errorf("20 s later: stalled since %v, next test at %v, want neither", got.Stalled, got.NextTest)
+				}
+				time.Sleep(time.Minute)
+				if got := s.seen(); len(got) != 4 {
+					t.Errorf("got %v delivered, want 4 turns", got)
+				}
+			})
+		})
+	}
 }
 
 // TestBarrier returns when all is there that was accepted before, once for all,

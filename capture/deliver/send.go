@@ -250,8 +250,13 @@ func (l *Loop) wrote() {
 	l.mu.Unlock()
 }
 
-// tell reports the delivery of traced turns.
+// tell counts finished turns, and reports the delivery of traced ones.
 func (l *Loop) tell(items []Item, began time.Time, verified bool, err error) {
+	if err == nil {
+		l.mu.Lock()
+		l.pace.add(len(items), time.Now())
+		l.mu.Unlock()
+	}
 	for i := range items {
 		if t := items[i].Turn.Trace; t != "" {
 			l.o.OnDelivered(Delivery{Trace: t, Group: items[i].Group, Began: began, Verified: verified, Err: err})

@@ -20,6 +20,8 @@ type Progress struct {
 	Remedy    string
 	Quiet     time.Time // last progress while turns are in flight, or zero
 	Stalled   time.Time // start of the stall, or zero
+	NextTest  time.Time // of a stalled worker, or zero
+	PerMinute float64   // delivered turns, or 0 if unknown
 	Unlisted  time.Time // since when listings cannot verify turns, or zero
 	Breaker   string    // state of the circuit breaker: closed, half-open or open
 
@@ -32,10 +34,13 @@ func (l *Loop) Status() Progress {
 	state := l.breaker.State() // takes l.mu itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Progress{Lost: l.lost, Breaker: state}
+	s := Progress{Lost: l.lost, Breaker: state, PerMinute: l.pace.perMinute(time.Now())}
 	for _, w := range l.run.workers {
 		for _, g := range w.flying {
 			s.InFlight += len(g.flights)
+		}
+		if at := w.barrier.nextAt; !w.stalled.IsZero() && (s.NextTest.IsZero() || at.Before(s.NextTest)) {
+			s.NextTest = at
 		}
 		if len(w.flying) > 0 && (s.Quiet.IsZero() || w.sign.Before(s.Quiet)) {
 			s.Quiet = w.sign

@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"graphiti/card":             {"capture/ledger", "graphiti", "graphiti/words"},
 	"graphiti/embedded":         {"cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget"},
 	"graphiti/graphititest":     {},
-	"graphiti/mcp":              {"graphiti", "graphiti/remote"},
+	"graphiti/mcp":              {"graphiti", "graphiti/remote", "graphiti/words"},
 	"graphiti/remote":           {"graphiti"},
 	"graphiti/rest":             {"graphiti", "graphiti/remote"},
 	"graphiti/words":            {},

@@ -101,7 +101,7 @@ func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
 func messageGone(f *service.Forgotten) string {
 	says := fmt.Sprintf("message %s in %s; blocks that already contain it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
 	if f.NamesKept {
-		says += "; Graphiti keeps names and summaries of entities: graphiti-proxy memory forget --group deletes them with the group"
+		says += "; Graphiti may keep names and summaries of entities: graphiti-proxy memory forget --group deletes them with the group"
 	}
 	return says
 }
@@ -139,7 +139,7 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 		done, blocks = append(done, f), blocks+f.Blocks
 		switch {
 		case f.NamesKept:
-			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are deleted; Graphiti keeps names and summaries of entities; to delete them too, forget the whole group: graphiti-proxy memory forget --group %s\n",
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are deleted; Graphiti may keep names and summaries of entities; to delete them too, forget the whole group: graphiti-proxy memory forget --group %s\n",
 				i+1, len(groups), g.Group, g.Session, g.Group)
 		case g.Session != "":
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s has no messages of %s\n", i+1, len(groups), g.Group, g.Session)

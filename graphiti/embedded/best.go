@@ -55,7 +55,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < h.leastShare()*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
 			continue
 		}
-		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
+		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, h, strongest) {
 			continue
 		}
 		if h.row == nil {
@@ -141,9 +141,22 @@ const (
 )
 
 // routine reports whether the memory contains many messages that are nearly equal to this
-// one.
-func routine(g *groupIndex, n *messageNote) bool {
-	return n.Flags&isFact == 0 && g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
+// one. The newest of many updates of a value is not routine.
+func routine(g *groupIndex, h *hit, strongest float64) bool {
+	n := &h.note
+	if n.Flags&isFact != 0 {
+		return false
+	}
+	is := n.Flags & (isModels | isAsking)
+	same, newest := g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, is)
+	return same >= oftenSaid && (newest > h.place || !h.updates(strongest))
+}
+
+// updates reports whether a message is a person's statement of a change, or of a value for the
+// subject of the strongest hit.
+func (h *hit) updates(strongest float64) bool {
+	return h.note.Flags&(isModels|isAsking|isOnlyAsked) == 0 &&
+		(h.note.kinds != 0 && h.strength >= sameStrength*strongest || h.row != nil && words.Changes(h.content))
 }
 
 // order sorts hits by their worth.

@@ -16,6 +16,7 @@ const (
 	askedAgain   = 4   // later questions to read for each hit
 	sharedByFew  = 8   // most messages with a word that may identify a correction
 	spokenOf     = 2   // later messages with the words of a hit
+	sameSubjects = 2   // words that a change shares with the old statement
 	mayCorrect   = 12  // possible corrections to read
 	saidInReturn = 300 // bytes of a person's reply to an answer
 	meantWithin  = 200 // messages after a value that may refer to it without its name
@@ -61,6 +62,17 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 			}
 		}
 	}
+	last, err := e.newestOf(ctx, g, hits)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range last {
+		for _, old := range e.strongest(hits, mayBeOld) {
+			if changesValue(l, old) {
+				add(old, nil, l.place)
+			}
+		}
+	}
 	newer := make([]*hit, len(all))
 	for i := range all {
 		newer[i] = all[i].newer
@@ -70,7 +82,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, c := range all {
 		l, old := c.newer, c.old
-		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
+		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidAgain(g, l, hits[0].strength) {
 			continue
 		}
 		if c.question != nil && !corrects(g, l.content, c.question.content, old.shown()) {
@@ -136,10 +148,48 @@ func (e *Store) strongest(hits []*hit, most int) (some []*hit) {
 	return some
 }
 
-// saidBefore reports whether a person made nearly the same statement more than once: a
-// correction is made once.
-func saidBefore(g *groupIndex, n *messageNote) bool {
-	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0) > 1
+// newestOf reads and returns the hits that state an update and are the newest of several nearly
+// equal statements. Their words are no longer rare, so they are weak, and alsoSpeakOf does
+// not find them.
+func (e *Store) newestOf(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit, error) {
+	var list []*hit
+	for _, h := range hits {
+		if n, newest := saidAlike(g, &h.note); n > 1 && newest == h.place && len(list) < mayCorrect {
+			list = append(list, h)
+		}
+	}
+	if err := e.load(ctx, g.groupNumber(), list); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(h *hit) bool { return !h.updates(hits[0].strength) }), nil
+}
+
+// changesValue reports whether the newest of several changes may be about an old message: it
+// has a value of the same kind, and shares several content words.
+func changesValue(newest, old *hit) bool {
+	if old.row == nil || old.note.isNamed() || old.note.Flags&(isModels|isAsking) != 0 || old.note.kinds&newest.note.kinds == 0 {
+		return false
+	}
+	shared, of := 0, words.Of(newest.content, wordsOfOld)
+	for _, w := range words.Of(old.shown(), wordsOfOld) {
+		if !words.IsLight(w) && slices.Contains(of, w) {
+			shared++
+		}
+	}
+	return shared >= sameSubjects
+}
+
+// saidAgain reports whether a person made nearly the same statement more than once, except for
+// the newest of several updates.
+func saidAgain(g *groupIndex, h *hit, strongest float64) bool {
+	n, newest := saidAlike(g, &h.note)
+	return n > 1 && (newest != h.place || !h.updates(strongest))
+}
+
+// saidAlike returns how often a person made nearly the same statement, and the place of the
+// newest.
+func saidAlike(g *groupIndex, n *messageNote) (times int, newest int64) {
+	return g.alike(n.formOf(), sameForm, routineSeen, isModels, 0)
 }
 
 // alsoSpeakOf returns the places of a person's later messages that share rare words with an

@@ -49,7 +49,7 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
-		return ok && note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && !routine(g, &note)
+		return ok && note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && !routine(g, &hit{place: place, note: note}, meant)
 	}
 	for _, place := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
 		if note, ok := g.note(place); ok {

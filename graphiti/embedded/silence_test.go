@@ -274,6 +274,30 @@ func TestRepeatedStatementIsFound(t *testing.T) {
 	}
 }
 
+// TestNewestOfCorrectionsIsFound: of a value that a person changed again and again in nearly
+// the same words, the last one is shown, and first.
+func TestNewestOfCorrectionsIsFound(t *testing.T) {
+	for _, form := range []string{"The staging database has moved now to port %d.", "Correction: the staging database listens on port %d."} {
+		for _, changes := range []int{1, 2, 5, 20} {
+			e := openEmbedded(t)
+			chats(t, e, []string{"The staging database listens on port 6543."})
+			for i := range changes {
+				err := e.Write(t.Context(), "g", []graphiti.Row{{
+					Name: fmt.Sprint("c", i), Role: graphiti.RoleUser, Text: fmt.Sprintf(form, 8000+i),
+					Said: said.Add(time.Duration(100+i) * time.Minute), Source: fmt.Sprintf(`{"session":"c%d"}`, i),
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := fmt.Sprintf(form, 8000+changes-1)
+			if got := strong(t, e, "On which port does the staging database listen?"); len(got) == 0 || got[0] != want {
+				t.Errorf("after %d changes: got %q, want %q first", changes, got, want)
+			}
+		}
+	}
+}
+
 // TestQuestionsDoNotOutrankTheirAnswer: earlier questions and requests share more words with
 // a question than the statement that answers it, above all if they quote the same tool
 // call. The statement is found, and no question in its place.

@@ -109,10 +109,10 @@ func (n *messageNote) wordCount() int { return int(n.words) }
 func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
 // alike returns the number of messages, among the newest most, that have at least this
-// likeness to a form, and the flags is under mask.
-func (g *groupIndex) alike(form form, from float64, most int, mask, is uint16) (n int) {
+// likeness to a form, and the flags is under mask, and the place of the newest of them.
+func (g *groupIndex) alike(form form, from float64, most int, mask, is uint16) (n int, newest int64) {
 	if form.n == 0 {
-		return 0
+		return 0, 0
 	}
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -123,9 +123,10 @@ func (g *groupIndex) alike(form form, from float64, most int, mask, is uint16) (
 		}
 		if note := &g.notes[first+i]; note.Flags&mask == is && form.like(&note.form) >= from {
 			n++
+			newest = int64(note.place)
 		}
 	}
-	return n
+	return n, newest
 }
 
 // sketch is a set of words, with one bit for each.

@@ -117,7 +117,9 @@ type Graphiti struct {
 	next     map[Call][]Fault
 	always   map[Call]Fault
 	blind    Blindness
-	broken   string // error of the model endpoint, or "" if it works
+	keeps    bool    // deletions over MCP keep summaries, as if the model that rewrites them failed
+	stale    []*edge // kept summaries
+	broken   string  // error of the model endpoint, or "" if it works
 }
 
 // Start starts a server on its own loopback port.

@@ -2,5 +2,5 @@
 // mcp_server) of any version.
 //
 // It must not know about Graphiti's REST service, requests or turns. Of our packages it
-// imports graphiti and graphiti/remote.
+// imports graphiti, graphiti/remote and graphiti/words.
 package mcp

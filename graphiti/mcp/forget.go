@@ -45,6 +45,9 @@ func (m *Client) Forget(ctx context.Context, group string) error {
 	if err == nil {
 		err = remote.ProveEmpty(ctx, m, group)
 	}
+	if err == nil {
+		m.summaries.set(group, nil)
+	}
 	if err != nil {
 		return fmt.Errorf("forget group: %w", err)
 	}
@@ -62,9 +65,13 @@ func (m *Client) DropFact(ctx context.Context, group, uuid string) error {
 	return m.tool(ctx, toolDropFact, map[string]any{"uuid": uuid, "group_id": group}, nil)
 }
 
-// KeepsNames reports whether the entities of a deleted episode remain: newer servers delete
-// entities without other mentions, and rewrite the summaries of the rest.
-func (m *Client) KeepsNames(ctx context.Context) bool {
+// KeepsNames reports whether the entities of a deleted episode remain. Newer servers delete
+// entities without other mentions, and have their model rewrite the summaries of the rest;
+// if the model fails, they keep a summary and report success.
+func (m *Client) KeepsNames(ctx context.Context, group string) bool {
+	if m.summaries.has(group) {
+		return true
+	}
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return true
@@ -85,6 +92,12 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 		return nil, fmt.Errorf("forget episode: %w", err)
 	}
 	_, _, leaves := set.find(toolProvenance)
+	if leaves == nil {
+		if err := m.noteSummaries(ctx, group, list, meant); err != nil {
+			return nil, fmt.Errorf("list episodes: %w", err)
+		}
+		defer m.lookAtSummaries(ctx, group)
+	}
 	return remote.ForgetPart(ctx, m, group, list, func(e *graphiti.Row) error {
 		if leaves == nil {
 			return nil

@@ -27,7 +27,10 @@ const (
 // Client is a client for Graphiti's MCP server (getzep/graphiti, mcp_server). The server
 // accepts messages before it has stored them. It processes each group separately, and
 // continues after a failed message.
-type Client struct{ session *session }
+type Client struct {
+	session   *session
+	summaries summaries
+}
 
 // New returns a client. It does not connect. The endpoint may leave out the path /mcp.
 func New(o remote.Options) (*Client, error) {
@@ -35,7 +38,7 @@ func New(o remote.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{s}, nil
+	return &Client{session: s}, nil
 }
 
 // Memory returns the client in all roles of a memory.
@@ -133,6 +136,11 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 	return out
 }
 
+// instructions direct the server's model to what is worth a fact. Entity types to exclude are
+// settings of the server, which refuses unknown ones, so the text names the kinds instead.
+const instructions = "Extract facts that the person (user) states about themselves, their work and their decisions, and answers that hold a result. " +
+	"Extract nothing from acknowledgements, thanks and requests for the current task. File paths, and ids of runs and calls, are entities only if the person names them; the assistant is none."
+
 // Write implements graphiti.Writer: a call for each message, in order. A
 // failure in the middle is a PartError.
 func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
@@ -151,8 +159,9 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Ro
 		}
 		err := m.session.call(ctx, name, keepKnown(map[string]any{
 			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.Source,
-			"episode_body":   msg.Speaker + "(" + string(msg.Role) + "): " + msg.Text, // same form as in the REST service
-			"reference_time": msg.Said.UTC().Format(time.RFC3339Nano),
+			"episode_body":                   msg.Speaker + "(" + string(msg.Role) + "): " + msg.Text, // same form as in the REST service
+			"custom_extraction_instructions": instructions,
+			"reference_time":                 msg.Said.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
 		if err != nil && (i > 0 || len(messages) > 1 && graphiti.Retryable(err) && !graphiti.Unsent(err)) {
 			err = &graphiti.PartError{Accepted: i, Err: err}

@@ -164,6 +164,23 @@ func TestMCPFaults(t *testing.T) {
 	}
 }
 
+// TestMCPInstructsTheModel: the server's model learns what is worth a fact, where the server
+// takes instructions.
+func TestMCPInstructsTheModel(t *testing.T) {
+	for name, age := range map[string]graphititest.Age{"today's": graphititest.Today, "earlier": graphititest.Earlier} {
+		s, m := standIn(t, graphititest.Options{MCP: age})
+		if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
+			t.Fatal(err)
+		}
+		takes := age == graphititest.Today
+		if got := slices.ContainsFunc(s.Requests(), func(r graphititest.Received) bool {
+			return strings.Contains(string(r.Body), "custom_extraction_instructions\":")
+		}); got != takes {
+			t.Errorf("%s: instructions sent: got %v, want %v", name, got, takes)
+		}
+	}
+}
+
 // TestMCPHalfWritten: after a failure in the middle of several messages it is
 // not claimed that nothing was sent, whatever the failure was.
 func TestMCPHalfWritten(t *testing.T) {
@@ -315,4 +332,27 @@ func TestListingsThatLookByGroup(t *testing.T) {
 			t.Errorf("age %d: listings look into %q, want %q", age, got, want)
 		}
 	}
+}
+
+// TestRefusedHost: the server of Graphiti refuses each Host but localhost with 421.
+func TestRefusedHost(t *testing.T) {
+	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.Always("POST /mcp", graphititest.Answer(http.StatusMisdirectedRequest, ""))
+	m, err := New(remote.Options{Endpoint: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	m.Check(t.Context(), func(c remote.Check) {
+		if !c.OK && !strings.Contains(c.Remedy, "Host: localhost") {
+			t.Errorf("check %s: got remedy %q, want the rule for the Host", c.Name, c.Remedy)
+		}
+		if c.Name == "tools" && c.OK {
+			t.Error("got tools from a server that refuses the Host, want none")
+		}
+	})
 }

@@ -23,7 +23,13 @@ type Check struct {
 
 // Run makes one check, and reports whether it succeeded.
 func Run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy string) bool {
-	return run(ctx, report, name, f, func(error) string { return remedy }) == nil
+	return run(ctx, report, name, f, func(err error) string {
+		var status *graphiti.StatusError
+		if errors.As(err, &status) && status.Code == http.StatusMisdirectedRequest {
+			return graphiti.Remedy(err)
+		}
+		return remedy
+	}) == nil
 }
 
 func run(ctx context.Context, report func(Check), name string, f func(context.Context) error, remedy func(error) string) error {

@@ -217,6 +217,82 @@ func TestRealGraphiti(t *testing.T) {
 	}
 }
 
+// refuse has the model answer completions and embeddings with a status; 0 for none.
+func (g *graphitiService) refuse(complete, embed int) {
+	g.t.Helper()
+	resp, err := http.Post(g.url()+"/model/refusals", "application/json", strings.NewReader(fmt.Sprintf(`{"complete":%d,"embed":%d}`, complete, embed)))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+// TestRealGraphitiRecovers: what a person says while Graphiti is away is known, the newest of
+// twenty corrections first; after a restart, after a rate limit of the model that ends the
+// worker, and after an embedding model that was missing, all arrives soon and once.
+func TestRealGraphitiRecovers(t *testing.T) {
+	t.Parallel()
+	g := startGraphiti(t)
+	w := serve(t, "GRAPHITI_URL="+g.url(), "GRAPHITI_PROXY_MEMORY_CONSENT=true", "GRAPHITI_PROXY_INGEST_STALL_AFTER=4s",
+		"GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw", "GRAPHITI_PROXY_LOG_LEVEL=error",
+		"GRAPHITI_PROXY_MEMORY_TIMEOUT=5s", "GRAPHITI_PROXY_RECALL_CACHE_TTL=1ms")
+	w.tell(t, "The staging database listens on port 6543.")
+	w.until(t, "the first turn", func(q queue) bool { return q.Delivered == 1 })
+
+	g.stop()
+	for i := range 20 {
+		w.tell(t, fmt.Sprintf("The staging database has moved now to port %d.", 8000+i))
+	}
+	w.until(t, "the corrections in the queue", func(q queue) bool { return q.Pending == 20 })
+	sent := ""
+	w.eventually(t, "the newest port to be known", func() bool {
+		w.tell(t, "On which port does the staging database listen?")
+		all := w.model.Requests()
+		sent = string(all[len(all)-1].Body)
+		return strings.Contains(sent, "8019")
+	})
+	if first, _, _ := strings.Cut(sent, "6543"); !strings.Contains(first, "8019") {
+		t.Errorf("while Graphiti is away: got %s, want the newest port before the old one", sent)
+	}
+	back := func(what string) {
+		t.Helper()
+		began := time.Now()
+		w.until(t, what, func(q queue) bool { return q.Pending == 0 && q.Dead == 0 })
+		t.Logf("%s: %.1f s", what, time.Since(began).Seconds())
+	}
+	g.start()
+	back("the corrections, after a restart")
+
+	g.refuse(http.StatusTooManyRequests, 0)
+	w.tell(t, "Ada met Grace in London.")
+	w.until(t, "a stall", func(q queue) bool { return q.Stalled != "" })
+	time.Sleep(20 * time.Second) // pauses between tests grow meanwhile
+	g.stop()
+	g.start() // refuses nothing
+	back("a message, after a rate limit and a restart")
+
+	g.refuse(0, http.StatusNotFound)
+	w.eventually(t, "the search to be reported", func() bool {
+		_, status := w.get(t, "", "status")
+		return strings.Contains(status, "search fails")
+	})
+	g.refuse(0, 0)
+	w.eventually(t, "the search to work", func() bool {
+		_, status := w.get(t, "", "status")
+		return !strings.Contains(status, "search fails")
+	})
+
+	held := g.episodes("user_josh")
+	for i := range 20 {
+		if n := held[fmt.Sprintf("(user): The staging database has moved now to port %d.", 8000+i)]; n != 1 {
+			t.Errorf("got correction %d %d times, want it once", i, n)
+		}
+	}
+	if n := held["(user): Ada met Grace in London."]; n != 1 {
+		t.Errorf("got the message of the rate limit %d times, want it once", n)
+	}
+}
+
 // TestRealGraphitiOverMCP: the same over the tools of Graphiti's MCP server,
 // spoken by the library that it is made with. A session is lost with each
 // restart; a message that fails is lost alone.

@@ -203,7 +203,7 @@ promote: {directives: true}
 	// Graphiti's worker dies in silence; chats go on, and the status says so.
 	g.KillWorker()
 	ask("The lighthouse keeper is Ada.")
-	o.until("to do: restart Graphiti", "status")
+	o.until("fix its cause, then restart Graphiti", "status")
 	if out, ok := o.run("status"); ok || !strings.Contains(out, "wait in the queue") {
 		t.Fatalf("trouble is not told by the exit code: %s", out)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -141,6 +142,9 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 			}
 		}
 		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not listed by the memory yet%s\n", q.UnderWay, quiet)
+	}
+	if q.Ends != nil {
+		fmt.Fprintf(w, "          %.0f turns a minute; the waiting ones are delivered in about %s\n", math.Ceil(q.PerMinute), time.Until(*q.Ends).Round(time.Second))
 	}
 	if q.Lost > 0 {
 		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)

@@ -55,7 +55,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			n.Name = sharedWords(says[id])
 		}
 	}
-	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy))
+	g.Note = joinNotes(g.Note, unlistable)
 	if unnamed {
 		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: an entity without a name shows the common words of its facts, or the beginning of its only fact")
 	}
@@ -81,19 +81,15 @@ func joinNotes(a, b string) string {
 
 // nameNodes sets the names and summaries that the memory returns.
 func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, nodes map[string]*Node) error {
-	for _, s := range said[:min(askedBy, len(said))] {
-		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
-		found, ok, err := sv.o.Memory.Entities(ctx, group, query, foundBy)
-		if err != nil || !ok {
-			return withRemedy(err)
-		}
+	return byNewest(ctx, said, func(ctx context.Context, query string) error {
+		found, _, err := sv.o.Memory.Entities(ctx, group, query, foundBy)
 		for _, e := range found {
 			if n := nodes[e.UUID]; n != nil {
 				n.Name, n.Summary = cutTo(e.Name, maxBegins), cutTo(e.Summary, maxSays)
 			}
 		}
-	}
-	return nil
+		return err //nolint:wrapcheck // the memory's error already says what failed
+	})
 }
 
 // sharedWords returns the longest sequence of words in all facts of an entity, or the beginning

@@ -82,7 +82,14 @@ const (
 	foundBy = 20
 
 	maxAskedBy = 300 // bytes of each message
+
+	// askedFor bounds the searches for the facts of a group, and those for its names.
+	askedFor = 4 * time.Second
 )
+
+// unlistable says what a listing of facts covers.
+var unlistable = fmt.Sprintf("Graphiti cannot list facts: these are the search results for the newest messages of a group, at most %d, and as many as %s allow; there may be more",
+	askedBy, askedFor)
 
 // Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
@@ -131,7 +138,7 @@ func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err e
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
 	})
 	if sv.o.Remote {
-		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
+		v.Note = unlistable
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
@@ -281,17 +288,32 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 // searchBy calls f for each fact that searches for the newest messages of a group return.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
 	seen := make(map[string]bool)
-	for _, s := range said[:min(askedBy, len(said))] {
-		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
+	return byNewest(ctx, said, func(ctx context.Context, query string) error {
 		found, err := sv.o.Memory.Search(ctx, []string{group}, query, foundBy)
-		if err != nil {
-			return withRemedy(err)
-		}
 		for i := range found {
 			if !seen[found[i].UUID] {
 				seen[found[i].UUID] = true
 				f(&found[i])
 			}
+		}
+		return err //nolint:wrapcheck // the memory's error already says what failed
+	})
+}
+
+// byNewest calls search with the newest messages until askedFor has passed. It returns an error
+// if no search was in time.
+func byNewest(ctx context.Context, said []Known, search func(ctx context.Context, query string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	for i, s := range said[:min(askedBy, len(said))] {
+		err := search(ctx, strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], ""))
+		switch {
+		case i > 0 && ctx.Err() != nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w; to do: wait until Graphiti is less busy, or see graphiti-proxy status", err)
+		case err != nil:
+			return withRemedy(err)
 		}
 	}
 	return nil

@@ -96,6 +96,9 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		if lines++; lines > maxMessages {
 			return fmt.Errorf("the file contains more than %d messages; import it in parts", maxMessages)
 		}
+		if s.Workspace != "" && (l.Where != "" || l.Group != "") {
+			return fmt.Errorf("line %d names its own memory, as the lines of an export do: a workspace has no effect; import the file without --workspace", n)
+		}
 		b, _ := json.Marshal(l) // strings only
 		if len(b) > importBytes {
 			return fmt.Errorf("line %d is larger than %d MiB", n, importBytes>>20)

@@ -132,6 +132,23 @@ func TestCallsOfAnImport(t *testing.T) {
 	}
 }
 
+// TestExportGoesToNoOtherProject: an export names the memory of each line, so an import into
+// a project refuses it and stores nothing.
+func TestExportGoesToNoOtherProject(t *testing.T) {
+	for name, text := range map[string]string{
+		"an export":     `{"scope":"user","name":"n","where":"memory","role":"user","text":"I breed alpacas."}`,
+		"a named group": `{"group":"graphiti_user_x","role":"user","content":"I breed alpacas."}`,
+	} {
+		im := service.FileImport{Tell: func(int, string) {}, Call: func(context.Context, service.ImportRequest) (service.Imported, error) {
+			t.Errorf("%s: was sent", name)
+			return service.Imported{}, nil
+		}, Pending: func(context.Context) (int, error) { return 0, nil }}
+		if _, err := im.Run(t.Context(), service.Selector{Workspace: "path:/x"}, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "--workspace") {
+			t.Errorf("%s: got %v, want an error that names --workspace", name, err)
+		}
+	}
+}
+
 // TestOpenImport opens a file, what an archive holds, and a pipe, as a shell's <(…)
 // makes one; what cannot be opened is named.
 func TestOpenImport(t *testing.T) {

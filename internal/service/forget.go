@@ -72,7 +72,9 @@ func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, er
 	}
 	more, err := sv.forget(ctx, part)
 	f.Blocks += more
-	f.NamesKept = err == nil && f.Session != "" && !own && sv.o.Memory.KeepsNames(ctx)
+	if err == nil && f.Session != "" && !own {
+		f.NamesKept, err = sv.keepsNames(ctx, s.Group)
+	}
 	return f, err
 }
 
@@ -98,11 +100,31 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 			return blocks, deaf
 		}
 	}
+	some := sv.o.Remote && f.Scope != f.Group
+	if some {
+		if err := sv.o.State.Kept.Add(ctx, &f, sv.process); err != nil {
+			return blocks, errors.Join(deaf, err)
+		}
+	}
 	part := ledger.Part{Group: f.Group, Session: f.Session, Owner: f.Owner, Message: f.Message}
 	if err := sv.o.Pipeline.Forget(ctx, part, f.Generation); err != nil || !f.Emptied {
 		return blocks, errors.Join(deaf, err)
 	}
+	if some && !sv.o.Memory.KeepsNames(ctx, f.Group) {
+		if err := sv.o.State.Kept.Prove(ctx, &f, sv.process); err != nil {
+			return blocks, err
+		}
+	}
 	return blocks, sv.o.State.Generations.End(ctx, f)
+}
+
+// keepsNames reports whether the memory retains, or may retain, names and summaries of deleted
+// messages of a group.
+func (sv *Service) keepsNames(ctx context.Context, group string) (bool, error) {
+	if sv.o.Memory.KeepsNames(ctx, group) {
+		return true, nil
+	}
+	return sv.o.State.Kept.In(ctx, group)
 }
 
 // empty raises the generation, and empties everything but the queue and the memory. Decisions do

@@ -115,6 +115,39 @@ func TestForget_NamesKept(t *testing.T) {
 	}
 }
 
+// TestForget_NamesKeptAfterRestart: a process that did not see a deletion does not claim that
+// no summary holds the words, unless the process that deleted them proved it. Forgetting the
+// whole group ends that.
+func TestForget_NamesKeptAfterRestart(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"proven": false, "the model failed": true} {
+		g, dir := startGraphiti(t, "graphiti-mcp"), t.TempDir()
+		open := func() *servicetest.Fixture {
+			return servicetest.Open(t, dir, servicetest.Options{Remote: memoryOf(t, "graphiti-mcp", g)})
+		}
+		forget := func(m *servicetest.Fixture, session string) bool {
+			f := run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup, Session: session}})
+			return f.NamesKept
+		}
+		m := open()
+		opens(t, m, "", "s1", "Project Aurora uses the codeword Zanzibar.")
+		opens(t, m, "", "s2", "Project Aurora ships on Fridays.")
+		g.FailToRewrite(fails)
+		if got := forget(m, "s1"); got != fails {
+			t.Errorf("%s: got names kept: %v, want %v", name, got, fails)
+		}
+		m.Close()
+		m = open()
+		if got := forget(m, "s1"); got != fails {
+			t.Errorf("%s, after a restart: got names kept: %v, want %v", name, got, fails)
+		}
+		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: servicetest.OwnersGroup}})
+		if forget(m, "s1") {
+			t.Errorf("%s, after the group was forgotten: got names kept, want none", name)
+		}
+	}
+}
+
 // TestDirectives: with the setting, a message of directives is stored as such in its
 // project. Directives beside other text, and those for the person, wait.
 func TestDirectives(t *testing.T) {

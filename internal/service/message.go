@@ -114,9 +114,13 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)
+		kept, err := sv.keepsNames(ctx, h.in.Group)
+		if err != nil {
+			return f, err
+		}
+		f.NamesKept = f.NamesKept || kept
 	}
 	f.Group = f.Groups[0]
-	f.NamesKept = sv.o.Memory.KeepsNames(ctx)
 	return f, nil
 }
 

@@ -7,6 +7,7 @@ package service
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -69,13 +70,15 @@ type Service struct {
 
 	hearings sync.WaitGroup // background work for messages
 
+	process string // identifies this process in durable records
+
 	mu       sync.Mutex     // protects the fields below
 	commands map[string]int // running forget commands, by group and scope
 }
 
 // New returns a Service. Until Close it continues unfinished forgets.
 func New(o Options) *Service {
-	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int), process: rand.Text()}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
 	o.State.Generations.OnBlocked(o.Pipeline.Withhold)

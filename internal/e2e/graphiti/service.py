@@ -267,7 +267,22 @@ def entities(message: str) -> list[str]:
     return list(dict.fromkeys([who, *names, "Conversation"]))
 
 
+class Refusals(BaseModel):
+    """The statuses that the model answers with instead, or 0."""
+    complete: int = 0
+    embed: int = 0
+
+
+refusals = Refusals()
+
+
+def refuse(status: int):
+    if status:
+        raise HTTPException(status, "the stand-in model was told to refuse")
+
+
 def extract(schema: str, prompt: str) -> dict:
+    refuse(refusals.complete)
     message = section(prompt, "CURRENT MESSAGE")
     if "[[raise]]" in message:
         raise HTTPException(400, "the stand-in model was told to fail")
@@ -307,6 +322,10 @@ def embed(text: str) -> list[float]:
 
 
 def add_model(app: FastAPI):
+    @app.post("/model/refusals", include_in_schema=False)
+    async def set_refusals(r: Refusals):
+        refusals.complete, refusals.embed = r.complete, r.embed
+
     @app.post("/model/chat/completions", include_in_schema=False)
     async def complete(request: Request):
         body = await request.json()
@@ -332,6 +351,7 @@ def add_model(app: FastAPI):
 
     @app.post("/model/embeddings", include_in_schema=False)
     async def embeddings(request: Request):
+        refuse(refusals.embed)
         texts = (await request.json())["input"]
         texts = [texts] if isinstance(texts, str) else texts
         return {

@@ -1,0 +1,48 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+)
+
+// Kept stores the forgets whose words the memory may still hold in summaries: a record exists
+// from before the deletion until its process proves that none does. Forgetting the whole group
+// deletes the records. It is safe for concurrent use.
+type Kept struct{ store store }
+
+func keptRecord(f *Forget) *record {
+	return &record{kind: keptKind, list: f.Group, key: []byte(f.key())}
+}
+
+// Add stores a record for a forget that a process carries out, unless there is one.
+func (k *Kept) Add(ctx context.Context, f *Forget, process string) error {
+	r := keptRecord(f)
+	r.value, r.first, r.scopes, r.generation = []byte(process), true, []string{f.Group}, f.Generation
+	if err := k.store.write(ctx, r); err != nil {
+		return fmt.Errorf("record a deletion: %w", err)
+	}
+	return nil
+}
+
+// Prove deletes the record of a forget. It leaves one of another process, which may have
+// deleted messages without a proof.
+func (k *Kept) Prove(ctx context.Context, f *Forget, process string) error {
+	r := keptRecord(f)
+	r.was = []byte(process)
+	if err := k.store.write(ctx, r); err != nil {
+		return fmt.Errorf("remove the record of a deletion: %w", err)
+	}
+	return nil
+}
+
+// In reports whether a group has records.
+func (k *Kept) In(ctx context.Context, group string) (has bool, err error) {
+	err = k.store.list(ctx, keptKind, []string{group}, func(string, []byte, []byte) error {
+		has = true
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the records of deletions: %w", err)
+	}
+	return has, nil
+}

@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+const (
+	nodesOfOne = 50   // entities to search for with the text of a deleted episode
+	wordsOfOne = 1000 // words of an episode or a summary to compare
+)
+
+// summaries holds, by group, the deleted episodes that a summary may still quote. They
+// end with the process; its caller keeps that a proof is missing.
+type summaries struct {
+	mu    sync.Mutex
+	mayBe map[string][]quoted
+}
+
+// quoted is a deleted episode.
+type quoted struct {
+	text   string
+	own    []string        // words that no remaining episode of the group has
+	before map[string]bool // summaries with such words before the deletion; nil if unknown
+}
+
+func (s *summaries) has(group string) bool { return len(s.of(group)) > 0 }
+
+func (s *summaries) of(group string) []quoted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mayBe[group]
+}
+
+func (s *summaries) set(group string, list []quoted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mayBe == nil {
+		s.mayBe = make(map[string][]quoted)
+	}
+	if s.mayBe[group] = list; len(list) == 0 {
+		delete(s.mayBe, group)
+	}
+}
+
+// noteSummaries records, before episodes are deleted, which summaries hold words that only
+// these episodes have. A deletion that ends in the middle leaves the record.
+func (m *Client) noteSummaries(ctx context.Context, group string, going []graphiti.Row, meant func(*graphiti.Row) bool) error {
+	isCheck := func(e graphiti.Row) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
+	if going = slices.DeleteFunc(slices.Clone(going), isCheck); len(going) == 0 {
+		return nil
+	}
+	all, _, err := m.episodes(ctx, group, maxMCPList)
+	if err != nil {
+		return err
+	}
+	stays := make(map[string]bool)
+	for i := range all {
+		if !meant(&all[i]) {
+			for _, w := range words.Of(all[i].Text, wordsOfOne) {
+				stays[w] = true
+			}
+		}
+	}
+	list := slices.Clone(m.summaries.of(group))
+	for i := range going[:min(len(going), remote.MaxSearched)] {
+		q := quoted{text: graphiti.Truncate(going[i].Text, remote.MaxQueryBytes)}
+		q.own = slices.DeleteFunc(words.Of(going[i].Text, wordsOfOne), func(w string) bool { return stays[w] })
+		if found, err := m.quotes(ctx, group, &q); err == nil {
+			q.before = found
+		}
+		list = append(list, q)
+	}
+	m.summaries.set(group, list)
+	return nil
+}
+
+// lookAtSummaries drops the deleted episodes that no summary quotes any more. A summary that
+// the server has rewritten comes from the remaining episodes.
+func (m *Client) lookAtSummaries(ctx context.Context, group string) {
+	list := slices.Clone(m.summaries.of(group))
+	m.summaries.set(group, slices.DeleteFunc(list, func(q quoted) bool {
+		found, err := m.quotes(ctx, group, &q)
+		for summary := range found {
+			if q.before == nil || q.before[summary] {
+				return false
+			}
+		}
+		return err == nil
+	}))
+}
+
+// quotes returns the summaries that hold words of only this episode.
+func (m *Client) quotes(ctx context.Context, group string, q *quoted) (map[string]bool, error) {
+	list, err := m.Entities(ctx, group, q.text, nodesOfOne)
+	found := make(map[string]bool)
+	for i := range list {
+		has := func(w string) bool { return slices.Contains(q.own, w) }
+		if slices.ContainsFunc(words.Of(list[i].Summary, wordsOfOne), has) {
+			found[list[i].Summary] = true
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,79 @@
+package inject
+
+import (
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+)
+
+// asked is a question to a service that measures no strength.
+type asked struct {
+	terms map[string]bool
+	asks  bool // not a request, or possibly none
+}
+
+// askedOf returns the question of a query, or nil for one that depends on an earlier question:
+// its own words do not say what it is about.
+func askedOf(query string) *asked {
+	question, _, leaning := strings.Cut(query, graphiti.Earlier)
+	if leaning {
+		return nil
+	}
+	return &asked{terms(question, maxQuery), words.Asks(question) || words.MayAsk(question)}
+}
+
+// muchLess is the part of the best fact's terms below which another fact is dismissed, and the
+// part of the question's terms that the best fact must have.
+const muchLess = 0.5
+
+// byMeaning is the number of first facts that need no term of the question.
+const byMeaning = 3
+
+// compare dismisses facts of unknown strength that have much less of the question than the best
+// one: a service that measures nothing shows a small memory whole. A term counts the less,
+// the more facts have it, as the name of a project. If no fact has enough terms, or the
+// question has only one, the service has found the answer by meaning: the first facts stay,
+// and those that share a term. For a request, a fact must share a term with it.
+func (ch *chooser) compare(all []Candidate) {
+	if ch.asked == nil {
+		return
+	}
+	with, has := make(map[string]int), make([]map[string]bool, len(all))
+	for i := range all {
+		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed {
+			has[i] = terms(c.Fact.Text, maxQuery)
+			for t := range has[i] {
+				with[t]++
+			}
+		}
+	}
+	sum, best, share := 0.0, 0.0, make([]float64, len(all))
+	shared := make([]int, len(all))
+	for t := range ch.asked.terms {
+		worth := 1 / float64(max(1, with[t]))
+		sum += worth
+		for i := range all {
+			if has[i][t] {
+				share[i] += worth
+				shared[i]++
+			}
+		}
+	}
+	for i := range all {
+		if shared[i] < len(has[i]) { // others only repeat the question
+			best = max(best, share[i])
+		}
+	}
+	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0
+	for i := range all {
+		if has[i] == nil {
+			continue
+		}
+		unlike := share[i] == 0 && (!ch.asked.asks || rank >= byMeaning)
+		if unlike || answered && rank > 0 && share[i] < muchLess*best {
+			all[i].Verdict = Weak
+		}
+		rank++
+	}
+}
