@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,7 +28,7 @@ type snapshot struct {
 	Tells   bool       `json:"tells,omitempty"`   // some message had a subject
 	At      int64      `json:"at,omitempty"`      // Unix seconds of the last turn
 	Asked   string     `json:"asked,omitempty"`   // the last message
-	Decided string     `json:"decided,omitempty"` // the last message that states a change
+	Decided []string   `json:"decided,omitempty"` // the last messages that state a change, the latest last
 	Tasks   []noteTask `json:"tasks,omitempty"`
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
@@ -36,9 +37,10 @@ type snapshot struct {
 const (
 	snapshotChars = 700 // limit in a block
 	maxDecided    = 300 // bytes; a longer message contains pasted text
+	maxDecisions  = 4
 )
 
-// resumes begins the first line of a snapshot, and identifies blocks with a snapshot.
+// resumes begins the first line of a snapshot.
 const resumes = "earlier in this session, asked: "
 
 // add records a turn.
@@ -46,7 +48,7 @@ func (s *snapshot) add(n Note, said string) {
 	s.Asked, s.At = noteLine(said), time.Now().Unix()
 	s.Tells = s.Tells || words.Tells(s.Asked)
 	if len(said) <= maxDecided && decides(said) {
-		s.Decided = s.Asked
+		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
@@ -68,8 +70,7 @@ func decides(said string) bool {
 }
 
 // lines returns the lines of a snapshot that fit, the most important first.
-func (s *snapshot) lines(g Guard) (out []string) {
-	room := snapshotChars
+func (s *snapshot) lines(g Guard, room int) (out []string) {
 	s.each(func(text string) {
 		l := lineOf(text)
 		label := labelOf(l)
@@ -90,6 +91,11 @@ func (s *snapshot) each(add func(line string)) {
 		return
 	}
 	add(resumes + s.Asked)
+	for _, d := range s.Decided {
+		if d != s.Asked {
+			add(decisionMade + d)
+		}
+	}
 	for _, t := range s.Tasks {
 		if !t.Done {
 			add(openTask + t.Text)
@@ -105,10 +111,14 @@ func (s *snapshot) each(add func(line string)) {
 
 // The other line labels of a snapshot.
 const (
+	decisionMade = "decided: "
 	openTask     = "open task: "
 	filesTouched = "files touched: "
 	errorMet     = "error met: "
 )
+
+// labels are the labels of lines.
+var labels = []string{"somebody said: ", resumes, decisionMade, openTask, filesTouched, errorMet}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -126,6 +136,8 @@ func SnapshotOf(lines []string, session string) []byte {
 	for _, line := range lines {
 		if asked, ok := strings.CutPrefix(line, resumes); ok {
 			s.Asked = asked
+		} else if d, ok := strings.CutPrefix(line, decisionMade); ok {
+			s.Decided = append(s.Decided, d)
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
 			s.Tasks = append(s.Tasks, noteTask{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
@@ -183,23 +195,28 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said
 	}
 }
 
-// resumed returns the lines of the session's snapshot if the client has compacted or
-// dropped the history.
-func (m *Planner) resumed(t *turn, who graphiti.Who) []string {
-	if t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
+// resumed returns the lines of the session's notes that neither the conversation nor other lines
+// of the block contain. It returns none unless the client has just dropped the history.
+func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
+	if t.first || !t.cut() {
 		return nil
 	}
-	for _, b := range t.blocks() {
-		if strings.Contains(b, "\n- "+resumes) {
-			return nil
-		}
+	s := m.sessionNotes(t, who)
+	if s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
+		return nil
 	}
+	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, snapshotChars), said(t.c)), others)
+}
+
+// sessionNotes returns the short-term memory of the turn's session.
+func (m *Planner) sessionNotes(t *turn, who graphiti.Who) (s snapshot) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
-	var s snapshot
-	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
-		return nil
+	body, err := t.o.Snapshots.Load(ctx, snapshotKey(who))
+	if err != nil {
+		t.o.Log.Debug("read session snapshot failed", "error", err)
+		return snapshot{}
 	}
-	return s.lines(m.opts().Guard)
+	_ = json.Unmarshal(body, &s) // an unreadable snapshot is empty
+	return s
 }
