@@ -18,6 +18,8 @@ const (
 type Calls struct {
 	arguments [][]byte
 	bytes     int
+
+	Made Work // the same calls, if the next request may hold only their results
 }
 
 // Add adds a piece to the arguments of a call. It drops pieces beyond the bounds.

@@ -39,6 +39,7 @@ type Message struct {
 
 	name     uint32 // hash of the speaker's name, or 0
 	from, to int    // its texts, in Conversation.spans
+	start    int    // offset in the body, or of the white space before it
 	clean    []byte // the text, if it differs from the spans or a caller has requested it
 
 	At   int  // offset of an inserted block in the body

@@ -1,6 +1,10 @@
 package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
 
 // Dialect is one API: the format of its requests and answers. An implementation has no
 // state, is safe for concurrent use, and must not retain the bytes that it is given.
@@ -18,9 +22,9 @@ type Dialect interface {
 	// if one ends the reading, c.Stopped returns it.
 	Parse(body []byte, c *Conversation) bool
 
-	// Calls passes the name of each tool call after an offset in body to called, in order.
-	// Parse has understood this body.
-	Calls(body []byte, behind int, called func(name string))
+	// Work adds the tool calls and results in one item of the list of messages to w. The
+	// item may be shortened, and of any shape.
+	Work(item gjson.Result, w *Work)
 
 	// NewReader returns a reader for one answer. prefill is the beginning of the answer
 	// that the request holds, or "".

@@ -22,7 +22,7 @@ const (
 	// a body.
 	partsOfMessage = 4
 
-	sizeOfMessage = 80
+	sizeOfMessage = 88
 	sizeOfSpan    = 24
 
 	// sizeOfTurn is the size of a message's decision outside the message: its fingerprint,

@@ -96,7 +96,9 @@ func (p *Parser) Word(w *[]byte) bool {
 }
 
 // Begin begins a message. Its texts are the ones added before Add.
-func (p *Parser) Begin() Message { return Message{from: len(p.c.spans), At: -1} }
+func (p *Parser) Begin() Message {
+	return Message{from: len(p.c.spans), start: p.Offset(), At: -1}
+}
 
 // AddText adds a text, the inside of a JSON string, to the current message. It returns
 // false if there are too many.

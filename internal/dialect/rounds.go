@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // AnswerTo returns the model's last words after message i and before the person's next
@@ -56,17 +58,17 @@ const (
 func (c *Conversation) ToolsUsed(d Dialect) string {
 	var names []string
 	times := make(map[string]int)
-	behind := 0 // an offset within the newest message of a person
-	if c.Last >= 0 {
-		behind = c.Messages[c.Last].At
-	}
-	use := func(name string) {
-		n := toolName(name)
+	var w Work
+	c.rawItems(c.Last+1, func(raw []byte) bool {
+		d.Work(gjson.ParseBytes(raw), &w)
+		return true
+	})
+	for i := range w.Calls {
+		n := toolName(w.Calls[i].Name)
 		if times[n]++; times[n] == 1 {
 			names = append(names, n)
 		}
 	}
-	d.Calls(c.body, behind, use)
 	for i, n := range names {
 		if times[n] > 1 {
 			names[i] = fmt.Sprintf("%s ×%d", n, times[n])

@@ -69,15 +69,20 @@ func (p *parser) message(int) bool {
 	return ok && role && p.Add(m)
 }
 
-// Calls implements dialect.Dialect.
-func (Dialect) Calls(body []byte, behind int, called func(name string)) {
-	gjson.GetBytes(body, "messages").ForEach(func(_, m gjson.Result) bool {
-		if m.Index > behind {
-			m.Get("tool_calls.#.function.name").ForEach(func(_, name gjson.Result) bool {
-				called(name.String())
-				return true
-			})
+// Work implements dialect.Dialect.
+func (Dialect) Work(m gjson.Result, w *dialect.Work) {
+	m.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
+		f := call.Get("function")
+		if !f.Exists() {
+			f = call.Get("custom")
 		}
+		w.Call(call.Get("id").String(), f.Get("name").String(), f.Get("arguments"), f.Get("input"))
 		return true
 	})
+	if one := m.Get("function_call"); one.IsObject() {
+		w.Call("", one.Get("name").String(), one.Get("arguments"))
+	}
+	if role := m.Get("role").Str; role == "tool" || role == "function" {
+		w.Result(m.Get("tool_call_id").String(), m.Get("content"), false)
+	}
 }

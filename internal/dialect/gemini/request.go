@@ -279,29 +279,32 @@ func (p *parser) text(c *contentParts, text dialect.Span, at int) bool {
 	return p.AddPart(text, at, false)
 }
 
-// Calls implements dialect.Dialect.
-func (Dialect) Calls(body []byte, behind int, called func(name string)) {
-	gjson.GetBytes(body, "contents").ForEach(func(_, content gjson.Result) bool {
-		if content.Index <= behind {
-			return true
-		}
-		parts := content.Get("parts")
-		if parts.IsObject() {
-			call(parts, called)
-		}
-		parts.ForEach(func(_, part gjson.Result) bool {
-			call(part, called)
-			return true
-		})
+// Work implements dialect.Dialect.
+func (Dialect) Work(content gjson.Result, w *dialect.Work) {
+	parts := content.Get("parts")
+	if parts.IsObject() {
+		work(parts, w)
+	}
+	parts.ForEach(func(_, part gjson.Result) bool {
+		work(part, w)
 		return true
 	})
 }
 
-// call passes the name of the function that a part calls to called.
-func call(part gjson.Result, called func(name string)) {
-	for _, name := range []string{"functionCall.name", "function_call.name"} {
-		if v := part.Get(name); v.Exists() {
-			called(v.String())
+func work(part gjson.Result, w *dialect.Work) {
+	for _, name := range []string{"functionCall", "function_call"} {
+		if v := part.Get(name); v.IsObject() {
+			w.Call(v.Get("id").String(), v.Get("name").String(), v.Get("args"))
+		}
+	}
+	for _, name := range []string{"functionResponse", "function_response"} {
+		v := part.Get(name)
+		if response := v.Get("response"); response.Exists() {
+			failed := response.Get("error")
+			if failed.Exists() {
+				response = failed
+			}
+			w.Result(v.Get("id").String(), response, failed.Exists())
 		}
 	}
 }

@@ -85,14 +85,14 @@ func (p *parser) part(kind []byte, at int, text bool) {
 	}
 }
 
-// Calls implements dialect.Dialect.
-func (Dialect) Calls(body []byte, behind int, called func(name string)) {
-	gjson.GetBytes(body, "messages").ForEach(func(_, m gjson.Result) bool {
-		if m.Index > behind {
-			m.Get(`content.#(type=="tool_use")#.name`).ForEach(func(_, name gjson.Result) bool {
-				called(name.String())
-				return true
-			})
+// Work implements dialect.Dialect.
+func (Dialect) Work(m gjson.Result, w *dialect.Work) {
+	m.Get("content").ForEach(func(_, part gjson.Result) bool {
+		switch part.Get("type").Str {
+		case "tool_use":
+			w.Call(part.Get("id").String(), part.Get("name").String(), part.Get("input"))
+		case "tool_result":
+			w.Result(part.Get("tool_use_id").String(), part.Get("content"), part.Get("is_error").Bool())
 		}
 		return true
 	})

@@ -110,6 +110,7 @@ func (r *reader) add(item gjson.Result) {
 			r.calls = &dialect.Calls{}
 		}
 		r.calls.Add(r.n, item.Get("arguments").Str)
+		r.calls.Made.Call(item.Get("call_id").String(), item.Get("name").String(), arguments(item)...)
 		r.n++
 	}
 }

@@ -161,12 +161,17 @@ func isText(kind []byte) bool {
 	return false
 }
 
-// Calls implements dialect.Dialect.
-func (Dialect) Calls(body []byte, behind int, called func(name string)) {
-	gjson.GetBytes(body, "input").ForEach(func(_, item gjson.Result) bool {
-		if item.Index > behind && isCall([]byte(item.Get("type").Str)) {
-			called(item.Get("name").String())
-		}
-		return true
-	})
+// Work implements dialect.Dialect.
+func (Dialect) Work(item gjson.Result, w *dialect.Work) {
+	switch kind := []byte(item.Get("type").Str); {
+	case isCall(kind):
+		w.Call(item.Get("call_id").String(), item.Get("name").String(), arguments(item)...)
+	case isResult(kind):
+		w.Result(item.Get("call_id").String(), item.Get("output"), false)
+	}
+}
+
+// arguments returns the possible places of a call's arguments.
+func arguments(call gjson.Result) []gjson.Result {
+	return []gjson.Result{call.Get("arguments"), call.Get("input"), call.Get("action"), call.Get("operation")}
 }
