@@ -32,6 +32,8 @@ type snapshot struct {
 	Tasks   []noteTask `json:"tasks,omitempty"`
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
+
+	Children []child `json:"children,omitempty"` // subagents, the latest last
 }
 
 const (
@@ -87,10 +89,9 @@ func (s *snapshot) lines(g Guard, room int) (out []string) {
 }
 
 func (s *snapshot) each(add func(line string)) {
-	if s.Asked == "" {
-		return
+	if s.Asked != "" {
+		add(resumes + s.Asked)
 	}
-	add(resumes + s.Asked)
 	for _, d := range s.Decided {
 		if d != s.Asked {
 			add(decisionMade + d)
@@ -99,6 +100,12 @@ func (s *snapshot) each(add func(line string)) {
 	for _, t := range s.Tasks {
 		if !t.Done {
 			add(openTask + t.Text)
+		}
+	}
+	for _, c := range slices.Backward(s.Children) {
+		add(subagentAsked + c.Asked + answeredSo + c.Result)
+		for _, e := range c.Errors {
+			add(errorMet + e)
 		}
 	}
 	if len(s.Files) > 0 {
@@ -115,10 +122,13 @@ const (
 	openTask     = "open task: "
 	filesTouched = "files touched: "
 	errorMet     = "error met: "
+
+	subagentAsked = "subagent asked: "
+	answeredSo    = "; answered: "
 )
 
 // labels are the labels of lines.
-var labels = []string{"somebody said: ", resumes, decisionMade, openTask, filesTouched, errorMet}
+var labels = []string{"somebody said: ", resumes, decisionMade, openTask, subagentAsked, filesTouched, errorMet}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -142,6 +152,9 @@ func SnapshotOf(lines []string, session string) []byte {
 			s.Tasks = append(s.Tasks, noteTask{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
+		} else if c, ok := strings.CutPrefix(line, subagentAsked); ok {
+			asked, result, _ := strings.Cut(c, answeredSo)
+			s.Children = slices.Insert(s.Children, 0, child{Asked: asked, Result: result})
 		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
 			s.Errors = append(s.Errors, met)
 		}
@@ -162,6 +175,14 @@ func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 // Remember adds a finished turn to the short-term memory of its session. work comes from
 // NoteOf. Remember may wait for a file, so requests must not call it.
 func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said string) {
+	// Redact first: joined and truncated lines hide credentials from redaction.
+	done, _ := m.opts().Redact(string(work), time.Time{})
+	said, _ = m.opts().Redact(said, time.Time{})
+	m.remember(who, generation, func(s *snapshot) { s.add(ReadNote([]byte(done)), said) })
+}
+
+// remember changes the short-term memory of a session.
+func (m *Planner) remember(who graphiti.Who, generation int64, change func(*snapshot)) {
 	if who.Session == "" {
 		return
 	}
@@ -174,11 +195,8 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said
 		return
 	}
 	_ = json.Unmarshal(body, &s) // an unreadable snapshot starts anew
-	// Redact first: joined and truncated lines hide credentials from redaction.
-	done, _ := m.opts().Redact(string(work), time.Time{})
-	said, _ = m.opts().Redact(said, time.Time{})
 	s.Session = graphiti.SessionHash(who.Session)
-	s.add(ReadNote([]byte(done)), said)
+	change(&s)
 	if body, err = json.Marshal(s); err != nil {
 		return
 	}

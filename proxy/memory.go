@@ -31,6 +31,10 @@ type Planner interface {
 	// returned for it, to its session's short-term memory. It may wait.
 	Remember(who graphiti.Who, generation int64, work []byte, said string)
 
+	// RememberChild adds a subagent's finished turn, and the work that inject.NoteOf returned for
+	// it, to the short-term memory of its parent's session. It may wait.
+	RememberChild(who graphiti.Who, generation int64, work []byte, asked, result string)
+
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, generation int64, said, answered string)
 }

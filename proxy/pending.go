@@ -27,12 +27,14 @@ type pendingTurn struct {
 	turn    ledger.Turn
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation in the request
+	own     string              // the session of the conversation itself; a subagent's turn has its parent's
 	held    dialect.Fingerprint // of the conversation object at the provider, if there is one
 	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
 	work    []byte // the tools' work, from inject.NoteOf
 	guessed bool   // the request was only inferred to ask for a summary
+	child   bool   // a subagent's turn, for its parent's notes
 	recall  bool   // a recall for the next turn may be prepared
 	block   string // the memory block before the person's message
 	repeats string // the previous answer, if a program repeats the message; empty otherwise
@@ -165,6 +167,12 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
+	if p.child {
+		wire.Contain(p.s.log, "remembering a subagent", func() {
+			p.endTask()
+			p.memory.Planner.RememberChild(p.who, p.turn.Generation, p.work, said, answered)
+		})
+	}
 	if p.recall {
 		wire.Contain(p.s.log, "remembering a turn for its session", func() {
 			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said)
@@ -244,11 +252,11 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 	}
 	if !p.chained {
 		for _, f := range by {
-			p.memory.Sessions.PutAsync(f, p.turn.Session)
+			p.memory.Sessions.PutAsync(f, p.own)
 		}
 		return
 	}
-	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
+	if err := p.memory.Sessions.Put(context.Background(), p.own, p.chain(a, by)...); err != nil {
 		p.s.log.Warn("store session failed", "error", err)
 	}
 	p.memory.Sessions.EndPending(p.last)

@@ -78,7 +78,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
@@ -110,6 +110,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		at:      d.where,
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
+		own:     d.session.own,
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
 		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
@@ -148,12 +149,12 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.User, p.repeats = "", string(same)
 	}
 	held = len(p.turn.User) + len(p.repeats)
-	if p.recall && len(d.plan.Write) > 0 {
+	p.child = d.child
+	if p.recall && len(d.plan.Write) > 0 || p.child {
 		p.work = append(p.work, inject.NoteOf(conv)...)
 		held += len(p.work)
-	} else {
-		p.recall = false
 	}
+	p.recall = p.recall && len(d.plan.Write) > 0
 	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
 	}
