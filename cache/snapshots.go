@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Snapshots stores texts for the beginnings of conversations: one snapshot of each session,
@@ -13,8 +15,12 @@ import (
 // texts. It is safe for concurrent use.
 type Snapshots struct{ store store }
 
-// standingFor is the retention of a list entry.
-const standingFor = 365 * 24 * time.Hour
+// Retention of list entries.
+const (
+	standingFor = 365 * 24 * time.Hour
+	passFor     = 90 * 24 * time.Hour
+	cureFor     = 180 * 24 * time.Hour
+)
 
 // Load returns the snapshot of a session, or nil.
 func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
@@ -102,17 +108,44 @@ func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, l
 	return nil
 }
 
-// Drop removes the snapshots with a scope. List entries stay.
-func (s *Snapshots) Drop(ctx context.Context, scope string) error {
-	if _, err := s.store.forget(ctx, snapshotKind, scope); err != nil {
-		return fmt.Errorf("forget snapshots: %w", err)
+// experienceKinds are the lists of inject.Experience.
+var experienceKinds = map[string]*kind{inject.Passes: passKind, inject.Cures: cureKind}
+
+// PutExperience implements inject.Experience.
+func (s *Snapshots) PutExperience(ctx context.Context, list, group, key string, entry []byte, generation int64, scopes ...string) error {
+	r := &record{kind: experienceKinds[list], list: group, key: []byte(key), value: entry, generation: generation, scopes: scopes}
+	if err := s.store.write(ctx, r); err != nil {
+		return fmt.Errorf("store experience: %w", err)
 	}
 	return nil
 }
 
+// Experience implements inject.Experience.
+func (s *Snapshots) Experience(ctx context.Context, group string, f func(list string, entry []byte)) error {
+	for list, k := range experienceKinds {
+		err := s.store.list(ctx, k, []string{group}, func(_ string, _, entry []byte) error {
+			f(list, entry)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read experience: %w", err)
+		}
+	}
+	return nil
+}
+
+// Drop removes the snapshots and the experience with a scope. Other list entries stay.
+func (s *Snapshots) Drop(ctx context.Context, scope string) error {
+	return s.forget(ctx, scope, snapshotKind, passKind, cureKind)
+}
+
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	for _, k := range []*kind{snapshotKind, standingKind, endedKind} {
+	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, passKind, cureKind)
+}
+
+func (s *Snapshots) forget(ctx context.Context, scope string, kinds ...*kind) error {
+	for _, k := range kinds {
 		if _, err := s.store.forget(ctx, k, scope); err != nil {
 			return fmt.Errorf("forget snapshots: %w", err)
 		}

@@ -36,6 +36,8 @@ var (
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // card entry
+	passKind       = &kind{name: "pass", life: passFor, most: 64, listed: true}                 // command that passed in a project
+	cureKind       = &kind{name: "cure", life: cureFor, most: 64, listed: true}                 // error that went away in a project
 	endedKind      = &kind{name: "ended", life: forGood, most: 10_000, listed: true}            // message ended by its person; one list per group
 	tenantKind     = &kind{name: "accepted", life: forGood, most: 100_000, listed: true}        // tenant with accepted credentials
 	proofKind      = &kind{name: "proof", life: forGood, hashed: true, listed: true}            // memory that a key or identity belongs to
@@ -45,7 +47,7 @@ var (
 	forgetKind     = &kind{name: "forget", life: forGood, listed: true, event: EventGeneration} // forget in progress
 )
 
-var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, endedKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
+var kinds = []*kind{decisionKind, linkKind, pendingKind, snapshotKind, standingKind, passKind, cureKind, endedKind, tenantKind, proofKind, generationKind, floorKind, figuresKind, forgetKind}
 
 // record is a write to a store.
 type record struct {

@@ -19,15 +19,16 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
-	Search    Searcher
-	Recent    Recent // messages that a remote backend may not have processed
-	Facts     FactCache
-	Decisions Decisions
-	Snapshots Snapshots // short-term memory
-	Opening   Opening   // cards and summaries
-	Redact    Redact
-	Memo      *memo.Memo // per-session state in RAM
-	Log       *slog.Logger
+	Search     Searcher
+	Recent     Recent // messages that a remote backend may not have processed
+	Facts      FactCache
+	Decisions  Decisions
+	Snapshots  Snapshots  // short-term memory
+	Opening    Opening    // cards and summaries
+	Experience Experience // of agents in projects
+	Redact     Redact
+	Memo       *memo.Memo // per-session state in RAM
+	Log        *slog.Logger
 }
 
 // Groups maps callers to groups.
@@ -59,6 +60,7 @@ type RecallSettings struct {
 	Prefetch   bool          // search after each turn, for the next one
 	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
 	Compaction bool          // insert memory into summary requests
+	Work       bool          // insert what agents learned about the project
 	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
 

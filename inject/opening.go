@@ -22,8 +22,11 @@ type Opening interface {
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
-// leftOffChars bounds the line about the last conversation, in characters.
-const leftOffChars = 300
+// Bounds of the line about the last conversation, in characters and files.
+const (
+	leftOffChars = 300
+	leftFiles    = 3 // changed files in it
+)
 
 // opening returns the standing lines of a block: in a new conversation the card and the
 // previous conversation, after a compaction the card and the session's snapshot. Only
@@ -46,6 +49,7 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
 	add(notes(m.resumed(t, who, linesOfAll(opening))), snapshotChars)
+	add(notes(m.experience(t, who)), knownChars)
 	return opening
 }
 
@@ -187,8 +191,8 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 	return nil
 }
 
-// leftOff returns a line with the session's last decision and its open points, or "" if it
-// has neither. about and open come from its summary.
+// leftOff returns a line with the session's last decision, its changed files and its open
+// points, or "" if it has none. about and open come from its summary.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	var left, parts []string
 	for _, t := range s.Tasks {
@@ -209,7 +213,8 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if n := len(s.Decided); n > 0 {
 		decided, _ = g.of(lineOf(s.Decided[n-1]), false)
 	}
-	if decided == "" && len(shown) == 0 {
+	changed, _ := g.of(lineOf(strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", ")), false)
+	if decided == "" && len(shown) == 0 && changed == "" {
 		return ""
 	}
 	if about, _ = g.of(lineOf(about), false); about != "" {
@@ -217,6 +222,9 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	}
 	if decided != "" {
 		parts = append(parts, "decided: "+decided)
+	}
+	if changed != "" {
+		parts = append(parts, filesTouched+changed)
 	}
 	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {

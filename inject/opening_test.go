@@ -153,7 +153,7 @@ func TestLeftOff(t *testing.T) {
 		{snapshot{Decided: []string{"We moved."}, Tasks: []noteTask{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "", ""},
-		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go"}}, "", "", ""},
+		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
 	} {
 		if got := tc.s.leftOff(at, tc.about, tc.open, GuardOff); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 )
 
 // Snapshots stores texts by key. Forgetting one of a text's groups or sessions deletes it.
@@ -33,7 +34,12 @@ type snapshot struct {
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
 
-	Children []child `json:"children,omitempty"` // subagents, the latest last
+	Listed struct { // by the client's summary of the session, the latest last
+		Decided []string `json:"decided,omitempty"`
+		Open    []string `json:"open,omitempty"`
+	} `json:"listed,omitzero"`
+	Children []child      `json:"children,omitempty"` // subagents, the latest last
+	Work     work.Session `json:"work,omitzero"`      // what the agent did
 }
 
 const (
@@ -52,6 +58,11 @@ func (s *snapshot) add(n Note, said string) {
 	if len(said) <= maxDecided && decides(said) {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
+	s.take(n)
+}
+
+// take records a turn's work.
+func (s *snapshot) take(n Note) {
 	if n.Tasks != nil {
 		s.Tasks = n.Tasks
 	}
@@ -59,6 +70,18 @@ func (s *snapshot) add(n Note, said string) {
 		s.Files = latestOf(s.Files, f, maxNoteFiles)
 	}
 	s.Errors = n.Errors // earlier errors are fixed, or occur again
+}
+
+// note returns the work of the newest turn.
+func (s *snapshot) note() (n Note) {
+	n.Tasks = s.Work.Tasks
+	if i := len(s.Work.Turns) - 1; i >= 0 {
+		n.Files = s.Work.Turns[i].Changed
+	}
+	for _, f := range s.Work.Failures {
+		n.Errors = append(n.Errors, f.Line)
+	}
+	return n
 }
 
 // decides reports whether a message states a change. It ignores the first word: "now its
@@ -102,11 +125,14 @@ func (s *snapshot) each(add func(line string)) {
 			add(openTask + t.Text)
 		}
 	}
+	for _, o := range s.Listed.Open {
+		add(listedOpen + o)
+	}
+	for _, d := range s.Listed.Decided {
+		add(listedDecision + d)
+	}
 	for _, c := range slices.Backward(s.Children) {
 		add(subagentAsked + c.Asked + answeredSo + c.Result)
-		for _, e := range c.Errors {
-			add(errorMet + e)
-		}
 	}
 	if len(s.Files) > 0 {
 		add(filesTouched + strings.Join(s.Files, ", "))
@@ -114,21 +140,30 @@ func (s *snapshot) each(add func(line string)) {
 	for _, e := range s.Errors {
 		add(errorMet + e)
 	}
+	for _, t := range s.Work.Turns {
+		for i := range t.Errors {
+			if e := &t.Errors[i]; e.How != "" {
+				add(errorCured + e.String())
+			}
+		}
+	}
 }
 
 // The other line labels of a snapshot.
 const (
-	decisionMade = "decided: "
-	openTask     = "open task: "
-	filesTouched = "files touched: "
-	errorMet     = "error met: "
-
-	subagentAsked = "subagent asked: "
-	answeredSo    = "; answered: "
+	decisionMade   = "decided: "
+	openTask       = "open task: "
+	listedOpen     = "open, by the client's summary: "
+	listedDecision = "decided, by the client's summary: "
+	subagentAsked  = "subagent asked: "
+	answeredSo     = "; answered: "
+	filesTouched   = "files changed: "
+	errorMet       = "error met: "
+	errorCured     = "error cured: "
 )
 
 // labels are the labels of lines.
-var labels = []string{"somebody said: ", resumes, decisionMade, openTask, subagentAsked, filesTouched, errorMet}
+var labels = []string{"somebody said: ", resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched, errorMet, errorCured}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -152,6 +187,10 @@ func SnapshotOf(lines []string, session string) []byte {
 			s.Tasks = append(s.Tasks, noteTask{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
+		} else if o, ok := strings.CutPrefix(line, listedOpen); ok {
+			s.Listed.Open = append(s.Listed.Open, o)
+		} else if d, ok := strings.CutPrefix(line, listedDecision); ok {
+			s.Listed.Decided = append(s.Listed.Decided, d)
 		} else if c, ok := strings.CutPrefix(line, subagentAsked); ok {
 			asked, result, _ := strings.Cut(c, answeredSo)
 			s.Children = slices.Insert(s.Children, 0, child{Asked: asked, Result: result})
@@ -172,45 +211,29 @@ func snapshotID(who graphiti.Who) TurnKey {
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
-// Remember adds a finished turn to the short-term memory of its session. work comes from
-// NoteOf. Remember may wait for a file, so requests must not call it.
-func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said string) {
-	// Redact first: joined and truncated lines hide credentials from redaction.
-	done, _ := m.opts().Redact(string(work), time.Time{})
-	said, _ = m.opts().Redact(said, time.Time{})
-	m.remember(who, generation, func(s *snapshot) { s.add(ReadNote([]byte(done)), said) })
-}
-
-// remember changes the short-term memory of a session.
-func (m *Planner) remember(who graphiti.Who, generation int64, change func(*snapshot)) {
-	if who.Session == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
-	defer cancel()
-	var s snapshot
+// note changes the short-term memory of a session.
+func (m *Planner) note(ctx context.Context, who graphiti.Who, generation int64, change func(*snapshot)) error {
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
-		m.opts().Log.Debug("read session snapshot failed", "error", err)
-		return
+		return err //nolint:wrapcheck // the caller names the action
 	}
+	var s snapshot
 	_ = json.Unmarshal(body, &s) // an unreadable snapshot starts anew
 	s.Session = graphiti.SessionHash(who.Session)
 	change(&s)
 	if body, err = json.Marshal(s); err != nil {
-		return
+		return err //nolint:wrapcheck // the caller names the action
 	}
+	return m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, m.scopes(who)...) //nolint:wrapcheck // the caller names the action
+}
+
+// scopes returns the forget scopes of a session's notes.
+func (m *Planner) scopes(who graphiti.Who) []string {
 	scopes := []string{graphiti.SessionScope(who.Session, ""), graphiti.SessionScope(who.Session, who.Owner())}
 	for _, t := range m.opts().Writes(who) {
 		scopes = append(scopes, t.Group)
 	}
-	if err := m.opts().Snapshots.Save(ctx, snapshotKey(who), body, generation, scopes...); err != nil {
-		m.opts().Log.Debug("write session snapshot failed", "error", err)
-		return
-	}
-	if s.Tells {
-		m.rememberLast(ctx, who, generation, scopes)
-	}
+	return scopes
 }
 
 // resumed returns the lines of the session's notes that neither the conversation nor other lines

@@ -27,13 +27,12 @@ type Planner interface {
 	// ToBackfill returns the unseen turns of a plan that must be stored. It may wait.
 	ToBackfill(ctx context.Context, turns []inject.Unseen) ([]inject.Unseen, error)
 
-	// Remember adds a finished turn of a generation, and the work that inject.NoteOf
-	// returned for it, to its session's short-term memory. It may wait.
-	Remember(who graphiti.Who, generation int64, work []byte, said string)
+	// Worked records a tool round of a turn of a generation. It may wait.
+	Worked(who graphiti.Who, generation int64, r *inject.Round)
 
-	// RememberChild adds a subagent's finished turn, and the work that inject.NoteOf returned for
-	// it, to the short-term memory of its parent's session. It may wait.
-	RememberChild(who graphiti.Who, generation int64, work []byte, asked, result string)
+	// Remember adds a finished request of a generation to its session's short-term memory. It
+	// may wait.
+	Remember(who graphiti.Who, generation int64, e inject.Ended)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, generation int64, said, answered string)
@@ -140,7 +139,7 @@ type MemorySettings struct {
 }
 
 // Note selects additional details to record with a turn.
-type Note struct{ Git, Tools bool }
+type Note struct{ Git, Tools, Work bool }
 
 // Services are the services of the memory. Without a Planner, the proxy only forwards.
 // Another service that is nil does nothing.

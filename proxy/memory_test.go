@@ -36,11 +36,11 @@ func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.
 func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (planner) Withdraw(inject.Unanswered) bool                           { return false }
-func (planner) Writes(graphiti.Who) []graphiti.Target                     { return nil }
-func (planner) Remember(graphiti.Who, int64, []byte, string)              {}
-func (planner) RememberChild(graphiti.Who, int64, []byte, string, string) {}
-func (planner) Prefetch(graphiti.Who, int64, string, string)              {}
+func (planner) Withdraw(inject.Unanswered) bool              { return false }
+func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
+func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}
+func (planner) Remember(graphiti.Who, int64, inject.Ended)   {}
+func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 
 // hanging is a store of sessions that does not answer.
 type hanging struct{}

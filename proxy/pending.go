@@ -32,13 +32,15 @@ type pendingTurn struct {
 	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
 	chained bool
-	work    []byte // the tools' work, from inject.NoteOf
-	guessed bool   // the request was only inferred to ask for a summary
-	child   bool   // a subagent's turn, for its parent's notes
-	recall  bool   // a recall for the next turn may be prepared
-	block   string // the memory block before the person's message
-	repeats string // the previous answer, if a program repeats the message; empty otherwise
-	awaited bool   // the answer was fetched by another request
+	round   []byte // the request's tool round, from dialect.Conversation.Round; nil if it has none
+	read    dialect.Dialect
+	calls   []dialect.Call // of the answer before, if the request may hold only their results
+	guessed bool           // the request was only inferred to ask for a summary
+	child   bool           // a subagent's turn, for its parent's notes
+	recall  bool           // a recall for the next turn may be prepared
+	block   string         // the memory block before the person's message
+	repeats string         // the previous answer, if a program repeats the message; empty otherwise
+	awaited bool           // the answer was fetched by another request
 
 	// For requests about turns; see chore.go.
 	doubt   bool                  // the request may be about another turn
@@ -81,6 +83,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		}
 	case clean && a.End == dialect.EndToolCalls:
 		wire.Contain(p.s.log, "storing the calls of an answer", func() { p.openCalls(&a) })
+		if p.calls = nil; a.Calls != nil {
+			p.calls = a.Calls.Made.Calls
+		}
 		p.goesOn(a.ID)
 		if p.kept() {
 			open.Hold(p.turn)
@@ -96,6 +101,20 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 			p.lost(why)
 		}
 	}
+	if p.round != nil && (p.recall || p.child) { // it may wait, so it comes last
+		wire.Contain(p.s.log, "recording a tool round", p.worked)
+	}
+}
+
+// worked records the tool round of the request.
+func (p *pendingTurn) worked() {
+	w := dialect.ReadRound(p.read, p.round)
+	if w.Calls == nil { // the provider holds them
+		w.Calls = p.calls
+	}
+	p.memory.Planner.Worked(p.who, p.turn.Generation, &inject.Round{
+		Turn: p.turn.ID, At: p.turn.Answered, Directory: p.at.place.Directory, Agent: p.child, Calls: w.Calls, Results: w.Results,
+	})
 }
 
 // lossOf returns the reason for not storing an answer with this end.
@@ -170,12 +189,12 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	if p.child {
 		wire.Contain(p.s.log, "remembering a subagent", func() {
 			p.endTask()
-			p.memory.Planner.RememberChild(p.who, p.turn.Generation, p.work, said, answered)
+			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ByAgent, Said: said, Answered: answered})
 		})
 	}
 	if p.recall {
 		wire.Contain(p.s.log, "remembering a turn for its session", func() {
-			p.memory.Planner.Remember(p.who, p.turn.Generation, p.work, said)
+			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{Said: said})
 		})
 		wire.Contain(p.s.log, "preparing the next turn", func() {
 			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)
@@ -313,9 +332,13 @@ func (p *pendingTurn) goesOn(answer string) {
 	if len(references) == 0 {
 		return
 	}
-	round := *p
-	round.turn.Assistant = "" // the next answer is written there
-	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
+	next := *p
+	next.turn.Assistant, next.round = "", nil // the next request and its answer set them
+	size := len(p.turn.User)
+	for i := range p.calls {
+		size += len(p.calls[i].Arguments)
+	}
+	p.memory.Pending.Refer(&p.turn, next, size, references...)
 }
 
 // fetched returns the turn with the background answer that this request fetches; nil if

@@ -33,11 +33,11 @@ func (p *inserting) Plan(_ context.Context, _ *dialect.Conversation, _ []dialect
 func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*inserting) Withdraw(inject.Unanswered) bool                           { return false }
-func (*inserting) Writes(graphiti.Who) []graphiti.Target                     { return nil }
-func (*inserting) Remember(graphiti.Who, int64, []byte, string)              {}
-func (*inserting) RememberChild(graphiti.Who, int64, []byte, string, string) {}
-func (*inserting) Prefetch(graphiti.Who, int64, string, string)              {}
+func (*inserting) Withdraw(inject.Unanswered) bool              { return false }
+func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
+func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}
+func (*inserting) Remember(graphiti.Who, int64, inject.Ended)   {}
+func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {

@@ -14,7 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -94,6 +93,10 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 			held += more
 		}
 	}
+	if (p.recall || p.child) && c.memory.Note.Work {
+		p.read, p.round = c.route.dialect, d.parsed.conv.Round()
+		held += len(p.round)
+	}
 	if len(p.turn.Targets) > 0 {
 		c.memory.Pending.Busy(&p.turn)
 	}
@@ -150,10 +153,6 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	held = len(p.turn.User) + len(p.repeats)
 	p.child = d.child
-	if p.recall && len(d.plan.Write) > 0 || p.child {
-		p.work = append(p.work, inject.NoteOf(conv)...)
-		held += len(p.work)
-	}
 	p.recall = p.recall && len(d.plan.Write) > 0
 	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)

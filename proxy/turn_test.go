@@ -68,11 +68,11 @@ func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerpri
 func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*steps) Withdraw(inject.Unanswered) bool                             { return false }
-func (s *steps) Writes(graphiti.Who) []graphiti.Target                     { return nil }
-func (s *steps) Remember(graphiti.Who, int64, []byte, string)              { s.step("remember") }
-func (s *steps) RememberChild(graphiti.Who, int64, []byte, string, string) { s.step("remember child") }
-func (s *steps) Prefetch(graphiti.Who, int64, string, string)              { s.step("prefetch") }
+func (*steps) Withdraw(inject.Unanswered) bool                { return false }
+func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
+func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }
+func (s *steps) Remember(graphiti.Who, int64, inject.Ended)   { s.step("remember") }
+func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 
 // Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }

@@ -46,7 +46,7 @@ type argument struct {
 // Deed reads a call by the names of its arguments. The first rule that fits decides.
 func (c *Call) Deed() Deed {
 	if isPatch(c.Arguments) {
-		return Deed{Changed: patchedFiles(c.Arguments)}
+		return Deed{Changed: PatchedFiles(c.Arguments)}
 	}
 	args := argumentsOf(gjson.Parse(c.Arguments))
 	find := func(names []string) (gjson.Result, bool) {
@@ -74,7 +74,7 @@ func (c *Call) Deed() Deed {
 	}
 	for _, a := range args {
 		if a.value.Type == gjson.String && isPatch(a.value.Str) {
-			return Deed{Changed: patchedFiles(a.value.Str)}
+			return Deed{Changed: PatchedFiles(a.value.Str)}
 		}
 	}
 	writes := overlap(wordsOf(c.Name), writeWords) || slices.ContainsFunc(args, func(a argument) bool { return overlap(a.words, contentWords) })
@@ -146,8 +146,8 @@ func textsOf(v gjson.Result) (texts []string) {
 
 func isPatch(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), "*** Begin Patch") }
 
-// patchedFiles returns the files of a patch in the form of apply_patch.
-func patchedFiles(patch string) (files []string) {
+// PatchedFiles returns the files of a patch in the form of apply_patch.
+func PatchedFiles(patch string) (files []string) {
 	for line := range strings.Lines(patch) {
 		for _, head := range []string{"*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "} {
 			if f, ok := strings.CutPrefix(strings.TrimSpace(line), head); ok && len(files) < maxItems {

@@ -300,11 +300,12 @@ func work(part gjson.Result, w *dialect.Work) {
 	for _, name := range []string{"functionResponse", "function_response"} {
 		v := part.Get(name)
 		if response := v.Get("response"); response.Exists() {
-			failed := response.Get("error")
-			if failed.Exists() {
-				response = failed
+			fault := response.Get("error")
+			failed := fault.Exists() && fault.Type != gjson.Null
+			if failed {
+				response = fault
 			}
-			w.Result(v.Get("id").String(), response, failed.Exists())
+			w.Result(v.Get("id").String(), response, failed)
 		}
 	}
 }

@@ -1,0 +1,129 @@
+package work
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+const (
+	commandLength = 120
+	lineLength    = 160
+	taskLength    = 120
+)
+
+// oneLine returns a text as one line of visible characters, at most n bytes.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+var (
+	heredoc    = regexp.MustCompile(`(?s)<<-?\s*['"\\]?\w+.*`)
+	assigned   = regexp.MustCompile(`(^|[;&|(]\s*)((?:(?:export|env)\s+)?(?:[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'"]*)+\s*)+)`)
+	secretFlag = regexp.MustCompile(`(?i)(--?[\w-]*(?:pass|token|secret|key|auth|cred)[\w-]*(?:=|\s+)|(?:^|\s)-(?:u|p|H)\s+|--(?:header|user)(?:=|\s+))('[^']*'|"[^"]*"|\S+)`)
+	joinedFlag = regexp.MustCompile(`(\bmysql\w*\b.*?\s-p)[^\s-]\S*`)
+	address    = regexp.MustCompile(`\b([a-z][a-z+]*://)(?:[^\s/@'"]*@)?([\w.-]+(?::\d+)?)[^\s'"]*`)
+	mailbox    = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
+	absolute   = regexp.MustCompile(`(^|[\s"'=:(])(~?(?:/[\w.@+-]+)+/?|[A-Za-z]:(?:\\[\w.@+-]+)+)`)
+	leadingCD  = regexp.MustCompile(`^\s*cd\s+("[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*`)
+	merged     = regexp.MustCompile(`\s*2>&1`)
+	finalPipe  = regexp.MustCompile(`\s*\|\s*(?:tail|head)\b[^|]*$`)
+	redirected = regexp.MustCompile(`(?:^|[^\d&>-])>{1,2}\s*([\w./@+-]*[\w])`)
+	teed       = regexp.MustCompile(`\|\s*tee\s+(?:-a\s+)?([\w./@+-]+)`)
+	sedInPlace = regexp.MustCompile(`\bsed\s+-i\b.*?\s([\w./@+-]+\.\w+)\s*(?:$|[;&|])`)
+)
+
+// place returns a path within the project's directory, or "" for one outside of it.
+func place(file, dir string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	dir = strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/")
+	if rest, ok := strings.CutPrefix(file, dir+"/"); ok && dir != "" {
+		file = rest
+	}
+	file = path.Clean(file)
+	if path.IsAbs(file) || strings.HasPrefix(file, "..") || strings.HasPrefix(file, "~") || len(file) > 1 && file[1] == ':' || file == "." {
+		return ""
+	}
+	return oneLine(file, commandLength)
+}
+
+// cleaned returns a command without the texts that a record must not hold: here documents,
+// assignments, secrets, paths outside of the project, addresses.
+func cleaned(command, dir string) string {
+	s := heredoc.ReplaceAllString(command, "<<…")
+	s = leadingCD.ReplaceAllString(s, "")
+	s = assigned.ReplaceAllString(s, "$1")
+	s = secretFlag.ReplaceAllString(s, "${1}…")
+	s = joinedFlag.ReplaceAllString(s, "${1}…")
+	s = address.ReplaceAllString(s, "$1$2/…")
+	s = mailbox.ReplaceAllString(s, "…")
+	s = absolute.ReplaceAllStringFunc(s, func(p string) string {
+		before := ""
+		if !strings.ContainsAny(p[:1], "/~") && (len(p) < 2 || p[1] != ':') {
+			before, p = p[:1], p[1:]
+		}
+		if in := place(p, dir); in != "" {
+			return before + in
+		}
+		if p == "/dev/null" {
+			return before + p
+		}
+		return before + "…/" + path.Base(strings.ReplaceAll(p, `\`, "/"))
+	})
+	return oneLine(s, commandLength)
+}
+
+// core returns the part of a cleaned command that decides whether two are the same.
+func core(command string) string {
+	return strings.TrimSpace(finalPipe.ReplaceAllString(merged.ReplaceAllString(command, ""), ""))
+}
+
+// looks lists programs that only show something. They say nothing about the project, so they
+// give way first.
+var looks = []string{"ls", "cat", "head", "tail", "grep", "rg", "find", "pwd", "echo", "which", "wc", "tree", "stat", "file", "less", "env", "date", "sed", "awk", "cd", "rm", "mkdir", "touch", "cp", "mv", "sleep"}
+
+// isLook reports whether a command only shows files or the state of the repository.
+func isLook(command string) bool {
+	program, rest, _ := strings.Cut(command, " ")
+	verb, _, _ := strings.Cut(rest, " ")
+	return slices.Contains(looks, path.Base(program)) || program == "git" && slices.Contains([]string{"status", "diff", "log", "show", "branch"}, verb) || command == ""
+}
+
+// isOther reports whether a command is a failed one with other arguments, but not a part of
+// it: a file or a test among them narrows it.
+func isOther(command, failed string) bool {
+	now, was := strings.Fields(command), strings.Fields(failed)
+	if len(now) == 0 || len(was) == 0 || now[0] != was[0] || command == failed || len(was) > 1 && (len(now) < 2 || now[1] != was[1]) {
+		return false
+	}
+	return !slices.ContainsFunc(now, func(w string) bool {
+		return !slices.Contains(was, w) && (strings.ContainsAny(w, "./") || strings.HasPrefix(w, "-"))
+	})
+}
+
+// written returns the files that a command writes itself.
+func written(command string) (files []string) {
+	files = dialect.PatchedFiles(command)
+	if i := strings.Index(command, "<<"); i >= 0 {
+		command, _, _ = strings.Cut(command[:i]+" "+strings.TrimLeft(command[i:], "<"), "\n")
+	}
+	for _, r := range []*regexp.Regexp{redirected, teed, sedInPlace} {
+		for _, m := range r.FindAllStringSubmatch(command, 8) {
+			if !strings.HasPrefix(m[1], "/dev/") {
+				files = append(files, m[1])
+			}
+		}
+	}
+	return files
+}

@@ -1,0 +1,102 @@
+package work
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// day returns a date for a line.
+func day(at int64) string { return time.Unix(at, 0).Local().Format(time.DateOnly) }
+
+// quoted returns a foreign text in quotes, from which it cannot escape.
+func quoted(s string) string {
+	return `"` + strings.ReplaceAll(s, `"`, "'") + `"`
+}
+
+// String describes a cure in a line.
+func (c *Cure) String() string {
+	line := "error " + quoted(c.Line) + " of " + quoted(c.Command) + ", " + day(c.At) + ": "
+	switch c.How {
+	case Edited:
+		line += "gone after " + strings.Join(c.Changed, ", ") + " changed (the same command passed)"
+	case Rerun:
+		line += "passed on a second run, nothing changed"
+	case Other:
+		line += quoted(c.With) + " worked"
+	}
+	if c.Back > 0 {
+		line += "; did not last: it was back on " + day(c.Back)
+	}
+	return line
+}
+
+// String describes a passing command in a line.
+func (p *Pass) String() string {
+	line := quoted(p.Command) + " passed on " + day(p.At)
+	if p.Summary != "" {
+		line = "tests here: " + line
+	}
+	if p.Count > 1 {
+		line += " (" + strconv.Itoa(p.Count) + " times)"
+	}
+	if p.Failed > p.At {
+		line = strings.Replace(line, " passed on ", " failed on "+day(p.Failed)+", had passed on ", 1)
+	}
+	return line
+}
+
+// String describes a command in a line.
+func (c *Command) String() string {
+	line := "ran " + quoted(c.Text) + ": "
+	if c.Before != "" {
+		line += quoted(c.Before) + ", later "
+	}
+	switch {
+	case c.Summary != "":
+		line += quoted(c.Summary)
+	case c.Outcome == "":
+		line += "the client shows no outcome"
+	default:
+		line += string(c.Outcome)
+	}
+	if c.Code != 0 {
+		line += fmt.Sprintf(" (exit %d)", c.Code)
+	}
+	if c.Count > 1 {
+		line += fmt.Sprintf(", ran %d times", c.Count)
+	}
+	return line
+}
+
+// String describes an error in a line.
+func (e *Error) String() string {
+	line := "error " + quoted(e.Line) + " of " + quoted(e.Command) + ": "
+	switch e.How {
+	case Edited:
+		return line + "gone after a change"
+	case Rerun:
+		return line + "passed on a second run"
+	case Other:
+		return line + "another command worked"
+	}
+	return line + "not cured"
+}
+
+// Lines describes a turn.
+func (t *Turn) Lines() (lines []string) {
+	for i := range t.Commands {
+		lines = append(lines, t.Commands[i].String())
+	}
+	if len(t.Changed) > 0 {
+		lines = append(lines, "changed: "+strings.Join(t.Changed, ", "))
+	}
+	for i := range t.Errors {
+		lines = append(lines, t.Errors[i].String())
+	}
+	for _, open := range t.Open {
+		lines = append(lines, "open: "+quoted(open)+" (the agent's list)")
+	}
+	return lines
+}
