@@ -246,7 +246,7 @@ func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
 	if s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
-	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, snapshotChars), said(t.c)), others)
+	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), said(t.c)), others)
 }
 
 // sessionNotes returns the short-term memory of the turn's session.

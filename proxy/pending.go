@@ -213,6 +213,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 			return // only the provider can read this compaction
 		}
 		p.turn.Assistant = ""
+		p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ForSummary, Answered: p.turn.User})
 	}
 	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
