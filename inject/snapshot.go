@@ -53,7 +53,9 @@ const resumes = "earlier in this session, asked: "
 
 // add records a turn.
 func (s *snapshot) add(n Note, said string) {
-	s.Asked, s.At = noteLine(said), time.Now().Unix()
+	if s.At = time.Now().Unix(); said != "" { // empty if a client wrote the message
+		s.Asked = noteLine(said)
+	}
 	s.Tells = s.Tells || words.Tells(s.Asked)
 	if len(said) <= maxDecided && decides(said) {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)

@@ -51,6 +51,9 @@ type pendingTurn struct {
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
 
+	sequel  *lastAnswer // see sequel.go
+	answers int         // number of the model's messages before the person's
+
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
 	first firstMessage // of the conversation; zero for a known subagent
@@ -100,6 +103,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		if why := lossOf(a.End, clean); !p.awaited || why == observe.LossFailed || why == observe.LossFiltered {
 			p.lost(why)
 		}
+	}
+	if p.sequel != nil && p.kept() {
+		wire.Contain(p.s.log, "storing a summary", p.confirm)
 	}
 	if p.round != nil && (p.recall || p.child) { // it may wait, so it comes last
 		wire.Contain(p.s.log, "recording a tool round", p.worked)
@@ -185,6 +191,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
+	}
+	if p.kept() {
+		wire.Contain(p.s.log, "noting an answer", func() { p.noteAnswer(said, answered) })
 	}
 	if p.child {
 		wire.Contain(p.s.log, "remembering a subagent", func() {

@@ -48,6 +48,7 @@ const (
 	quotablesName
 	sentName
 	openingName
+	lastAnswerName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {

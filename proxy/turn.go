@@ -125,6 +125,8 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
 		opening: d.root,
+		sequel:  d.session.sequel,
+		answers: answersBefore(conv),
 	}
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
@@ -148,6 +150,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	p.turn.User = string(conv.Text(conv.Last))
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
+	if d.session.summary {
+		p.turn.User = ""
+	}
 	if same, ok := conv.Repeats(conv.Last); ok {
 		p.turn.User, p.repeats = "", string(same)
 	}

@@ -60,6 +60,8 @@ type foundSession struct {
 	guess    bool         // the kind was inferred from the session's other turns
 	doubt    bool         // the request may be about another turn
 	agent    bool         // the request is from a subagent
+	sequel   *lastAnswer  // the summary that replaces the history in the request; nil if none is known
+	summary  bool         // the newest message has that summary, so it is not a person's
 	chain    []dialect.Fingerprint
 }
 
@@ -94,8 +96,9 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	case s.noteChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
 	default:
-		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at)
 	}
+	f.sequel, f.summary = s.sequelOf(p.conv, &at)
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }
