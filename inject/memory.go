@@ -60,7 +60,7 @@ type RecallSettings struct {
 	Prefetch   bool          // search after each turn, for the next one
 	Similar    float64       // Jaccard similarity of question and prefetch at which the prefetch answers at once
 	Compaction bool          // insert memory into summary requests
-	Work       bool          // insert what agents learned about the project
+	Work       bool          // insert the agents' knowledge of the project
 	Unseen     int           // number of turns that Plan.Unseen goes back for turns without a decision
 }
 

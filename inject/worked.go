@@ -17,7 +17,7 @@ import (
 // Round is a tool round.
 type Round = work.Round
 
-// Experience stores what agents learned about a project, by its group. Forgetting the group,
+// Experience stores the agents' knowledge of a project, by its group. Forgetting the group,
 // or the session that an entry is from, deletes the entry. Old entries expire.
 type Experience interface {
 	// PutExperience adds or replaces an entry of a list, Passes or Cures.
@@ -54,11 +54,10 @@ const (
 	toolLabel  = "seen in the agent's tool calls: "
 )
 
-// Words for questions about commands and errors, in the form of words.Of. A question needs
-// words of an entry as well, unless these are all that it has.
+// Words that a question may have instead of those in an entry, in the form of words.Of.
 var (
-	testWords  = words.Of("tests run check suite ausführen laufen lancer ejecutar", 16)
-	runWords   = words.Of("run command start build ausführen starten lancer ejecutar", 16)
+	testWords  = words.Of("tests run check suite führe ausführen laufen lancer ejecutar", 16)
+	runWords   = words.Of("run command start build führe ausführen starten lancer ejecutar", 16)
 	faultWords = words.Of("error errors fail failing failure problem bug exception fix fixed solve solved Fehler Problem gelöst behoben erreur corriger résolu fallo arreglar", 32)
 	whenWords  = words.Of("last time week month day yesterday again back ago before letzte Woche wieder Mal getan gestern dernière fois semaine última vez semana", 32)
 )
@@ -180,8 +179,8 @@ func (m *Planner) read(ctx context.Context, group string, generation int64) *kno
 	return k
 }
 
-// experience returns lines for a person's message: the cures of its errors, and of those that
-// are open in its session, and the entries that it asks about.
+// experience returns lines for a person's message: cures of its errors and of open errors in
+// its session, and the entries that match its question.
 func (m *Planner) experience(t *turn, who graphiti.Who) (lines []string) {
 	group, ok := projectOf(t.o.Reads(who, false))
 	if !ok || !t.o.Work || t.c.Answered() {
@@ -222,8 +221,8 @@ func askedAbout(said string) []string {
 	return slices.DeleteFunc(words.Of(said, 24), func(w string) bool { return slices.Contains(whenWords, w) })
 }
 
-// chosen returns the lines of the entries that are sure to be meant, and then of those with at
-// least half of the words of a question, the best first.
+// chosen returns the lines of the sure entries, then of the entries with more than half of a
+// question's words, the best first.
 func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line func(*T) string) (lines []string) {
 	type ranked struct {
 		rank int
@@ -240,7 +239,7 @@ func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line fun
 		switch {
 		case sure(&e.of):
 			all = append(all, ranked{len(asked) + 1, &e.of})
-		case hits > 0 && 2*hits >= len(asked):
+		case 2*hits > len(asked):
 			all = append(all, ranked{hits, &e.of})
 		}
 	}
@@ -270,4 +269,28 @@ func toolLine(line string, foreign ...string) string {
 		return ""
 	}
 	return lineOf(toolLabel + line)
+}
+
+// ExperienceLine describes an entry of a list in a line, or returns "".
+func ExperienceLine(list string, entry []byte) string {
+	switch list {
+	case Passes:
+		var p work.Pass
+		if json.Unmarshal(entry, &p) == nil {
+			return p.String()
+		}
+	case Cures:
+		var c work.Cure
+		if json.Unmarshal(entry, &c) == nil {
+			return c.String()
+		}
+	}
+	return ""
+}
+
+// WorkIn returns the work in a snapshot, and the hash of its session.
+func WorkIn(body []byte) (session string, turns []work.Turn) {
+	var s snapshot
+	_ = json.Unmarshal(body, &s) // other texts have no work
+	return s.Session, s.Work.Turns
 }

@@ -132,7 +132,7 @@ func TestShortTermMemory(t *testing.T) {
 	w = start(t, dir, nil)
 	summary := m{"role": "user", "content": "This session is being continued from a previous conversation that ran out of context."}
 	body := saw("work", summary, m{"role": "user", "content": "Go on, please."})
-	for _, want := range []string{"earlier in this session, asked: Which one now?", "files touched: src/parser.go"} {
+	for _, want := range []string{"earlier in this session, asked: Which one now?", "files changed: src/parser.go"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is missing in %s", want, body)
 		}

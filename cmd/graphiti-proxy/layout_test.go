@@ -44,7 +44,8 @@ var mayImport = map[string][]string{
 	"graphiti/remote":           {"graphiti"},
 	"graphiti/rest":             {"graphiti", "graphiti/remote"},
 	"graphiti/words":            {},
-	"inject":                    {"graphiti", "graphiti/words", "internal/dialect", "internal/memo"},
+	"inject":                    {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
+	"inject/work":               {"internal/dialect"},
 	"internal/budget":           {},
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
@@ -70,7 +71,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 48 // lower it when a package goes
+	maxPackages      = 49 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

@@ -129,16 +129,15 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
-		Search:     state.Ended.Search(r.backend.Memory),
-		Recent:     state.Ended.Recent(r.pipeline),
-		Facts:      facts,
-		Decisions:  state.Decisions,
-		Snapshots:  state.Snapshots,
-		Opening:    opening{r},
-		Experience: state.Snapshots,
-		Redact:     r.pipeline.RedactedBy,
-		Memo:       o.known,
-		Log:        o.quiet,
+		Search:    state.Ended.Search(r.backend.Memory),
+		Recent:    state.Ended.Recent(r.pipeline),
+		Facts:     facts,
+		Decisions: state.Decisions,
+		Opening:   opening{r},
+		Snapshots: state.Snapshots, Experience: state.Snapshots,
+		Redact: r.pipeline.RedactedBy,
+		Memo:   o.known,
+		Log:    o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them

@@ -89,8 +89,8 @@ func core(command string) string {
 	return strings.TrimSpace(finalPipe.ReplaceAllString(merged.ReplaceAllString(command, ""), ""))
 }
 
-// looks lists programs that only show something. They say nothing about the project, so they
-// give way first.
+// looks lists programs that only show or move files. Their outcome is no property of the
+// project, so a record drops them first.
 var looks = []string{"ls", "cat", "head", "tail", "grep", "rg", "find", "pwd", "echo", "which", "wc", "tree", "stat", "file", "less", "env", "date", "sed", "awk", "cd", "rm", "mkdir", "touch", "cp", "mv", "sleep"}
 
 // isLook reports whether a command only shows files or the state of the repository.

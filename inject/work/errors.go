@@ -69,8 +69,8 @@ func Keys(text string) (keys []string) {
 
 const minNamed = 16 // bytes of a key that tells enough within another line
 
-// Ends reports whether the cure is for the error with a key. Within a line with more words,
-// only what was wrong counts; a kind of error must be equal.
+// Ends reports whether the cure is for the error with a key. A person's line may contain the
+// error among other words, without the test's name.
 func (c *Cure) Ends(key string) bool {
 	_, wrong, found := strings.Cut(c.Key, " | ")
 	if !found {

@@ -41,7 +41,7 @@ func (p *Pass) String() string {
 	if p.Count > 1 {
 		line += " (" + strconv.Itoa(p.Count) + " times)"
 	}
-	if p.Failed > p.At {
+	if p.Failed > 0 {
 		line = strings.Replace(line, " passed on ", " failed on "+day(p.Failed)+", had passed on ", 1)
 	}
 	return line

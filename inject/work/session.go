@@ -76,7 +76,7 @@ type Failure struct {
 	Changed []string `json:"changed,omitempty"` // files changed since
 }
 
-// Cure is an error and what made it go away.
+// Cure is an error with the event that ended it.
 type Cure struct {
 	Key     string   `json:"key"`
 	Line    string   `json:"line"`

@@ -82,8 +82,8 @@ func clipped(text string) string {
 }
 
 // Round returns a copy of the newest tool round: the model's last calls, their results, and
-// the messages after them, as a JSON array in which long strings are clipped. It returns nil
-// if the request has no new results.
+// the messages after them, as a JSON array in which long strings are clipped. A huge round has
+// no end. Round returns nil if the request has no new results.
 func (c *Conversation) Round() []byte {
 	i, results := len(c.Messages), false
 	for ; i > 0 && c.Messages[i-1].Role != RoleAssistant; i-- {
@@ -95,15 +95,10 @@ func (c *Conversation) Round() []byte {
 	for i > 0 && (c.Messages[i-1].Role == RoleAssistant || c.Messages[i-1].Silent) {
 		i--
 	}
-	round := []byte{'['}
-	c.rawItems(i, func(raw []byte) bool {
-		if len(round) > 1 {
-			round = append(round, ',')
-		}
-		round = appendClipped(round, raw)
-		return len(round) < maxRound
-	})
-	return append(round, ']')
+	if i == len(c.Messages) || c.Messages[i].start >= c.end {
+		return nil
+	}
+	return appendClipped([]byte{'['}, c.body[c.Messages[i].start:c.end])
 }
 
 // ReadRound returns the calls and results in a round.
@@ -127,23 +122,42 @@ func (c *Conversation) rawItems(i int, f func(raw []byte) bool) {
 	})
 }
 
-// appendClipped appends JSON and clips its long strings.
+// appendClipped appends valid JSON, clips its long strings, and stops at maxRound.
 func appendClipped(out, raw []byte) []byte {
-	for {
-		i := bytes.IndexByte(raw, '"')
-		if i < 0 {
+	for len(out) < maxRound {
+		i := bytes.IndexByte(raw, '"') + 1
+		if i == 0 {
 			return append(out, raw...)
 		}
-		s := NewScanner(raw[i:])
-		text, _ := s.Quoted() // the body is valid
-		inside := s.Raw(text)
-		out = append(out, raw[:i+1]...)
+		out, raw = append(out, raw[:i]...), raw[i:]
+		inside := raw[:endOfString(raw)]
+		raw = raw[len(inside):]
 		if len(inside) > 2*clippedEnd {
-			out = append(append(out, headOf(inside[:clippedEnd])...), `\n`...)
+			out = append(append(out, headOf(inside[:clippedEnd])...), lineFeed...)
 			inside = tailOf(inside[len(inside)-clippedEnd:])
 		}
 		out = append(append(out, inside...), '"')
-		raw = raw[i+s.Offset():]
+		raw = raw[min(1, len(raw)):]
+	}
+	return out
+}
+
+// endOfString returns the index of the quote that ends a JSON string's inside.
+func endOfString(raw []byte) (end int) {
+	for {
+		i := bytes.IndexByte(raw[end:], '"')
+		if i < 0 {
+			return len(raw)
+		}
+		end += i
+		before := end
+		for before > 0 && raw[before-1] == '\\' {
+			before--
+		}
+		if (end-before)%2 == 0 {
+			return end
+		}
+		end++
 	}
 }
 

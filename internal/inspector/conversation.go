@@ -31,6 +31,7 @@ type turnView struct {
 	Asked    []rowView // messages of the person, after the block
 	Answered []rowView
 	Decision *decisionView
+	Work     []string // lines about the agent's tool calls
 }
 
 // decisionView is the result of memory for a turn.
@@ -115,7 +116,7 @@ func (v *visit) shownConversation(got *service.Explained, path, message string) 
 }
 
 func (v *visit) turn(t *service.Turn, path, message string) turnView {
-	out := turnView{ID: t.ID, Time: t.Time}
+	out := turnView{ID: t.ID, Time: t.Time, Work: t.Work}
 	back := v.whose().at(path) + "#t-" + url.PathEscape(t.ID)
 	for i := range t.Messages {
 		s := v.spoken(&t.Messages[i], back)

@@ -30,6 +30,7 @@ type Turn struct {
 	Time     string    `json:"time,omitempty"`
 	Messages []Record  `json:"messages"`           // in the order of time
 	Decision *Decision `json:"decision,omitempty"` // nil if expired
+	Work     []string  `json:"work,omitempty"`     // lines about the agent's tool calls
 }
 
 // Decision is the decision about the memory of a turn.

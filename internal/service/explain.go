@@ -73,6 +73,9 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	if !in.own {
 		owner = ""
 	}
+	if err := sv.addWork(ctx, &x, owner); err != nil {
+		return x, err
+	}
 	return x, sv.explain(ctx, groups, owner, &x)
 }
 

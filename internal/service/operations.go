@@ -17,7 +17,7 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
+	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
 		TurnsOf, Connections, Everybody, Requests}
 }
 

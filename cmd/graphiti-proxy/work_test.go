@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// round is one tool round: a call and its result.
+type round struct{ tool, arguments, result string }
+
+// works sends the requests of one turn, in which the model calls tools before it answers.
+func (w *world) works(session, said string, rounds ...round) {
+	w.t.Helper()
+	defer w.model.SetAnswer(proxytest.Recollect)
+	messages := []m{user(said)}
+	for i := range len(rounds) + 1 {
+		w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
+			if i == len(rounds) {
+				return proxytest.Reply{Text: "It is repaired: the old server kept the port."}
+			}
+			return proxytest.Reply{Tool: rounds[i].tool, Arguments: rounds[i].arguments}
+		})
+		body := chat(messages...)
+		body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object"}}}}
+		if status, _ := w.exchange("/v1/chat/completions", body, "X-Graphiti-Session", session, "X-Graphiti-Workspace", widgets); status != 200 {
+			w.t.Fatalf("round %d: status %d, want 200", i, status)
+		}
+		if i < len(rounds) {
+			r, id := rounds[i], fmt.Sprint("call_", session, i)
+			messages = append(messages, m{"role": "assistant", "content": "", "tool_calls": []m{{"id": id, "type": "function", "function": m{"name": r.tool, "arguments": r.arguments}}}},
+				m{"role": "tool", "tool_call_id": id, "content": r.result})
+		}
+	}
+}
+
+// work returns the lines of memory work.
+func (w *world) work() (all string, listed service.Worked) {
+	w.t.Helper()
+	listed, err := w.remembers().service.Work(w.t.Context(), &service.WorkRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Limit: 20})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, _ := json.Marshal(listed)
+	return string(text), listed
+}
+
+func (w *world) worked(line string) {
+	w.t.Helper()
+	line, _ = strings.CutPrefix(fmt.Sprintf("%q", line), `"`) // as in JSON
+	line = strings.TrimSuffix(line, `"`)
+	waitUntil(w.t, "work: "+line, func() bool {
+		all, _ := w.work()
+		return strings.Contains(all, line)
+	})
+}
+
+const portError = "Error: listen EADDRINUSE: address already in use :::3000"
+
+var cured = []round{
+	{"bash", `{"command":"npm test"}`, portError + "\n<shellId: 0 completed with exit code 1>"},
+	{"edit", `{"filePath":"src/server.ts","oldString":"a","newString":"b"}`, "done"},
+	{"todowrite", `{"todos":[{"content":"Close the server","status":"completed"},{"content":"Write the docs","status":"pending"}]}`, "ok"},
+	{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"},
+}
+
+// TestWork: an error that was cured in one conversation is recalled in another one of the
+// project, as are the command for tests, and the changed files; nowhere else, and not after
+// forgetting.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	withMemories(t, func(t *testing.T, settings map[string]string) {
+		w := start(t, t.TempDir(), settings)
+		project := []string{"X-Graphiti-Workspace", widgets}
+		w.works("one", "Please repair the server of the shop.", cured...)
+		w.worked(`error "` + portError + `" of "npm test"`)
+		w.worked("changed: src/server.ts")
+		w.remembered("Please repair")
+		w = w.restart()
+		cure := "gone after src/server.ts changed (the same command passed)"
+		for _, tc := range []struct {
+			asks string
+			want []string
+		}{
+			{"Where did we leave off?", []string{"files changed: src/server.ts", "left open: Write the docs"}},
+			{"npm says: Error: listen EADDRINUSE: address already in use :::8080", []string{cure}},
+			{"Same error as last week, what did we do?", []string{cure}},
+			{"How do I run the tests here?", []string{`tests here: "npm test" passed on `}},
+		} {
+			got := w.opening("two "+tc.asks, tc.asks, project...)
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s: got %q, want %q in it", tc.asks, got, want)
+				}
+			}
+		}
+		if got := w.opening("elsewhere", "Same error as last week, what did we do?", "X-Graphiti-Workspace", "github_repo:github.com/acme/other"); strings.Contains(got, "server.ts") {
+			t.Errorf("in another project: got %q, want no cure", got)
+		}
+		if got := w.opening("three", "What is the error budget of the payments team?", project...); strings.Contains(got, "gone after") {
+			t.Errorf("for another question: got %q, want no cure", got)
+		}
+		out, err := w.cli("memory", "work", "--workspace", widgets, "--user", "user:josh")
+		for _, want := range []string{"commands that passed:\n", cure, `ran "npm test": `, "open: \"Write the docs\" (the agent's list)"} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("memory work: got %s, %v, want %q in it", out, err, want)
+			}
+		}
+		hash := graphiti.SessionHash("session:one")
+		x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: hash, Limit: 5})
+		if err != nil || len(x.Turns) != 1 || len(x.Turns[0].Work) == 0 {
+			t.Errorf("the conversation's turns: got %+v, %v, want one with work", x.Turns, err)
+		}
+		w.forgetSession("one")
+		if all, listed := w.work(); len(listed.Passed)+len(listed.Cures) > 0 || strings.Contains(all, "server.ts") {
+			t.Errorf("after forgetting the conversation: got %s, want none of its work", all)
+		}
+		if got := w.opening("four", "Same error as last week, what did we do?", project...); strings.Contains(got, "server.ts") {
+			t.Errorf("after forgetting the conversation: got %q, want no cure", got)
+		}
+	})
+}
+
+// forgetSession forgets a conversation in the project's group.
+func (w *world) forgetSession(session string) {
+	w.t.Helper()
+	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+	_, err := w.remembers().service.Forget(w.t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Session: session}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWork_Off(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "ingest.work": "false"})
+	w.works("one", "Please repair the server of the shop.", cured...)
+	w.delivered(1)
+	w.remembered("Please repair")
+	if all, listed := w.work(); len(listed.Turns)+len(listed.Passed)+len(listed.Cures) > 0 {
+		t.Errorf("got %s, want no work", all)
+	}
+}
+
+// TestWork_ForgetMessage: forgetting one message of a turn forgets its session's work.
+func TestWork_ForgetMessage(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.works("one", "Please repair the server of the shop.", cured...)
+	w.worked("changed: src/server.ts")
+	w.delivered(1)
+	x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: graphiti.SessionHash("session:one"), Limit: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := service.ForgetRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets, Message: x.Turns[0].Messages[0].ID}}
+	if _, err := w.remembers().service.Forget(t.Context(), &in); err != nil {
+		t.Fatal(err)
+	}
+	if all, listed := w.work(); len(listed.Turns)+len(listed.Passed)+len(listed.Cures) > 0 {
+		t.Errorf("got %s, want no work", all)
+	}
+}
