@@ -112,7 +112,8 @@ func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 	}
 	add(notes, len(notes))
 	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
-		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isSaid), kept), t.o.MaxFacts)
+		isOld := func(l string) bool { return isSaid(l) || labelOf(l) == resumes }
+		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
 	}
 	return formatBlock(kept)
 }
