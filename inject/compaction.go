@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"bytes"
 	"iter"
 	"slices"
 	"strings"
@@ -11,9 +10,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// summary plans a request in which the client summarizes its history. Search results are
-// inserted before the client's instruction, which later requests omit, so blocks in the
-// history stay unchanged. The decision has a key of its own.
+// summary plans a request in which the client summarizes its history. It searches nothing, so
+// a slow memory costs the request nothing. The block precedes the client's instruction, which
+// later requests omit, so blocks in the history stay unchanged. The decision has a key of its
+// own.
 func (m *Planner) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may not be a person's message. The fingerprint is then that of the
@@ -29,14 +29,12 @@ func (m *Planner) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	if !t.mode.Recall || t.mode.Nobody || !t.o.Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
 		return p
 	}
-	d, o := m.recall(t, who, gist(t.c))
-	if o.Status == StatusRecalled || o.Status == StatusEmpty { // after an error or timeout, a retry may find more
-		d.Block, d.Facts = m.unseen(t, who, d.Block)
-		d.Pieces = "" // they describe other lines, and no command reads them
-		o = outcomeOf(&d, o.Source)
-		d.Ingest = t.mode.Ingest
-		o = m.keep(t, d, o)
+	d := Decision{Ingest: t.mode.Ingest}
+	if d.Block, d.Facts = m.toKeep(t, who); d.Block == "" {
+		return p
 	}
+	t.read(who)
+	o := m.keep(t, d, outcomeOf(&d, SourceLocal))
 	if t.decision == nil || t.decision.Block == "" {
 		return p
 	}
@@ -92,28 +90,47 @@ func (m *Planner) show(t *turn, who graphiti.Who) {
 	}
 }
 
-// unseen returns the block for a summary request and its number of facts: first the
-// session's recorded lines, then the search results. It omits lines in the text that the
-// client summarizes.
-func (m *Planner) unseen(t *turn, who graphiti.Who, found string) (block string, facts int) {
-	var list []string
-	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
-		list = slices.Clone(s.lines)
-	}
-	list = slices.AppendSeq(list, linesOf(found))
-	visible, said := linesIn(t.blocks()), allSaid(t.c)
-	room, count := min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window))-utf8.RuneCountInString(blockOpen+blockFrame+blockClose), 0
+// toKeep returns the block for a summary request and its number of facts: the session's notes,
+// then the lines of its blocks that the text to summarize does not contain.
+func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
+	visible := linesIn(t.blocks())
+	room := min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 	var kept []string
-	for _, l := range list {
-		size := utf8.RuneCountInString(l) + len("- \n")
-		if _, shows := visible[l]; shows || slices.Contains(kept, l) || strings.Contains(said, " "+normal(statement(l))+" ") || size > room || count == t.o.MaxFacts {
-			continue
+	add := func(list []string, most int) {
+		for _, l := range list {
+			size := utf8.RuneCountInString(l) + len("- \n")
+			if _, shows := visible[l]; !shows && size <= room && most > 0 {
+				kept, room, most = append(kept, l), room-size, most-1
+			}
 		}
-		kept = append(kept, l)
-		room -= size
-		count++
+	}
+	isSaid := said(t.c)
+	session := m.sessionNotes(t, who)
+	notes := session.lines(t.o.Guard, room)
+	if len(notes) > 0 && isSaid(notes[0]) { // the last question
+		notes = notes[1:]
+	}
+	add(notes, len(notes))
+	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
+		isOld := func(l string) bool { return isSaid(l) || labelOf(l) == resumes }
+		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
 	}
 	return formatBlock(kept, 0)
+}
+
+// withoutRepeats returns the lines that state something else than the lines before them, and
+// than others.
+func withoutRepeats(lines, others []string) (kept []string) {
+	var stated []map[string]bool
+	for _, l := range others {
+		stated = append(stated, statementWords(l))
+	}
+	for _, l := range lines {
+		if words := statementWords(l); !alike(words, stated) {
+			kept, stated = append(kept, l), append(stated, words)
+		}
+	}
+	return kept
 }
 
 // linesOf yields the lines of a block without their bullets.
@@ -127,14 +144,15 @@ func linesOf(block string) iter.Seq[string] {
 	}
 }
 
-// statement returns a line without its label and its age.
+// statement returns a line without its label, speaker, date and age.
 func statement(line string) string {
-	return line[len(labelOf(line)) : len(line)-len(ageOf(line))]
+	line = line[len(labelOf(line)) : len(line)-len(ageOf(line))]
+	return line[len(lineLabel(line)):]
 }
 
 // labelOf returns the label at the start of a line, or "".
 func labelOf(line string) string {
-	for _, label := range []string{"somebody said: ", resumes, openTask, filesTouched, errorMet, errorCured} {
+	for _, label := range labels {
 		if strings.HasPrefix(line, label) {
 			return label
 		}
@@ -142,48 +160,18 @@ func labelOf(line string) string {
 	return ""
 }
 
-// allSaid returns the normalized messages of a conversation, newest first, between spaces.
-func allSaid(c *dialect.Conversation) string {
+// said returns a function that reports whether the conversation contains a line's statement.
+func said(c *dialect.Conversation) func(line string) bool {
 	var b strings.Builder
 	b.WriteByte(' ')
 	for i := len(c.Messages) - 1; i >= 0 && b.Len() < comparedMax; i-- {
 		if c.Messages[i].Role == dialect.RoleOther {
 			continue
 		}
-		text := c.Text(i)
+		text := c.Raw(i) // with a client's summary
 		b.WriteString(normal(string(text[:min(len(text), comparedMax)])))
 		b.WriteByte(' ')
 	}
-	return b.String()
-}
-
-// gist returns the query for a whole conversation: the person's latest words. If one
-// message contains an unlabeled transcript, it returns the end of that message.
-func gist(c *dialect.Conversation) string {
-	var parts [][]byte
-	room := maxQuery
-	if t, _ := c.Transcript(); len(t.Said) > 0 {
-		for i := len(t.Said) - 1; i >= 0 && room > 0; i-- {
-			text := cutWord(t.Said[i], room)
-			room -= len(text)
-			parts = append(parts, text)
-		}
-		return string(bytes.Join(parts, []byte("\n")))
-	}
-	for i := c.Last; i >= 0 && room > 0; i-- {
-		if !c.Messages[i].Person || i == c.Newest && c.Last > 0 {
-			continue
-		}
-		text := c.Text(i)
-		if len(text) > room {
-			if i == c.Newest {
-				text = fromWord(text, room)
-			} else {
-				text = cutWord(text, room)
-			}
-		}
-		room -= len(text)
-		parts = append(parts, text)
-	}
-	return string(bytes.Join(parts, []byte("\n")))
+	all := b.String()
+	return func(line string) bool { return strings.Contains(all, " "+normal(statement(line))+" ") }
 }

@@ -3,8 +3,8 @@ package inject
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -30,15 +30,15 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 		{"messages", messages.Dialect{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
 		{"responses", responses.Dialect{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
 	} {
-		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf("cat Miso")) + `\n\n"},`
-		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf("cat Miso")) + `\n\n"`}
+		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf(resumes+"x")) + `\n\n"},`
+		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf(resumes+"x")) + `\n\n"`}
 		for _, content := range emptyContents {
 			body := d.before + content + d.behind
 			var c dialect.Conversation
 			if !d.dialect.Parse([]byte(body), &c) || c.Kind != dialect.KindSummary || c.Newest <= c.Last {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
-			p := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{}).Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
 			got := string(dialect.Splice(nil, []byte(body), p.Inserts))
 			with, ok := want[content]
 			if !ok {
@@ -51,21 +51,35 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 	}
 }
 
-// TestSummaryThatNobodyAsksForRepeatsAllBlocks: where the instruction is no
-// person's message, what the person said last is a turn that was answered.
-func TestSummaryThatNobodyAsksForRepeatsAllBlocks(t *testing.T) {
+// noted returns a Planner with notes about the session. It reports searches as errors.
+func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
+	m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
+		t.Error("got a search, want none for a summary")
+		return nil, nil
+	}, blocks, &fakeFacts{})
+	body, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.opts().Snapshots = fakeSnapshots{snapshotKey(graphiti.Who{User: "user:p", Session: "session:1"}): body}
+	return m
+}
+
+// TestSummary_WithoutPersonsInstruction: if the instruction is no person's message, the
+// newest person's message is an answered turn, so its block is repeated too.
+func TestSummary_WithoutPersonsInstruction(t *testing.T) {
 	body := strings.NewReplacer(`{"role":"user","content":"one"}`, `{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"}`,
 		`"two"`, `"<system-reminder>Summarize.</system-reminder>"`).Replace(turn2)
 	for name, tc := range map[string]struct {
 		off    bool
 		blocks map[string]string
 	}{
-		"with what is known":    {false, map[string]string{"one": blockOf("cat Miso"), "<system-reminder>Summarize.</system-reminder>": blockOf("dog Rex")}},
-		"without what is known": {true, map[string]string{"one": blockOf("cat Miso")}},
+		"with notes":    {false, map[string]string{"one": blockOf("cat Miso"), "<system-reminder>Summarize.</system-reminder>": blockOf(resumes + "x")}},
+		"without notes": {true, map[string]string{"one": blockOf("cat Miso")}},
 	} {
 		blocks := &fakeDecisions{}
 		ask(t, memory(t, always("cat Miso"), blocks, &fakeFacts{}), turn1, both)
-		m := memory(t, always("dog Rex"), blocks, &fakeFacts{})
+		m := noted(t, blocks, snapshot{Asked: "x"})
 		m.opts().Compaction = !tc.off
 		got, p := ask(t, m, body, both)
 		if want := withBlocks(body, tc.blocks); got != want || p.Outcome.Reason != ReasonSummary {
@@ -74,56 +88,60 @@ func TestSummaryThatNobodyAsksForRepeatsAllBlocks(t *testing.T) {
 	}
 }
 
-// TestSummaryOfATranscript is told first what the session was shown and the
-// transcript lacks, and nothing that stands in the transcript.
-func TestSummaryOfATranscript(t *testing.T) {
+// TestSummary_Block: in each form of the request, the block has the session's notes, and then the
+// lines of earlier blocks that the request lacks.
+func TestSummary_Block(t *testing.T) {
 	const (
-		asked = `{"messages":[{"role":"user","content":"What is the database called?"}]}`
+		asked = "What is the database called?"
 		fact  = "The database is called Bluefin."
+		last  = resumes + "Now the tests."
+		open  = openTask + "write the docs"
+		files = filesTouched + "src/cart.py"
 	)
-	transcript := func(told string) string {
+	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved to Postgres."}, Files: []string{"src/cart.py"}, Tasks: []noteTask{{Text: "write the docs"}, {Text: "parse", Done: true}}, Errors: []string{"TypeError: x"}}
+	all := []string{last, decisionMade + "We moved to Postgres.", open, files, errorMet + "TypeError: x"}
+	transcript := func(answer string) string {
 		return `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"` +
-			`<conversation>\n[User]: What is the database called?\n\n[Assistant]: ` + told + `\n</conversation>\n\nWrite a summary."}]}`
+			`<conversation>\n[User]: ` + asked + `\n\n[Assistant]: ` + answer + `\n</conversation>\n\nWrite a summary."}]}`
 	}
-	var query atomic.Pointer[string] // both groups are asked at once
-	knows := func(texts ...string) searchFunc {
-		return func(_ context.Context, _, q string) ([]graphiti.Fact, error) {
-			query.Store(&q)
-			return facts(texts...), nil
-		}
+	history := func(system, rest string) string {
+		return `{"messages":[{"role":"system","content":"` + system + `"},{"role":"user","content":"` + asked + `"},{"role":"assistant","content":"I am not sure."},{"role":"user","content":"Create a handoff summary of this conversation.` + strings.Repeat(" Be brief.", 30) + `"}]` + rest + `}`
 	}
-	for _, tc := range []struct {
-		name  string
-		body  string
-		found []string
-		since int64 // something was forgotten
-		want  []string
+	for name, tc := range map[string]struct {
+		body   string
+		notes  snapshot
+		since  int64 // number of later forgets
+		before string
+		want   []string
 	}{
-		{"what is found repeats the question", transcript("I am not sure."), []string{"What is the database called?"}, 0, []string{fact}},
-		{"what is found is new", transcript("I am not sure."), []string{"The port is 6543."}, 0, []string{fact, "The port is 6543."}},
-		{"what was shown is found too", transcript("I am not sure."), []string{fact}, 0, []string{fact}},
-		{"what was shown has been said", transcript("The database is called *Bluefin*."), []string{fact}, 0, nil},
-		{"something was forgotten since", transcript("I am not sure."), nil, 1, nil},
+		"a transcript":              {transcript("I am not sure."), notes, 0, `<conversation>`, append(slices.Clone(all), fact)},
+		"a transcript of the fact":  {transcript("The database is called *Bluefin*."), notes, 0, `<conversation>`, all},
+		"a forget came between":     {transcript("I am not sure."), snapshot{}, 1, `<conversation>`, nil},
+		"without notes":             {transcript("I am not sure."), snapshot{}, 0, `<conversation>`, []string{fact}},
+		"a note repeats a fact":     {transcript("I am not sure."), snapshot{Asked: "x", Decided: []string{"The database is called Bluefin!"}}, 0, `<conversation>`, []string{resumes + "x", decisionMade + "The database is called Bluefin!"}},
+		"the last question is said": {transcript("Now the tests."), notes, 0, `<conversation>`, append(slices.Clone(all[1:]), fact)},
+		"history, without tools":    {history("You are kind.", ""), notes, 0, `Create a`, all},
+		"history, with tools":       {history("You are kind.", `,"tools":[{"type":"function","function":{"name":"bash"}}]`), notes, 0, `Create a`, all},
+		"history, another prompt":   {history("You are the component that summarizes ", ""), notes, 0, `Create a`, all},
 	} {
 		blocks := &fakeDecisions{}
-		m := memory(t, knows(fact), blocks, &fakeFacts{})
-		ask(t, m, asked, both)
-		o := *m.opts()
-		o.Search = knows(tc.found...)
-		o.Facts = &fakeFacts{}
-		m.Set(o.Groups, o.RecallSettings)
+		m := memory(t, always(fact), blocks, &fakeFacts{})
+		ask(t, m, `{"messages":[{"role":"user","content":"`+asked+`"}]}`, both)
+		o := *noted(t, blocks, tc.notes).opts()
+		o.Memo = m.opts().Memo
+		m.o.Store(&o)
 		mode := both
 		mode.Generation = tc.since
 		got, p := ask(t, m, tc.body, mode)
 		want := tc.body
 		if tc.want != nil {
-			want = strings.Replace(want, `<conversation>`, inJSON(blockOf(tc.want...))+`\n\n<conversation>`, 1)
+			want = strings.Replace(want, tc.before, inJSON(blockOf(tc.want...))+`\n\n`+tc.before, 1)
+		}
+		if !strings.HasPrefix(tc.before, "<") { // the history's block is repeated
+			want = strings.Replace(want, `"`+asked, `"`+inJSON(blockOf(fact))+`\n\n`+asked, 1)
 		}
 		if got != want || p.Outcome.Reason != ReasonSummary || p.Outcome.Facts != len(tc.want) {
-			t.Errorf("%s:\n got %s\nwant %s (%+v)", tc.name, got, want, p.Outcome)
-		}
-		if q := *query.Load(); q != "What is the database called?" {
-			t.Errorf("%s: asked for %q", tc.name, q)
+			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
 		}
 	}
 }

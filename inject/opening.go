@@ -69,13 +69,13 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 			}
 		}
 	}
-	if t.own == (TurnKey{}) && t.begins() {
+	if t.begins() {
 		ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 		defer cancel()
 		add(m.card(ctx, t, who), o.CardChars)
 		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
-	add(notes(m.resumed(t, who)), snapshotChars)
+	add(notes(m.resumed(t, who, linesOfAll(opening))), snapshotChars)
 	add(notes(m.experience(t, who)), knownChars)
 	return opening
 }
@@ -104,15 +104,25 @@ func (o *options) room(t *turn) int {
 	return min(most, roomIn(t.c.Model, o.Share, o.Window))
 }
 
-// begins reports whether the conversation starts with this turn, or restarts after a
-// compaction without decisions.
+// begins reports whether the conversation starts with this turn, or restarts with it after a
+// compaction that leaves no earlier decisions.
 func (t *turn) begins() bool {
 	for _, d := range t.earlier[:max(0, len(t.earlier)-1)] {
 		if d != nil {
 			return false
 		}
 	}
-	return !t.c.HeldElsewhere() && (len(t.at) <= 1 || t.c.Summarised())
+	return t.cut()
+}
+
+// cut reports whether this is the conversation's first turn, or the first one after the client
+// has replaced the history. It is false if the provider may hold a history.
+func (t *turn) cut() bool {
+	if t.c.HeldElsewhere() {
+		return false
+	}
+	at := t.c.SummaryAt()
+	return len(t.at) <= 1 || t.mode.Cut || at >= 0 && t.at[len(t.at)-2] <= at
 }
 
 // card returns the visible entries of the card. It adds their groups to the turn, because
@@ -176,7 +186,7 @@ func inProject(groups []graphiti.Target) bool {
 // the first turn of a new one.
 func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
-	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
+	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.SummaryAt() >= 0 {
 		return nil
 	}
 	var l last
@@ -226,7 +236,10 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 			shown = append(shown, l)
 		}
 	}
-	decided, _ := g.of(lineOf(s.Decided), false)
+	var decided string
+	if n := len(s.Decided); n > 0 {
+		decided, _ = g.of(lineOf(s.Decided[n-1]), false)
+	}
 	changed, _ := g.of(lineOf(strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", ")), false)
 	if decided == "" && len(shown) == 0 && changed == "" {
 		return ""

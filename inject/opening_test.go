@@ -152,9 +152,9 @@ func TestLeftOff(t *testing.T) {
 		about, open string
 		want        string
 	}{
-		{snapshot{Decided: "We moved to Postgres."}, "", "", begin + "decided: We moved to Postgres."},
+		{snapshot{Decided: []string{"We moved to Postgres."}}, "", "", begin + "decided: We moved to Postgres."},
 		{snapshot{Asked: "x", Tasks: []noteTask{{Text: "Test it"}, {Text: "Write it", Done: true}}}, "", "", begin + "left open: Test it"},
-		{snapshot{Decided: "We moved.", Tasks: []noteTask{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
+		{snapshot{Decided: []string{"We moved."}, Tasks: []noteTask{{Text: "Test it"}}}, "", "", begin + "decided: We moved.; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "Test it", begin + "about: The parser; left open: Test it"},
 		{snapshot{Asked: "x"}, "The parser", "", ""},
 		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
@@ -163,7 +163,7 @@ func TestLeftOff(t *testing.T) {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
-	long := snapshot{Decided: strings.Repeat("ä ", 200)}
+	long := snapshot{Decided: []string{strings.Repeat("ä ", 200)}}
 	if got := long.leftOff(at, "", strings.Repeat("ö ", 200), GuardOff); utf8.RuneCountInString(got)+3 != leftOffChars || !strings.Contains(got, "; left open: ö") {
 		t.Errorf("%d characters: %s", utf8.RuneCountInString(got), got)
 	}
@@ -187,8 +187,8 @@ func TestSnapshot_Decided(t *testing.T) {
 		var s snapshot
 		s.add(Note{}, said)
 		s.add(Note{}, "thanks")
-		if s.Decided != want {
-			t.Errorf("said %q: decided %q, want %q", said, s.Decided, want)
+		if got := strings.Join(s.Decided, "; "); got != want {
+			t.Errorf("said %q: got decided %q, want %q", said, got, want)
 		}
 	}
 }

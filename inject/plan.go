@@ -22,6 +22,7 @@ type Mode struct {
 	Nobody bool   // search no groups
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
+	Cut    bool   // the client has just replaced the history, though the request does not show it
 
 	// Beside is the actual kind of a request that looks like a turn, if its session
 	// contradicts that.
@@ -219,25 +220,31 @@ func outcomeOf(d *Decision, s Source) Outcome {
 	return Outcome{Status: StatusRecalled, Facts: d.Facts, Chars: utf8.RuneCountInString(d.Block), Source: s}
 }
 
+// read sets the groups to search for a turn. apart reports whether one of them is the person's
+// own, for the facts that matter in all projects.
+func (t *turn) read(who graphiti.Who) (apart bool) {
+	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	person, apart := t.o.Person(who)
+	if apart = apart && !slices.Contains(t.reads, person); apart {
+		t.reads = append(t.reads, person)
+	}
+	for _, r := range t.reads {
+		t.groups = append(t.groups, r.Group)
+	}
+	return apart
+}
+
 // recall searches for the newest turn and makes a block of the results.
 func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
 	query, ok := m.question(query, t.deadline)
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
-	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
-	person, apart := t.o.Person(who)
-	if apart = apart && !slices.Contains(reads, person); apart {
-		reads = append(reads, person)
-	}
-	t.reads, t.owner = reads, who.Owner()
-	for _, r := range reads {
-		t.groups = append(t.groups, r.Group)
-	}
-	weighed := t.own == (TurnKey{}) && t.o.MinScore > 0 // a whole conversation is not a question
+	apart := t.read(who)
+	reads := t.reads
 	before := m.opening(t, who)
 	weighs := m.opts().Search.Weighs()
-	if said := t.c.Text(t.c.Last); weighed && !asks(said) && (weighs || !asksBriefly(said)) {
+	if said := t.c.Text(t.c.Last); t.o.MinScore > 0 && !asks(said) && (weighs || !asksBriefly(said)) {
 		return t.withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)
@@ -265,12 +272,9 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 	ch := chooserOf(t)
 	ch.apart = apart
 	ch.openWith(before)
-	if !weighed {
-		ch.minScore = 0
-	}
 	if !weighs {
 		ch.elsewhere = otherSubjectOf(query)
-		if weighed {
+		if t.o.MinScore > 0 {
 			ch.asked = askedOf(query)
 		}
 	}

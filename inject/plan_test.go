@@ -269,10 +269,10 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 		}
 	}
 	another := strings.Replace(summary, "one", "another", 1)
-	for _, knows := range []string{"dog Rex", "fish Wanda"} {
-		m = memory(t, always(knows), blocks, &fakeFacts{})
+	for _, task := range []string{"write the docs", "a task that the notes got later"} {
+		m = noted(t, blocks, snapshot{Asked: "x", Tasks: []noteTask{{Text: task}}})
 		got, p = ask(t, m, another, both)
-		if want := withBlocks(another, map[string]string{instruction: blockOf("dog Rex")}); got != want || p.Outcome.Status != StatusRecalled || p.Outcome.Reason != ReasonSummary || p.Turn == "" || len(p.Write) == 0 {
+		if want := withBlocks(another, map[string]string{instruction: blockOf(resumes+"x", openTask+"write the docs")}); got != want || p.Outcome.Status != StatusRecalled || p.Outcome.Reason != ReasonSummary || p.Turn == "" || len(p.Write) == 0 {
 			t.Errorf("summary:\n got %s\nwant %s (%+v)", got, want, p.Outcome)
 		}
 	}

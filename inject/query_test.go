@@ -119,7 +119,6 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 		"what was asked, cut": {chat(upTo(window[0]), "and now?"), "The importer"},
 		"code":                {chat(words[:400] + "\n```\n" + words[:lineLength-len(secret)/2] + " " + secret + "\n```\n"), "The importer"},
 		"a log":               {chat(words[:400] + "\n" + logs), "ERROR refused"},
-		"a summary":           {`{"messages":[{"role":"user","content":"Use ` + secret + ` for Porto."},{"role":"assistant","content":"ok"},{"role":"user","content":"You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.` + strings.Repeat(" Be brief.", 30) + `"}]}`, "Use [redacted] for Porto."},
 	} {
 		var mu sync.Mutex
 		var asked []string

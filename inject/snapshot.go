@@ -3,6 +3,7 @@ package inject
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,28 +29,36 @@ type snapshot struct {
 	Tells   bool       `json:"tells,omitempty"`   // some message had a subject
 	At      int64      `json:"at,omitempty"`      // Unix seconds of the last turn
 	Asked   string     `json:"asked,omitempty"`   // the last message
-	Decided string     `json:"decided,omitempty"` // the last message that states a change
+	Decided []string   `json:"decided,omitempty"` // the last messages that state a change, the latest last
 	Tasks   []noteTask `json:"tasks,omitempty"`
 	Files   []string   `json:"files,omitempty"`
 	Errors  []string   `json:"errors,omitempty"`
 
-	Work work.Session `json:"work,omitzero"` // what the agent did
+	Listed struct { // by the client's summary of the session, the latest last
+		Decided []string `json:"decided,omitempty"`
+		Open    []string `json:"open,omitempty"`
+	} `json:"listed,omitzero"`
+	Children []child      `json:"children,omitempty"` // subagents, the latest last
+	Work     work.Session `json:"work,omitzero"`      // what the agent did
 }
 
 const (
 	snapshotChars = 700 // limit in a block
 	maxDecided    = 300 // bytes; a longer message contains pasted text
+	maxDecisions  = 4
 )
 
-// resumes begins the first line of a snapshot, and identifies blocks with a snapshot.
+// resumes begins the first line of a snapshot.
 const resumes = "earlier in this session, asked: "
 
 // add records a turn.
 func (s *snapshot) add(n Note, said string) {
-	s.Asked, s.At = noteLine(said), time.Now().Unix()
+	if s.At = time.Now().Unix(); said != "" { // empty if a client wrote the message
+		s.Asked = noteLine(said)
+	}
 	s.Tells = s.Tells || words.Tells(s.Asked)
 	if len(said) <= maxDecided && decides(said) {
-		s.Decided = s.Asked
+		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
 	s.take(n)
 }
@@ -88,8 +97,7 @@ func decides(said string) bool {
 }
 
 // lines returns the lines of a snapshot that fit, the most important first.
-func (s *snapshot) lines(g Guard) (out []string) {
-	room := snapshotChars
+func (s *snapshot) lines(g Guard, room int) (out []string) {
 	s.each(func(text string) {
 		l := lineOf(text)
 		label := labelOf(l)
@@ -106,14 +114,27 @@ func (s *snapshot) lines(g Guard) (out []string) {
 }
 
 func (s *snapshot) each(add func(line string)) {
-	if s.Asked == "" {
-		return
+	if s.Asked != "" {
+		add(resumes + s.Asked)
 	}
-	add(resumes + s.Asked)
+	for _, d := range s.Decided {
+		if d != s.Asked {
+			add(decisionMade + d)
+		}
+	}
 	for _, t := range s.Tasks {
 		if !t.Done {
 			add(openTask + t.Text)
 		}
+	}
+	for _, o := range s.Listed.Open {
+		add(listedOpen + o)
+	}
+	for _, d := range s.Listed.Decided {
+		add(listedDecision + d)
+	}
+	for _, c := range slices.Backward(s.Children) {
+		add(subagentAsked + c.Asked + answeredSo + c.Result)
 	}
 	if len(s.Files) > 0 {
 		add(filesTouched + strings.Join(s.Files, ", "))
@@ -132,11 +153,19 @@ func (s *snapshot) each(add func(line string)) {
 
 // The other line labels of a snapshot.
 const (
-	openTask     = "open task: "
-	filesTouched = "files changed: "
-	errorMet     = "error met: "
-	errorCured   = "error cured: "
+	decisionMade   = "decided: "
+	openTask       = "open task: "
+	listedOpen     = "open, by the client's summary: "
+	listedDecision = "decided, by the client's summary: "
+	subagentAsked  = "subagent asked: "
+	answeredSo     = "; answered: "
+	filesTouched   = "files changed: "
+	errorMet       = "error met: "
+	errorCured     = "error cured: "
 )
+
+// labels are the labels of lines.
+var labels = []string{"somebody said: ", resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched, errorMet, errorCured}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -154,10 +183,19 @@ func SnapshotOf(lines []string, session string) []byte {
 	for _, line := range lines {
 		if asked, ok := strings.CutPrefix(line, resumes); ok {
 			s.Asked = asked
+		} else if d, ok := strings.CutPrefix(line, decisionMade); ok {
+			s.Decided = append(s.Decided, d)
 		} else if task, ok := strings.CutPrefix(line, openTask); ok {
 			s.Tasks = append(s.Tasks, noteTask{Text: task})
 		} else if files, ok := strings.CutPrefix(line, filesTouched); ok {
 			s.Files = strings.Split(files, ", ")
+		} else if o, ok := strings.CutPrefix(line, listedOpen); ok {
+			s.Listed.Open = append(s.Listed.Open, o)
+		} else if d, ok := strings.CutPrefix(line, listedDecision); ok {
+			s.Listed.Decided = append(s.Listed.Decided, d)
+		} else if c, ok := strings.CutPrefix(line, subagentAsked); ok {
+			asked, result, _ := strings.Cut(c, answeredSo)
+			s.Children = slices.Insert(s.Children, 0, child{Asked: asked, Result: result})
 		} else if met, ok := strings.CutPrefix(line, errorMet); ok {
 			s.Errors = append(s.Errors, met)
 		}
@@ -174,28 +212,6 @@ func snapshotID(who graphiti.Who) TurnKey {
 }
 
 func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
-
-// Remember adds a finished turn to the short-term memory of its session. It may wait for a
-// file, so requests must not call it.
-func (m *Planner) Remember(who graphiti.Who, generation int64, said string) {
-	if who.Session == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(m.base, m.opts().Background)
-	defer cancel()
-	// Redact first: joined and truncated lines hide credentials from redaction.
-	said, _ = m.opts().Redact(said, time.Time{})
-	tells := false
-	err := m.note(ctx, who, generation, func(s *snapshot) {
-		s.add(s.note(), said)
-		tells = s.Tells
-	})
-	if err != nil {
-		m.opts().Log.Debug("write session snapshot failed", "error", err)
-	} else if tells {
-		m.rememberLast(ctx, who, generation, m.scopes(who))
-	}
-}
 
 // note changes the short-term memory of a session.
 func (m *Planner) note(ctx context.Context, who graphiti.Who, generation int64, change func(*snapshot)) error {
@@ -222,23 +238,28 @@ func (m *Planner) scopes(who graphiti.Who) []string {
 	return scopes
 }
 
-// resumed returns the lines of the session's snapshot if the client has compacted or
-// dropped the history.
-func (m *Planner) resumed(t *turn, who graphiti.Who) []string {
-	if t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
+// resumed returns the lines of the session's notes that neither the conversation nor other lines
+// of the block contain. It returns none unless the client has just dropped the history.
+func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
+	if t.first || !t.cut() {
 		return nil
 	}
-	for _, b := range t.blocks() {
-		if strings.Contains(b, "\n- "+resumes) {
-			return nil
-		}
+	s := m.sessionNotes(t, who)
+	if s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
+		return nil
 	}
+	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), said(t.c)), others)
+}
+
+// sessionNotes returns the short-term memory of the turn's session.
+func (m *Planner) sessionNotes(t *turn, who graphiti.Who) (s snapshot) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
-	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
-	var s snapshot
-	if err != nil || body == nil || json.Unmarshal(body, &s) != nil || s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
-		return nil
+	body, err := t.o.Snapshots.Load(ctx, snapshotKey(who))
+	if err != nil {
+		t.o.Log.Debug("read session snapshot failed", "error", err)
+		return snapshot{}
 	}
-	return s.lines(m.opts().Guard)
+	_ = json.Unmarshal(body, &s) // an unreadable snapshot is empty
+	return s
 }

@@ -131,6 +131,7 @@ type quotable struct {
 	prompt         uint64 // hash of its system prompt
 	at             time.Time
 	stored         sentTurn // zero if the turn is not stored
+	of             parent   // its session and place
 }
 
 // normalized returns the letters and digits of a text, up to most runes, in lower case. It
@@ -197,17 +198,18 @@ func (p *pendingTurn) quotable() {
 	q, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
 	q.answered = normalized([]byte(p.turn.Assistant), quotedRunes)
 	if ok && utf8.RuneCount(q.answered) >= minQuoted {
-		q.stored = sentTurn{turn: p.turn.ID, targets: p.turn.Targets}
+		q.stored, q.of = sentTurn{turn: p.turn.ID, targets: p.turn.Targets}, parent{p.own, p.at.place}
 		p.s.addQuotable(p.at.person, q)
 	}
 }
 
-// quoted returns the turn of the caller, if there is one, that a request quotes: its message
-// and its answer, or its message shortly before or after the turn offers tools.
-func (s *decider) quoted(c *dialect.Conversation, at *where) *quotable {
+// quoted returns the newest turn of the caller, if there is one, that a request quotes: its
+// message and its answer, or its message shortly before or after the turn offers tools. It
+// also returns the number of the quoted turns of that session.
+func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, turns int) {
 	all := s.quotables(at.person)
 	if len(all) == 0 {
-		return nil
+		return nil, 0
 	}
 	raw := c.Raw(c.Last)
 	text := normalized(raw[:min(len(raw), maxQuoting)], maxQuoting)
@@ -215,10 +217,15 @@ func (s *decider) quoted(c *dialect.Conversation, at *where) *quotable {
 		q := &all[i]
 		answered := len(q.answered) > 0 && bytes.Contains(text, q.answered)
 		if time.Since(q.at) < quotableFor && bytes.Contains(text, q.said) && (answered || c.Opens() && q.isTwin(c.PromptHash(), time.Now())) {
-			return q
+			if newest == nil {
+				newest = q
+			}
+			if q.of == newest.of {
+				turns++
+			}
 		}
 	}
-	return nil
+	return newest, turns
 }
 
 // isTwin reports whether a request without tools, with the message of the turn in its own,
@@ -260,18 +267,28 @@ func (p *pendingTurn) twins() (stored []sentTurn) {
 // aboutTurn returns KindProbe for a request about an earlier turn, such as for its title:
 // it quotes the turn, and lacks its tools or has another system prompt. A quotation without
 // these differences leaves a doubt, as does a request that continues a session without its
-// tools.
-func (s *decider) aboutTurn(of sessionOf, c *dialect.Conversation, at *where) (kind dialect.Kind, doubt bool) {
+// tools. One that quotes several turns and asks to sum up gets their session.
+func (s *decider) aboutTurn(of sessionOf, c *dialect.Conversation, at *placed) (kind dialect.Kind, doubt bool) {
+	f := &at.session
 	if c.Tools || c.Answered() {
 		return dialect.KindTurn, false
 	}
 	if answeredBefore(c) {
 		return dialect.KindTurn, s.sessionNote(of).tools
 	}
-	switch q := s.quoted(c, at); {
+	switch q, turns := s.quoted(c, &at.where); {
 	case q == nil:
 		return dialect.KindTurn, false
-	case q.tools || q.prompt != c.PromptHash():
+	case !q.tools && q.prompt == c.PromptHash():
+	case turns > 1 && q.of.session != "" && c.Beside() == dialect.KindSummary:
+		if f.guess = true; !f.byID {
+			f.id, f.own, f.first = q.of.session, q.of.session, false
+		}
+		if at.place == (dialect.Place{}) {
+			at.place, at.seen = q.of.place, true
+		}
+		return dialect.KindSummary, false
+	default:
 		return dialect.KindProbe, false
 	}
 	return dialect.KindTurn, true

@@ -177,7 +177,7 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange returns the exchange of a request. It takes over the call's share of the
 // budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{heldEnd: heldEnd{d.root, d.where, d.who.Session}, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
+	ex := &exchange{heldEnd: heldEnd{d.root, d.where, d.session.own}, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}

@@ -30,9 +30,9 @@ type Planner interface {
 	// Worked records a tool round of a turn of a generation. It may wait.
 	Worked(who graphiti.Who, generation int64, r *inject.Round)
 
-	// Remember adds a finished turn of a generation to its session's short-term memory. It may
-	// wait.
-	Remember(who graphiti.Who, generation int64, said string)
+	// Remember adds a finished request of a generation to its session's short-term memory. It
+	// may wait.
+	Remember(who graphiti.Who, generation int64, e inject.Ended)
 
 	// Prefetch prepares the next recall of a session. It does not wait.
 	Prefetch(who graphiti.Who, generation int64, said, answered string)

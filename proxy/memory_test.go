@@ -39,7 +39,7 @@ func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Uns
 func (planner) Withdraw(inject.Unanswered) bool              { return false }
 func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}
-func (planner) Remember(graphiti.Who, int64, string)         {}
+func (planner) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 
 // hanging is a store of sessions that does not answer.

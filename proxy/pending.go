@@ -27,6 +27,7 @@ type pendingTurn struct {
 	turn    ledger.Turn
 	last    [16]byte            // the conversation up to the person's message
 	end     dialect.Fingerprint // the conversation in the request
+	own     string              // the session of the conversation itself; a subagent's turn has its parent's
 	held    dialect.Fingerprint // of the conversation object at the provider, if there is one
 	prefill string              // beginning of the answer, given in the request
 	before  dialect.Fingerprint // the conversation before the prefill
@@ -35,6 +36,7 @@ type pendingTurn struct {
 	read    dialect.Dialect
 	calls   []dialect.Call // of the answer before, if the request may hold only their results
 	guessed bool           // the request was only inferred to ask for a summary
+	child   bool           // a subagent's turn, for its parent's notes
 	recall  bool           // a recall for the next turn may be prepared
 	block   string         // the memory block before the person's message
 	repeats string         // the previous answer, if a program repeats the message; empty otherwise
@@ -48,6 +50,9 @@ type pendingTurn struct {
 	prompt  uint64                // hash of its system prompt
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
+
+	sequel  *lastAnswer // see sequel.go
+	answers int         // number of the model's messages before the person's
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
@@ -99,7 +104,10 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 			p.lost(why)
 		}
 	}
-	if p.round != nil && p.recall { // it may wait, so it comes last
+	if p.sequel != nil && p.kept() {
+		wire.Contain(p.s.log, "storing a summary", p.confirm)
+	}
+	if p.round != nil && (p.recall || p.child) { // it may wait, so it comes last
 		wire.Contain(p.s.log, "recording a tool round", p.worked)
 	}
 }
@@ -111,7 +119,7 @@ func (p *pendingTurn) worked() {
 		w.Calls = p.calls
 	}
 	p.memory.Planner.Worked(p.who, p.turn.Generation, &inject.Round{
-		Turn: p.turn.ID, At: p.turn.Answered, Directory: p.at.place.Directory, Calls: w.Calls, Results: w.Results,
+		Turn: p.turn.ID, At: p.turn.Answered, Directory: p.at.place.Directory, Agent: p.child, Calls: w.Calls, Results: w.Results,
 	})
 }
 
@@ -184,9 +192,18 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
+	if p.kept() {
+		wire.Contain(p.s.log, "noting an answer", func() { p.noteAnswer(said, answered) })
+	}
+	if p.child {
+		wire.Contain(p.s.log, "remembering a subagent", func() {
+			p.endTask()
+			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ByAgent, Said: said, Answered: answered})
+		})
+	}
 	if p.recall {
 		wire.Contain(p.s.log, "remembering a turn for its session", func() {
-			p.memory.Planner.Remember(p.who, p.turn.Generation, said)
+			p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{Said: said})
 		})
 		wire.Contain(p.s.log, "preparing the next turn", func() {
 			p.memory.Planner.Prefetch(p.who, p.turn.Generation, said, answered)
@@ -205,6 +222,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 			return // only the provider can read this compaction
 		}
 		p.turn.Assistant = ""
+		p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ForSummary, Answered: p.turn.User})
 	}
 	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
@@ -263,11 +281,11 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 	}
 	if !p.chained {
 		for _, f := range by {
-			p.memory.Sessions.PutAsync(f, p.turn.Session)
+			p.memory.Sessions.PutAsync(f, p.own)
 		}
 		return
 	}
-	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
+	if err := p.memory.Sessions.Put(context.Background(), p.own, p.chain(a, by)...); err != nil {
 		p.s.log.Warn("store session failed", "error", err)
 	}
 	p.memory.Sessions.EndPending(p.last)

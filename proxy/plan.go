@@ -19,6 +19,7 @@ import (
 type planned struct {
 	plan     inject.Plan
 	who      graphiti.Who   // of the turn; zero without a plan
+	child    bool           // the notes of the parent's session get a subagent's work
 	late     *project       // the turn's project, found at its end; nil if known or not needed
 	relax    *dialect.Relax // the option for the provider after a forgotten block; nil if none
 	promises promises       // actions that wait until the upstream accepts the request
@@ -38,6 +39,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	mode := s.mode(r, p, c, at)
 	mode.Generation = now.generation
 	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
+	d.child = f.agent && f.kind == dialect.KindTurn && mode.Recall && p.ingest && r.memory.Ingest && !c.Temporary
 	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
 			late := *w
@@ -51,7 +53,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
+	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
 			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
@@ -83,7 +85,7 @@ func (s *decider) fromFile(said string, w *project) bool {
 // even then.
 func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode inject.Mode) {
 	m, f, w := r.memory, &at.session, &at.project
-	mode.Beside = f.kind
+	mode.Beside, mode.Cut = f.kind, f.sequel != nil
 	if c.Off || m.Rules.skipsModel(p.conv.Model) {
 		mode.Reason = inject.ReasonOptOut
 		return mode

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"context"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,13 +18,21 @@ const openFor = 10 * time.Minute
 // whose first message equals it, and that starts while the call is open or soon after the
 // answer, is a subagent's: the model wrote its task.
 type callText struct {
-	from, to time.Time // start of the call's request, and end of the open call
-	place    dialect.Place
+	parent
+	from, to time.Time           // start of the call's request, and end of the open call
 	child    dialect.Fingerprint // the conversation with this task; zero before the first
+	done     bool                // the subagent has answered
+	launched bool                // the call has returned, and its subagent goes on
 }
 
-// subagentNote marks the conversations of a subagent.
-type subagentNote struct{ is bool }
+func (t *callText) size() int { return len(t.session) + len(t.place.Directory) }
+
+// parent is the conversation that a subagent belongs to, over any number of subagents between
+// them.
+type parent struct {
+	session string // "" if the conversation is no subagent's
+	place   dialect.Place
+}
 
 // firstMessage identifies the first message of a conversation.
 type firstMessage struct {
@@ -38,13 +48,13 @@ const (
 	quotablesName
 	sentName
 	openingName
+	lastAnswerName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
 	return keyOf(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), callTextName)
 }
-func callsKey(asked dialect.Fingerprint) memo.Key    { return keyOf(asked, callsName) }
-func subagentKey(first dialect.Fingerprint) memo.Key { return keyOf(first, subagentName) }
+func callsKey(asked dialect.Fingerprint) memo.Key { return keyOf(asked, callsName) }
 
 func keyOf(f dialect.Fingerprint, name uint64) memo.Key {
 	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f), Name: name}
@@ -71,8 +81,14 @@ func (p *pendingTurn) openCalls(a *dialect.Answer) {
 // wrote stores a text of the model, and returns its key.
 func (p *pendingTurn) wrote(text string) memo.Key {
 	key := textKey(p.at.person, []byte(text))
-	p.s.memo.Update(key, func(any) (any, int) {
-		return callText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
+	p.s.memo.Update(key, func(was any) (any, int) {
+		now := time.Now()
+		t, _ := was.(callText)
+		if now.After(t.to) {
+			t = callText{from: p.turn.Said}
+		}
+		t.parent, t.to, t.done = parent{p.who.Session, p.at.place}, now.Add(openFor), false
+		return t, t.size()
 	})
 	return key
 }
@@ -91,8 +107,33 @@ func (s *decider) byModel(c *dialect.Conversation, at *where) bool {
 	return s.memo.Get(textKey(at.person, c.Text(c.Last))) != nil
 }
 
+// launched matches the result of a call that started a subagent in the background: it names an
+// id. failed matches the beginning of an error.
+var (
+	launched = regexp.MustCompile(`(\b(id|Id|ID)|[a-z](Id|ID|[_ -]id))\b"?\s*[:=]`)
+	failed   = regexp.MustCompile(`(?i)^\W{0,3}(error|fail|exception|unable|cannot|could not|invalid)`)
+)
+
+// maxReceipt is the length of the results that are compared with launched, in bytes.
+const maxReceipt = 2 << 10
+
+// inBackground reports whether the results of the newest calls are short, without errors, and
+// one of them names an id.
+func inBackground(d dialect.Dialect, c *dialect.Conversation) (started bool) {
+	if c.AfterCalls() > maxReceipt {
+		return false
+	}
+	for _, r := range dialect.ReadRound(d, c.Round()).Results {
+		if r.Failed || failed.MatchString(r.Text) {
+			return false
+		}
+		started = started || launched.MatchString(r.Text)
+	}
+	return started
+}
+
 // closeCalls ends the newest tool calls of a conversation that continues.
-func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) {
+func (s *decider) closeCalls(d dialect.Dialect, c *dialect.Conversation, chain []dialect.Fingerprint, at *where) {
 	var asked []dialect.Fingerprint
 	for i := len(c.Messages) - 1; i > 0; i-- {
 		if c.Messages[i].Role == dialect.RoleAssistant {
@@ -109,16 +150,28 @@ func (s *decider) closeCalls(c *dialect.Conversation, chain []dialect.Fingerprin
 			continue
 		}
 		s.memo.Update(callsKey(f), func(any) (any, int) { return nil, 0 })
+		background := inBackground(d, c)
 		for _, key := range keys {
-			s.memo.Update(key, func(was any) (any, int) {
-				t, _ := was.(callText)
-				if now := time.Now(); now.Before(t.to) {
+			s.changeText(key, func(t *callText) {
+				now := time.Now()
+				if t.launched = background && !t.done; !t.launched && now.Before(t.to) {
 					t.to = now
 				}
-				return t, len(t.place.Directory)
 			})
 		}
 	}
+}
+
+// changeText changes the entry of a text, if there is one.
+func (s *decider) changeText(key memo.Key, change func(*callText)) {
+	if s.memo.Get(key) == nil {
+		return
+	}
+	s.memo.Update(key, func(was any) (any, int) {
+		t, _ := was.(callText)
+		change(&t)
+		return t, t.size()
+	})
 }
 
 // firstOf returns the first message of a conversation.
@@ -128,34 +181,109 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 		first++
 	}
 	m.at = chain[first]
-	if !c.Opens() || len(c.Field(dialect.FieldPreviousResponseID)) > 0 {
-		return m
-	}
-	for text := range c.Texts(c.Last) {
-		for _, text := range [][]byte{text, dialect.Labelled(text)} {
-			if len(text) > 0 {
-				m.texts = append(m.texts, textKey(at.person, text))
-			}
-		}
+	if c.Opens() && len(c.Field(dialect.FieldPreviousResponseID)) == 0 {
+		m.texts = textsOf(c, at)
 	}
 	return m
 }
 
-// noteSubagent notes and reports whether the first message of a conversation is the task of a
-// subagent. A client's own request about an open call counts too: it names an argument of
-// the call after a label.
-func (s *decider) noteSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
-	s.closeCalls(c, chain, at)
-	m := firstOf(c, chain, at)
-	known, _ := s.memo.Get(subagentKey(m.at)).(subagentNote)
-	if len(m.texts) == 0 {
-		return known.is
+// textsOf returns the keys of the texts in the newest message.
+func textsOf(c *dialect.Conversation, at *where) (keys []memo.Key) {
+	for text := range c.Texts(c.Last) {
+		for _, text := range [][]byte{text, dialect.Labelled(text)} {
+			if len(text) > 0 {
+				keys = append(keys, textKey(at.person, text))
+			}
+		}
 	}
-	is := s.isTask(&m, at.place, time.Now())
-	if is != known.is {
-		s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{is}, 0 })
+	return keys
+}
+
+// subagent sets whether a request is from a subagent, and gives it the session of its parent.
+// A client's own request about an open call counts too: it names an argument of the call after
+// a label.
+func (s *decider) subagent(ctx context.Context, r *request, p *parsed, at *placed) {
+	c, f, known := p.conv, &at.session, r.memory.Sessions
+	s.closeCalls(r.route.dialect, c, f.chain, &at.where)
+	m := firstOf(c, f.chain, &at.where)
+	of, is := s.isTask(m.texts, m.at, at.place, time.Now())
+	thread := m.thread(f.own)
+	switch child := p.claims.Child(); {
+	case child != "": // its parent may have one too
+		f.own = child
+		if key := childKey(&at.where, child); s.parentOf(ctx, known, key, false).session != f.id {
+			s.setParent(known, key, parent{session: f.id})
+		}
+	case c.Spawned(): // the client states who speaks
+		f.agent = false
+	case is:
+		s.adopt(known, &at.where, f, thread, of)
+	case len(m.texts) == 0: // it goes on
+		f.inherit(&at.where, s.parentOf(ctx, known, thread, !f.byID))
+		if f.agent && !c.Answered() { // its parent may have resumed it
+			s.isTask(textsOf(c, &at.where), f.chain[c.Last], at.place, time.Now())
+		}
+	case f.agent && !f.byID: // a person says the same
+		f.id, f.agent = f.own, false
+		s.setParent(known, childKey(&at.where, f.own), parent{})
+	case s.parentOf(ctx, known, thread, true).session != "":
+		s.setParent(known, thread, parent{})
 	}
-	return is
+	f.agent = f.agent || p.subagent
+}
+
+// thread identifies a conversation within a session. Some clients give a subagent the session
+// of its parent.
+func (m *firstMessage) thread(session string) dialect.Fingerprint {
+	return m.at.Link(dialect.RoleOther, []byte(session))
+}
+
+// adopt makes a conversation a subagent's.
+func (s *decider) adopt(known Sessions, at *where, f *foundSession, thread dialect.Fingerprint, of parent) {
+	if of.session != f.own {
+		thread = childKey(at, f.own)
+	}
+	s.setParent(known, thread, of)
+	f.inherit(at, of)
+}
+
+// inherit gives a subagent the session of its parent, and its place if it states none.
+func (f *foundSession) inherit(at *where, of parent) {
+	if of.session == "" {
+		return
+	}
+	f.id, f.agent, f.first = of.session, true, false
+	if at.place == (dialect.Place{}) && of.place != at.place {
+		at.place, at.seen = of.place, true
+	}
+}
+
+// childKey identifies a session that may be a subagent's.
+func childKey(at *where, session string) dialect.Fingerprint {
+	return at.person.Link(dialect.RoleOther, []byte("child\x00"+session))
+}
+
+// parentOf returns the parent of a session or a thread; zero if it is no subagent's. It reads
+// the stored sessions once, unless the conversation is new.
+func (s *decider) parentOf(ctx context.Context, known Sessions, of dialect.Fingerprint, isNew bool) (p parent) {
+	key := keyOf(of, subagentName)
+	if p, ok := s.memo.Get(key).(parent); ok || isNew {
+		return p
+	}
+	session, _, err := known.Find(ctx, [][16]byte{of})
+	if err != nil {
+		s.log.Warn("find parent of a conversation failed", "error", err)
+		return p
+	}
+	p.session = session
+	s.memo.Update(key, func(any) (any, int) { return p, len(session) })
+	return p
+}
+
+// setParent stores the parent of a session or a thread.
+func (s *decider) setParent(known Sessions, of dialect.Fingerprint, p parent) {
+	s.memo.Update(keyOf(of, subagentName), func(any) (any, int) { return p, len(p.session) + len(p.place.Directory) })
+	known.PutAsync(of, p.session)
 }
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
@@ -165,32 +293,44 @@ func (p *pendingTurn) recheck() {
 	if p.hasTwin() {
 		p.turn.Targets, p.recall, p.late = nil, false, nil
 	}
-	if m := p.first; len(m.texts) > 0 && p.s.isTask(&m, p.at.place, p.turn.Said) {
-		p.s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{true}, 0 })
-		p.turn.Targets, p.recall, p.late = nil, false, nil
+	if len(p.first.texts) == 0 {
+		return
 	}
+	of, is := p.s.isTask(p.first.texts, p.first.at, p.at.place, p.turn.Said)
+	if !is {
+		return
+	}
+	f := foundSession{own: p.own}
+	p.s.adopt(p.memory.Sessions, &p.at, &f, p.first.thread(p.own), of)
+	p.who.Session, p.child = f.id, p.recall && p.kept()
+	p.turn.Targets, p.recall, p.late = nil, false, nil
 }
 
-// isTask reports whether a first message, at the time of its arrival, equals a string of
-// an open call of the same caller in the same place. Each string starts one conversation,
-// otherwise the requests of a loop would count as tasks.
-func (s *decider) isTask(m *firstMessage, place dialect.Place, arrived time.Time) (is bool) {
-	for _, key := range m.texts {
-		if s.memo.Get(key) == nil {
-			continue
-		}
-		s.memo.Update(key, func(was any) (any, int) {
-			t, _ := was.(callText)
+// isTask reports whether a message of a conversation, at the time of its arrival, equals a
+// string of an open call of the same caller in the same place, and returns the call's
+// conversation. Each string starts one conversation, otherwise the requests of a loop would
+// count as tasks.
+func (s *decider) isTask(texts []memo.Key, conversation dialect.Fingerprint, place dialect.Place, arrived time.Time) (of parent, is bool) {
+	for _, key := range texts {
+		s.changeText(key, func(t *callText) {
 			elsewhere := t.place != place && t.place != (dialect.Place{}) && place != (dialect.Place{})
 			isOpen := arrived.After(t.from) && arrived.Before(t.to)
-			if is = isOpen && !elsewhere && (t.child == m.at || t.child == dialect.Fingerprint{}); is {
-				t.child = m.at
+			if isOpen && !elsewhere && (t.child == conversation || t.child == dialect.Fingerprint{}) {
+				is, of, t.child = true, t.parent, conversation
 			}
-			return t, len(t.place.Directory)
 		})
 		if is {
-			return true
+			return of, true
 		}
 	}
-	return false
+	return parent{}, false
+}
+
+// endTask ends a subagent's use of its task: a person may say the same from now on.
+func (p *pendingTurn) endTask() {
+	p.s.changeText(textKey(p.at.person, []byte(p.turn.User)), func(t *callText) {
+		if t.done = true; t.launched {
+			t.to = time.Now()
+		}
+	})
 }

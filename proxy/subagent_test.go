@@ -71,5 +71,5 @@ func goesOn(t *testing.T, s *decider, asked dialect.Fingerprint) {
 	if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"user","content":"b"}]}`), &c) {
 		t.Fatal("the request is not understood")
 	}
-	s.closeCalls(&c, []dialect.Fingerprint{asked, asked, asked}, &where{})
+	s.closeCalls(chat.Dialect{}, &c, []dialect.Fingerprint{asked, asked, asked}, &where{})
 }

@@ -36,7 +36,7 @@ func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.
 func (*inserting) Withdraw(inject.Unanswered) bool              { return false }
 func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}
-func (*inserting) Remember(graphiti.Who, int64, string)         {}
+func (*inserting) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 
 // remembering has the proxy insert with a planner.

@@ -77,7 +77,7 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
@@ -93,7 +93,7 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 			held += more
 		}
 	}
-	if p.recall && c.memory.Note.Work {
+	if (p.recall || p.child) && c.memory.Note.Work {
 		p.read, p.round = c.route.dialect, d.parsed.conv.Round()
 		held += len(p.round)
 	}
@@ -113,6 +113,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		at:      d.where,
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
+		own:     d.session.own,
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
 		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
@@ -124,6 +125,8 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		opens:   conv.Opens(),
 		prompt:  conv.PromptHash(),
 		opening: d.root,
+		sequel:  d.session.sequel,
+		answers: answersBefore(conv),
 	}
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
@@ -147,10 +150,14 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	p.turn.User = string(conv.Text(conv.Last))
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
+	if d.session.summary {
+		p.turn.User = ""
+	}
 	if same, ok := conv.Repeats(conv.Last); ok {
 		p.turn.User, p.repeats = "", string(same)
 	}
 	held = len(p.turn.User) + len(p.repeats)
+	p.child = d.child
 	p.recall = p.recall && len(d.plan.Write) > 0
 	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)

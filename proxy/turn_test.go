@@ -71,7 +71,7 @@ func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Un
 func (*steps) Withdraw(inject.Unanswered) bool                { return false }
 func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }
-func (s *steps) Remember(graphiti.Who, int64, string)         { s.step("remember") }
+func (s *steps) Remember(graphiti.Who, int64, inject.Ended)   { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 
 // Sessions.

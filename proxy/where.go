@@ -50,15 +50,18 @@ type placed struct {
 
 // foundSession is the session of a request.
 type foundSession struct {
-	id       string
-	byID     bool // named by the client's id or the connection, not by an answer
-	anywhere bool // found without its place: not by its messages, whose fingerprints include it
-	first    bool // no earlier request of the conversation was found
+	id       string // of the parent, for a subagent's
+	own      string // of the conversation itself
+	byID     bool   // named by the client's id or the connection, not by an answer
+	anywhere bool   // found without its place: not by its messages, whose fingerprints include it
+	first    bool   // no earlier request of the conversation was found
 	held     *heldEnd
 	kind     dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
 	guess    bool         // the kind was inferred from the session's other turns
 	doubt    bool         // the request may be about another turn
 	agent    bool         // the request is from a subagent
+	sequel   *lastAnswer  // the summary that replaces the history in the request; nil if none is known
+	summary  bool         // the newest message has that summary, so it is not a person's
 	chain    []dialect.Fingerprint
 }
 
@@ -82,17 +85,20 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	}
 	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
 	if f.anywhere = f.id != ""; !f.anywhere {
-		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
+		f.own, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
+		f.id = f.own
+		f.inherit(&at.where, s.parentOf(ctx, known, childKey(&at.where, f.own), f.first))
 	}
+	s.subagent(ctx, r, p, &at)
 	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
-	case f.kind != dialect.KindTurn:
+	case f.kind != dialect.KindTurn || f.agent:
 	case s.noteChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
 	default:
-		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
+		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at)
 	}
-	f.agent = s.noteSubagent(p.conv, f.chain, &at.where) || p.subagent
+	f.sequel, f.summary = s.sequelOf(p.conv, &at)
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }
@@ -118,6 +124,9 @@ func (s *decider) named(ctx context.Context, known Sessions, held *heldEnd, p *p
 	}
 	if f.id == "" {
 		f.id = answered
+	}
+	if f.own = f.id; f.id != "" {
+		f.inherit(&at.where, s.parentOf(ctx, known, childKey(&at.where, f.id), false))
 	}
 }
 

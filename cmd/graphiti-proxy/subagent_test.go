@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
 // TestTaskOfASubagent: a conversation that opens with a string of an open tool call is
@@ -87,6 +92,152 @@ func TestRequestAboutAnOpenCall(t *testing.T) {
 			waitUntil(t, "the request to count as one about the call", func() bool {
 				return strings.HasSuffix(w.header("/v1/chat/completions", ask), "reason=subagent")
 			})
+		})
+	}
+}
+
+// subagents is a proxy before a model that delegates: it answers some texts, and calls a tool
+// with a task for others.
+func subagents(t *testing.T) *world {
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.delegates()
+	return w
+}
+
+const (
+	rootAsks, childTask, grandTask = "Where does the database listen?", "Find the database's port in the sources.", "List the files that name a port."
+	childFound, grandFound         = "Port 6543, from src/app.py.", "src/app.py and src/db.py."
+)
+
+func (w *world) delegates() {
+	call := func(task string) proxytest.Reply {
+		return proxytest.Reply{Tool: "ask", Arguments: `{"prompt":"` + task + `","kind":"general"}`}
+	}
+	w.model.SetAnswer(func(in proxytest.Input) proxytest.Reply {
+		first, last := "", in.Messages[len(in.Messages)-1]
+		for _, m := range in.Messages {
+			if _, said, _ := strings.Cut("\n"+m.Text, "</graphiti_memory>\n\n"); m.Role == "user" && first == "" {
+				first = cmp.Or(said, m.Text)
+			}
+		}
+		switch open := last.Role == "user"; {
+		case first == rootAsks && open && len(in.Messages) < 3:
+			return call(childTask)
+		case first == childTask && open && len(in.Messages) < 3 && in.Tools:
+			return call(grandTask)
+		case first == childTask:
+			return proxytest.Reply{Text: childFound}
+		case first == grandTask:
+			return proxytest.Reply{Text: grandFound}
+		}
+		return proxytest.Reply{Text: "Understood, it is done."}
+	})
+}
+
+// called is a tool call with its result.
+func called(task, result string) []m {
+	arguments, _ := json.Marshal(m{"prompt": task, "kind": "general"})
+	return []m{
+		{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "ask", "arguments": string(arguments)}}}},
+		{"role": "tool", "tool_call_id": "call_1", "content": result},
+	}
+}
+
+// TestSubagent_Notes: the notes of a person's conversation have the work of its subagents, over
+// any number of them in between, in each form in which clients name their parents.
+func TestSubagent_Notes(t *testing.T) {
+	t.Parallel()
+	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+	for name, headers := range map[string][3][]string{ // of the root, its child and its grandchild
+		"no ids":          {},
+		"opencode":        {{"X-Session-Id", "ses_root"}, {"X-Session-Id", "ses_child", "X-Parent-Session-Id", "ses_root"}, {"X-Session-Id", "ses_grand", "X-Parent-Session-Id", "ses_child"}},
+		"Claude Code":     {{"X-Claude-Code-Session-Id", "root0000"}, {"X-Claude-Code-Session-Id", "root0000", "X-Claude-Code-Agent-Id", "a"}, {"X-Claude-Code-Session-Id", "root0000", "X-Claude-Code-Agent-Id", "b"}},
+		"Codex":           {{"Session-Id", "root", "Originator", "codex"}, {"Session-Id", "root", "X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`}, {"Session-Id", "root", "X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`}},
+		"Copilot CLI":     {{"X-Interaction-Type", "conversation-agent"}, {"X-Interaction-Type", "conversation-subagent"}, {"X-Interaction-Type", "conversation-subagent"}},
+		"the root's id":   {{"X-Session-Id", "ses_root"}, {"X-Session-Id", "ses_root"}, {"X-Session-Id", "ses_root"}},
+		"ids, no parents": {{"X-Session-Id", "ses_root"}, {"X-Session-Id", "ses_child"}, {"X-Session-Id", "ses_grand"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := subagents(t)
+			ask := func(agent int, messages ...m) string {
+				body := chat(messages...)
+				body["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object", "properties": m{"prompt": m{"type": "string"}}}}}}
+				_, h := w.exchange("/v1/chat/completions", body, append([]string{"X-Graphiti-Workspace", widgets}, headers[agent]...)...)
+				return h.Get("X-Graphiti-Memory")
+			}
+			isAgents := func(agent int, messages ...m) func() bool {
+				return func() bool { return strings.HasSuffix(ask(agent, messages...), "reason=subagent") }
+			}
+			child := []m{{"role": "system", "content": "You are a helper."}, user(childTask)}
+			grand := []m{{"role": "system", "content": "You are a searcher."}, user(grandTask)}
+			ask(0, user(rootAsks))
+			waitUntil(t, "the child to be known", isAgents(1, child...))
+			waitUntil(t, "the grandchild to be known", isAgents(2, grand...))
+			w.shortTerm(group, grandFound)
+			if !isAgents(1, append(child, called(grandTask, grandFound)...)...)() {
+				t.Error("got a person's turn, want the child's round")
+			}
+			w.shortTerm(group, childFound)
+			w = w.restart()
+			w.delegates()
+			resumed := append(child, append(called(grandTask, grandFound), answered(childFound), user("And the host's name?"))...)
+			if !isAgents(1, resumed...)() {
+				t.Error("got a person's turn, want the resumed child's after a restart")
+			}
+			root := append([]m{user(rootAsks)}, called(childTask, childFound)...)
+			if got := ask(0, root...); strings.HasSuffix(got, "reason=subagent") {
+				t.Errorf("the person's round: got %s", got)
+			}
+			w.shortTerm(group, `"asked":"`+rootAsks)
+			w.model.Forget()
+			ask(0, append(root, answered("Port 6543."), user(summarise))...)
+			saw := string(w.model.Requests()[0].Body)
+			for _, want := range []string{"subagent asked: " + childTask + "; answered: " + childFound, "subagent asked: " + grandTask + "; answered: " + grandFound} {
+				if !strings.Contains(saw, want) {
+					t.Errorf("got the request %s, want %q in the notes", saw, want)
+				}
+			}
+			w = w.restart()
+			for _, r := range w.heldIn(group) {
+				if strings.Contains(r.Text, childTask) || strings.Contains(r.Text, grandTask) || strings.Contains(r.Text, "host's name") {
+					t.Errorf("got %q stored, want none of a subagent's", r.Text)
+				}
+			}
+		})
+	}
+}
+
+// TestSubagent_InBackground: a call whose result names an id stays open for its subagent, until
+// that has answered. An error closes it: its text may be the person's next question.
+func TestSubagent_InBackground(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		result string
+		agent  bool
+	}{
+		"launched":          {`{"agent_id":"a1","nickname":"Ada"}`, true},
+		"launched, in text": {"Async agent launched.\nagentId: a1 (internal)", true},
+		"failed":            {"Error: no agent with id: a1", false},
+		"failed, in JSON":   {`{"error":"no such agent","id":"a1"}`, false},
+		"done":              {"Port 6543.", false},
+		"valid":             {"valid: yes", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := subagents(t)
+			ask := func(messages ...m) string { return w.header("/v1/chat/completions", chat(messages...)) }
+			offer := chat(user(rootAsks))
+			offer["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object"}}}}
+			w.request(offer)
+			probe := []m{{"role": "system", "content": "Extract."}, user("general")} // another string of the call
+			waitUntil(t, "the call to be known", func() bool { return strings.HasSuffix(ask(probe...), "reason=subagent") })
+			offer["messages"] = append([]m{user(rootAsks)}, called(childTask, tc.result)...)
+			w.request(offer)
+			if got := ask(user(childTask)); strings.HasSuffix(got, "reason=subagent") != tc.agent {
+				t.Errorf("got %s, want a subagent's request: %v", got, tc.agent)
+			}
+			waitUntil(t, "the task to be a person's again", func() bool { return !strings.HasSuffix(ask(user(childTask)), "reason=subagent") })
 		})
 	}
 }

@@ -3,11 +3,11 @@ package card
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Summary has the parts of a client's summary of a conversation.
@@ -45,52 +45,11 @@ func (c Cards) Summary(ctx context.Context, group, session, owner string) (s Sum
 	return s, err
 }
 
-var (
-	// aboutHeading and openHeading match the headings of these parts in the summaries of
-	// Claude Code, opencode, Codex and Gemini, and common variants.
-	aboutHeading = regexp.MustCompile(`(?i)^(primary request( and intent)?|goal|overall goal|objective|task|user'?s? (request|goal|intent)|context|overview|summary)$`)
-	openHeading  = regexp.MustCompile(`(?i)^(pending tasks?|open|open (tasks?|questions?|points?|items?)|next steps?|optional next step|remaining( work| tasks?)?|what remains( to be done)?|to-?dos?|left to do|unfinished( work)?|(current )?(plan|status): next)$`)
-
-	heading = regexp.MustCompile(`^[#*\s\d.)<>/_-]*([^:*#<>\n]{3,60}?)[*:>\s]*(:|$|\*\*)\s*(.*)$`)
-	bullet  = regexp.MustCompile(`^\s*([-*•]|\d+[.)])\s+`)
-)
-
 // openPoints bounds the open points of a Summary.
 const openPoints = 3
 
-// readSummary finds the parts of a summary by their headings.
-func readSummary(text string) (s Summary) {
-	part, points := (*string)(nil), 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if m := heading.FindStringSubmatch(line); m != nil {
-			name := strings.TrimSpace(m[1])
-			switch {
-			case s.About == "" && aboutHeading.MatchString(name):
-				part, points, line = &s.About, 1, m[3]
-			case s.Open == "" && openHeading.MatchString(name):
-				part, points, line = &s.Open, openPoints, m[3]
-			case strings.HasSuffix(line, ":") || strings.HasPrefix(line, "#"):
-				part = nil
-			}
-		}
-		line = strings.TrimSpace(strings.ReplaceAll(bullet.ReplaceAllString(line, ""), "**", ""))
-		done := none.MatchString(line) || strings.HasPrefix(strings.ToLower(line), "[x]")
-		line = strings.TrimPrefix(line, "[ ] ")
-		if part == nil || points == 0 || line == "" || done {
-			continue
-		}
-		if *part != "" {
-			*part += "; "
-		}
-		*part = shorten(*part + line)
-		points--
-	}
-	return s
+// readSummary finds the parts of a summary.
+func readSummary(text string) Summary {
+	s := words.ReadSummary(text)
+	return Summary{About: shorten(s.About), Open: shorten(strings.Join(s.Open[:min(len(s.Open), openPoints)], "; "))}
 }
-
-// none matches the content of an empty list, such as "none" or "no pending tasks".
-var none = regexp.MustCompile(`(?i)^(none|nothing|n/a|-|no (pending|open|remaining|further) .*)[.!]?$`)

@@ -109,6 +109,7 @@ type Round struct {
 	Turn      string // ID
 	At        time.Time
 	Directory string // of the project, or ""
+	Agent     bool   // of a subagent: its list of tasks is not the session's
 	Calls     []dialect.Call
 	Results   []dialect.Result
 
@@ -128,7 +129,7 @@ func (s *Session) Add(r *Round) (n News) {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		d, result := c.Deed(), r.resultOf(i)
-		if d.IsList && !result.Failed {
+		if d.IsList && !result.Failed && !r.Agent {
 			s.Tasks = r.capped(d.Tasks)
 		}
 		for k, command := range d.Commands {

@@ -65,6 +65,18 @@ func (c *Calls) Texts() (texts []string) {
 	return texts
 }
 
+// AfterCalls returns the length of the messages after the model's last one, in bytes.
+func (c *Conversation) AfterCalls() int {
+	i := len(c.Messages)
+	for i > 0 && c.Messages[i-1].Role != RoleAssistant {
+		i--
+	}
+	if i == len(c.Messages) {
+		return 0
+	}
+	return c.end - c.Messages[i].start
+}
+
 // Opens reports whether the conversation has no answer yet.
 func (c *Conversation) Opens() bool { return c.answer == len(c.Messages) }
 

@@ -14,7 +14,8 @@ const (
 	RoleOther Role = iota
 	RoleUser
 	RoleAssistant
-	RoleHeld // a reference to an item of the model that the provider holds
+	RoleHeld      // a reference to an item of the model that the provider holds
+	RoleCompacted // a summary of earlier messages that only the provider can read
 )
 
 // Message is one message of a conversation.
@@ -254,21 +255,22 @@ func (c *Conversation) Behind(i int) []byte {
 	return c.body[at:max(at, c.end)]
 }
 
-// Summarised reports whether a client has replaced earlier messages with a summary.
-func (c *Conversation) Summarised() bool {
-	for i := range c.Messages {
+// SummaryAt returns the index of the newest message that replaces earlier messages with a
+// summary, or -1.
+func (c *Conversation) SummaryAt() int {
+	for i := len(c.Messages) - 1; i >= 0; i-- {
 		if c.isSummary(i) {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // isSummary reports whether message i holds a summary with which a client has replaced
 // earlier messages.
 func (c *Conversation) isSummary(i int) bool {
 	m := &c.Messages[i]
-	return m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
+	return m.Role == RoleCompacted || m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
 }
 
 // holdsSummary reports whether a text is a summary, or asks for one and shows its form.

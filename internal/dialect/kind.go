@@ -99,7 +99,7 @@ func (c *Conversation) sumsUp(s Span) bool {
 // though the words may be a person's.
 func (c *Conversation) Beside() Kind {
 	m := &c.Messages[c.Newest]
-	if slices.ContainsFunc(c.spans[m.from:m.to], c.sumsUp) {
+	if slices.ContainsFunc(c.spans[m.from:m.to], c.sumsUp) || slices.ContainsFunc(c.prompts(nil), asksToSumUp) {
 		return KindSummary
 	}
 	return KindProbe

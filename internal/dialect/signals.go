@@ -61,3 +61,7 @@ func (c *Conversation) Signals(h Header) (subagent bool) {
 	}
 	return subagent || c.agent || len(h.Peek("X-Claude-Code-Agent-Id")) > 0 || len(h.Peek("X-Parent-Session-Id")) > 0
 }
+
+// Spawned reports whether the client states that a model started this conversation. A person
+// may continue it.
+func (c *Conversation) Spawned() bool { return c.spawned }

@@ -34,7 +34,7 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 	heard = m.Memory.Hear(t.Context(), capture.Saying{
 		Who: who, Generation: plan.Generation, Turn: plan.Turn, Text: text, Typed: true, Opens: true, FromFile: func() bool { return false },
 	})
-	m.planner.Remember(who, plan.Generation, text)
+	m.planner.Remember(who, plan.Generation, inject.Ended{Said: text})
 	if heard.Forgets {
 		return plan.Block, heard
 	}

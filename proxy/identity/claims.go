@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -238,6 +239,19 @@ func (cl *Claims) claim(kind int) (key, why string) {
 		}
 	}
 	return "", ""
+}
+
+// Child returns the session of a subagent whose client names its parent's too, or "".
+func (cl *Claims) Child() string {
+	parent, ok := graphiti.SessionKey(noTitle(string(cl.values[headerIDs[parentSession]])))
+	if all := cl.all(Session); ok && all[0] == parent {
+		for _, key := range all {
+			if key != parent {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // registered returns the registered person of a caller, or nil. It tries the source of the

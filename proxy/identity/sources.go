@@ -41,6 +41,9 @@ const openWebUIChat = "X-Openwebui-Chat-Id"
 // openWebUIUser is the header with Open WebUI's signed token of the person.
 const openWebUIUser = "X-Openwebui-User-Jwt"
 
+// parentSession is the header with the session of a subagent's parent.
+const parentSession = "X-Parent-Session-Id"
+
 var codex = []string{dialect.Codex}
 
 // sessionSources name the conversation of a request. IDs of requests, windows and people
@@ -55,7 +58,7 @@ var sessionSources = []Source{
 	{Name: "body client_metadata.session_id", Note: "Codex", field: dialect.FieldClientMetadata, path: "session_id"},
 	{Name: "header X-Claude-Code-Session-Id", header: "X-Claude-Code-Session-Id"},
 	{Name: "body metadata.user_id, Claude Code's", Note: "the session in it", field: dialect.FieldMetadata, path: "user_id", take: claudeSession},
-	{Name: "header x-parent-session-id", Note: "opencode and Kilo: a subagent belongs to its parent's conversation", header: "X-Parent-Session-Id", take: noTitle},
+	{Name: "header x-parent-session-id", Note: "opencode and Kilo: a subagent belongs to its parent's conversation", header: parentSession, take: noTitle},
 	{Name: "header x-opencode-session", header: "X-Opencode-Session", take: noTitle},
 	{Name: "header x-session-id", Note: "opencode, Kilo, Crush, OpenRouter's", header: "X-Session-Id", take: noTitle},
 	{Name: "header x-session-affinity", Note: "opencode, Kilo, Crush, pi; others have one for all conversations of a process", header: "X-Session-Affinity", of: []string{"opencode", "Kilo", "Crush", "pi"}, take: noTitle},

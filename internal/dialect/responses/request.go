@@ -116,6 +116,8 @@ func (p *parser) item(n int) bool {
 	case string(kind) == "item_reference":
 		m.Role = dialect.RoleHeld
 		p.AddReference(id)
+	case string(kind) == "compaction":
+		m.Role = dialect.RoleCompacted
 	default:
 		m.Results = isResult(kind)
 		m.Silent = string(kind) == "reasoning" || string(kind) == "additional_tools"

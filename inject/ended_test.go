@@ -1,0 +1,59 @@
+package inject
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// TestSnapshot_ClientsSummary: the notes have the points of a client's summary. A later one
+// closes the points that it reports as done, and no others.
+func TestSnapshot_ClientsSummary(t *testing.T) {
+	m := noted(t, &fakeDecisions{}, snapshot{Asked: "x", Tasks: []noteTask{{Text: "measure the queue"}, {Text: "write the docs"}}})
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	m.opts().Redact = func(text string, _ time.Time) (string, bool) {
+		return strings.ReplaceAll(text, "key-a1", "[redacted]"), true
+	}
+	for _, text := range []string{
+		"## Key Decisions\n- Redis it is\n- key-a1 for the host\n## Next Steps\n- delete the old queue\n- rename it\n",
+		"## Key Decisions\n- Redis it is\n## Completed\n- Measure the queue.\n- Delete the old queue\n## Next Steps\n- tell the team\n",
+	} {
+		m.Remember(who, 0, Ended{By: ForSummary, Answered: text})
+	}
+	notes := m.sessionNotes(&turn{o: m.opts()}, who)
+	want := []string{
+		resumes + "x", openTask + "write the docs", listedOpen + "rename it", listedOpen + "tell the team",
+		listedDecision + "[redacted] for the host", listedDecision + "Redis it is",
+	}
+	got := notes.lines(GuardOff, snapshotChars)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	stored := SnapshotOf(got, notes.Session)
+	if again, _ := SnapshotLines(stored); !cmp.Equal(again, got) {
+		t.Errorf("got %q after an export, want %q", again, got)
+	}
+	if len(notes.Decided) > 0 {
+		t.Errorf("got %q as the person's decisions, want none", notes.Decided)
+	}
+}
+
+// TestSnapshot_Children: the notes have the newest result of each of the last tasks.
+func TestSnapshot_Children(t *testing.T) {
+	m := noted(t, &fakeDecisions{}, snapshot{})
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	for _, c := range []Ended{
+		{ByAgent, "one", "1"}, {ByAgent, "two", strings.Repeat("long ", 100)}, {ByAgent, "three", "3"}, {ByAgent, "four", "4"}, {ByAgent, "five", "5"}, {ByAgent, "three", "III"},
+	} {
+		m.Remember(who, 0, c)
+	}
+	notes := m.sessionNotes(&turn{o: m.opts()}, who)
+	want := []string{subagentAsked + "three" + answeredSo + "III", subagentAsked + "five" + answeredSo + "5", subagentAsked + "four" + answeredSo + "4", subagentAsked + "two" + answeredSo + noteLine(strings.Repeat("long ", 100))}
+	if diff := cmp.Diff(want, notes.lines(GuardOff, snapshotChars)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
