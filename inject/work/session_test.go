@@ -140,11 +140,11 @@ func (k *talk) do(tool, result string, failed bool) {
 	k.news.Passed, k.news.Cures, k.news.Failed = append(k.news.Passed, n.Passed...), append(k.news.Cures, n.Cures...), append(k.news.Failed, n.Failed...)
 }
 
-func (k *talk) fail(command string, code int, output string) {
-	k.do(fmt.Sprintf(k.client.command, command), k.failed(code, output), k.fails)
+func (k *talk) fail(run string, code int, output string) {
+	k.do(fmt.Sprintf(k.command, run), k.failed(code, output), k.fails)
 }
-func (k *talk) pass(command, output string) {
-	k.do(fmt.Sprintf(k.client.command, command), k.passed(output), false)
+func (k *talk) pass(run, output string) {
+	k.do(fmt.Sprintf(k.command, run), k.passed(output), false)
 }
 func (k *talk) change(file string) {
 	k.do(fmt.Sprintf(k.edit, file), "done", false)
