@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -120,6 +121,12 @@ func TestWork(t *testing.T) {
 		x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: hash, Limit: 5})
 		if err != nil || len(x.Turns) != 1 || len(x.Turns[0].Work) == 0 {
 			t.Errorf("the conversation's turns: got %+v, %v, want one with work", x.Turns, err)
+		}
+		page := w.get("/conversation/" + hash + "?workspace=" + url.QueryEscape(widgets))
+		for _, want := range []string{"tool calls: 4 lines", "changed: src/server.ts"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the conversation's page: got %s, want %q in it", page, want)
+			}
 		}
 		w.forgetSession("one")
 		if all, listed := w.work(); len(listed.Passed)+len(listed.Cures) > 0 || strings.Contains(all, "server.ts") {

@@ -235,6 +235,10 @@ func TestCure_Rules(t *testing.T) {
 			k.fail("npm start", 1, "Error: listen EADDRINUSE: address already in use :::3000")
 			k.pass("npm start", "")
 		}, []Cure{{Key: "listen EADDRINUSE: address already in use :::#", Line: "Error: listen EADDRINUSE: address already in use :::3000", Command: "npm start", How: Rerun}}},
+		"3: another variable": {func(k *talk) {
+			k.fail("PORT=3000 npm start", 1, buildError)
+			k.pass("PORT=3001 npm start", "")
+		}, []Cure{{Key: buildKey, Line: buildError, Command: "npm start", How: Other, With: "npm start (with other environment variables)"}}},
 		"4: a narrower command": {func(k *talk) {
 			k.fail("pytest -q", 1, buildError)
 			k.change("a.ts")
