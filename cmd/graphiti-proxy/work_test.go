@@ -85,10 +85,10 @@ func TestWork(t *testing.T) {
 		project := []string{"X-Graphiti-Workspace", widgets}
 		w.works("one", "Please repair the server of the shop.", cured...)
 		w.worked(`error "` + portError + `" of "npm test"`)
-		w.worked("Tests: 4 passed, 4 total")
 		w.remembered("Please repair")
-		w = w.restart()
 		cure := "gone after src/server.ts changed (the same command passed)"
+		w.worked(cure)
+		w = w.restart()
 		for _, tc := range []struct {
 			asks string
 			want []string
