@@ -314,9 +314,14 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 	return append(by, p.end.Link(dialect.RoleAssistant, []byte(rest)))
 }
 
-// order returns a number for the conversation. Answers with the same number are reported
-// in their order.
-func (p *pendingTurn) order() uint64 { return xxhash.Sum64String(p.who.Session) }
+// order returns a number for the conversation, or 0 without a session. Answers with the same
+// number are reported in their order.
+func (p *pendingTurn) order() uint64 {
+	if p.who.Session == "" {
+		return 0
+	}
+	return xxhash.Sum64String(p.who.Session)
+}
 
 // PendingTurns are the turns that have not ended. If the provider holds a conversation,
 // a request with the results of tools has only a reference to its turn.

@@ -43,7 +43,7 @@ type Workers struct {
 	log     *slog.Logger
 	workers [workers]*workerInput
 	reports reports
-	next    atomic.Uint32
+	next    atomic.Uint64
 	dropped atomic.Int64
 	narrow  sync.Pool // buffers of a segment
 	wide    sync.Pool
@@ -231,7 +231,11 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 	}
 	a := &transcript{reader: r, meta: m, done: done, share: w.budget.Share()}
 	a.sse.Emit = a.reader.Event
-	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[w.next.Add(1)%workers], answer: a}
+	n := m.Order // one worker for a conversation, as several could change the order
+	if n == 0 {
+		n = w.next.Add(1)
+	}
+	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[n%workers], answer: a}
 }
 
 // Tee copies the body of one answer. It must be used by one goroutine. It never blocks or

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -79,10 +85,10 @@ func TestWork(t *testing.T) {
 		project := []string{"X-Graphiti-Workspace", widgets}
 		w.works("one", "Please repair the server of the shop.", cured...)
 		w.worked(`error "` + portError + `" of "npm test"`)
-		w.worked("changed: src/server.ts")
 		w.remembered("Please repair")
-		w = w.restart()
 		cure := "gone after src/server.ts changed (the same command passed)"
+		w.worked(cure)
+		w = w.restart()
 		for _, tc := range []struct {
 			asks string
 			want []string
@@ -115,6 +121,12 @@ func TestWork(t *testing.T) {
 		x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: hash, Limit: 5})
 		if err != nil || len(x.Turns) != 1 || len(x.Turns[0].Work) == 0 {
 			t.Errorf("the conversation's turns: got %+v, %v, want one with work", x.Turns, err)
+		}
+		page := w.get("/conversation/" + hash + "?workspace=" + url.QueryEscape(widgets))
+		for _, want := range []string{"tool calls: 4 lines", "changed: src/server.ts"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the conversation's page: got %s, want %q in it", page, want)
+			}
 		}
 		w.forgetSession("one")
 		if all, listed := w.work(); len(listed.Passed)+len(listed.Cures) > 0 || strings.Contains(all, "server.ts") {
@@ -152,7 +164,7 @@ func TestWork_ForgetMessage(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	w.works("one", "Please repair the server of the shop.", cured...)
-	w.worked("changed: src/server.ts")
+	w.worked("Tests: 4 passed, 4 total")
 	w.delivered(1)
 	x, err := w.remembers().service.Explain(t.Context(), &service.ConversationRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Hash: graphiti.SessionHash("session:one"), Limit: 5})
 	if err != nil {
@@ -165,4 +177,39 @@ func TestWork_ForgetMessage(t *testing.T) {
 	if all, listed := w.work(); len(listed.Turns)+len(listed.Passed)+len(listed.Cures) > 0 {
 		t.Errorf("got %s, want no work", all)
 	}
+}
+
+// TestWork_ResultsAlone: if the provider holds the conversation, a request has only results,
+// and the calls are those of the answer before.
+func TestWork_ResultsAlone(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+	w.model.SetAnswer(func(in proxytest.Input) proxytest.Reply {
+		if len(in.Messages) > 1 {
+			return proxytest.Reply{Text: "It fails."}
+		}
+		return proxytest.Reply{Tool: "bash", Arguments: `{"command":"npm test"}`}
+	})
+	tools := []m{{"type": "function", "name": "bash", "parameters": m{"type": "object"}}}
+	send := func(body m) (answer gjson.Result) {
+		t.Helper()
+		b, _ := json.Marshal(body)
+		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/responses", bytes.NewReader(b))
+		req.Header.Set("X-Graphiti-Workspace", widgets)
+		req.Header.Set("X-Graphiti-Session", "one")
+		resp, err := w.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("status %d, %v: %s", resp.StatusCode, err, text)
+		}
+		return gjson.ParseBytes(text)
+	}
+	first := send(m{"model": "m", "store": true, "tools": tools, "input": "Please run the tests of the shop."})
+	call := first.Get(`output.#(type=="function_call").call_id`).String()
+	send(m{"model": "m", "store": true, "tools": tools, "previous_response_id": first.Get("id").String(), "input": []m{{"type": "function_call_output", "call_id": call, "output": "Process exited with code 1\n" + portError}}})
+	w.worked(`ran "npm test": failed (exit 1)`)
 }

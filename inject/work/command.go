@@ -1,6 +1,7 @@
 package work
 
 import (
+	"hash/fnv"
 	"path"
 	"regexp"
 	"slices"
@@ -82,6 +83,19 @@ func cleaned(command, dir string) string {
 		return before + "…/" + path.Base(strings.ReplaceAll(p, `\`, "/"))
 	})
 	return oneLine(s, commandLength)
+}
+
+// assignments returns a hash of the environment variables that a command sets, or 0.
+func assignments(command string) uint32 {
+	h := fnv.New32a()
+	all := assigned.FindAllString(leadingCD.ReplaceAllString(command, ""), -1)
+	for _, a := range all {
+		_, _ = h.Write([]byte(strings.TrimSpace(a))) // never fails
+	}
+	if all == nil {
+		return 0
+	}
+	return h.Sum32()
 }
 
 // core returns the part of a cleaned command that decides whether two are the same.

@@ -57,7 +57,7 @@ func (c *Command) String() string {
 	case c.Summary != "":
 		line += quoted(c.Summary)
 	case c.Outcome == "":
-		line += "the client shows no outcome"
+		line += "outcome unknown"
 	default:
 		line += string(c.Outcome)
 	}

@@ -74,6 +74,7 @@ type Failure struct {
 	Key     string   `json:"key"`
 	Line    string   `json:"line"`
 	Changed []string `json:"changed,omitempty"` // files changed since
+	Env     uint32   `json:"env,omitempty"`     // hash of the command's assignments
 }
 
 // Cure is an error with the event that ended it.
@@ -118,10 +119,11 @@ type Round struct {
 
 // Add adds a round to the session.
 func (s *Session) Add(r *Round) (n News) {
-	t, hash := s.turn(r.Turn), r.hash()
-	if t.Round == hash {
+	hash := r.hash()
+	if slices.ContainsFunc(s.Turns, func(t Turn) bool { return t.Round == hash }) {
 		return n
 	}
+	t := s.turn(r.Turn)
 	t.Round, t.At = hash, r.At.Unix()
 	if r.Redact == nil {
 		r.Redact = func(text string) string { return text }
@@ -212,7 +214,7 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	case isLook(text) || o.outcome == "":
 	case o.outcome == Failed:
 		f := FaultIn(o.text, true)
-		failure := Failure{Command: same, Key: f.Key, Line: f.Line}
+		failure := Failure{Command: same, Key: f.Key, Line: f.Line, Env: assignments(raw)}
 		n.Failed = append(n.Failed, failure)
 		if f.Key == "" || slices.ContainsFunc(s.Failures, func(old Failure) bool { return old.Command == same && old.Key == f.Key }) {
 			return
@@ -221,7 +223,7 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 		t.Errors = append(t.Errors[max(0, len(t.Errors)-maxErrors+1):], Error{Line: f.Line, Command: same})
 	default:
 		n.Passed = append(n.Passed, Pass{Command: same, Summary: oneLine(o.summary, lineLength/2), Count: 1, At: t.At})
-		s.cure(same, t.At, n)
+		s.cure(same, assignments(raw), t.At, n)
 	}
 }
 
@@ -263,7 +265,7 @@ func latest(list []string, item string, most int) []string {
 
 // cure ends the failures that a passing command cures: those of the same command, or else
 // the newest one of the command with other arguments. A part of the command cures nothing.
-func (s *Session) cure(command string, at int64, n *News) {
+func (s *Session) cure(command string, env uint32, at int64, n *News) {
 	end := func(f *Failure, how How, with string) {
 		n.Cures = append(n.Cures, Cure{Key: f.Key, Line: f.Line, Command: f.Command, How: how, With: with, Changed: f.Changed, At: at})
 		for i := range s.Turns {
@@ -278,11 +280,14 @@ func (s *Session) cure(command string, at int64, n *News) {
 		if f.Command != command {
 			return false
 		}
-		how := Rerun
-		if len(f.Changed) > 0 {
-			how = Edited
+		switch {
+		case len(f.Changed) > 0:
+			end(&f, Edited, "")
+		case f.Env != env:
+			end(&f, Other, command+" (with other environment variables)")
+		default:
+			end(&f, Rerun, "")
 		}
-		end(&f, how, "")
 		return true
 	})
 	if i := len(s.Failures) - 1; i >= 0 && len(n.Cures) == 0 && isOther(command, s.Failures[i].Command) {

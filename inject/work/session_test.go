@@ -140,11 +140,11 @@ func (k *talk) do(tool, result string, failed bool) {
 	k.news.Passed, k.news.Cures, k.news.Failed = append(k.news.Passed, n.Passed...), append(k.news.Cures, n.Cures...), append(k.news.Failed, n.Failed...)
 }
 
-func (k *talk) fail(command string, code int, output string) {
-	k.do(fmt.Sprintf(k.client.command, command), k.failed(code, output), k.fails)
+func (k *talk) fail(run string, code int, output string) {
+	k.do(fmt.Sprintf(k.command, run), k.failed(code, output), k.fails)
 }
-func (k *talk) pass(command, output string) {
-	k.do(fmt.Sprintf(k.client.command, command), k.passed(output), false)
+func (k *talk) pass(run, output string) {
+	k.do(fmt.Sprintf(k.command, run), k.passed(output), false)
 }
 func (k *talk) change(file string) {
 	k.do(fmt.Sprintf(k.edit, file), "done", false)
@@ -235,6 +235,10 @@ func TestCure_Rules(t *testing.T) {
 			k.fail("npm start", 1, "Error: listen EADDRINUSE: address already in use :::3000")
 			k.pass("npm start", "")
 		}, []Cure{{Key: "listen EADDRINUSE: address already in use :::#", Line: "Error: listen EADDRINUSE: address already in use :::3000", Command: "npm start", How: Rerun}}},
+		"3: another variable": {func(k *talk) {
+			k.fail("PORT=3000 npm start", 1, buildError)
+			k.pass("PORT=3001 npm start", "")
+		}, []Cure{{Key: buildKey, Line: buildError, Command: "npm start", How: Other, With: "npm start (with other environment variables)"}}},
 		"4: a narrower command": {func(k *talk) {
 			k.fail("pytest -q", 1, buildError)
 			k.change("a.ts")
