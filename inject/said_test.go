@@ -70,7 +70,7 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 					{Text: "The user's canoe is called Wanda", Source: "canoe", Target: "Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)},
 					{Text: "Miso is a cat", Source: "Miso", Target: "cat", CreatedAt: before.Add(2 * time.Minute), ValidAt: before.Add(2 * time.Minute)},
 				},
-				lines: []string{"user, " + before.UTC().Format(time.DateOnly) + ": My canoe is called Wanda.", "Miso is a cat (since " + before.Add(2*time.Minute).UTC().Format(time.DateOnly) + ")"}, want: StatusRecalled, source: SourceLive},
+				lines: []string{"Miso is a cat (since " + before.Add(2*time.Minute).UTC().Format(time.DateOnly) + ")", "user, " + before.UTC().Format(time.DateOnly) + ": My canoe is called Wanda."}, want: StatusRecalled, source: SourceLive},
 			{name: "a fact about the canoe ended the one that came from it", said: message(canoe, before, 0.9),
 				known: []graphiti.Fact{
 					{Text: "The user's canoe is called Wanda", Source: "canoe", Target: "Wanda", CreatedAt: before.Add(time.Minute), InvalidAt: before.Add(2 * time.Minute)},
@@ -83,7 +83,7 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 			{name: "a fact names it", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"0", "1"}}},
 				lines: []string{"The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
 			{name: "a fact names another", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"2"}}},
-				lines: []string{line, "The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
+				lines: []string{"The boat answers to Wanda", line}, want: StatusRecalled, source: SourceLive},
 			{name: "the fact that names it was no longer true", said: seen(message(canoe, now, 0.9), "1"),
 				known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute), Episodes: []string{"0", "1"}}},
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},
