@@ -11,7 +11,7 @@ import (
 type Kept struct{ store store }
 
 func keptRecord(f *Forget) *record {
-	return &record{kind: keptKind, list: f.Group, key: []byte(f.key())}
+	return &record{kind: keptKind, list: f.Group, key: []byte(f.Scope)}
 }
 
 // Add stores a record for a forget that a process carries out, unless there is one.
@@ -35,10 +35,10 @@ func (k *Kept) Prove(ctx context.Context, f *Forget, process string) error {
 	return nil
 }
 
-// In reports whether a group has records.
-func (k *Kept) In(ctx context.Context, group string) (has bool, err error) {
-	err = k.store.list(ctx, keptKind, []string{group}, func(string, []byte, []byte) error {
-		has = true
+// Has reports whether a forget of a scope in a group has a record, or any if the scope is "".
+func (k *Kept) Has(ctx context.Context, group, scope string) (has bool, err error) {
+	err = k.store.list(ctx, keptKind, []string{group}, func(_ string, key, _ []byte) error {
+		has = has || scope == "" || string(key) == scope
 		return nil
 	})
 	if err != nil {

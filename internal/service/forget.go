@@ -124,7 +124,7 @@ func (sv *Service) keepsNames(ctx context.Context, group string) (bool, error) {
 	if sv.o.Memory.KeepsNames(ctx, group) {
 		return true, nil
 	}
-	return sv.o.State.Kept.In(ctx, group)
+	return sv.o.State.Kept.Has(ctx, group, "")
 }
 
 // empty raises the generation, and empties everything but the queue and the memory. Decisions do

@@ -138,6 +138,9 @@ func TestForget_NamesKeptAfterRestart(t *testing.T) {
 		}
 		m.Close()
 		m = open()
+		if parts := run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts; (len(parts) == 1) != fails {
+			t.Errorf("%s, after a restart: got parts %+v, want one only without a proof", name, parts)
+		}
 		if got := forget(m, "s1"); got != fails {
 			t.Errorf("%s, after a restart: got names kept: %v, want %v", name, got, fails)
 		}

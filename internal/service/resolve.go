@@ -213,10 +213,15 @@ func (r *resolution) parts(ctx context.Context) (list []ledger.Owned, err error)
 			}
 		default:
 			if search {
-				if there, err := r.sv.holds(ctx, ledger.Part{Group: o.Group, Session: r.who.Session, Owner: r.owner}); err != nil || !there {
-					if err != nil {
-						return nil, err
-					}
+				part := ledger.Part{Group: o.Group, Session: r.who.Session, Owner: r.owner}
+				there, err := r.sv.o.State.Kept.Has(ctx, part.Group, part.Scope())
+				if err == nil && !there {
+					there, err = r.sv.holds(ctx, part)
+				}
+				if err != nil {
+					return nil, err
+				}
+				if !there {
 					continue
 				}
 			}
