@@ -106,8 +106,10 @@ func TestUsesOfATask(t *testing.T) {
 			}
 			return is
 		}
-		if !is(one) || !is(one) || is(other) {
-			t.Errorf("%s: got %v, %v and %v, want both subagents with the text, and no other conversation", name, is(one), is(one), is(other))
+		for _, c := range []dialect.Fingerprint{one, one, other} {
+			if got := is(c); got != (c == one) {
+				t.Errorf("%s: got %v, want both subagents with the text, and no other conversation", name, got)
+			}
 		}
 		if tc.background {
 			e.s.changeText(keys[0], func(c *callText) { c.launched = true })
