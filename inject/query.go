@@ -214,20 +214,6 @@ func cutWord(text []byte, n int) []byte {
 	return text
 }
 
-// fromWord returns at most the last n bytes of text, likewise from a word boundary.
-func fromWord(text []byte, n int) []byte {
-	if len(text) <= n {
-		return text
-	}
-	text = text[len(text)-n:]
-	for i := range text[:min(len(text), maxWord)] {
-		if !inWord(text[i]) {
-			return bytes.ToValidUTF8(text[i:], nil)
-		}
-	}
-	return bytes.ToValidUTF8(text, nil)
-}
-
 func inWord(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
 // cut truncates text to at most n bytes, between two characters.

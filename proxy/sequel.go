@@ -70,8 +70,11 @@ func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer,
 		m := &c.Messages[i]
 		isAnswer := m.Role == dialect.RoleAssistant
 		if m.Role == dialect.RoleUser || isAnswer && la.turn.turn.Kind != "" {
-			if raw := c.Raw(i); bytes.Contains(normalized(raw[:min(len(raw), maxQuoting)], maxQuoting), la.begin) {
-				return la, i == c.Last
+			holds := func(text []byte) bool {
+				return bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
+			}
+			if holds(c.Raw(i)) {
+				return la, i == c.Last && holds(c.Text(i)) // a rule may have removed it
 			}
 		}
 		if isAnswer {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -72,4 +73,52 @@ func goesOn(t *testing.T, s *decider, asked dialect.Fingerprint) {
 		t.Fatal("the request is not understood")
 	}
 	s.closeCalls(chat.Dialect{}, &c, []dialect.Fingerprint{asked, asked, asked}, &where{})
+}
+
+// TestUsesOfATask: parallel subagents and retries with the same text belong to the call, and
+// other conversations do not. In the background, the text is a person's after the answer.
+func TestUsesOfATask(t *testing.T) {
+	const task = "say hi"
+	person := dialect.Root("", "user:o")
+	for name, tc := range map[string]struct {
+		background bool
+		again      bool // after the subagent's answer
+	}{
+		"the caller waits":  {false, true},
+		"in the background": {true, false},
+	} {
+		s := &steps{}
+		e := ends(t, s, &bytes.Buffer{})
+		defer s.pending.Close()
+		e.s.decider = idle()
+		asker := pendingTurn{s: e.s, at: where{person: person}, end: person, who: graphiti.Who{Session: "session:root"}}
+		asker.turn.Said = time.Now().Add(-time.Second)
+		calls := &dialect.Calls{}
+		calls.Add(0, `{"task":"`+task+`"}`)
+		calls.Add(1, `{"task":"`+task+`"}`)
+		asker.openCalls(&dialect.Answer{Calls: calls})
+		keys := []memo.Key{textKey(person, []byte(task))}
+		one, other := person.Link(dialect.RoleUser, []byte(task)), person.Link(dialect.RoleUser, []byte("before"))
+		is := func(conversation dialect.Fingerprint) bool {
+			of, is := e.s.isTask(keys, conversation, dialect.Place{}, time.Now())
+			if is && of.session != "session:root" {
+				t.Errorf("%s: got the parent %q, want session:root", name, of.session)
+			}
+			return is
+		}
+		for _, c := range []dialect.Fingerprint{one, one, other} {
+			if got := is(c); got != (c == one) {
+				t.Errorf("%s: got %v, want both subagents with the text, and no other conversation", name, got)
+			}
+		}
+		if tc.background {
+			e.s.changeText(keys[0], func(c *callText) { c.launched = true })
+		}
+		child := pendingTurn{s: e.s, at: where{person: person}}
+		child.turn.User = task
+		child.endTask()
+		if got := is(one); got != tc.again {
+			t.Errorf("%s: after the answer: got %v, want %v", name, got, tc.again)
+		}
+	}
 }

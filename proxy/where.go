@@ -18,7 +18,7 @@ import (
 // workspaces or places never share one:
 //
 //	fingerprint  new part, and its function     key of
-//	person       the caller: rootOf             Sessions: answers, for transcripts; PendingTurns;
+//	person       the caller: rootOf             Sessions: answers, for transcripts, parents; PendingTurns;
 //	  │                                         memo: the model's texts, quotable turns, templates
 //	base         the header's workspace: where  Sessions: references; memo: notes about sessions
 //	  │
@@ -26,7 +26,7 @@ import (
 //	  │
 //	root         the provider's history: begin  none
 //	  │
-//	chain[i]     message i: Hasher.Chain        inject: decisions; memo: subagents
+//	chain[i]     message i: Hasher.Chain        inject: decisions; Sessions: threads of subagents
 //	  │ opening  before the newest: newPending  memo: edited turns; Doubts
 //	  │ last     the newest: newPending         Sessions: pending turns, questions; Doubts
 //	  │ end      all of the request             memo: open tool calls

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -319,13 +320,15 @@ func TestResponsesOverWebSocket(t *testing.T) {
 }
 
 // TestCompaction: the summary that a client makes of its history is kept as
-// what it is, once, and found again; the instruction for it is not.
+// what it is, once, and found again; the instruction for it is not. The request searches
+// nothing, and has the session's notes.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
 	w.say("Good morning.", "X-Graphiti-Session", "long") // of no project, as is known then
 	w.delivered(2)
+	w.shortTerm(graphiti.SessionScope("session:long", ""), "Good morning.")
 	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 			return proxytest.Reply{Text: "<analysis>Let me think.</analysis><summary>Open: the importer for Zanzibar fails on empty rows.</summary>"}
@@ -341,8 +344,8 @@ func TestCompaction(t *testing.T) {
 		}
 		requests := w.model.Requests()
 		body := string(requests[len(requests)-1].Body)
-		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "aurora") {
-			t.Errorf("the summariser was sent %s", body)
+		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "asked: Good morning.") || strings.Contains(body, "aurora") {
+			t.Errorf("got the request %s, want the notes, and no search results", body)
 		}
 	}
 	w = w.restart()

@@ -244,7 +244,10 @@ func (cl *Claims) claim(kind int) (key, why string) {
 // Child returns the session of a subagent whose client names its parent's too, or "".
 func (cl *Claims) Child() string {
 	parent, ok := graphiti.SessionKey(noTitle(string(cl.values[headerIDs[parentSession]])))
-	if all := cl.all(Session); ok && all[0] == parent {
+	if !ok {
+		return ""
+	}
+	if all := cl.all(Session); all[0] == parent {
 		for _, key := range all {
 			if key != parent {
 				return key
