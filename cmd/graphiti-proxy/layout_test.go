@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"graphiti/words":            {},
 	"inject":                    {"graphiti", "graphiti/words", "internal/dialect", "internal/memo"},
 	"internal/budget":           {},
+	"internal/connect":          {"internal/datadir"},
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},

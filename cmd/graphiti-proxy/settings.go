@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -59,7 +61,7 @@ func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics
 func (a *app) routes(cfg *config.Config) proxy.Routes {
 	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Routes{
-		Upstreams: cfg.Upstreams(),
+		Upstreams: served(cfg),
 		Logged:    cfg.Log.Requests,
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
@@ -79,6 +81,14 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 		},
 		WebSocket: webSocket(cfg.WebSocket, a.host().Memory != nil),
 	}
+}
+
+// served returns the upstreams of requests: the configured ones, and the upstream of Codex
+// with a ChatGPT login.
+func served(cfg *config.Config) map[string]string {
+	all := map[string]string{connect.ChatGPT: "https://chatgpt.com/backend-api/codex"}
+	maps.Copy(all, cfg.Upstreams())
+	return all
 }
 
 // inspectTotal returns the bytes that may be inspected at the same time.

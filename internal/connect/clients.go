@@ -16,7 +16,7 @@ import (
 type Client struct {
 	Name    string
 	Program string
-	agent   string   // part of the name that its requests state
+	agent   string   // its name in the request log, or "" if requests do not tell
 	moves   string   // variable that moves the directory
 	dir     string   // below home; XDG paths are below .config
 	files   []string // candidates: the first existing one, or else the first
@@ -53,14 +53,14 @@ var openCodeKeys = []key{
 // Clients are the known clients.
 var Clients = []*Client{
 	{
-		Name: "claude-code", Program: "claude", agent: "claude", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"settings.json"}, format: strictJSON,
+		Name: "claude-code", Program: "claude", agent: "Claude Code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"settings.json"}, format: strictJSON,
 		keys:    []key{{path: "env.ANTHROPIC_BASE_URL", api: "anthropic", env: "ANTHROPIC_BASE_URL"}},
 		project: []string{".claude/settings.local.json", ".claude/settings.json"},
 		bypass:  []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
 		trial:   []string{"-p", "--no-session-persistence", "--", "hi"},
 	},
 	{
-		Name: "codex", Program: "codex", agent: "codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"config.toml"}, format: tomlFile,
+		Name: "codex", Program: "codex", agent: "Codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"config.toml"}, format: tomlFile,
 		choose: codexKeys,
 		trial:  []string{"exec", "--ephemeral", "--skip-git-repo-check", "hi"},
 	},
@@ -70,12 +70,12 @@ var Clients = []*Client{
 		trial: []string{"run", "hi"},
 	},
 	{
-		Name: "kilo", Program: "kilo", agent: "kilo", dir: ".config/kilo", files: []string{"kilo.json", "kilo.jsonc"}, format: jsonC,
+		Name: "kilo", Program: "kilo", agent: "Kilo", dir: ".config/kilo", files: []string{"kilo.json", "kilo.jsonc"}, format: jsonC,
 		keys: openCodeKeys, project: []string{"kilo.json", "kilo.jsonc"},
 		trial: []string{"run", "hi"},
 	},
 	{
-		Name: "gemini", Program: "gemini", agent: "gemini", dir: ".gemini", files: []string{".env"}, format: dotenv,
+		Name: "gemini", Program: "gemini", agent: "Gemini CLI", dir: ".gemini", files: []string{".env"}, format: dotenv,
 		keys:    []key{{path: "GOOGLE_GEMINI_BASE_URL", api: "gemini", env: "GOOGLE_GEMINI_BASE_URL"}},
 		project: []string{".gemini/.env", ".env"}, replaces: true, envWins: true,
 		bypass: []string{"GOOGLE_GENAI_USE_VERTEXAI"},
@@ -83,7 +83,7 @@ var Clients = []*Client{
 		trial:  []string{"-p", "hi"},
 	},
 	{
-		Name: "qwen", Program: "qwen", agent: "qwen", dir: ".qwen", files: []string{"settings.json"}, format: jsonC,
+		Name: "qwen", Program: "qwen", agent: "Qwen Code", dir: ".qwen", files: []string{"settings.json"}, format: jsonC,
 		keys: []key{
 			{path: "security.auth.baseUrl", api: "openai", suffix: "/v1", env: "OPENAI_BASE_URL"},
 			{path: "modelProviders.openai.*.baseUrl", api: "openai", suffix: "/v1"},
@@ -93,12 +93,12 @@ var Clients = []*Client{
 		trial: []string{"--chat-recording=false", "-p", "hi"},
 	},
 	{
-		Name: "copilot", Program: "copilot", agent: "copilot", moves: "COPILOT_HOME", dir: ".copilot",
+		Name: "copilot", Program: "copilot", agent: "Copilot CLI", moves: "COPILOT_HOME", dir: ".copilot",
 		keys:  []key{{path: "COPILOT_PROVIDER_BASE_URL", api: "openai", suffix: "/v1", env: "COPILOT_PROVIDER_BASE_URL"}},
 		trial: []string{"-p", "hi"},
 	},
 	{
-		Name: "cline", Program: "cline", agent: "cline", dir: ".cline/data", files: []string{"settings/providers.json"}, format: strictJSON,
+		Name: "cline", Program: "cline", agent: "Cline", dir: ".cline/data", files: []string{"settings/providers.json"}, format: strictJSON,
 		keys: []key{
 			{path: "providers.openai.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
 			{path: "providers.openai-native.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
@@ -107,7 +107,7 @@ var Clients = []*Client{
 		trial: []string{"--json", "hi"},
 	},
 	{
-		Name: "continue", Program: "cn", agent: "continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"config.yaml"}, format: yamlFile,
+		Name: "continue", Program: "cn", agent: "Continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"config.yaml"}, format: yamlFile,
 		keys: []key{
 			{path: "models.*.apiBase", api: "openai", suffix: "/v1", by: "provider", is: "openai"},
 			{path: "models.*.apiBase", api: "anthropic", suffix: "/v1", by: "provider", is: "anthropic"},
@@ -116,7 +116,7 @@ var Clients = []*Client{
 		trial: []string{"-p", "hi"},
 	},
 	{
-		Name: "kimi", Program: "kimi", agent: "kimi", moves: "KIMI_CODE_HOME", dir: ".kimi-code", files: []string{"config.toml"}, format: tomlFile,
+		Name: "kimi", Program: "kimi", agent: "Kimi Code", moves: "KIMI_CODE_HOME", dir: ".kimi-code", files: []string{"config.toml"}, format: tomlFile,
 		keys: []key{
 			{path: "providers.*.base_url", suffix: "/v1", by: "type", is: "kimi"},
 			{path: "providers.*.base_url", api: "openai", suffix: "/v1", by: "type", is: "openai"},
@@ -133,13 +133,13 @@ var Clients = []*Client{
 		trial: []string{"--no-session", "-p", "hi"},
 	},
 	{
-		Name: "aider", Program: "aider", agent: "aider", dir: ".", files: []string{".aider.conf.yml"}, format: yamlFile,
+		Name: "aider", Program: "aider", dir: ".", files: []string{".aider.conf.yml"}, format: yamlFile,
 		keys:    []key{{path: "openai-api-base", api: "openai", suffix: "/v1", env: "OPENAI_API_BASE"}},
 		project: []string{".aider.conf.yml"},
 		trial:   []string{"--message", "hi", "--no-git"},
 	},
 	{
-		Name: "goose", Program: "goose", agent: "goose", dir: ".config/goose", files: []string{"config.yaml"}, format: yamlFile,
+		Name: "goose", Program: "goose", agent: "Goose", dir: ".config/goose", files: []string{"config.yaml"}, format: yamlFile,
 		keys: []key{
 			{path: "OPENAI_HOST", api: "openai", env: "OPENAI_HOST"},
 			{path: "ANTHROPIC_HOST", api: "anthropic", env: "ANTHROPIC_HOST"},
@@ -148,7 +148,7 @@ var Clients = []*Client{
 		trial:   []string{"run", "-t", "hi"},
 	},
 	{
-		Name: "zed", Program: "zed", agent: "zed", dir: ".config/zed", files: []string{"settings.json"}, format: jsonC,
+		Name: "zed", Program: "zed", agent: "Zed", dir: ".config/zed", files: []string{"settings.json"}, format: jsonC,
 		keys: []key{
 			{path: "language_models.openai.api_url", api: "openai", suffix: "/v1"},
 			{path: "language_models.anthropic.api_url", api: "anthropic"},

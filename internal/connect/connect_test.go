@@ -88,8 +88,8 @@ func TestConnect(t *testing.T) {
 			if got := read(t, file); !strings.Contains(got, o.want) {
 				t.Errorf("got %s, want it with %s", got, o.want)
 			}
-			if through, problems := m.examine(c); !through || len(problems) > 0 {
-				t.Errorf("examine = %v, %q; want true, none", through, problems)
+			if through, problems := m.Examine(c); !through || len(problems) > 0 {
+				t.Errorf("Examine = %v, %q; want true, none", through, problems)
 			}
 			done, err := m.Disconnect(c)
 			if got := read(t, file); err != nil || !done.Exact || got != o.text {
@@ -218,7 +218,7 @@ func TestExamine(t *testing.T) {
 			for file, text := range o.files {
 				write(t, filepath.Join(m.Home, file), text)
 			}
-			through, problems := m.examine(Find(o.client))
+			through, problems := m.Examine(Find(o.client))
 			if through != (o.want == "") || !strings.Contains(strings.Join(problems, "\n"), o.want) {
 				t.Errorf("got %v, %q; want the problem %q", through, problems, o.want)
 			}

@@ -50,7 +50,7 @@ func (m *Machine) State(ctx context.Context, c *Client) State {
 	if program, err := m.Look(c.Program); err == nil {
 		s.Program, s.Version = program, version(ctx, program)
 	}
-	s.Through, s.Problems = m.examine(c)
+	s.Through, s.Problems = m.Examine(c)
 	return s
 }
 
@@ -70,9 +70,9 @@ func version(ctx context.Context, program string) string {
 	return ""
 }
 
-// examine reports whether a client's settings lead to the proxy, and why its requests may
+// Examine reports whether a client's settings lead to the proxy, and why its requests may
 // miss it nevertheless.
-func (m *Machine) examine(c *Client) (through bool, problems []string) {
+func (m *Machine) Examine(c *Client) (through bool, problems []string) {
 	isProxy := func(url string) bool { return url == m.Proxy.Base || strings.HasPrefix(url, m.Proxy.Base+"/") }
 	tree := map[string]any{}
 	if c.format != nil {
@@ -183,7 +183,5 @@ func lastLine(out []byte) string {
 	return string(last[max(0, len(last)-200):])
 }
 
-// Sends reports whether the name of a client in a request belongs to c.
-func (c *Client) Sends(name string) bool {
-	return strings.Contains(strings.ToLower(name), c.agent)
-}
+// Sends reports whether a request with this client name may be the client's.
+func (c *Client) Sends(name string) bool { return c.agent == "" || name == c.agent }

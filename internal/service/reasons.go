@@ -63,3 +63,11 @@ func strongest(c *inject.Considered) (best float64, ok bool) {
 	}
 	return best, ok
 }
+
+// InWords returns the reason of a request without a block in words.
+func InWords(reason string) string {
+	if says, ok := reasons[inject.Reason(reason)]; ok {
+		return says
+	}
+	return reason
+}
