@@ -30,6 +30,7 @@ type Client struct {
 	bypass   []string // variables that select an API without a base URL
 	login    []login
 	trial    []string // arguments that send one short request
+	vars     []string // variables for the trial
 }
 
 // key is a setting with a base URL.
@@ -80,7 +81,7 @@ var Clients = []*Client{
 		project: []string{".gemini/.env", ".env"}, replaces: true, envWins: true,
 		bypass: []string{"GOOGLE_GENAI_USE_VERTEXAI"},
 		login:  []login{{"settings.json", "security.auth.selectedType", "oauth-personal", "a Google login"}},
-		trial:  []string{"-p", "hi"},
+		trial:  []string{"-p", "hi"}, vars: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
 	},
 	{
 		Name: "qwen", Program: "qwen", agent: "Qwen Code", dir: ".qwen", files: []string{"settings.json"}, format: jsonC,
@@ -100,11 +101,11 @@ var Clients = []*Client{
 	{
 		Name: "cline", Program: "cline", agent: "Cline", dir: ".cline/data", files: []string{"settings/providers.json"}, format: strictJSON,
 		keys: []key{
-			{path: "providers.openai.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
+			{path: "providers.openai-compatible.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
 			{path: "providers.openai-native.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
 			{path: "providers.anthropic.settings.baseUrl", api: "anthropic", existing: true},
 		},
-		trial: []string{"--json", "hi"},
+		trial: []string{"--json", "say hi"},
 	},
 	{
 		Name: "continue", Program: "cn", agent: "Continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"config.yaml"}, format: yamlFile,

@@ -56,7 +56,7 @@ var own = map[string]struct{ file, text, want string }{
 	"kilo":        {".config/kilo/kilo.jsonc", "{\n}\n", `"baseURL": "` + base + `/v1"`},
 	"gemini":      {".gemini/.env", "GEMINI_API_KEY=k\n", "GOOGLE_GEMINI_BASE_URL=" + base + "\n"},
 	"qwen":        {".qwen/settings.json", "{\"modelProviders\": {\"openai\": [{\"id\": \"m\", \"baseUrl\": \"https://api.groq.com/openai/v1\"}]}} // mine\n", `"baseUrl": "` + base + `/u/groq/v1"`},
-	"cline":       {".cline/data/settings/providers.json", `{"providers": {"openai": {"settings": {"apiKey": "k"}}}}`, `"baseUrl": "` + base + `/v1"`},
+	"cline":       {".cline/data/settings/providers.json", `{"providers": {"openai-compatible": {"settings": {"apiKey": "k"}}}}`, `"baseUrl": "` + base + `/v1"`},
 	"continue":    {".continue/config.yaml", "models:\n  - name: a # mine\n    provider: anthropic\n", "apiBase: " + base + "/v1\n"},
 	"kimi":        {".kimi-code/config.toml", "[providers.a]\ntype = \"anthropic\"\n", "base_url = \"" + base + "\"\n"},
 	"pi":          {".pi/agent/models.json", "{}", `"baseUrl": "` + base + `"`},

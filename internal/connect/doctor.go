@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // State is what a client's settings say.
@@ -22,7 +24,7 @@ type State struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-const versionTimeout = 10 * time.Second
+const versionTimeout = 20 * time.Second
 
 // List returns the clients on this machine: those with a program, or with settings.
 func (m *Machine) List(ctx context.Context) []State {
@@ -162,25 +164,39 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, ".graphiti-proxy-ignore"), nil, 0o600); err != nil { // the trial is not remembered
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, c.trial...) // #nosec G204 -- a known client
-	run.Dir, run.WaitDelay = dir, time.Second
+	run.Dir, run.WaitDelay, run.Env = dir, time.Second, append(os.Environ(), c.vars...)
 	out, err := run.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %s", trialTimeout)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", c.Program, err, lastLine(out))
+		return fmt.Errorf("%s: %w: %s", c.Program, err, reason(out))
 	}
 	return nil
 }
 
-// lastLine returns the end of the last line with text.
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	last := []rune(lines[len(lines)-1])
-	return string(last[max(0, len(last)-200):])
+// reason returns the first line about an error, or the last line, without control
+// characters.
+func reason(out []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return -1
+		}
+		return r
+	}, string(out))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	line := lines[len(lines)-1]
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(strings.ToLower(l), "error:") }); i >= 0 {
+		line = lines[i]
+	}
+	short := []rune(line)
+	return string(short[:min(len(short), 300)])
 }
 
 // Sends reports whether a request with this client name may be the client's.

@@ -96,7 +96,7 @@ func agent(command []string) string {
 func Run(ctx context.Context, command []string) (string, error) {
 	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput() // #nosec G204 -- from LoginOf
 	if err != nil {
-		return string(out), fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, lastLine(out))
+		return string(out), fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, reason(out))
 	}
 	return string(out), nil
 }
