@@ -195,9 +195,10 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Scope   graphiti.Scope `json:"scope"`
 		Client  string         `json:"client,omitempty"`
 		Session string         `json:"session,omitempty"`
+		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
 		Answer  int            `json:"answer,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.OfSession(), t.Git, answer})
+	}{"graphiti-proxy", scope, t.Client, t.OfSession(), t.Import, t.Git, answer})
 	return string(b)
 }
 
