@@ -104,10 +104,17 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	return a, nil
 }
 
+// minKey is the shortest id that identifies an answer. Some local servers number their
+// answers, or choose from a few ids.
+const minKey = 20
+
 // keys stores the keys of a turn. known reports whether the turn is a backfill, and the
 // group had one of them.
 func (b *batch) keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
 	for _, key := range t.Keys {
+		if len(key) < minKey {
+			continue
+		}
 		r, err := tx.Exec("INSERT INTO answers VALUES (?, ?) ON CONFLICT DO NOTHING", key, group)
 		if err != nil {
 			return false, err

@@ -71,6 +71,7 @@ func oneOf(s *service.Selector, group string) service.Selector {
 
 func newMemoryForgetCommand() *cobra.Command {
 	var yes bool
+	var imported string
 	c := &cobra.Command{
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
@@ -94,15 +95,24 @@ func newMemoryForgetCommand() *cobra.Command {
 			"--message deletes one message, by the id that memory show prints, from each of the\n" +
 			"groups that hold it; the rest of its turn stays. Blocks that were sent with it stay\n" +
 			"in their conversations, whose beginnings must not change; new ones lack it.\n\n" +
+			"--import deletes what one memory import --agents stored, by the name that it\n" +
+			"printed. Later imports leave those turns out.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	c.Flags().Var(cli.Text(&imported), "import", "delete what this import of transcripts stored")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
+		if imported != "" {
+			if *s != (service.Selector{}) {
+				return cli.Usage(errors.New("--import says what is meant: leave out other selections"))
+			}
+			s.Session = imported // an import is a session of its own
+		}
 		if s.Card+s.Message != "" {
 			return forgetOne(c, at, s)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,9 +14,10 @@ import (
 )
 
 func newMemoryImportCommand() *cobra.Command {
+	var agents, yes bool
 	c := &cobra.Command{
 		Use:   "import <file>",
-		Short: "Import conversations: an export of this memory, of ChatGPT or Claude, or JSON Lines",
+		Short: "Import conversations: transcripts of coding agents, exports, or JSON Lines",
 		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
 			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
 			"where role and content are required, and \"group\" may replace \"scope\"; or the\n" +
@@ -24,18 +26,33 @@ func newMemoryImportCommand() *cobra.Command {
 			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
 			"- reads standard input. Each line is kept once: to continue an import that was\n" +
 			"interrupted, run it again. A line or a conversation may have 32 MiB, a file, or\n" +
-			"what an archive holds, 2 GiB and 2,000,000 messages.",
-		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
+			"what an archive holds, 2 GiB and 2,000,000 messages.\n\n" +
+			"--agents reads the transcripts that coding agents store on this machine: Claude\n" +
+			"Code, Codex, opencode, Kilo, Gemini CLI, Qwen Code, Copilot CLI, Cline, Continue,\n" +
+			"Kimi Code, pi and aider. It lists them by client and project; --yes imports them.\n" +
+			"Turns that went through the proxy are recognized, and the words in transcripts\n" +
+			"never become rules or preferences. memory forget --import takes an import back.",
+		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --agents\n  graphiti-proxy memory import --agents --yes\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			switch {
+			case agents && len(args) > 0:
+				return cli.Usage(errors.New("--agents reads the transcripts of this machine: leave out the file"))
+			case !agents && yes:
+				return cli.Usage(errors.New("--yes is for --agents: a file is imported without it"))
+			case !agents && len(args) != 1:
 				return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
 			}
 			return nil
 		},
 	}
 	s := selectorFlags(c)
+	c.Flags().BoolVar(&agents, "agents", false, "the transcripts of coding agents on this machine, instead of a file")
+	c.Flags().BoolVar(&yes, "yes", false, "import the transcripts that --agents lists")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	imports := withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+		if agents {
+			return importAgents(c, at)
+		}
 		file, size, err := service.OpenImport(args[0])
 		if err != nil {
 			return err
@@ -71,5 +88,14 @@ func newMemoryImportCommand() *cobra.Command {
 			}
 		})
 	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case agents && *s != (service.Selector{}):
+			return cli.Usage(errors.New("--agents finds the project of each conversation: leave out --user, --workspace and other selections"))
+		case agents && !yes:
+			return importAgents(c, nil)
+		}
+		return imports(c, args)
+	}
 	return c
 }

@@ -18,7 +18,7 @@ import (
 // Operations returns the table of what can be asked. Each operation is in it once, and
 // whoever offers operations mounts it.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
+	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
 		TurnsOf, Connections, Everybody, Requests}
 }
 

@@ -179,10 +179,7 @@ func readGemini(s *source, t *turns) error {
 	if err != nil || !main {
 		return err
 	}
-	root, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(s.path)), ".project_root"))
-	if err == nil {
-		t.Dir = strings.TrimSpace(string(root))
-	}
+	t.Dir = geminiDirectory(filepath.Dir(filepath.Dir(s.path)))
 	for _, id := range order {
 		m := all[id]
 		words, calls := partsOf(m.Get("content"))
@@ -201,6 +198,25 @@ func readGemini(s *source, t *turns) error {
 		}
 	}
 	return nil
+}
+
+// geminiDirectory returns the directory of a project folder, from a file in it or from
+// Gemini's list of projects.
+func geminiDirectory(folder string) (dir string) {
+	if root, err := os.ReadFile(filepath.Join(folder, ".project_root")); err == nil { // #nosec G304 -- a client's own
+		return strings.TrimSpace(string(root))
+	}
+	list, err := (&source{path: filepath.Join(folder, "..", "..", "projects.json")}).whole()
+	if err != nil {
+		return ""
+	}
+	list.Get("projects").ForEach(func(path, name gjson.Result) bool {
+		if name.Str == filepath.Base(folder) {
+			dir = path.Str
+		}
+		return dir == ""
+	})
+	return dir
 }
 
 func readQwen(s *source, t *turns) error {
