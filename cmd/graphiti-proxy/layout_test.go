@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},
-	"internal/transcripts":      {},
+	"internal/transcripts":      {"internal/dialect", "internal/dialect/chat"},
 	"proxy":                     {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
 	"proxy/admin":               {"internal/health", "internal/inspector", "internal/service"},
 	"proxy/identity":            {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,8 +71,7 @@ func oneOf(s *service.Selector, group string) service.Selector {
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	var yes bool
-	var imported string
+	yes, imported := false, ""
 	c := &cobra.Command{
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
@@ -107,12 +107,10 @@ func newMemoryForgetCommand() *cobra.Command {
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		if imported != "" {
-			if *s != (service.Selector{}) {
-				return cli.Usage(errors.New("--import says what is meant: leave out other selections"))
-			}
-			s.Session = imported // an import is a session of its own
+		if imported != "" && *s != (service.Selector{}) {
+			return cli.Usage(errors.New("--import is a selection: leave out others"))
 		}
+		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
 		if s.Card+s.Message != "" {
 			return forgetOne(c, at, s)
 		}

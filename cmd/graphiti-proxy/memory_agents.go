@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +17,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	chatapi "github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
@@ -108,10 +105,6 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 			p.find(places, cfg)
 			projects[name], d.Projects = p, append(d.Projects, p)
 		}
-		words := wordsOf(t.Words)
-		if words == "" {
-			continue
-		}
 		session := t.Session
 		if !t.OnWire {
 			session = t.Client + "-" + t.Session
@@ -123,7 +116,7 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
 			turns = append(turns, service.PastTurn{
-				Client: t.Client, Session: session, Workspace: p.key, User: words, Assistant: t.Answer, Keys: t.Keys,
+				Client: t.Client, Session: session, Workspace: p.key, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID + "\x00" + t.At.Format(time.RFC3339Nano), Said: t.At.Format(time.RFC3339Nano), Answered: t.Answered.Format(time.RFC3339Nano),
 			})
 		}
@@ -161,23 +154,6 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 	case !allowed.Remembers(repo, p.key):
 		p.LeftOut = "the project is excluded from memory"
 	}
-}
-
-// wordsOf returns the person's words in a message, as in a live request. A command counts
-// whole.
-func wordsOf(text string) string {
-	if strings.HasPrefix(text, "/") {
-		return text
-	}
-	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
-	if err != nil {
-		return ""
-	}
-	var conv dialect.Conversation
-	if !(chatapi.Dialect{}).Parse(body, &conv) || len(conv.Messages) == 0 || !conv.Messages[conv.Last].Person {
-		return ""
-	}
-	return string(conv.Text(conv.Last))
 }
 
 // send imports turns in calls of bounded size.

@@ -33,17 +33,17 @@ func newMemoryImportCommand() *cobra.Command {
 			"Turns that went through the proxy are recognized, and the words in transcripts\n" +
 			"never become rules or preferences. memory forget --import takes an import back.",
 		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --agents\n  graphiti-proxy memory import --agents --yes\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
-		Args: func(c *cobra.Command, args []string) error {
-			switch {
-			case agents && len(args) > 0:
-				return cli.Usage(errors.New("--agents reads the transcripts of this machine: leave out the file"))
-			case !agents && yes:
-				return cli.Usage(errors.New("--yes is for --agents: a file is imported without it"))
-			case !agents && len(args) != 1:
-				return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
-			}
-			return nil
-		},
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case agents && len(args) > 0:
+			return cli.Usage(errors.New("--agents reads the transcripts of this machine: leave out the file"))
+		case !agents && yes:
+			return cli.Usage(errors.New("--yes is for --agents: a file is imported without it"))
+		case !agents && len(args) != 1:
+			return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
+		}
+		return nil
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&agents, "agents", false, "the transcripts of coding agents on this machine, instead of a file")
@@ -53,40 +53,7 @@ func newMemoryImportCommand() *cobra.Command {
 		if agents {
 			return importAgents(c, at)
 		}
-		file, size, err := service.OpenImport(args[0])
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
-			return cli.Call(ctx, at, service.Import, in)
-		}, Pending: func(ctx context.Context) (int, error) {
-			q, err := cli.Call(ctx, at, service.Counts, struct{}{})
-			return q.Pending, err
-		}}
-		left := 0
-		done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
-		if err == nil {
-			left, err = im.Await(c.Context(), done)
-		}
-		if err != nil {
-			progress.End()
-			if n := done.Kept + done.Known; n > 0 {
-				err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
-			}
-			return err
-		}
-		progress.Done(done.Kept + done.Known)
-		if left > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
-		}
-		return cli.Output(c, done, func(w io.Writer) {
-			fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
-			if done.NotTaken > 0 {
-				fmt.Fprintf(w, "%s left out: only an operator may import notes of sessions\n", terminal.Count(done.NotTaken, "line"))
-			}
-		})
+		return importFile(c, at, s, args[0])
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
@@ -98,4 +65,42 @@ func newMemoryImportCommand() *cobra.Command {
 		return imports(c, args)
 	}
 	return c
+}
+
+// importFile imports a file, or standard input.
+func importFile(c *cobra.Command, at *cli.Place, s *service.Selector, name string) error {
+	file, size, err := service.OpenImport(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	progress := terminal.NewProgress(c.ErrOrStderr(), size)
+	im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
+		return cli.Call(ctx, at, service.Import, in)
+	}, Pending: func(ctx context.Context) (int, error) {
+		q, err := cli.Call(ctx, at, service.Counts, struct{}{})
+		return q.Pending, err
+	}}
+	left := 0
+	done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
+	if err == nil {
+		left, err = im.Await(c.Context(), done)
+	}
+	if err != nil {
+		progress.End()
+		if n := done.Kept + done.Known; n > 0 {
+			err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
+		}
+		return err
+	}
+	progress.Done(done.Kept + done.Known)
+	if left > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
+	}
+	return cli.Output(c, done, func(w io.Writer) {
+		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		if done.NotTaken > 0 {
+			fmt.Fprintf(w, "%s left out: only an operator may import notes of sessions\n", terminal.Count(done.NotTaken, "line"))
+		}
+	})
 }

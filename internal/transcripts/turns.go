@@ -7,9 +7,13 @@ package transcripts
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
 // Turn is a finished turn of a person: their words and the model's answer.
@@ -49,13 +53,30 @@ type turns struct {
 
 // say begins a turn with a person's words.
 func (t *turns) say(id, words string, at time.Time) {
-	t.last = nil
+	t.last, words = nil, wordsOf(words)
 	if strings.TrimSpace(words) == "" {
 		return
 	}
 	o := &open{Turn: t.Turn}
 	o.ID, o.Words, o.At, o.Keys = id, words, at, nil
 	t.all, t.last = append(t.all, o), o
+}
+
+// wordsOf returns the person's words in a message, as in a live request. A command counts
+// whole.
+func wordsOf(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return text
+	}
+	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
+	if err != nil {
+		return ""
+	}
+	var conv dialect.Conversation
+	if !(chat.Dialect{}).Parse(body, &conv) || len(conv.Messages) == 0 || !conv.Messages[conv.Last].Person {
+		return ""
+	}
+	return string(conv.Text(conv.Last))
 }
 
 // answer adds a piece of an answer. Pieces with the same id belong together.
