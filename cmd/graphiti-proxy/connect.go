@@ -140,6 +140,7 @@ func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, cl
 			failed = errors.Join(failed, err)
 		}
 	}
+	fmt.Fprintln(c.ErrOrStderr(), "conversations from before: graphiti-proxy memory import --agents")
 	if cli.WantsJSON(c) {
 		return errors.Join(failed, terminal.JSON(c.OutOrStdout(), map[string]any{"plans": plans}))
 	}

@@ -79,7 +79,9 @@ func diagnose(c *cobra.Command, args []string) error {
 		f := finding{State: s}
 		for _, r := range slices.Backward(passed.Requests) {
 			if r.API != "" && connect.Find(s.Client).Sends(r.Client) {
-				f.Last, f.Memory, f.Reason = r.Time, r.Memory, service.InWords(r.Reason)
+				if f.Last, f.Memory = r.Time, r.Memory; r.Reason != "" {
+					f.Reason = service.InWords(r.Reason)
+				}
 				break
 			}
 		}

@@ -48,6 +48,7 @@ type agentImport struct {
 	Projects []*agentProject `json:"projects"`
 	Kept     int             `json:"kept"`
 	Known    int             `json:"known"`
+	Invalid  int             `json:"invalid,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 }
 
@@ -117,12 +118,20 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		if p.LeftOut == "" {
 			turns = append(turns, service.PastTurn{
 				Client: t.Client, Session: session, Workspace: p.key, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
-				ID: t.ID + "\x00" + t.At.Format(time.RFC3339Nano), Said: t.At.Format(time.RFC3339Nano), Answered: t.Answered.Format(time.RFC3339Nano),
+				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
 		}
 	}
 	slices.SortStableFunc(d.Projects, func(a, b *agentProject) int { return strings.Compare(a.Client, b.Client) })
 	return turns
+}
+
+// timeText returns a time for a call, or "" if it is unknown.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
 }
 
 // note adds what cannot be imported from a client's files.
@@ -168,7 +177,7 @@ func (d *agentImport) send(ctx context.Context, at *cli.Place, turns []service.P
 		if err != nil {
 			return err
 		}
-		d.Kept, d.Known = d.Kept+answer.Kept, d.Known+answer.Known
+		d.Kept, d.Known, d.Invalid = d.Kept+answer.Kept, d.Known+answer.Known, d.Invalid+answer.NotTaken
 		progress.Show(d.Kept+d.Known, "")
 		turns = turns[n:]
 	}
@@ -198,6 +207,9 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		return
 	}
 	fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(d.Kept, "turn"), d.Known)
+	if d.Invalid > 0 {
+		fmt.Fprintf(w, "%s left out: no valid session or time\n", terminal.Count(d.Invalid, "turn"))
+	}
 	if d.Kept > 0 {
 		fmt.Fprintf(w, "to take it back: graphiti-proxy memory forget --import %s\n", d.Import)
 	}

@@ -45,7 +45,7 @@ func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
 			b.Write(append(text, '\n'))
 		}
 		parts := func(text string) m { return m{"parts": []m{{"text": text}}} }
-		line(m{"uuid": fmt.Sprint("u", i), "type": "user", "provenance": "real_user", "message": parts(turn.words)})
+		line(m{"uuid": fmt.Sprint("u", i, turn.words), "type": "user", "provenance": "real_user", "message": parts(turn.words)})
 		line(m{"uuid": fmt.Sprint("t", i), "type": "system", "provenance": "system", "subtype": "ui_telemetry", "systemPayload": m{"uiEvent": m{"response_id": turn.id}}})
 		line(m{"uuid": fmt.Sprint("a", i), "type": "assistant", "provenance": "assistant_output", "message": parts(turn.answer)})
 	}
@@ -83,15 +83,24 @@ func TestImportAgents(t *testing.T) {
 		pastTurn{"chatcmpl-tabs-tabs-tabs-tabs", "2026-11-20T08:01:00Z", "Remember that: always use tabs.", "Understood."},
 		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other words, same id
 	)
-	if out := run("memory", "import", "--agents"); !strings.Contains(out, "3 turns can be imported") {
-		t.Errorf("dry run: got %q, want 3 turns", out)
+	qwenTranscript(t, filepath.Join(home, "hostile"), dir, pastTurn{"", "2026-11-20T08:00:00Z", "It is Orca.", "Noted."})
+	hostile, err := os.ReadFile(filepath.Join(home, "hostile", ".qwen", "projects", "p", "chats", "30206c6f.jsonl"))
+	if err == nil {
+		hostile = []byte(strings.ReplaceAll(string(hostile), "30206c6f", strings.Repeat("x", 5000)))
+		err = os.WriteFile(filepath.Join(home, ".qwen", "projects", "p", "chats", "hostile.jsonl"), append(hostile, "{\x00]"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "4 turns can be imported") {
+		t.Errorf("dry run: got %q, want 4 turns", out)
 	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
 	}
 	imported := run("memory", "import", "--agents", "--yes")
-	if !strings.Contains(imported, "2 turns imported, 1 already present") {
-		t.Errorf("got %q, want the live turn recognized", imported)
+	if !strings.Contains(imported, "2 turns imported, 1 already present") || !strings.Contains(imported, "1 turn left out") {
+		t.Errorf("got %q, want the live turn recognized, and the hostile one left out", imported)
 	}
 	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 3 already present") {
 		t.Errorf("a second time: got %q", out)

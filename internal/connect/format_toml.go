@@ -86,7 +86,7 @@ func setTOML(text []byte, path []string, value string) ([]byte, error) {
 			if len(table) > 0 && slices.Equal(l.path, table) {
 				after = lineEnd(text, l.start)
 			}
-		case slices.Equal(l.path[:len(l.path)-1], table) && !(len(table) == 0 && first < l.start):
+		case slices.Equal(l.path[:len(l.path)-1], table) && (len(table) > 0 || l.start < first):
 			after = lineEnd(text, l.end-1)
 		}
 	}

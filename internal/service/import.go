@@ -38,7 +38,8 @@ type Imported struct {
 	Kept  int `json:"kept"`
 	Known int `json:"known"` // lines that were there already
 
-	// NotTaken counts notes of sessions, which only an operator may import.
+	// NotTaken counts notes of sessions, which only an operator may import, or invalid
+	// turns of transcripts.
 	NotTaken int `json:"not_taken,omitempty"`
 
 	Groups []string `json:"-"`

@@ -23,7 +23,7 @@ type PastTurn struct {
 	Assistant string   `json:"assistant"`
 	Said      string   `json:"said,omitempty"` // RFC 3339
 	Answered  string   `json:"answered,omitempty"`
-	ID        string   `json:"id"`             // distinguishes turns of the session
+	ID        string   `json:"id,omitempty"`   // the client's id of the turn
 	Keys      []string `json:"keys,omitempty"` // the provider's ids of the answer and its tool calls
 }
 
@@ -34,7 +34,7 @@ type TurnsImport struct {
 }
 
 // ImportTurns stores turns of transcripts as live turns are stored, without those that are
-// known by their ids or texts. Nothing in them is a standing text.
+// known by their ids or texts, and without invalid ones. Nothing in them is a standing text.
 var ImportTurns = Operation[TurnsImport, Imported]{
 	Spec: Spec{Name: "memory/import-turns", About: "Import finished turns from transcripts of clients, each once", Size: 16 << 20, Takes: ImportTimeout},
 	Run: func(ctx context.Context, h *Host, in *TurnsImport) (Imported, error) {
@@ -62,8 +62,9 @@ func (sv *Service) ImportTurns(ctx context.Context, in *TurnsImport) (done Impor
 	for i := range in.Turns {
 		p := &in.Turns[i]
 		t, err := sv.pastTurn(p)
-		if err != nil {
-			return done, fmt.Errorf("turn %d: %w", i+1, err)
+		if err != nil { // a file of others may contain anything
+			done.NotTaken++
+			continue
 		}
 		t.Import, t.Generation, t.Asked = imported, generation, asked[p.Session]
 		asked[p.Session] = words.HasQuestion(p.Assistant)
@@ -105,7 +106,7 @@ func (sv *Service) pastTurn(p *PastTurn) (t ledger.Turn, err error) {
 		}
 	}
 	return ledger.Turn{
-		ID:      digest("past", p.Client, p.Session, p.ID),
+		ID:      digest("past", p.Client, p.Session, p.ID, p.Said, p.User),
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Client: p.Client,
 		User: p.User, Assistant: p.Assistant, Said: said, Answered: answered, Keys: p.Keys,
 		Targets: sv.namer().Writes(who), Backfill: true,

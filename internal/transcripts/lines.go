@@ -103,8 +103,8 @@ func readCodex(s *source, t *turns) error {
 		case kind == "turn_context":
 			t.Dir = p.Get("cwd").Str
 		case kind == "response_item" && p.Get("type").Str == "function_call":
-			if t.last != nil {
-				t.last.Keys = append(t.last.Keys, p.Get("call_id").Str)
+			if id := p.Get("call_id").Str; t.last != nil && len(id) >= minKey {
+				t.last.Keys = append(t.last.Keys, id)
 			}
 		case kind != "event_msg":
 		case p.Get("type").Str == "user_message":

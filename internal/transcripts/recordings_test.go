@@ -192,3 +192,40 @@ func TestRead_Damage(t *testing.T) {
 		}
 	}
 }
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 8, minute, 0, 0, time.UTC) }
+	long := func(key string) []string { return []string{key + "-0123456789-0123456789"} }
+	for _, c := range []struct {
+		name  string
+		files [][]Turn
+		want  string // sessions of the turns
+	}{
+		{"a fork copies its origin", [][]Turn{{{Session: "b", At: at(1), Keys: long("x")}, {Session: "b", At: at(9), Keys: long("z")}}, {{Session: "a", At: at(1), Keys: long("x")}, {Session: "a", At: at(2), Keys: long("y")}}}, "a a b"},
+		{"a resume changes times", [][]Turn{{{Session: "a", At: at(1), ID: "u"}}, {{Session: "b", At: at(5), ID: "u"}}}, "a"},
+		{"new ids, old times", [][]Turn{{{Session: "a", At: at(1), ID: "u", Words: "hi"}}, {{Session: "b", At: at(1), ID: "v", Words: "hi"}, {Session: "b", At: at(2), Words: "ho"}}}, "a b"},
+		{"the same words again", [][]Turn{{{Session: "a", At: at(1), Words: "yes"}, {Session: "a", At: at(2), Words: "yes"}}}, "a a"},
+	} {
+		var got []string
+		for _, turn := range Merge(c.files) {
+			got = append(got, turn.Session)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, s, c.want)
+		}
+	}
+}
+
+func TestTurns_ShortIDs(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"chatcmpl-512", "msg_1", ""} {
+		var list turns
+		list.say("", "What is it called?", time.Now())
+		list.answer(id, "Marlin.", time.Now())
+		got, _ := list.finished()
+		if len(got) != 1 || len(got[0].Keys) > 0 {
+			t.Errorf("%q: got %+v, want a turn without keys", id, got)
+		}
+	}
+}

@@ -30,6 +30,10 @@ type Turn struct {
 	Keys     []string // the provider's ids of the answers and their tool calls
 }
 
+// minKey is the shortest id that identifies an answer. Some local servers number their
+// answers, or choose from a few ids.
+const minKey = 20
+
 // open is a turn during reading.
 type open struct {
 	Turn
@@ -94,7 +98,7 @@ func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 	}
 	a.text, a.at, a.calls = a.text+text, at, a.calls || len(calls) > 0
 	for _, key := range append([]string{id}, calls...) {
-		if key != "" && !slices.Contains(t.last.Keys, key) {
+		if len(key) >= minKey && !slices.Contains(t.last.Keys, key) {
 			t.last.Keys = append(t.last.Keys, key)
 		}
 	}
