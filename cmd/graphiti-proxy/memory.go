@@ -95,14 +95,14 @@ func newMemoryForgetCommand() *cobra.Command {
 			"--message deletes one message, by the id that memory show prints, from each of the\n" +
 			"groups that hold it; the rest of its turn stays. Blocks that were sent with it stay\n" +
 			"in their conversations, whose beginnings must not change; new ones lack it.\n\n" +
-			"--import deletes what one memory import --agents stored, by the name that it\n" +
+			"--import deletes the turns of one memory import --agents, by the name that it\n" +
 			"printed. Later imports leave those turns out.\n\n" +
 			"It cannot delete what others hold: histories that the provider keeps, and backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
-	c.Flags().Var(cli.Text(&imported), "import", "delete what this import of transcripts stored")
+	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
 	cli.JSONFlag(c)

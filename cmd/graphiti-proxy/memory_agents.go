@@ -202,6 +202,9 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 	for _, n := range d.Notes {
 		fmt.Fprintln(w, terminal.Printable(n))
 	}
+	if dry && slices.ContainsFunc(d.Projects, func(p *agentProject) bool { return p.Client == "claude-code" }) {
+		fmt.Fprintln(w, "claude-code deletes transcripts after 30 days, unless its setting cleanupPeriodDays is higher")
+	}
 	if dry {
 		fmt.Fprintf(w, "%s can be imported: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "turn"))
 		return
