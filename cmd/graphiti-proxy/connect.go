@@ -156,7 +156,7 @@ func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cl
 	}
 	agreed, asked := ask(c.ErrOrStderr(), "the proxy does not run; start it now and at each login?")
 	if asked != nil || !agreed {
-		return nil, fmt.Errorf("%w; nothing was changed: clients hang without it, so start it first, with graphiti-proxy service install or graphiti-proxy serve", err)
+		return nil, fmt.Errorf("%w; no setting was changed, because clients hang without the proxy: start it first with graphiti-proxy service install or graphiti-proxy serve", err)
 	}
 	if err := installService(c, cfg, m); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 	case err != nil:
 		return err
 	case seen != nil && tried == nil:
-		fmt.Fprintf(errOut, "  ✓ its request went through the proxy and was answered (status %d); restart the client where it runs\n", seen.Status)
+		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client where it runs\n", seen.Status)
 		return nil
 	case seen != nil:
 		return fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried)

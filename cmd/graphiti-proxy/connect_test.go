@@ -24,7 +24,7 @@ func TestConnectCommands(t *testing.T) {
 	}{
 		{[]string{"connect", "--print", "claude-code"}, "env.ANTHROPIC_BASE_URL: http://127.0.0.1:8787 (before: not set)", ""},
 		{[]string{"connect", "--print", "copilot"}, "export COPILOT_PROVIDER_BASE_URL=http://127.0.0.1:8787/v1", ""},
-		{[]string{"connect", "claude-code"}, "", "nothing was changed: clients hang without it"},
+		{[]string{"connect", "claude-code"}, "", "no setting was changed, because clients hang"},
 		{[]string{"connect", "claude"}, "", `client "claude" is unknown; write one of claude-code, codex`},
 		{[]string{"disconnect", "claude-code"}, "", "claude-code is not connected"},
 		{[]string{"disconnect"}, "", "needs the name of a client"},

@@ -28,7 +28,7 @@ const (
 	pastBytes = 4 << 20 // of those turns
 )
 
-// agentProject counts what one client stored about one project.
+// agentProject counts the conversations of one client in one project.
 type agentProject struct {
 	Client        string    `json:"client"`
 	Directory     string    `json:"directory"`
@@ -134,7 +134,7 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// note adds what cannot be imported from a client's files.
+// note adds the parts of a client's files that cannot be imported.
 func (d *agentImport) note(f *transcripts.Found) {
 	for _, n := range []struct {
 		n    int

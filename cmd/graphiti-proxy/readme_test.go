@@ -101,7 +101,7 @@ func (n *newcomer) serve(line string) {
 var sees = map[string]string{
 	"go run ./cmd/graphiti-proxy demo":                      "The memory arrived.",
 	"curl":                                                  `"content"`,
-	"graphiti-proxy connect":                                "and was answered (status 200)",
+	"graphiti-proxy connect":                                "forwarded its request (status 200)",
 	"graphiti-proxy status":                                 "running for",
 	"graphiti-proxy memory show":                            "Miso",
 	"graphiti-proxy memory list":                            "Miso",

@@ -209,7 +209,7 @@ func writeFile(file string, text []byte) error {
 	return os.Chmod(file, mode)
 }
 
-// record is what disconnect needs of a connected client.
+// record holds the data for disconnecting a client.
 type record struct {
 	File    string   `json:"file"`
 	Existed bool     `json:"existed"`

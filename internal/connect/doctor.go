@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// State is what a client's settings say.
+// State is the result of examining a client's settings.
 type State struct {
 	Client   string   `json:"client"`
 	Program  string   `json:"program,omitempty"`

@@ -33,8 +33,8 @@ type TurnsImport struct {
 	Turns  []PastTurn `json:"turns"`
 }
 
-// ImportTurns stores turns of transcripts as live turns are stored, without those that are
-// known by their ids or texts, and without invalid ones. Nothing in them is a standing text.
+// ImportTurns stores turns of transcripts like live turns. It skips turns with known ids or
+// texts, and invalid turns. No text in them becomes a standing text.
 var ImportTurns = Operation[TurnsImport, Imported]{
 	Spec: Spec{Name: "memory/import-turns", About: "Import finished turns from transcripts of clients, each once", Size: 16 << 20, Takes: ImportTimeout},
 	Run: func(ctx context.Context, h *Host, in *TurnsImport) (Imported, error) {

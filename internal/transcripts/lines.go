@@ -81,7 +81,7 @@ func readClaude(s *source, t *turns) error {
 			words = strings.TrimSpace(name + " " + args)
 		} else if slices.ContainsFunc(claudeMarks, func(mark string) bool { return strings.HasPrefix(words, mark) }) {
 			if strings.HasPrefix(words, "<bash-input>") {
-				t.last = nil // what follows answers a command
+				t.last = nil // the next answer is to a command
 			}
 			return
 		}

@@ -50,7 +50,7 @@ type answer struct {
 
 // turns gathers the turns of one file.
 type turns struct {
-	Turn // what the following turns have in common
+	Turn // common fields of the following turns
 	all  []*open
 	last *open // nil: answers belong to no person's words
 }
