@@ -34,6 +34,9 @@ type Turn struct {
 // answers, or choose from a few ids.
 const minKey = 20
 
+// maxKeys is the most ids of a turn. The last ones belong to its final answer.
+const maxKeys = 64
+
 // open is a turn during reading.
 type open struct {
 	Turn
@@ -114,6 +117,7 @@ func (t *turns) finished() (list []Turn, unfinished int) {
 			continue
 		}
 		o.Answer, o.Answered = o.answers[i].text, o.answers[i].at
+		o.Keys = o.Keys[max(0, len(o.Keys)-maxKeys):]
 		list = append(list, o.Turn)
 	}
 	return list, unfinished
