@@ -38,7 +38,7 @@ func corrections(dir, binary string, m *model, env ...string) error {
 			right[kind]++
 		}
 	}
-	fmt.Printf("| what was said later | asked | right |\n| --- | --- | --- |\n")
+	fmt.Printf("| correction | questions | right |\n| --- | --- | --- |\n")
 	for _, k := range kinds {
 		fmt.Printf("| %s | %d | %.3f |\n", k, asked[k], float64(right[k])/float64(max(1, asked[k])))
 	}

@@ -47,7 +47,7 @@ func followups(dir, binary string, m *model, env ...string) error {
 			byItself[kind]++
 		}
 	}
-	fmt.Printf("| what is asked next | asked | shown, there or before | shown there, where nothing was before | characters of the second block |\n| --- | --- | --- | --- | --- |\n")
+	fmt.Printf("| follow-up | questions | shown by then | shown in the second block alone | characters of the second block |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range kinds {
 		n := float64(max(1, asked[k]))
 		fmt.Printf("| %s | %d | %.3f | %.3f | %.0f |\n", k, asked[k], float64(right[k])/n, float64(byItself[k])/n, float64(chars[k])/n)

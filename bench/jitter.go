@@ -138,10 +138,10 @@ func jittered(m *memories) error {
 	if err != nil {
 		return err
 	}
-	printShares("as it is", share)
+	printShares("unchanged", share)
 	mean, err := m.mean(embedded.Fitted, func(run int, share [5]float64) { printShares(fmt.Sprint("off ", run), share) })
 	if err == nil {
-		printShares("mean of those that are off", mean)
+		printShares("mean of the changed runs", mean)
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func fit(m *memories) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%.4f as it is\n", best[0])
+	fmt.Printf("%.4f unchanged\n", best[0])
 	v := reflect.ValueOf(&n).Elem()
 	for i := range v.NumField() {
 		name, was := v.Type().Field(i).Name, v.Field(i).Float()

@@ -46,10 +46,10 @@ func main() {
 		}
 	}
 	o := options{chunks: 50, pace: 20 * time.Millisecond}
-	quick := flag.Bool("quick", false, "one short round: a look, not a measurement")
+	quick := flag.Bool("quick", false, "one short round, for a rough estimate")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; medians are shown")
-	flag.DurationVar(&o.duration, "duration", 3*time.Second, "of each flat-out measurement")
-	flag.IntVar(&o.streams, "streams", 1000, "streams open at the same time")
+	flag.DurationVar(&o.duration, "duration", 3*time.Second, "duration of each flat-out measurement")
+	flag.IntVar(&o.streams, "streams", 1000, "number of concurrent streams")
 	flag.StringVar(&o.before, "before", "", "binary of another version of the proxy, to compare with")
 	flag.Parse()
 	if *quick {

@@ -163,7 +163,7 @@ func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 	r := &record{kind: forgetKind, key: []byte(f.key()), value: []byte(f.behindNumber())}
 	number, err := g.counter.raise(ctx, r, g.Now(), []string{f.Scope, factsOf(f.Group)})
 	if f.Generation = number; number == 0 {
-		return f, fmt.Errorf("store what is to be forgotten: %w", err)
+		return f, fmt.Errorf("store a tombstone: %w", err)
 	}
 	err = errors.Join(err, g.Refresh(ctx))
 	g.AtLeast(number)
@@ -174,7 +174,7 @@ func (g *Generations) Raise(ctx context.Context, f Forget) (Forget, error) {
 // a whole group's forget also ends those of its sessions.
 func (g *Generations) End(ctx context.Context, f Forget) error {
 	if err := g.end(ctx, f); err != nil {
-		return fmt.Errorf("store that it is forgotten: %w", err)
+		return fmt.Errorf("remove a tombstone: %w", err)
 	}
 	return g.Refresh(ctx)
 }
@@ -231,11 +231,11 @@ func parseForget(key, value string) (f Forget, err error) {
 	f.Group, f.Scope, _ = strings.Cut(key, "\t")
 	parts := strings.Split(value, "\n")
 	if len(parts) != 5 {
-		return f, fmt.Errorf("what is to be forgotten of %s cannot be read", f.Group)
+		return f, fmt.Errorf("read the tombstone of %s: invalid", f.Group)
 	}
 	f.Session, f.Owner, f.Emptied, f.Message = parts[1], parts[2], parts[3] == "true", parts[4]
 	if f.Generation, err = strconv.ParseInt(parts[0], 10, 64); err != nil {
-		return f, fmt.Errorf("what is to be forgotten of %s: %w", f.Group, err)
+		return f, fmt.Errorf("read the tombstone of %s: %w", f.Group, err)
 	}
 	return f, nil
 }

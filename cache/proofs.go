@@ -26,7 +26,7 @@ func (p *Proofs) All(ctx context.Context) (map[[32]byte]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read whose memory is whose: %w", err)
+		return nil, fmt.Errorf("read the owners of memories: %w", err)
 	}
 	return all, nil
 }
@@ -41,7 +41,7 @@ func (p *Proofs) Claim(ctx context.Context, memories map[[32]byte]string) error 
 		records = append(records, &record{kind: proofKind, key: proof[:], value: []byte(memory), first: true})
 	}
 	if err := p.store.write(ctx, records...); err != nil {
-		return fmt.Errorf("note whose memory is whose: %w", err)
+		return fmt.Errorf("store the owners of memories: %w", err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (p *Proofs) Assign(ctx context.Context, memory string, proofs [][32]byte) e
 		err = p.counter.announce(ctx, EventProofs)
 	}
 	if err != nil {
-		return fmt.Errorf("note whose memory is whose: %w", err)
+		return fmt.Errorf("store the owners of memories: %w", err)
 	}
 	return nil
 }

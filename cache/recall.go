@@ -25,7 +25,7 @@ type RecallOptions struct {
 // concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
-	store *ristretto.Cache[uint64, entry[V]]
+	store *ristretto.Cache[uint64, recalled[V]]
 	seed  maphash.Seed
 
 	// versions counts the drops of each group. Groups share the counters: a drop also
@@ -33,7 +33,8 @@ type Recall[V any] struct {
 	versions [1024]atomic.Uint32
 }
 
-type entry[V any] struct {
+// recalled is a stored search result.
+type recalled[V any] struct {
 	value   V
 	check   uint64 // a second hash of the key: the store's alone may collide
 	born    time.Time
@@ -43,7 +44,7 @@ type entry[V any] struct {
 
 // NewRecall returns an empty cache.
 func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
-	store, err := ristretto.NewCache(&ristretto.Config[uint64, entry[V]]{
+	store, err := ristretto.NewCache(&ristretto.Config[uint64, recalled[V]]{
 		NumCounters: o.MaxBytes / 400, // about ten for each entry, as its authors advise: one takes some 4 KB
 		MaxCost:     o.MaxBytes,
 		BufferItems: 64,
@@ -87,7 +88,7 @@ func (r *Recall[V]) Store(group, query string, generation int64, version uint32,
 		return
 	}
 	key, check := r.key(group, query, generation)
-	e := entry[V]{value: v, check: check, born: time.Now(), empty: empty, version: version}
+	e := recalled[V]{value: v, check: check, born: time.Now(), empty: empty, version: version}
 	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 

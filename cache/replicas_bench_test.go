@@ -17,7 +17,7 @@ import (
 // decision, which there is not, and to keep one; in a file and over Redis on
 // this machine.
 func BenchmarkDecision(b *testing.B) {
-	block, pieces := strings.Repeat("x", 1000), inject.Pieces(strings.Repeat("x", 400))
+	block, pieces := strings.Repeat("x", 1000), inject.Pieces(strings.Repeat("x", 2000))
 	run := func(b *testing.B, s *State) {
 		ctx := context.Background()
 		n := uint64(time.Now().UnixNano())

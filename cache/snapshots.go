@@ -59,7 +59,7 @@ func (s *Snapshots) Add(ctx context.Context, list string, entry []byte, generati
 	// The key only needs to be unique.
 	r := &record{kind: standingKind, list: list, key: fmt.Appendf(nil, "%016x", time.Now().UnixNano()), value: entry, generation: generation, scopes: scopes}
 	if err := s.store.write(ctx, r); err != nil {
-		return fmt.Errorf("keep what stands on a card: %w", err)
+		return fmt.Errorf("store a card: %w", err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (s *Snapshots) Entries(ctx context.Context, f func(list string, entry []byt
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read what stands on cards: %w", err)
+		return fmt.Errorf("read cards: %w", err)
 	}
 	for _, e := range slices.Backward(all) {
 		f(e.list, e.entry)
@@ -97,7 +97,7 @@ func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, l
 		err = s.store.write(ctx, gone...)
 	}
 	if err != nil {
-		return fmt.Errorf("delete what stands on a card: %w", err)
+		return fmt.Errorf("delete a card: %w", err)
 	}
 	return nil
 }

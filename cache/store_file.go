@@ -69,8 +69,8 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// Requests do not wait for the disk. A commit survives the end of the process; a
 	// crash of the machine may lose the last commits, and with them the newest blocks of
 	// those conversations.
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 3, Sync: sqlite.SyncNormal,
-		Holds: "the blocks that running conversations were given, which session they belong to, which memory is still to be forgotten, and whose memory the keys and identities of registered people belong to"})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 4, Sync: sqlite.SyncNormal,
+		Holds: "the blocks and sessions of running conversations, unfinished deletions, and the memories of registered people's keys and identities"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}

@@ -17,9 +17,9 @@ import (
 func replicaOf(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline {
 	t.Helper()
 	p, err := Open(Options{
-		Bounds: Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-		Place:  Place{Path: path, Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, s), Name: "replica"}},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Destination: Destination{Path: path, Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, s), Name: "replica"}},
+		Log:         slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// Directives returns the directives in a person's message, and the number of those that are
-// too long. Lines within a code block do not count.
+// Directives returns the directives in a person's message, and the number of overlong ones.
+// Lines within a code block do not count.
 func Directives(text string) (list []Directive, tooLong int) {
 	if !strings.Contains(text, ": ") {
 		return nil, 0

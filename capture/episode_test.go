@@ -40,8 +40,8 @@ func TestWhatAModelReadsOfATurn(t *testing.T) {
 			got = append(got, m.Content)
 			// Graphiti puts the speaker before it.
 			e := graphiti.Episode{Name: m.Name, Content: m.Role + "(" + string(m.RoleType) + "): " + m.Content, SourceDescription: m.SourceDescription}
-			if sides := e.Sides(); tc.per == PerTurn && tc.turn.Kind == "" && tc.have == 0 && tc.turn.User != "" && tc.turn.Assistant != "" && (len(sides) != 2 || sides[0].Text != tc.turn.User || sides[1].Text != tc.turn.Assistant) {
-				t.Errorf("%s: read back as %q", name, sides)
+			if sides := e.Rows(); tc.per == PerTurn && tc.turn.Kind == "" && tc.have == 0 && tc.turn.User != "" && tc.turn.Assistant != "" && (len(sides) != 2 || sides[0].Text != tc.turn.User || sides[1].Text != tc.turn.Assistant) {
+				t.Errorf("%s: read back as %+v", name, sides)
 			}
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {

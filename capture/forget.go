@@ -15,11 +15,14 @@ import (
 
 // Forget deletes the turns of a part that are older than a generation, whether queued,
 // dead, stored by the memory, or accepted and unprocessed. Turns of the generation and
-// newer ones stay, except those that the memory receives during the call. Forget may take
+// newer ones stay, unless the memory receives them during the call. Forget may take
 // until the memory has processed everything it has accepted. After an error it must be
 // called again.
 func (p *Pipeline) Forget(ctx context.Context, part ledger.Part, generation int64) error {
 	defer p.Doubt()
+	if err := p.doubts.forget(part, generation); err != nil {
+		return err
+	}
 	return p.record.Forget(ctx, part, generation)
 }
 
@@ -61,8 +64,8 @@ func (b *outbox) Recent(ctx context.Context, group, query string, max int) ([]gr
 // answerTime is the timeout for a memory's first answer before a forget.
 const answerTime = 10 * time.Second
 
-// emptyMemory deletes a part in the memory: first the stored messages, then those that the
-// memory had accepted but not processed.
+// emptyMemory deletes a part in the memory: first the stored messages, then the accepted
+// messages that the memory had not processed.
 func (b *outbox) emptyMemory(ctx context.Context, part ledger.Part) error {
 	if err := b.answers(ctx); err != nil {
 		return fmt.Errorf("the memory does not answer, start it first; its part waits to be deleted: %w", err)

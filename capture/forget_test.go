@@ -227,42 +227,38 @@ func TestForgettingASession(t *testing.T) {
 		}
 		return out
 	}
-	for name, open := range map[string]func(*testing.T) (Memory, held){
-		"REST": func(t *testing.T) (Memory, held) {
+	for name, open := range map[string]func(*testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger){
+		"REST": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			g, m := service(t, graphititest.Options{Delay: 5 * time.Millisecond})
-			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }
+			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"MCP": func(t *testing.T) (Memory, held) {
+		"MCP": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			g, m := mcpService(t, graphititest.Options{Delay: 5 * time.Millisecond, MCP: graphititest.Today})
-			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }
+			return m, func(group string) []string { settle(t, g); return contents(g.Episodes(group)) }, nil
 		},
-		"embedded": func(t *testing.T) (Memory, held) {
+		"embedded": func(t *testing.T) (Memory, held, func(ledger.Say) *ledger.Ledger) {
 			e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { e.Close() })
-			return e, func(group string) (out []string) {
-				list, err := e.Episodes(context.Background(), group, 100)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, ep := range list {
-					out = append(out, ep.Content)
+			return e.Memory(), func(group string) (out []string) {
+				for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					out = append(out, r.Speaker+"("+string(r.Role)+"): "+r.Text)
 				}
 				return out
-			}
+			}, e.Ledger
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, holds := open(t)
+			m, holds, turns := open(t)
 			path := filepath.Join(t.TempDir(), "spool.db")
 			slow := func(o *Options, _ *deliver.Timing) {
-				o.Timeout = 5 * time.Second
-				if e, ok := m.(*embedded.Store); ok {
-					o.Ledger = e.Ledger
-				}
+				o.Timeout, o.Ledger = 5*time.Second, turns
 			}
 			p := verifying(t, path, m, slow)
 			late := said("late", "session:s", "forget the late one", "g", "other")
@@ -276,8 +272,8 @@ func TestForgettingASession(t *testing.T) {
 			for _, group := range []string{"g", "h"} {
 				part := ledger.Part{Group: group, Session: "session:s"}
 				forget(t, p, part)
-				if err := p.Waiting(context.Background(), part, func(m graphiti.Message) error { return fmt.Errorf("%s waits", m.Content) }); err != nil {
-					t.Error(err)
+				if waiting, err := p.Waiting(context.Background(), part); err != nil || len(waiting) > 0 {
+					t.Errorf("Waiting(%v) = %+v, %v, want none", part, waiting, err)
 				}
 			}
 			if list, err := p.SessionGroups(context.Background(), "session:s"); err != nil || len(list) != 0 {

@@ -61,9 +61,9 @@ func TestFullRedisIsDrained(t *testing.T) {
 	var log lockedLog
 	open := func(name string) *Pipeline {
 		o := Options{
-			Bounds: Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-			Place:  Place{Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, server), Name: name}},
-			Log:    slog.New(slog.NewTextHandler(&log, nil)),
+			Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+			Destination: Destination{Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Verify: isVerified(m), Shared: &Shared{DB: dial(t, server), Name: name}},
+			Log:         slog.New(slog.NewTextHandler(&log, nil)),
 		}
 		p, err := Open(o)
 		if err != nil {
@@ -94,7 +94,8 @@ func TestFullRedisIsDrained(t *testing.T) {
 	}
 	up.Store(true)
 	waitFor(t, "what Redis held", func() bool { return len(m.contents("g")) == 3 })
-	if s := second.Status(); !s.Delivers || s.Delivered != 3 || s.Pending != 0 {
+	waitFor(t, "the counts", func() bool { s := second.Status(); return s.Delivered == 3 && s.Pending == 0 })
+	if s := second.Status(); !s.Delivers {
 		t.Errorf("drained: %+v", s)
 	}
 	third := open("third")

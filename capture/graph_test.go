@@ -211,9 +211,9 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 	synctest.Test(t, func(t *testing.T) {
 		log := &logged{}
 		o := Options{
-			Bounds: Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: 5 * time.Minute},
-			Place:  Place{Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
-			Log:    slog.New(slog.NewTextHandler(log, nil)),
+			Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: 24 * time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: 5 * time.Minute},
+			Destination: Destination{Path: filepath.Join(t.TempDir(), "spool.db"), Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+			Log:         slog.New(slog.NewTextHandler(log, nil)),
 		}
 		for _, c := range change {
 			c(&o)

@@ -3,6 +3,8 @@ package capture
 import (
 	"strings"
 	"unicode"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // likeLines is how many lines of one shape a shortened text keeps in a row.
@@ -21,7 +23,7 @@ func withoutLikeLines(text string) string {
 		if alike++; alike <= likeLines || shape == "" {
 			b.WriteString(line)
 		} else if alike == likeLines+1 {
-			b.WriteString("…\n")
+			b.WriteString(graphiti.LinesOmitted)
 		}
 	}
 	return b.String()

@@ -21,7 +21,7 @@ import (
 type outbox struct {
 	*settings
 	promoted
-	memory   deliver.Memory
+	memory   deliver.Backend
 	log      *slog.Logger
 	spool    ledger.Store
 	disk     *ledger.Ledger // this process's own file; the same as spool unless replicas share it

@@ -95,8 +95,8 @@ func (noQueue) Turns(context.Context, ledger.ListOptions) ([]ledger.Item, int, e
 	return []ledger.Item{}, 0, nil
 }
 
-func (noQueue) Waiting(context.Context, ledger.Part, func(graphiti.Message) error) error { return nil }
-func (noQueue) Retry([]int64) (int, error)                                               { return 0, nil }
-func (noQueue) Drop([]int64) (int, error)                                                { return 0, nil }
-func (noQueue) Recent(context.Context, string, string, int) ([]graphiti.Fact, error)     { return nil, nil }
-func (noQueue) Withhold([]string, bool)                                                  {}
+func (noQueue) Waiting(context.Context, ledger.Part) ([]graphiti.Row, error)         { return nil, nil }
+func (noQueue) Retry([]int64) (int, error)                                           { return 0, nil }
+func (noQueue) Drop([]int64) (int, error)                                            { return 0, nil }
+func (noQueue) Recent(context.Context, string, string, int) ([]graphiti.Fact, error) { return nil, nil }
+func (noQueue) Withhold([]string, bool)                                              {}

@@ -10,11 +10,13 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 const (
-	// minText is the minimum size, in bytes, of an abandoned turn worth storing.
+	// minText is the minimum size, in bytes, of an abandoned turn worth storing if the
+	// person's message states nothing.
 	minText = 50
 
 	// busyFor is the time limit for the answer of one round.
@@ -257,7 +259,7 @@ func (d *PendingTurns[R]) takeEvicted() []ledger.Turn {
 
 func (d *PendingTurns[R]) keepAll(turns []ledger.Turn) {
 	for _, t := range turns {
-		if len(t.User)+len(t.Assistant) < minText {
+		if len(t.User)+len(t.Assistant) < minText && !words.States(t.User) {
 			continue
 		}
 		if err := d.keep(context.Background(), t); err != nil {

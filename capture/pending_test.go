@@ -126,6 +126,23 @@ func TestOpenTurnsAreBounded(t *testing.T) {
 	}
 }
 
+// TestAbandonedTurnsWorthStoring: a short statement is worth storing, a short request is not.
+func TestAbandonedTurnsWorthStoring(t *testing.T) {
+	for said, want := range map[string]bool{
+		"The pager of Ibex is 5512.": true,
+		"What is in the runbook?":    false,
+		"ok":                         false,
+	} {
+		kept := 0
+		d := NewPending[string](time.Hour, func(context.Context, ledger.Turn) error { kept++; return nil }, slog.New(slog.DiscardHandler))
+		d.Hold(ledger.Turn{ID: "a", User: said})
+		d.Close()
+		if (kept == 1) != want {
+			t.Errorf("%q: kept %d, want it kept: %v", said, kept, want)
+		}
+	}
+}
+
 // TestWhenATurnBegan is known as long as it goes on, also when what there was
 // of it has been kept since.
 func TestWhenATurnBegan(t *testing.T) {

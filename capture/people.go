@@ -19,15 +19,18 @@ func (b *outbox) SessionGroups(ctx context.Context, session string) ([]ledger.Ow
 }
 
 // Waiting implements Queue.
-func (b *outbox) Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error {
-	return b.spool.Waiting(ctx, part, func(e ledger.Entry) error {
+func (b *outbox) Waiting(ctx context.Context, part ledger.Part) (list []graphiti.Row, err error) {
+	err = b.spool.Waiting(ctx, part, func(e ledger.Entry) error {
 		for _, m := range messagesOf(&e.Turn, e.Scope, e.Have, b.opts().MaxChars, time.Now()) {
-			if err := f(m); err != nil {
-				return err
+			r := graphiti.Row{
+				Group: part.Group, Name: m.Name, Role: m.RoleType, Speaker: m.Role, Text: m.Content, Source: m.SourceDescription, Said: m.Timestamp, Waiting: true,
 			}
+			r.Identify()
+			list = append(list, r)
 		}
 		return nil
 	})
+	return list, err
 }
 
 // Turns implements Queue.

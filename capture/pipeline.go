@@ -22,7 +22,7 @@ var ErrStopped = errors.New("ingestion has stopped")
 // Options configures a Pipeline.
 type Options struct {
 	Bounds
-	Place
+	Destination
 	Events
 	Log *slog.Logger
 }
@@ -40,14 +40,14 @@ type Bounds struct {
 	RecentFor  time.Duration // how long Recent finds a turn after its delivery
 }
 
-// Place is the destination of turns.
-type Place struct {
+// Destination describes the store of turns.
+type Destination struct {
 	// Ledger returns the ledger in the memory's own file; say makes the messages of its
 	// turns. nil selects a remote memory, described by the fields below.
 	Ledger func(say ledger.Say) *ledger.Ledger
 
 	Path     string // of the spool's file
-	Memory   deliver.Memory
+	Memory   deliver.Backend
 	Apart    bool     // the memory processes each group separately
 	Verify   bool     // a turn counts as delivered only if the memory shows it
 	Withheld []string // groups to exclude from delivery until Withhold is called
@@ -103,8 +103,8 @@ type Queue interface {
 	// turns.
 	Turns(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error)
 
-	// Waiting calls f for the messages of each waiting or dead turn of a part.
-	Waiting(ctx context.Context, part ledger.Part, f func(graphiti.Message) error) error
+	// Waiting returns the messages of the waiting and dead turns of a part.
+	Waiting(ctx context.Context, part ledger.Part) ([]graphiti.Row, error)
 
 	// Retry delivers dead turns again: those with the numbers, or all if numbers is empty.
 	// It returns their number.
@@ -157,6 +157,7 @@ type Pipeline struct {
 	shortened atomic.Int64
 	recent    recent
 	waiting   waiting
+	doubts    doubts
 	life
 }
 
@@ -181,7 +182,7 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 	}
 	o.Events = o.withDefaults()
 	p := &Pipeline{
-		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(),
+		settings: &settings{}, onKept: o.OnKept, log: o.Log, secrets: redactor, recent: newRecent(), waiting: newWaiting(), doubts: newDoubts(),
 		life: life{stop: make(chan struct{})},
 	}
 	p.now.Store(&o.Bounds)
@@ -190,17 +191,20 @@ func open(o Options, t deliver.Timing, openFor time.Duration) (*Pipeline, error)
 		if err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups = k, noQueue{}, k
+		p.record, p.Queue, p.Groups, p.doubts.disk = k, noQueue{}, k, k.Ledger
 	} else {
 		b, err := openOutbox(p.settings, &o, p.stop, p.Redacted, t, openFor)
 		if err != nil {
 			return nil, err
 		}
-		p.record, p.Queue, p.Groups = b, b, b
+		p.record, p.Queue, p.Groups, p.doubts.disk = b, b, b, b.disk
 	}
 	p.base, p.abort = context.WithCancel(context.Background())
 	// Ends when Shutdown closes stop.
 	p.worker.Go(p.recordWaiting)
+	p.doubts.load(p.log)
+	// Ends when Shutdown closes stop.
+	p.worker.Go(p.runDoubts)
 	return p, nil
 }
 

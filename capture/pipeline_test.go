@@ -57,7 +57,7 @@ func (m inMemory) Run() int {
 
 // Memory is a memory that is elsewhere.
 type Memory interface {
-	deliver.Memory
+	deliver.Backend
 	Apart() bool
 }
 
@@ -149,9 +149,9 @@ func (f *fakeMemory) contents(group string) []string {
 func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds: Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
-		Place:  Place{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},
+		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -176,9 +176,9 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 		t.Fatal(err)
 	}
 	o := Options{
-		Bounds: Bounds{MaxChars: 8000},
-		Place:  Place{Ledger: e.Ledger},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxChars: 8000},
+		Destination: Destination{Ledger: e.Ledger},
+		Log:         slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
 		f(&o)
@@ -199,13 +199,11 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 // heldBy is what an embedded memory holds of a group, in its order.
 func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 	t.Helper()
-	err := e.Export(context.Background(), group, func(ep graphiti.Episode) error {
-		_, text, _ := strings.Cut(ep.Content, "): ")
-		contents = append(contents, text)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, r.Text)
 	}
 	return contents
 }

@@ -114,5 +114,5 @@ func (p *Pipeline) Known(turn [16]byte) bool { return p.recent.known(turn) }
 // answer need not be parsed again. It does not ask the ledger.
 func (p *Pipeline) Kept(turn string, in []graphiti.Target) bool { return p.recent.has(turn, in) }
 
-// Doubt clears the cached groups of all turns, so that the ledger is asked again.
+// Doubt clears the cached groups of all turns, so that callers read the ledger again.
 func (p *Pipeline) Doubt() { p.recent.doubt() }

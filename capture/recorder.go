@@ -61,8 +61,8 @@ func (p *Pipeline) AddAsync(turns []ledger.Turn) bool {
 }
 
 // Backfill records earlier turns of a conversation in the background, after all other
-// waiting turns. It does not block. A turn that could not be recorded is not Known, so the
-// next request of the conversation offers it again.
+// waiting turns. It does not block. If recording a turn fails, the turn does not become
+// Known, and the next request of the conversation offers it again.
 func (p *Pipeline) Backfill(h History) {
 	if p.isClosed() {
 		return

@@ -13,7 +13,7 @@ type Saying struct {
 	// have typed all of it.
 	Typed bool
 
-	// Opens says that the message opens its conversation, or may do so.
+	// Opens is true if the message opens its conversation, or may open it.
 	Opens bool
 
 	// FromFile reports whether the message is the content of one of the project's command

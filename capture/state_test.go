@@ -37,7 +37,7 @@ func TestMistakeInDelivery(t *testing.T) {
 func TestTroubleOfOneGroup(t *testing.T) {
 	g := &graph{takes: time.Second, fails: func(call, group string) error {
 		if call == "episodes" && group == "bad" {
-			return errors.New("the answer is not what Graphiti sends")
+			return errors.New("the answer is not a Graphiti response")
 		}
 		return nil
 	}}

@@ -62,9 +62,9 @@ func client(t *testing.T, url string) *rest.Client {
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *deliver.Timing)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds: Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000, Timeout: 100 * time.Millisecond, StallAfter: time.Minute},
-		Place:  Place{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
-		Log:    slog.New(slog.DiscardHandler),
+		Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000, Timeout: 100 * time.Millisecond, StallAfter: time.Minute},
+		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
+		Log:         slog.New(slog.DiscardHandler),
 	}
 	tm := quick(&o)
 	for _, f := range change {

@@ -21,7 +21,7 @@ func (c *Config) check(fail func(error)) {
 		everybody = everybody || n.Bits() == 0
 	}
 	if c.Identity.Mode == "single" && !Loopback(c.Listen) && everybody && len(c.Client.Keys) == 0 {
-		fail(fmt.Errorf("listen: %q is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart", c.Listen))
+		fail(fmt.Errorf("listen: %q is open to other machines, and identity.mode is single: all its clients would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart", c.Listen))
 	}
 	c.TrustedProxies(fail)
 	if c.Admin.Listen != "off" {
@@ -33,28 +33,28 @@ func (c *Config) check(fail func(error)) {
 		}
 	}
 	if c.RemoteMemory() && c.Memory.Endpoint == "" {
-		fail(fmt.Errorf("memory.endpoint: memory.backend is %s, and there is no endpoint; write e.g. http://127.0.0.1:8000", c.Memory.Backend))
+		fail(fmt.Errorf("memory.endpoint: memory.backend %s needs an endpoint; write e.g. http://127.0.0.1:8000", c.Memory.Backend))
 	}
 	if slices.Contains(slices.Collect(maps.Values(c.Upstreams())), "") {
-		fail(errors.New("upstream: an address is empty; leave the setting out to have its default"))
+		fail(errors.New("upstream: an address is empty; omit the setting to use its default"))
 	}
 	c.checkUpstreams(fail)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
 	if c.Ingest.IncludeSystem && (c.Identity.Mode == "single" && c.Identity.Owner == "" || c.Identity.Mode == "multi" && c.Identity.UsersFile == "") {
-		fail(errors.New("ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"))
+		fail(errors.New("ingest.include_system: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"))
 	}
 	checkKeys("identity.trusted_keys", c.Identity.TrustedKeys, fail)
 	checkKeys("client.keys", c.Client.Keys, fail)
 	for _, dir := range c.Workspace.Clones {
 		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "*") {
-			fail(fmt.Errorf("workspace.clones: %q is not the whole path of a directory; write e.g. /home/me/src/*", dir))
+			fail(fmt.Errorf("workspace.clones: %q is not an absolute path; write e.g. /home/me/src/*", dir))
 		}
 	}
 	c.checkGroups(fail)
 	if c.Identity.WorkspaceIDs == "raw" && c.Identity.Mode == "multi" {
-		fail(errors.New("identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical"))
+		fail(errors.New("identity.workspace_ids: with raw, a client names the group, so in identity.mode multi it could name another person's; write canonical"))
 	}
 	if c.Recall.Query == "get-memory" && c.Memory.Backend != "graphiti" {
 		fail(fmt.Errorf("recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is %s; write search", c.Memory.Backend))
@@ -71,10 +71,10 @@ var (
 // could fill in another person's group.
 func (c *Config) checkGroups(fail func(error)) {
 	allowed := []string{"{directory}", "{login}", "{user}"}
-	why := "is not known; what is filled in is {directory}, {login} or {user}"
+	why := "is unknown; write {directory}, {login} or {user}"
 	if c.Identity.Mode == "multi" {
 		allowed = allowed[2:]
-		why = "proves nothing in identity.mode multi; what is filled in there is {user}, the person who is proven"
+		why = "is unproven in identity.mode multi; write {user}, the authenticated person"
 	}
 	for _, name := range c.Recall.AlsoGroups {
 		plain := placeholder.ReplaceAllStringFunc(name, func(p string) string {
@@ -84,11 +84,11 @@ func (c *Config) checkGroups(fail func(error)) {
 			return "x"
 		})
 		if !groupName.MatchString(plain) {
-			fail(fmt.Errorf("recall.also_groups: %q is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main", name))
+			fail(fmt.Errorf("recall.also_groups: %q is not a valid group name; use letters, digits, - and _, as in main or opencode-{directory}__main", name))
 		}
 	}
 	if len(c.Recall.AlsoGroups) > 0 && c.Memory.Backend == "embedded" {
-		fail(errors.New("recall.also_groups: other clients write to a Graphiti, and memory.backend is embedded; set memory.endpoint, or leave the groups out"))
+		fail(errors.New("recall.also_groups: these are groups of a Graphiti, and memory.backend is embedded; set memory.endpoint, or remove the groups"))
 	}
 }
 
@@ -97,7 +97,7 @@ func checkKeys(setting string, keys []string, fail func(error)) {
 	for i, k := range keys {
 		if digits, hashed := strings.CutPrefix(k, "sha256:"); hashed {
 			if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
-				fail(fmt.Errorf("%s: item %d begins with sha256: and does not go on with 64 hex digits", setting, i+1))
+				fail(fmt.Errorf("%s: item %d needs 64 hex digits after its sha256 prefix", setting, i+1))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func networks(setting string, values []string, fail func(error)) (all []netip.Pr
 func (c *Config) checkState(fail func(error)) {
 	if c.State.Backend != "redis" {
 		if c.State.RedisURL != "" {
-			fail(errors.New("state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"))
+			fail(errors.New("state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or remove the address"))
 		}
 		return
 	}
@@ -143,10 +143,10 @@ func (c *Config) checkState(fail func(error)) {
 		fail(errors.New("state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"))
 	}
 	if c.Memory.Backend == "embedded" {
-		fail(errors.New("memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"))
+		fail(errors.New("memory.backend: embedded supports one process, and state.backend redis several; set memory.backend to graphiti or graphiti-mcp"))
 	}
 	if c.Identity.Mode == "single" && c.Identity.Owner == "" {
-		fail(errors.New("identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"))
+		fail(errors.New("identity.owner: with state.backend redis, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"))
 	}
 }
 

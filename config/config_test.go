@@ -62,7 +62,7 @@ func TestFlagBeatsEnvironmentBeatsFile(t *testing.T) {
 
 func TestGraphitiURLSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "", []string{"GRAPHITI_URL=http://g:8000"}, nil)
-	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Memory.Consent {
+	if err != nil || c.Memory.Backend != "graphiti" || c.Memory.Endpoint != "http://g:8000" || c.Consented() {
 		t.Errorf("got %+v, %v; want backend graphiti at http://g:8000 without consent", c, err)
 	}
 	c, err = load(t, "memory:\n  backend: embedded\n", []string{"GRAPHITI_URL=http://g:8000"}, nil)
@@ -116,25 +116,25 @@ func TestMistakes(t *testing.T) {
 		{"a call that MCP does not have", "memory:\n  backend: graphiti-mcp\n  endpoint: http://127.0.0.1:1\nrecall:\n  query: get-memory\n", nil, nil,
 			`graphiti-proxy.yaml:5: recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is graphiti-mcp; write search`},
 		{"a client that names the group", "identity:\n  mode: multi\n  workspace_ids: raw\n", nil, nil,
-			`graphiti-proxy.yaml:3: identity.workspace_ids: raw lets a client name the group, and identity.mode is multi: anybody could name another's; write canonical`},
+			`graphiti-proxy.yaml:3: identity.workspace_ids: with raw, a client names the group, so in identity.mode multi it could name another person's; write canonical`},
 		{"a group that is none", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [main, \"a b\"]\n", nil, nil,
-			`graphiti-proxy.yaml:4: recall.also_groups: "a b" is not the name of a group; names are of letters, digits, - and _, as in main or opencode-{directory}__main`},
+			`graphiti-proxy.yaml:4: recall.also_groups: "a b" is not a valid group name; use letters, digits, - and _, as in main or opencode-{directory}__main`},
 		{"nobody knows what to fill in", "memory:\n  endpoint: http://127.0.0.1:1\nrecall:\n  also_groups: [\"x-{host}\"]\n", nil, nil,
-			`graphiti-proxy.yaml:4: recall.also_groups: "x-{host}": {host} is not known; what is filled in is {directory}, {login} or {user}`},
+			`graphiti-proxy.yaml:4: recall.also_groups: "x-{host}": {host} is unknown; write {directory}, {login} or {user}`},
 		{"a claim opens no group", "memory:\n  endpoint: http://127.0.0.1:1\nidentity:\n  mode: multi\nrecall:\n  also_groups: [\"opencode-{directory}__main\"]\n", nil, nil,
-			`graphiti-proxy.yaml:6: recall.also_groups: "opencode-{directory}__main": {directory} proves nothing in identity.mode multi; what is filled in there is {user}, the person who is proven`},
+			`graphiti-proxy.yaml:6: recall.also_groups: "opencode-{directory}__main": {directory} is unproven in identity.mode multi; write {user}, the authenticated person`},
 		{"groups of no Graphiti", "recall:\n  also_groups: [main]\n", nil, nil,
-			`graphiti-proxy.yaml:2: recall.also_groups: other clients write to a Graphiti, and memory.backend is embedded; set memory.endpoint, or leave the groups out`},
+			`graphiti-proxy.yaml:2: recall.also_groups: these are groups of a Graphiti, and memory.backend is embedded; set memory.endpoint, or remove the groups`},
 		{"open to other machines", "listen: 0.0.0.0:80\n", nil, nil,
-			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: all its clients would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
 		{"everybody's network", "listen: 0.0.0.0:80\nlisten.allow: [10.0.0.0/8, \"::/0\"]\n", nil, nil,
-			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: whoever reaches it would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
+			`graphiti-proxy.yaml:1: listen: "0.0.0.0:80" is open to other machines, and identity.mode is single: all its clients would share one person's memory; listen on 127.0.0.1, name the networks that are yours in listen.allow or your keys in client.keys, or set identity.mode to multi, which keeps every credential apart`},
 		{"no network", "listen.allow: [10.0.0.0/8, docker]\n", nil, nil,
 			`graphiti-proxy.yaml:1: listen.allow: "docker" is not a network; write e.g. 172.16.0.0/12, or an address`},
 		{"no hash of a key", "client:\n  keys: ['sha256:12']\n", nil, nil,
-			`graphiti-proxy.yaml:2: client.keys: item 1 begins with sha256: and does not go on with 64 hex digits`},
+			`graphiti-proxy.yaml:2: client.keys: item 1 needs 64 hex digits after its sha256 prefix`},
 		{"a directory that is not whole", "workspace:\n  clones: [/home/me/src/*, '*/mine', ~/src/*]\n", nil, nil,
-			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not the whole path of a directory; write e.g. /home/me/src/*`},
+			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not an absolute path; write e.g. /home/me/src/*`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
 			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
 		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,
@@ -146,24 +146,24 @@ func TestMistakes(t *testing.T) {
 		{"same address", "admin:\n  listen: 127.0.0.1:8787\n", nil, nil,
 			`graphiti-proxy.yaml:2: admin.listen: "127.0.0.1:8787" is also listen; give each its own port`},
 		{"what config print shows in place of a secret", "admin:\n  token: '***'\nidentity:\n  trusted_keys: [a, '***']\n", nil, nil,
-			`graphiti-proxy.yaml:2: admin.token: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out` + "\n" +
-				`graphiti-proxy.yaml:4: identity.trusted_keys: *** stands for a secret where settings are shown; write the secret itself, or leave the setting out`},
+			`graphiti-proxy.yaml:2: admin.token: *** stands for a secret where settings are shown; write the secret itself, or remove the setting` + "\n" +
+				`graphiti-proxy.yaml:4: identity.trusted_keys: *** stands for a secret where settings are shown; write the secret itself, or remove the setting`},
 		{"collector without a scheme", "otel:\n  endpoint: collector:4318\n", nil, nil,
 			`graphiti-proxy.yaml:2: otel.endpoint: "collector:4318" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"no endpoint", "memory:\n  backend: graphiti\n", nil, nil,
-			`graphiti-proxy.yaml:2: memory.endpoint: memory.backend is graphiti, and there is no endpoint; write e.g. http://127.0.0.1:8000`},
+			`graphiti-proxy.yaml:2: memory.endpoint: memory.backend graphiti needs an endpoint; write e.g. http://127.0.0.1:8000`},
 		{"an owner who is not named", "ingest:\n  include_system: true\n", nil, nil,
-			"graphiti-proxy.yaml:2: ingest.include_system: says whose a memory is, and the configuration does not name anybody; set identity.owner, or identity.users_file in identity.mode multi"},
+			"graphiti-proxy.yaml:2: ingest.include_system: the configuration names no owner of a memory; set identity.owner, or identity.users_file in identity.mode multi"},
 		{"redis without an address", "state:\n  backend: redis\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
 			"graphiti-proxy.yaml:2: state.redis_url: state.backend is redis, and there is no address; write e.g. redis://127.0.0.1:6379/0"},
 		{"an address without redis", "state:\n  redis_url: redis://x\n", nil, nil,
-			"graphiti-proxy.yaml:2: state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or leave the address out"},
+			"graphiti-proxy.yaml:2: state.redis_url: is set, and state.backend is sqlite; set state.backend to redis, or remove the address"},
 		{"not an address of redis", "state:\n  backend: redis\n  redis_url: http://:secret@x\nmemory:\n  backend: \"off\"\nidentity:\n  owner: u\n", nil, nil,
 			"graphiti-proxy.yaml:3: state.redis_url: not an address of Redis; write e.g. redis://:password@127.0.0.1:6379/0, or rediss:// for TLS"},
 		{"replicas with a memory each", "state:\n  backend: redis\n  redis_url: redis://x\nidentity:\n  owner: u\n", nil, nil,
-			"graphiti-proxy.yaml:2: memory.backend: embedded is a file of one process, and state.backend is redis, which is for several; set memory.backend to graphiti or graphiti-mcp"},
+			"graphiti-proxy.yaml:2: memory.backend: embedded supports one process, and state.backend redis several; set memory.backend to graphiti or graphiti-mcp"},
 		{"a name for an upstream that is a provider's", "upstreams:\n  openai: http://127.0.0.1:1\n", nil, nil,
-			`graphiti-proxy.yaml:1: upstreams: "openai" is the name of a provider that has a setting of its own; set upstream.openai, or choose another name`},
+			`graphiti-proxy.yaml:1: upstreams: "openai" is a provider with its own setting; set upstream.openai, or choose another name`},
 		{"no name", "upstreams: {My Model: http://127.0.0.1:1}\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams: "My Model" is not a name; write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434`},
 		{"an upstream twice", "", nil, map[string]string{"upstreams": "a=http://x,a=http://y"},
@@ -173,11 +173,11 @@ func TestMistakes(t *testing.T) {
 		{"a name and something else", "upstreams:\n  ollama: 127.0.0.1:11434\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams.ollama: "127.0.0.1:11434" is not an address that can be used; write http://host[:port][/path] or https://…, without a user, a query or a fragment`},
 		{"settings behind a name", "upstreams:\n  ollama: {url: x}\n", nil, nil,
-			`graphiti-proxy.yaml:1: upstreams: ollama expects an address behind it`},
+			`graphiti-proxy.yaml:1: upstreams: ollama needs an address`},
 		{"a named upstream that is the proxy", "upstreams:\n  me: http://localhost:8787\n", nil, nil,
-			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, which listens on 127.0.0.1:8787; write the server's own address`},
+			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, listening on 127.0.0.1:8787; write the server's own address`},
 		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
-			"graphiti-proxy.yaml:2: identity.owner: is empty, and state.backend is redis: each replica would make up an owner of its own; write e.g. github_login:octocat, or set identity.mode to multi"},
+			"graphiti-proxy.yaml:2: identity.owner: with state.backend redis, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.flags)
@@ -205,7 +205,7 @@ func TestAddressesWithoutAScheme(t *testing.T) {
 // TestEndpointSelectsGraphiti, as GRAPHITI_URL does, unless a backend is chosen.
 func TestEndpointSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)
-	if err != nil || c.Memory.Backend != "graphiti" || !c.Memory.Consent {
+	if err != nil || c.Memory.Backend != "graphiti" || !c.Consented() {
 		t.Errorf("got %+v, %v; want backend graphiti with consent", c, err)
 	}
 	c, err = load(t, "memory:\n  endpoint: http://g:8000\n  backend: \"off\"\n", nil, nil)
@@ -366,7 +366,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	if err != nil || c.Admin.Token != "s3cret, with a comma" || !slices.Equal(c.Client.Keys, []string{"one", "two"}) {
 		t.Errorf("got %+v, %v; want the secrets of the files", c, err)
 	}
-	if _, err := load(t, "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + file("empty", "\n")}, nil); err == nil || !strings.Contains(err.Error(), "there is nothing in") {
+	if _, err := load(t, "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=" + file("empty", "\n")}, nil); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Error(err)
 	}
 }
@@ -389,18 +389,30 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 	if err := os.WriteFile(file, []byte("memory:\n  backend: graphiti\n  endpoint: http://127.0.0.1:1\n  consent: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const consent = "GRAPHITI_PROXY_MEMORY_CONSENT="
 	for _, tc := range []struct {
-		env     []string
-		consent bool
+		name  string
+		env   []string
+		flags map[string]string
+		want  bool
+		other string
 	}{
-		{nil, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:1"}, true},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2"}, false},
-		{[]string{"GRAPHITI_URL=http://127.0.0.1:2", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
+		{"in the file", nil, nil, true, ""},
+		{"the same endpoint elsewhere", []string{"GRAPHITI_URL=http://127.0.0.1:1/"}, nil, true, ""},
+		{"another endpoint elsewhere", []string{"GRAPHITI_URL=http://127.0.0.1:2"}, nil, false, "http://127.0.0.1:1"},
+		{"both in the environment", []string{"GRAPHITI_URL=http://127.0.0.1:2", consent + "true"}, nil, true, ""},
+		{"true without an endpoint", []string{consent + "true"}, nil, false, ""},
+		{"true for another source's endpoint", []string{"GRAPHITI_URL=http://127.0.0.1:2", consent + "true"}, map[string]string{"memory.endpoint": "http://127.0.0.1:3"}, false, "http://127.0.0.1:2"},
+		{"the address itself", []string{consent + "http://127.0.0.1:3"}, map[string]string{"memory.endpoint": "http://127.0.0.1:3"}, true, ""},
+		{"another address", []string{consent + "http://127.0.0.1:4"}, nil, false, "http://127.0.0.1:4"},
+		{"withdrawn", []string{consent + "false"}, nil, false, ""},
 	} {
-		cfg, err := Load(Sources{File: file, Env: append(tc.env, "HOME="+dir)})
-		if err != nil || cfg.Memory.Consent != tc.consent {
-			t.Errorf("environment %v: consent %v, %v; want %v", tc.env, cfg.Memory.Consent, err, tc.consent)
+		cfg, err := Load(Sources{File: file, Env: append(tc.env, "HOME="+dir), Flags: tc.flags})
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if cfg.Consented() != tc.want || cfg.ConsentFor() != tc.other {
+			t.Errorf("%s: got %v, for %q; want %v, for %q", tc.name, cfg.Consented(), cfg.ConsentFor(), tc.want, tc.other)
 		}
 	}
 }

@@ -60,32 +60,13 @@ func Load(s Sources) (*Config, error) {
 		l.give(f.def, "default", "", f)
 	}
 	l.environment(s.Env)
-	l.file(s)
-	beside := c.Memory.Endpoint // the endpoint in the same file as the consent
-	l.applyEnv(s.Env)
-	for _, key := range slices.Sorted(maps.Keys(s.Flags)) {
-		f, ok := l.fields[key]
-		if !ok {
-			l.fail(fmt.Errorf("flag --set: %s", unknown(key, maps.Keys(l.fields))))
-			continue
-		}
-		l.give(s.Flags[key], "flag", "flag: ", f)
-	}
+	l.source(func() { l.file(s) })
+	l.source(func() { l.applyEnv(s.Env) })
+	l.source(func() { l.flags(s.Flags) })
 	if c.DataDir == "" {
 		c.DataDir = l.dataDir()
 	}
 	l.placeFiles()
-	// Consent applies to the endpoint in the same source.
-	if strings.HasPrefix(c.Origin("memory.consent"), filepath.Base(c.file)+":") && c.file != "" && beside != "" && beside != c.Memory.Endpoint {
-		c.Memory.Consent, c.consentFor = false, beside
-	}
-	// A key for embeddings in the file applies to the address in the file.
-	fromFile := func(key string) bool {
-		return c.file != "" && strings.HasPrefix(c.Origin(key), filepath.Base(c.file)+":")
-	}
-	if c.Embedding.URL != "" && fromFile("memory.consent") && !fromFile("embedding.url") && c.Memory.Backend == "embedded" {
-		c.Memory.Consent = false
-	}
 	if c.Memory.Endpoint != "" && c.origins["memory.backend"] == "default" {
 		c.Memory.Backend, c.origins["memory.backend"] = "graphiti", "memory.endpoint"
 	}
@@ -114,6 +95,36 @@ type loader struct {
 }
 
 func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
+
+func (l *loader) flags(flags map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(flags)) {
+		f, ok := l.fields[key]
+		if !ok {
+			l.fail(fmt.Errorf("flag --set: %s", unknown(key, maps.Keys(l.fields))))
+			continue
+		}
+		l.give(flags[key], "flag", "flag: ", f)
+	}
+}
+
+// source reads a source of settings. Consent in it is for the addresses in it, and not for
+// those that another source sets.
+func (l *loader) source(read func()) {
+	before := maps.Clone(l.c.origins)
+	read()
+	sets := func(key string) bool { return l.c.origins[key] != before[key] }
+	if !sets("memory.consent") {
+		return
+	}
+	c := l.c
+	c.consentFor = consented{}
+	if sets("memory.endpoint") {
+		c.consentFor.memory = c.Memory.Endpoint
+	}
+	if sets("embedding.url") {
+		c.consentFor.embedding = c.Embedding.URL
+	}
+}
 
 // give sets a value and records its origin.
 func (l *loader) give(value, origin, where string, f *field) {
@@ -180,7 +191,7 @@ func (l *loader) secretFile(name, path string, f *field) {
 	case err != nil:
 		l.fail(fmt.Errorf("%s%s: %w", where, f.key, err))
 	case value == "":
-		l.fail(fmt.Errorf("%s%s: there is nothing in %s", where, f.key, path))
+		l.fail(fmt.Errorf("%s%s: %s is empty", where, f.key, path))
 	default:
 		l.give(value, "environment "+name, where, f)
 	}
@@ -248,7 +259,7 @@ func (l *loader) under(variable string, folder ...string) string {
 func (l *loader) dataDir() string {
 	d := l.under("XDG_DATA_HOME", ".local", "share")
 	if d == "" {
-		l.fail(errors.New("data_dir: there is no home directory to keep the memory in; set HOME, or data_dir to a directory that only you can read (GRAPHITI_PROXY_DATA_DIR)"))
+		l.fail(errors.New("data_dir: no home directory to store the memory in; set HOME, or data_dir to a directory that only you can read (GRAPHITI_PROXY_DATA_DIR)"))
 		return ""
 	}
 	return filepath.Join(d, "graphiti-proxy")

@@ -54,7 +54,7 @@ func (c *Config) Print(w io.Writer, origins bool) {
 		group, name, indent = below(w, group, s.Key)
 		line := indent + name + ": " + inYAML(s.Value)
 		if s.Value == masked {
-			line = indent + "# " + name + ": '***'  # to be filled in"
+			line = indent + "# " + name + ": '***'  # fill in"
 		}
 		if origins && s.Value == masked {
 			line += ", " + s.Origin
@@ -100,8 +100,8 @@ func inYAML(v any) string {
 // Template writes a configuration file with every setting and its meaning as comments, so
 // that the defaults apply.
 func Template(w io.Writer) {
-	fmt.Fprint(w, "# Settings of graphiti-proxy. What is a comment has its default.\n"+
-		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows what is in force.\n")
+	fmt.Fprint(w, "# Settings of graphiti-proxy. A setting in a comment has its default.\n"+
+		"# graphiti-proxy config check finds mistakes; graphiti-proxy config print shows the effective settings.\n")
 	group := ""
 	for _, f := range new(Config).fields() {
 		of, name, ok := strings.Cut(f.key, ".")

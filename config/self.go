@@ -35,7 +35,7 @@ func (c *Config) withoutVersion(key, base string) string {
 	given := strings.TrimRight(base, "/")
 	for _, version := range []string{"/v1", "/v1beta"} {
 		if without, ok := strings.CutSuffix(given, version); ok && (version == "/v1" || key == "upstream.gemini") {
-			c.notes = append(c.notes, fmt.Sprintf("%s: %s is used without %s, which the paths of requests begin with", key, given, version))
+			c.notes = append(c.notes, fmt.Sprintf("%s: %s is used without %s, because request paths already start with it", key, given, version))
 			return without
 		}
 	}
@@ -57,7 +57,7 @@ func (c *Config) checkUpstreams(fail func(error)) {
 	}
 	for _, to := range all {
 		if to.base != "" && leadsTo(to.base, c.Listen) {
-			fail(fmt.Errorf("%s: %q is this proxy itself, which listens on %s; write %s", to.key, redact(to.base), c.Listen, to.instead))
+			fail(fmt.Errorf("%s: %q is this proxy itself, listening on %s; write %s", to.key, redact(to.base), c.Listen, to.instead))
 		}
 	}
 }

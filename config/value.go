@@ -49,10 +49,13 @@ func fieldsOf(v reflect.Value) []*field {
 func (f *field) set(s string) error {
 	s = strings.TrimSpace(s)
 	if f.secret && slices.Contains(strings.Split(s, ","), masked) {
-		return fmt.Errorf("%s: %s stands for a secret where settings are shown; write the secret itself, or leave the setting out", f.key, masked)
+		return fmt.Errorf("%s: %s stands for a secret where settings are shown; write the secret itself, or remove the setting", f.key, masked)
 	}
 	switch p := f.value.Addr().Interface().(type) {
 	case *string:
+		if b, err := strconv.ParseBool(s); err == nil && f.kind == "consent" {
+			s = strconv.FormatBool(b)
+		}
 		*p = f.withScheme(s)
 		return f.checkText(*p)
 	case *bool:
@@ -117,7 +120,7 @@ func (f *field) setNames(p *map[string]string, s string) error {
 		case !upstreamName.MatchString(name):
 			return f.wrong(name, "is not a name", "write up to 32 small letters, digits, - and _, as in ollama: http://127.0.0.1:11434")
 		case name == "openai" || name == "anthropic" || name == "gemini":
-			return f.wrong(name, "is the name of a provider that has a setting of its own", "set upstream."+name+", or choose another name")
+			return f.wrong(name, "is a provider with its own setting", "set upstream."+name+", or choose another name")
 		case all[name] != "":
 			return f.wrong(name, "is given twice", "keep one")
 		case base == "":
@@ -161,6 +164,9 @@ func (f *field) withScheme(s string) string {
 	if s == "" || strings.Contains(s, "://") {
 		return s
 	}
+	if f.kind == "consent" && strings.Contains(s, ":") {
+		return "http://" + s
+	}
 	return map[string]string{"memory.endpoint": "http://", "state.redis_url": "redis://"}[f.key] + s
 }
 
@@ -172,7 +178,11 @@ func (f *field) checkText(s string) error {
 		if !slices.Contains(strings.Split(choices, ", "), s) {
 			return f.wrong(s, "is not known", "write "+orList(choices))
 		}
-	case f.kind == "url":
+	case f.kind == "consent" && !strings.Contains(s, "://"):
+		if s != "true" && s != "false" {
+			return f.wrong(s, "is neither true nor false nor an address", "write true, false or the endpoint's address")
+		}
+	case f.kind == "url", f.kind == "consent":
 		u, err := url.Parse(s)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 			return f.wrong(redact(s), "is not an address that can be used", "write http://host[:port][/path] or https://…, without a user, a query or a fragment")

@@ -84,7 +84,7 @@ func (f *field) scalar(n *yaml.Node) (string, error) {
 		var items []string
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i+1].Kind != yaml.ScalarNode {
-				return "", fmt.Errorf("%s expects an address behind it", n.Content[i].Value)
+				return "", fmt.Errorf("%s needs an address", n.Content[i].Value)
 			}
 			items = append(items, n.Content[i].Value+"="+n.Content[i+1].Value)
 		}

@@ -27,22 +27,22 @@ const (
 // diagnoses maps each diagnosis to its description and remedy.
 var diagnoses = map[Diagnosis]struct{ says, remedy string }{
 	DriverClosed: {"Graphiti's database driver is closed", `install neo4j<6 beside graphiti (pip install "neo4j<6") and restart it: getzep/graphiti#1622`},
-	ModelKey:     {"Graphiti's model endpoint refuses its key", "correct Graphiti's OPENAI_API_KEY, or that of the endpoint it uses, and restart it"},
-	ModelUnknown: {"Graphiti's model endpoint does not have the model", "set MODEL_NAME and the embedding model of Graphiti to what its endpoint has, and restart it"},
-	ModelLimit:   {"Graphiti's model endpoint refuses for its limits", "raise the limits of Graphiti's model account, or lower its SEMAPHORE_LIMIT"},
+	ModelKey:     {"Graphiti's model endpoint rejects its key", "correct Graphiti's OPENAI_API_KEY, or the key of its endpoint, and restart it"},
+	ModelUnknown: {"Graphiti's model endpoint does not have the model", "set Graphiti's MODEL_NAME and embedding model to models of its endpoint, and restart it"},
+	ModelLimit:   {"Graphiti's model endpoint enforces a limit", "raise the limits of Graphiti's model account, or lower its SEMAPHORE_LIMIT"},
 	ModelDown:    {"Graphiti does not reach its model endpoint", "start the model endpoint that Graphiti uses, or correct its OPENAI_BASE_URL"},
 	DatabaseDown: {"Graphiti does not reach its database", "start Graphiti's database, or correct its address in Graphiti's settings"},
-	WorkerDead: {"Graphiti accepts messages and keeps none any more", "restart Graphiti: its worker has died (getzep/graphiti#1707); then look in its log for the exception: " +
-		"often a model alias that its endpoint does not have (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
-	NeverKept: {"Graphiti accepts messages and has not kept one", "look in Graphiti's log for the exception that ended its worker (getzep/graphiti#1707), mend it and restart Graphiti: " +
+	WorkerDead: {"Graphiti accepts messages and no longer stores any", "restart Graphiti: its worker has died (getzep/graphiti#1707); then find the exception in its log: " +
+		"often a model alias unknown to its endpoint (gpt-4.1-nano, text-embedding-3-small), an API key, or a group id with other characters than letters, digits, - and _"},
+	NeverKept: {"Graphiti accepts messages and has stored none", "find the exception that ended the worker in Graphiti's log (getzep/graphiti#1707), fix its cause and restart Graphiti: " +
 		`"Driver closed": install neo4j<6 beside graphiti (getzep/graphiti#1622); a model or a key that its endpoint does not take: correct it; ` +
 		"no exception: its listing asks another database (FalkorDB with an old graphiti-core); upgrade Graphiti or set ingest.verify: false"},
-	ModelFails: {"Graphiti accepts messages and keeps none, though its workers live", "look in the MCP server's log for \"Failed to process episode\": its model endpoint fails (key, model name, limits); " +
-		"mend that, a restart is needed only for new settings; what it dropped is sent again"},
+	ModelFails: {"Graphiti accepts messages and stores none, although its workers run", "find \"Failed to process episode\" in the MCP server's log: its model endpoint fails (key, model name, limits); " +
+		"fix that, and restart only for new settings; the proxy resends dropped turns"},
 	Unlisted: {"this MCP server, or its database, lists no episodes of a group that a search shows (get_episodes asks another database; FalkorDB)",
-		"nothing is held up: what a search shows counts as verified, the rest as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},
-	Unshown: {"neither a listing nor a search shows what this server accepted: it asks another database (FalkorDB), or its model endpoint fails",
-		"turns go on as with ingest.verify: false, and may be lost: look in the server's log for \"Failed to process episode\"; if there is none, upgrade graphiti-core or use Neo4j"},
+		"delivery continues: turns in search results count as verified, other turns as delivered; use Graphiti on Neo4j, or its REST service, for a full check"},
+	Unshown: {"neither a listing nor a search shows accepted turns: the server reads another database (FalkorDB), or its model endpoint fails",
+		"delivery continues as with ingest.verify: false, and turns may be lost: check the server's log for \"Failed to process episode\"; if it is absent, upgrade graphiti-core or use Neo4j"},
 }
 
 // Says returns a description of the diagnosis, or "" for NoDiagnosis.

@@ -1,7 +1,6 @@
 package graphiti
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,19 +101,19 @@ func Remedy(err error) string {
 	}
 	switch s.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return "check memory.api_key: the service, or what stands before it, does not accept it"
+		return "check memory.api_key: the service, or a proxy in front of it, rejects it"
 	case http.StatusProxyAuthRequired:
-		return "a proxy on the way wants credentials: check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+		return "an HTTP proxy requires credentials: check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
-		return "check memory.endpoint: what answers there does not have Graphiti's calls"
+		return "check memory.endpoint: the server there lacks Graphiti's calls"
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return ""
 	}
 	if s.Code/100 == 3 {
-		return "check memory.endpoint: it answers with another address, and redirects are not followed"
+		return "check memory.endpoint: it redirects to another address, and the proxy does not follow redirects"
 	}
 	if Retryable(err) {
-		return "check memory.endpoint, and what stands between it and this proxy: the answer is not about what was sent"
+		return "check memory.endpoint, and any proxy in front of it: the answer does not match the request"
 	}
 	return ""
 }
@@ -136,24 +135,17 @@ func BroadQuery(group string) string {
 	return group + " user assistant person name called named likes prefers uses works lives wants needs says said about project agent system team"
 }
 
-// Unlisted reports whether a search finds facts in a group whose listing is empty, as with
-// old MCP servers on FalkorDB. Call it before you treat a group as empty.
-func (m *Memory) Unlisted(ctx context.Context, group string) (bool, error) {
-	facts, err := m.Search(ctx, []string{group}, BroadQuery(group), 1)
-	return len(facts) > 0, err
-}
-
 // UnlistedError means that the backend does not list a group's existing messages.
 type UnlistedError struct{ Group string }
 
 // Error implements error.
 func (e *UnlistedError) Error() string {
-	return "the memory lists nothing of it, and a search finds something there"
+	return "the memory lists no messages of it, but a search finds some"
 }
 
 func (e *UnlistedError) remedy() string {
-	return "see what it knows with graphiti-proxy memory search --group " + e.Group +
-		"; to list messages run a Graphiti MCP server that lists them, or Graphiti on Neo4j; memory forget --group " + e.Group + " deletes all of the group"
+	return "search it with graphiti-proxy memory search --group " + e.Group +
+		"; to list messages run a Graphiti MCP server that lists them, or Graphiti on Neo4j; memory forget --group " + e.Group + " deletes the whole group"
 }
 
 // RemainsError means that deleted messages or facts of a group are still visible.
@@ -173,7 +165,7 @@ type RemainsError struct {
 
 // Error contains no text of the messages.
 func (e *RemainsError) Error() string {
-	return fmt.Sprintf("the memory answered that it was deleted, and still shows %d episodes and %d facts", e.Episodes, e.Facts)
+	return fmt.Sprintf("the memory confirmed the deletion, and still lists %d episodes and %d facts", e.Episodes, e.Facts)
 }
 
 // OrNil returns e, or nil if there are no remains.
@@ -194,5 +186,5 @@ func (e *RemainsError) remedy() string {
 		return "this Graphiti cannot delete the group, as on FalkorDB, where its delete calls look into another graph: delete all of the group with redis-cli GRAPH.DELETE " +
 			e.Group + " on FalkorDB, and use Graphiti's MCP server of version 1.1.2 or newer, or Neo4j, to delete from here"
 	}
-	return "look at Graphiti's log for why it does not delete the group " + e.Group
+	return "find the cause in Graphiti's log: it does not delete the group " + e.Group
 }

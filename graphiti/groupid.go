@@ -17,7 +17,7 @@ const (
 )
 
 // Group returns the ID of a caller's group for a scope. ok is false if the caller has none.
-// Graphiti accepts only letters, digits, "-" and "_", and its worker dies of anything else,
+// Graphiti accepts only letters, digits, "-" and "_", and other characters end its worker,
 // so Group returns no other characters.
 func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""

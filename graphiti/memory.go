@@ -14,6 +14,7 @@ type Memory struct {
 	Lister
 	Forgetter
 	Connection
+	Arrivals // nil for an embedded memory
 
 	// Weighing reports whether Search measures strength (Fact.Strength), and weighs earlier
 	// questions (Earlier) less than the current one.
@@ -48,14 +49,10 @@ type Writer interface {
 	Clock() time.Time
 }
 
-// Lister lists episodes.
-type Lister interface {
+// Arrivals lists the stored episodes of a backend that queues messages.
+type Arrivals interface {
 	// Episodes returns the last n episodes of a group, oldest first.
 	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
-
-	// Export calls f for every episode of a group, with its whole content, in the backend's
-	// order.
-	Export(ctx context.Context, group string, f func(Episode) error) error
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.
@@ -119,4 +116,20 @@ func (m *Memory) Database(ctx context.Context) string {
 		return d.Database(ctx)
 	}
 	return ""
+}
+
+// MaxFacts is the maximum number of facts per lookup.
+const MaxFacts = 500
+
+// Facts returns the existing ones of the first MaxFacts UUIDs. ok is false if the backend
+// cannot look facts up.
+func (m *Memory) Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error) {
+	type knower interface {
+		Facts(ctx context.Context, group string, uuids []string) (facts []Fact, ok bool, err error)
+	}
+	k, ok := m.Searcher.(knower)
+	if !ok || len(uuids) == 0 {
+		return nil, ok, nil
+	}
+	return k.Facts(ctx, group, uuids[:min(len(uuids), MaxFacts)])
 }

@@ -129,6 +129,9 @@ func Truncate(s string, n int) string {
 	return s[:n]
 }
 
+// LinesOmitted replaces lines of a stored text that resemble the lines before them.
+const LinesOmitted = gap + "\n"
+
 // Shorten truncates s to at most n characters, including the mark at its end.
 func Shorten(s, mark string, n int) string {
 	if utf8.RuneCountInString(s) <= n {

@@ -37,7 +37,7 @@ type Who struct {
 }
 
 // Place returns a hash of a request's project, or of its application outside projects.
-// Standing text of a person applies where it was written.
+// A person's standing text applies in the place of its message.
 func (w Who) Place() string {
 	kind, key := "project", w.Workspace
 	if key == "" {

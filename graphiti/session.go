@@ -43,13 +43,17 @@ func SessionScopeOf(hash, owner string) string {
 	return "talk:" + hash + ":" + shortHash("owner", owner)
 }
 
-// shortHash returns a short, domain-separated hash, or "" for an empty key.
+// shortHash returns a short, domain-separated hash in hex, or "" for an empty key.
 func shortHash(what, key string) string {
 	if key == "" {
 		return ""
 	}
+	return hex.EncodeToString(shortSum(what, key))
+}
+
+func shortSum(what, key string) []byte {
 	sum := sha256.Sum256([]byte("graphiti-proxy." + what + "\x00" + key))
-	return hex.EncodeToString(sum[:hashBytes])
+	return sum[:hashBytes]
 }
 
 // Owner returns the owner of a caller's turns: the proven person, or else the credential with

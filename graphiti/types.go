@@ -76,10 +76,6 @@ type Episode struct {
 	ValidAt           time.Time
 }
 
-// MessageID returns a short ID for a message name, for use in commands. Names may be long and
-// untrusted.
-func MessageID(name string) string { return shortHash("message", name) }
-
 const turnPrefix = "graphiti-proxy.turn."
 
 // EpisodeName returns the stable name of one side of a turn.

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// DryRun returns a Memory that decides with these services but has no effects: it stores
-// no decisions, caches no searches, and prefetches nothing.
+// DryRun returns a Memory that decides with these services but has no effects: it neither
+// stores decisions, nor caches searches, nor prefetches.
 func DryRun(s Services, g Groups, set Settings) *Memory {
 	all := *s.orNothing()
 	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)

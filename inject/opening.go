@@ -117,8 +117,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast records the latest session of a project. scopes are those of the session's
-// snapshot.
+// rememberLast records the latest session of a project. scopes are the scopes of the
+// session's snapshot.
 func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
@@ -205,7 +205,7 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	if decided != "" {
 		parts = append(parts, "decided: "+decided)
 	}
-	line := lineOf("last conversation here, " + at.UTC().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
+	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {
 		open := "left open: " + lineOf(strings.Join(shown, "; "))
 		if len(parts) > 0 {

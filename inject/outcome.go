@@ -21,7 +21,7 @@ const (
 )
 
 // Reason explains a skipped request, disabled memory or a missing block. The list is
-// closed; the empty reason needs no explanation.
+// closed: see Explanations.
 type Reason string
 
 // The reasons of the X-Graphiti-Memory response header.
@@ -39,17 +39,17 @@ const (
 	ReasonConsent       Reason = "consent"
 	ReasonOptOut        Reason = "opt_out"
 	ReasonUntrusted     Reason = "untrusted"
-	ReasonNobody        Reason = "nobody"    // neither person nor actor is identified
-	ReasonPlace         Reason = "place"     // the request states no known place
-	ReasonForgotten     Reason = "forgotten" // a block of the conversation was emptied
-	ReasonAPI           Reason = "api"       // a model API without memory
-	ReasonRefused       Reason = "refused"   // the provider rejected the block and got the request without it
-	ReasonState         Reason = "state"     // unusable file in data_dir
-	ReasonBusy          Reason = "busy"      // budget for inspected bodies exhausted
-	ReasonNothing       Reason = "nothing"   // no search results
-	ReasonWeak          Reason = "weak"      // no result worth showing
-	ReasonVisible       Reason = "visible"   // all results are already visible
-	ReasonRoutine       Reason = "routine"   // no question to search for
+	ReasonNobody        Reason = "nobody"
+	ReasonPlace         Reason = "place"
+	ReasonForgotten     Reason = "forgotten"
+	ReasonAPI           Reason = "api"
+	ReasonRefused       Reason = "refused"
+	ReasonState         Reason = "state"
+	ReasonBusy          Reason = "busy"
+	ReasonNothing       Reason = "nothing"
+	ReasonWeak          Reason = "weak"
+	ReasonVisible       Reason = "visible"
+	ReasonRoutine       Reason = "routine"
 )
 
 // kindReasons maps requests other than turns to their reasons.
@@ -72,11 +72,7 @@ const (
 // The closed lists, for metrics and tests.
 var (
 	Statuses = []Status{StatusRecalled, StatusEmpty, StatusTimeout, StatusError, StatusOff, StatusSkipped}
-	Reasons  = []Reason{
-		ReasonNone, ReasonTitle, ReasonSummary, ReasonProbe, ReasonSubagent, ReasonMachine, ReasonEncoding,
-		ReasonTooLarge, ReasonNoUserMessage, ReasonNotPersisted, ReasonConsent, ReasonOptOut, ReasonUntrusted, ReasonNobody, ReasonPlace, ReasonForgotten, ReasonAPI, ReasonRefused, ReasonState, ReasonBusy, ReasonNothing, ReasonWeak, ReasonVisible, ReasonRoutine,
-	}
-	Sources = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
+	Sources  = []Source{"", SourceLive, SourceCache, SourceStale, SourceLocal, SourceSticky}
 )
 
 // Heard counts the memory commands in a message, such as "remember that …".

@@ -4,13 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// TestReasonsAreDocumented: the table of reasons has those that there are, and no
-// others.
+// TestReasonsAreDocumented: the table in docs/memory.md has each reason with its
+// explanation, and no others.
 func TestReasonsAreDocumented(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "docs", "memory.md"))
 	if err != nil {
@@ -18,21 +17,22 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(b), "| reason | meaning and remedy |\n| --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	var documented []Reason
+	table = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`).ReplaceAllString(strings.ReplaceAll(table, "`", ""), "$1")
+	documented := make(map[Reason]string)
 	for line := range strings.Lines(table) {
-		names, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-		for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(names, -1) {
-			documented = append(documented, Reason(strings.Trim(name, "`")))
-		}
+		word, text, _ := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		documented[Reason(word)] = strings.ToLower(text)
 	}
-	for _, r := range Reasons {
-		if r != ReasonNone && !slices.Contains(documented, r) {
-			t.Errorf("docs/memory.md does not have %s", r)
+	for _, e := range Explanations {
+		if text := documented[e.Reason]; e.Reason != ReasonNone && (!strings.Contains(text, strings.ToLower(e.Says)) || !strings.Contains(text, strings.ToLower(e.Remedy))) {
+			t.Errorf("docs/memory.md explains %s as %q, want %q and %q", e.Reason, text, e.Says, e.Remedy)
 		}
+		if e.Says == "" {
+			t.Errorf("the reason %q has no explanation", e.Reason)
+		}
+		delete(documented, e.Reason)
 	}
-	for _, r := range documented {
-		if !slices.Contains(Reasons, r) {
-			t.Errorf("docs/memory.md has %s, which is no reason", r)
-		}
+	for r := range documented {
+		t.Errorf("docs/memory.md has %s, which is no reason", r)
 	}
 }

@@ -38,13 +38,14 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 		t.Errorf("a text: %q", p)
 	}
 	got, err := p.Read()
-	want := Considered{Owner: OwnerID("user:josh"), MinScore: 0.15, Found: len(found), Opening: 2, Pieces: []Piece{
-		{Verdict: Shown, Scope: graphiti.ScopeSession, Group: "graphiti_session_x", Line: 2, Card: CardID("decision, 2026-01-02: tabs")},
-		{Verdict: Shown, Scope: graphiti.ScopeUser, Group: "user_josh", Line: 3, Episode: graphiti.EpisodeName(turnID, graphiti.RoleAssistant), Strength: 1, Weighed: true},
-		{Verdict: Shown, Scope: graphiti.ScopeWorkspace, Group: "p", Line: 4, Episode: graphiti.EpisodeName(turnID, graphiti.RoleUser), Strength: 0.6124, Weighed: true},
-		{Verdict: Shown, Scope: graphiti.ScopeWorkspace, Group: "p", Line: 4, Episode: graphiti.EpisodeName(turnID, graphiti.RoleSystem)},
-		{Verdict: Shown, Scope: graphiti.ScopeUser, Group: "user_josh", Line: 5, UUID: "01234567-89ab-cdef-0123-456789abcdef"},
-		{Verdict: Weak, Group: "other", Episode: "a note of another program"},
+	session := graphiti.Target{Scope: graphiti.ScopeSession, Group: "graphiti_session_x"}
+	want := Considered{Owner: OwnerID("user:josh"), MinScore: 0.15, Found: len(found), Opening: 2, Groups: []graphiti.Target{session, reads[1], reads[0], {Group: "other"}}, Pieces: []Piece{
+		{Verdict: Shown, In: 1, Target: session, Line: 2, Card: CardID("decision, 2026-01-02: tabs")},
+		{Verdict: Shown, In: 2, Target: reads[1], Line: 3, Episode: graphiti.EpisodeName(turnID, graphiti.RoleAssistant), Strength: 1, Weighed: true},
+		{Verdict: Shown, In: 3, Target: reads[0], Line: 4, Episode: graphiti.EpisodeName(turnID, graphiti.RoleUser), Strength: 0.6124, Weighed: true},
+		{Verdict: Shown, In: 3, Target: reads[0], Line: 4, Episode: graphiti.EpisodeName(turnID, graphiti.RoleSystem)},
+		{Verdict: Shown, In: 2, Target: reads[1], Line: 5, UUID: "01234567-89ab-cdef-0123-456789abcdef"},
+		{Verdict: Weak, In: 4, Target: graphiti.Target{Group: "other"}, Episode: "a note of another program"},
 		{Verdict: Visible, Episode: graphiti.EpisodeName(strings.ToUpper(turnID), "stranger")},
 		{Verdict: Weak, UUID: "01234567-89AB-cdef-0123-456789abcdef"},
 		{Verdict: NoRoom, UUID: "edge-7"},
@@ -55,8 +56,8 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for n := 1; n < len(p); n++ {
-		if got, err := p[:n].Read(); err == nil && len(got.Pieces) >= len(want.Pieces) {
-			t.Errorf("cut to %d bytes: %d pieces", n, len(got.Pieces))
+		if got, err := p[:n].Read(); err == nil {
+			t.Errorf("cut to %d bytes: got %d pieces, want an error", n, len(got.Pieces))
 		}
 	}
 }
@@ -84,7 +85,7 @@ func TestPiecesAreFew(t *testing.T) {
 		found[i].Verdict, found[i].row, found[i].Fact.Group = Shown, i+1, "g"
 	}
 	p := piecesOf("", nil, found, nil, 0)
-	if got, err = p.Read(); err != nil || len(got.Pieces) != maxShown || len(p) > 30*maxShown {
+	if got, err = p.Read(); err != nil || len(got.Pieces) != maxShown || len(p) > 120*maxShown {
 		t.Errorf("%d pieces in %d bytes, %v", len(got.Pieces), len(p), err)
 	}
 	if p := piecesOf("", nil, nil, nil, 0.2); p != "" {
@@ -92,16 +93,6 @@ func TestPiecesAreFew(t *testing.T) {
 	}
 	if got, err := piecesOf("", []Candidate{{Line: "a note"}}, nil, nil, 0.2).Read(); err != nil || got.Opening != 1 || got.Pieces != nil {
 		t.Errorf("of a note: %+v, %v", got, err)
-	}
-}
-
-// TestEveryVerdictIsWritten: one that the table lacks could not be kept.
-func TestEveryVerdictIsWritten(t *testing.T) {
-	for _, v := range []Verdict{Shown, NotValid, OwnWords, Visible, Repeated, Superseded, Instruction, Empty, NoRoom, NoDrift, Weak} {
-		c := []Candidate{{Fact: &graphiti.Fact{UUID: "u"}, Verdict: v, row: 1}}
-		if got, err := piecesOf("", nil, c, nil, 0).Read(); err != nil || len(got.Pieces) != 1 || got.Pieces[0].Verdict != v {
-			t.Errorf("%s: %+v, %v", v, got, err)
-		}
 	}
 }
 
@@ -150,7 +141,7 @@ func TestDecisionsNameWhatWasConsidered(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", name, got, err)
 			}
 			for i, p := range got.Pieces {
-				if p.Line != tc.lines[i] || p.Verdict != tc.verdicts[i] || p.Card == [cardID]byte{} && p.Group != "u" {
+				if p.Line != tc.lines[i] || p.Verdict != tc.verdicts[i] || p.Card == "" && p.Group != "u" {
 					t.Errorf("%s: piece %d: %+v", name, i, p)
 				}
 			}
@@ -166,22 +157,16 @@ func (opens) Summary(context.Context, graphiti.Who, string) (string, string, err
 	return "", "", nil
 }
 
-// FuzzPieces: damaged pieces are an error, and no reason to fall over or to read without end.
-func FuzzPieces(f *testing.F) {
-	f.Add("")
-	f.Add("\x01ownersid\x05\xdc\x02\x00\x11\x00\x00\x03\x01u\x01\x13\x88" + strings.Repeat("i", 16))
-	f.Add("\x01ownersid\x05\xdc\x02\x00\xff")
-	f.Add("\x01ownersid\x00\x00\xff\xff\xff\xff\xff")
-	f.Add("\x02")
-	f.Fuzz(func(t *testing.T, s string) {
-		got, err := Pieces(s).Read()
-		if err != nil && (got.Found != 0 || got.Pieces != nil) {
-			t.Errorf("%q: %+v with an error", s, got)
+// TestDamagedPieces: damaged pieces are an error.
+func TestDamagedPieces(t *testing.T) {
+	for _, s := range []string{
+		"x", "{}{}", `{"p":[{"g":1}]}`, `{"p":[{"g":-1}]}`, `{"p":[{"l":-1}]}`, `{"f":-1}`, `{"n":-1}`, `{"p":7}`,
+		`{"p":[` + strings.Repeat("{},", maxShown+maxRejected) + `{}]}`, strings.Repeat(" ", maxPieces) + "{}",
+	} {
+		if got, err := Pieces(s).Read(); err == nil || got.Pieces != nil {
+			t.Errorf("Read(%.40q) = %+v, %v, want an error", s, got, err)
 		}
-		if len(got.Pieces) > maxShown+maxRejected+1 {
-			t.Errorf("%q: %d pieces", s, len(got.Pieces))
-		}
-	})
+	}
 }
 
 func BenchmarkPieces(b *testing.B) {

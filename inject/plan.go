@@ -23,7 +23,7 @@ type Mode struct {
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 
-	// Beside is the actual kind of a request that looks like a turn but whose session
+	// Beside is the actual kind of a request that looks like a turn, if its session
 	// contradicts that.
 	Beside dialect.Kind
 
@@ -48,14 +48,14 @@ type Plan struct {
 	// the provider's cached prefix no longer matches.
 	Forgotten bool
 
-	// Turn is the ID of the request's turn, or "" if it has none. It is stable over retries,
-	// tool rounds, restarts and replicas.
+	// Turn is the ID of the request's turn, or "". It is stable over retries, tool rounds,
+	// restarts and replicas.
 	Turn       string
 	Generation int64             // of the turn's first request
 	Recall     bool              // prefetch for the next turn
 	Write      []graphiti.Target // groups that store the turn
 	Block      string            // block of the newest turn, or ""
-	open       unanswered        // decision of a turn without an answer
+	Unanswered Unanswered        // the block of a turn without an answer
 
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
@@ -129,7 +129,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 		block := c.Insert(c.Last, t.decision.Block)
 		p.Inserts = append(p.Inserts, block)
 		if !c.Answered() {
-			p.open = unanswered{t.key(), t.decision, block.At, o.Timeout}
+			p.Unanswered = Unanswered{t.key(), t.decision, block.At, o.Timeout}
 		}
 	}
 	if p.Turn != "" {

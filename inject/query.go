@@ -72,7 +72,7 @@ func asks(text []byte) bool {
 // is independent: "where do I live?".
 //
 // Pronouns count as function words. With two content words they are ignored: "what does
-// she like to eat?" finds anybody's favorite food.
+// she like to eat?" finds any person's favorite food.
 func leans(question []byte) bool {
 	n := words.Subjects(string(question))
 	return n == 0 || n == 1 && !words.AsksOfSelf(question)

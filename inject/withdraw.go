@@ -8,38 +8,38 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// unanswered is the block of a turn without an answer. No provider has cached a prefix with
-// it, so it can still be withdrawn.
-type unanswered struct {
+// Unanswered is the block of a turn without an answer. No provider has cached a prefix with
+// it, so it can still be withdrawn. The zero value has no block.
+type Unanswered struct {
 	key      TurnKey
 	decision *Decision // nil if the turn has no block, or has an answer
 	at       int       // offset of the block
 	timeout  time.Duration
 }
 
-// Withdrawable reports whether Withdraw can remove a block from the request.
-func (p *Plan) Withdrawable() bool { return p.open.decision != nil }
+// Exists reports whether there is a block to withdraw.
+func (u Unanswered) Exists() bool { return u.decision != nil }
 
-// Unanswered returns the part of a plan that Withdraw needs, without the request's bytes.
-func (p *Plan) Unanswered() Plan { return Plan{open: p.open} }
-
-// Withdraw removes the newest turn's block after the provider rejected the request with it.
-// Retries of the turn have no block either. It reports false and changes nothing if it
+// Withdraw removes the newest turn's block after the provider rejected the request with it:
+// retries of the turn have no block either. It reports false and changes nothing if it
 // cannot store that, because a later request would repeat the block.
-func (m *Memory) Withdraw(p *Plan) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), p.open.timeout)
+func (m *Memory) Withdraw(u Unanswered) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), u.timeout)
 	defer cancel()
-	d := *p.open.decision
+	d := *u.decision
 	d.Block, d.Facts, d.Reason = "", 0, string(ReasonRefused)
-	if err := m.opts().Decisions.Drop(ctx, p.open.key, d); err != nil {
+	if err := m.opts().Decisions.Drop(ctx, u.key, d); err != nil {
 		m.opts().Log.Warn("drop refused block failed", "error", err)
 		return false
 	}
-	took := p.Outcome.Took
-	p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonRefused, Took: took}
-	p.Inserts = slices.DeleteFunc(p.Inserts, func(i dialect.Insert) bool { return i.At == p.open.at })
-	p.Block, p.open = "", unanswered{}
 	return true
+}
+
+// Withdrawn changes the plan after Withdraw has removed its block.
+func (p *Plan) Withdrawn() {
+	p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonRefused, Took: p.Outcome.Took}
+	p.Inserts = slices.DeleteFunc(p.Inserts, func(i dialect.Insert) bool { return i.At == p.Unanswered.at })
+	p.Block, p.Unanswered = "", Unanswered{}
 }
 
 // optOut replaces the decision of an unanswered turn after the person disables memory.

@@ -56,10 +56,11 @@ func TestWithdraw(t *testing.T) {
 	blocks := &fakeDecisions{}
 	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
 	_, p := ask(t, m, turn1, both)
-	if !p.Withdrawable() || !m.Withdraw(&p) {
+	if !p.Unanswered.Exists() || !m.Withdraw(p.Unanswered) {
 		t.Fatal("the block of an unanswered turn cannot be withdrawn")
 	}
-	if p.Outcome.Reason != ReasonRefused || len(p.Inserts) != 0 || p.Withdrawable() {
+	p.Withdrawn()
+	if p.Outcome.Reason != ReasonRefused || len(p.Inserts) != 0 || p.Unanswered.Exists() {
 		t.Errorf("got %+v with %d inserts, want reason refused and none", p.Outcome, len(p.Inserts))
 	}
 	got, p := ask(t, m, turn1, both)
@@ -77,17 +78,17 @@ func TestWithdraw_NotStored(t *testing.T) {
 	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
 	_, p := ask(t, m, turn1, both)
 	blocks.keepErr = errors.New("disk full")
-	if m.Withdraw(&p) || len(p.Inserts) != 1 || p.Outcome.Status != StatusRecalled {
-		t.Errorf("got %+v with %d inserts, want an unchanged plan", p.Outcome, len(p.Inserts))
+	if m.Withdraw(p.Unanswered) {
+		t.Error("got true for a block that later requests repeat, want false")
 	}
 }
 
-// TestWithdrawable_AnsweredTurn: the provider has seen the block of a turn that goes on
+// TestUnanswered_AnsweredTurn: the provider has seen the block of a turn that goes on
 // with tools.
-func TestWithdrawable_AnsweredTurn(t *testing.T) {
+func TestUnanswered_AnsweredTurn(t *testing.T) {
 	m := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{})
 	ask(t, m, turn1, both)
-	if _, p := ask(t, m, turn1tool, both); p.Withdrawable() {
+	if _, p := ask(t, m, turn1tool, both); p.Unanswered.Exists() {
 		t.Error("the block of an answered turn can be withdrawn")
 	}
 }

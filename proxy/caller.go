@@ -58,6 +58,7 @@ type promises struct {
 	tenant   string         // to note as accepted; empty if there is none, or if the operator vouches for it
 	said     capture.Saying // the person's message, which may address the memory
 	left     time.Duration  // how long the request may still wait for the memory
+	heard    inject.Heard   // the effects of said, after keep
 }
 
 // promised returns the promises for a caller. Until an upstream accepts a credential,
@@ -79,25 +80,23 @@ func rejected(status int) bool {
 
 // keep keeps the promises that the status of the answer allows, and carries out the
 // commands to the memory in the person's message. It must be called once.
-func (p *promises) keep(m *Memory, status int) (h inject.Heard) {
+func (p *promises) keep(m *Memory, status int) {
 	accepted := status >= 200 && status < 300
 	if p.tenant != "" && accepted {
 		m.Tenants.Accept(p.tenant)
 	}
-	if rejected(status) || p.stranger && !accepted {
-		return h
-	}
-	if p.said.Text == "" {
-		return h
+	if p.said.Text == "" || rejected(status) || p.stranger && !accepted {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.left)
 	defer cancel()
-	return m.Hearer.Hear(ctx, p.said)
+	p.heard = m.Hearer.Hear(ctx, p.said)
 }
 
-// accepted keeps the promises at the head of an answer. It does not wait for the end: the
-// answer's header contains the counts, and the answer may never end.
-func (s *Server) accepted(m *Memory, p *promises, status int) (h inject.Heard) {
-	wire.Contain(s.log, "the head of an answer", func() { h = p.keep(m, status) })
-	return h
+// keepPromises keeps the promises at the head of an answer, and adds their counts to the
+// outcome. It does not wait for the end: the answer's header contains the counts, and the
+// answer may never end.
+func (s *Server) keepPromises(c *call, d *decision, status int) {
+	wire.Contain(s.log, "the head of an answer", func() { d.promises.keep(c.memory, status) })
+	d.plan.Outcome.Heard = d.promises.heard
 }

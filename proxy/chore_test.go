@@ -13,6 +13,7 @@ import (
 // when it turns out to be one, the session has other habits.
 func TestChoresOfASession(t *testing.T) {
 	const (
+		sys    = `{"role":"system","content":"You write titles."},`
 		hi     = `{"role":"user","content":"Hi."},`
 		one    = `{"role":"assistant","content":"One."},`
 		two    = `{"role":"assistant","content":"Two."},`
@@ -30,15 +31,15 @@ func TestChoresOfASession(t *testing.T) {
 		name     string
 		requests []request
 	}{
-		{"without tools", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe}, {hi + one + sum, "", dialect.KindSummary}, {hi + one + ask, tools, dialect.KindTurn}}},
+		{"without tools", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindTurn}, {sys + hi + one + ask, "", dialect.KindProbe}, {hi + one + sum, "", dialect.KindSummary}, {hi + one + ask, tools, dialect.KindTurn}}},
 		{"with a form", []request{{hi[:len(hi)-1], "", dialect.KindTurn}, {hi + one + ask, schema, dialect.KindProbe}, {hi + one + ask, "", dialect.KindTurn}}},
 		{"always with a form", []request{{hi[:len(hi)-1], schema, dialect.KindTurn}, {hi + one + ask, schema, dialect.KindTurn}}},
 		{"never with tools", []request{{hi[:len(hi)-1], "", dialect.KindTurn}, {hi + one + ask, "", dialect.KindTurn}, {hi + one + sum, "", dialect.KindTurn}}},
 		{"a round without tools", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + round, "", dialect.KindTurn}}},
 		{"nothing is repeated", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {ask, "", dialect.KindTurn}}},
-		{"tools are off from now on", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe},
+		{"tools are off from now on", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindTurn},
 			{hi + one + ask + "," + two + `{"role":"user","content":"I see."}`, "", dialect.KindTurn}, {hi + one + ask + "," + two + ask, "", dialect.KindTurn}}},
-		{"again, before it is known", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {hi + one + ask, "", dialect.KindProbe}, {hi + one + ask, "", dialect.KindProbe}}},
+		{"again, before it is known", []request{{hi[:len(hi)-1], tools, dialect.KindTurn}, {sys + hi + one + ask, "", dialect.KindProbe}, {sys + hi + one + ask, "", dialect.KindProbe}}},
 	} {
 		s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
 		for n, r := range tc.requests {
@@ -47,7 +48,7 @@ func TestChoresOfASession(t *testing.T) {
 				t.Fatalf("%s, %d: not understood", tc.name, n)
 			}
 			kind := c.Kind
-			if s.isChore(of, kind, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
+			if kind == dialect.KindTurn && s.isChore(of, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
 				kind = c.Beside()
 			}
 			if kind == dialect.KindTurn {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
-	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
@@ -55,10 +53,9 @@ type buffers struct {
 type decision struct {
 	understood bool // a model answers, so the answer has an X-Graphiti-Memory field
 	moment
-	parsed  parsed
-	caller  caller
-	place   placed
-	session session
+	parsed parsed
+	caller caller
+	placed
 	planned
 	why string // the reason for no memory, for people; may be empty
 }
@@ -76,11 +73,6 @@ func (d *decision) outcome() *inject.Outcome {
 		return nil
 	}
 	return &d.plan.Outcome
-}
-
-// kind returns the request's kind by the last step that found one.
-func (d *decision) kind() dialect.Kind {
-	return cmp.Or(d.session.kind, d.place.names.kind, d.parsed.conv.Kind)
 }
 
 // decide identifies the caller and the conversation of a request, and plans its memory.
@@ -106,45 +98,43 @@ func (s *decider) decide(r *request) (d decision) {
 		}
 		d.plan.Outcome.Took = time.Since(now)
 	}()
-	var no *refusal
-	if d.parsed, no = s.parse(r, d.until); no != nil {
+	if no := s.steps(r, &d); no != nil {
 		d.refuse(no)
-		return d
-	}
-	ctx, cancel := context.WithDeadline(s.base, d.until)
-	defer cancel()
-	if d.caller, no = s.caller(ctx, r.memory, d.parsed.claims, r.route.named); no != nil {
-		d.refuse(no)
-		return d
-	}
-	d.place = s.place(ctx, r.memory.Sessions, r.held, &d.parsed, &d.caller.Who)
-	if d.parsed.conv.Last < 0 {
-		d.refuse(noPerson)
-		d.pending = continued(r.memory.Pending, d.parsed.conv, &d.place.where)
-		d.plan.Turn, d.plan.Write = d.pending.names()
-		return d
-	}
-	if d.session, no = s.session(ctx, r.memory.Sessions, r.buffers, &d.parsed, &d.place); no != nil {
-		d.refuse(no)
-		return d
-	}
-	d.planned = s.plan(ctx, r.memory, &r.route, d.moment, &d.parsed, &d.caller, &d.place, &d.session)
-	switch {
-	case d.late != nil:
-		d.why = lateDirectory
-	case d.plan.Outcome.Reason == inject.ReasonPlace && d.project.missing != observe.MissingForm:
-		d.why = d.project.missing.Remedy()
 	}
 	return d
 }
 
+// steps takes the four steps of a decision: the content of the request, its caller, its
+// place with session and project, and its plan.
+func (s *decider) steps(r *request, d *decision) (no *refusal) {
+	if d.parsed, no = s.parse(r, d.until); no != nil {
+		return no
+	}
+	ctx, cancel := context.WithDeadline(s.base, d.until)
+	defer cancel()
+	if d.caller, no = s.caller(ctx, r.memory, d.parsed.claims, r.route.named); no != nil {
+		return no
+	}
+	if d.placed, no = s.where(ctx, r, &d.parsed, &d.caller.Who); no != nil {
+		return no
+	}
+	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
+	return nil
+}
+
 // refuse ends a decision with a refusal.
-func (d *decision) refuse(no *refusal) { d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why }
+func (d *decision) refuse(no *refusal) {
+	d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why
+	if p := d.pending; p != nil {
+		d.plan.Turn, d.plan.Write = p.turn.ID, p.turn.Targets
+	}
+}
 
 // note notes the place of the session, and that this process answers its turn.
 func (s *decider) note(r *request, d *decision) {
-	if of := (sessionOf{d.place.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
-		s.noteTurn(of, &d.place.where, d.parsed.conv)
+	if of := (sessionOf{d.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
+		s.noteTurn(of, &d.where, d.parsed.conv)
+		s.noteOpening(d.parsed.conv, &d.where)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

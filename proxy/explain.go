@@ -13,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -81,14 +82,20 @@ func (s *decider) explain(m Memory, planner Planner, limits Limits, path string,
 
 // offBecause returns the reason for no memory, in words.
 func offBecause(d *decision) string {
-	o := &d.plan.Outcome
+	o, why := &d.plan.Outcome, d.why
+	switch {
+	case d.late != nil:
+		why = lateDirectory
+	case o.Reason == inject.ReasonPlace && d.project.missing != observe.MissingForm:
+		why = d.project.missing.Remedy()
+	}
 	switch {
 	case !d.understood:
 		return "no API is known that has this path"
-	case d.why != "" && o.Reason != inject.ReasonNone:
-		return string(o.Reason) + ": " + d.why
-	case d.why != "":
-		return d.why
+	case why != "" && o.Reason != inject.ReasonNone:
+		return string(o.Reason) + ": " + why
+	case why != "":
+		return why
 	case o.Reason != inject.ReasonNone:
 		return string(o.Reason)
 	case o.Status == inject.StatusOff:

@@ -273,12 +273,12 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 		mend func()
 	}{
 		{"consent", func() { m.Off = Off{} }},
-		{"untrusted: a page of the web may have sent it", func() { delete(header, "Origin") }},
+		{"untrusted: a web page may have sent it", func() { delete(header, "Origin") }},
 		{"opt_out", func() { m.Rules.SkipPaths = nil }},
 		{"too_large", func() { limits.InspectBytes = 1 << 20 }},
 		{"encoding", func() { delete(header, "Content-Encoding") }},
 		{"the body is not understood", func() { body += "]}" }},
-		{"untrusted: a header that says whose memory it is stands twice, with different values, or its signature is not valid", func() { delete(header, "X-Graphiti-User") }},
+		{"untrusted: a header that names the person occurs twice, with different values, or its signature is invalid", func() { delete(header, "X-Graphiti-User") }},
 		{"no_user_message", func() { body = strings.TrimSuffix(body, "]}") + `,{"role":"user","content":"hello"}]}` }},
 		{"opt_out", func() { m.Rules.SkipModels = nil }},
 		{"opt_out", func() { m.Rules.Ignored = nil }},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -34,7 +35,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	x.Watch() // a client that leaves ends the exchange
 
-	d = s.decide(&c.request) // decide.go: parse → caller → place → session → plan
+	d = s.decide(&c.request) // decide.go: parse → caller → where → plan
 	s.decided(c, &d)
 	a, err := s.forward(c, &d, webSocket) // splice, and one attempt
 	if err != nil {
@@ -44,8 +45,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	status = a.Status
 	c.seen.Headed()
 	s.observer.Answer(c.route.upstream.Name, status)
-	heard := s.accepted(c.memory, &d.promises, status) // caller.go: the actions that wait for acceptance
-	d.plan.Outcome.Heard = heard
+	s.keepPromises(c, &d, status) // caller.go: the actions that wait for acceptance
 	if a.SwitchesProtocols() {
 		if err := x.Tunnel(a, s.messages(c, &a.AnswerHead, webSocket)); err != nil { // both ways, until one side ends
 			status = s.writeError(c, ctx, d, err)
@@ -86,10 +86,13 @@ func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, err
 // withdrawn reports whether a request was refused with a new block, and the block was
 // withdrawn.
 func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
-	if !refusesRequest(status) || !d.plan.Withdrawable() {
+	if !refusesRequest(status) || !d.plan.Unanswered.Exists() {
 		return false
 	}
-	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(&d.plan) })
+	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(d.plan.Unanswered) })
+	if ok {
+		d.plan.Withdrawn()
+	}
 	return ok
 }
 
@@ -123,7 +126,7 @@ func (s *Server) decided(c *call, d *decision) {
 		c.seen.Planned(&d.plan)
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{
-				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: d.kind(), Tools: d.parsed.conv.Tools,
+				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: cmp.Or(d.session.kind, d.parsed.conv.Kind), Tools: d.parsed.conv.Tools,
 				Reason: d.plan.Outcome.Reason, Missing: d.project.missing,
 			})
 		}

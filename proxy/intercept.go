@@ -88,17 +88,15 @@ type exchange struct {
 	tee     *response.Tee
 	reader  dialect.Reader // reads the answer at once, for ended
 	pending *pendingTurn   // nil if the answer is not recorded
-	end     dialect.Fingerprint
-	at      where
-	session string
+	heldEnd                // without the answer
 	seen    observe.Request
 	share   budget.Share // the memory that the request occupies until the answer's end
 
 	memory   *Memory
-	promises promises    // actions that wait until the upstream accepts the request
-	plan     inject.Plan // the part that Withdraw needs
-	backfill func()      // records earlier turns after acceptance; may be nil
-	judged   bool        // judge was called
+	promises promises // actions that wait until the upstream accepts the request
+	block    inject.Unanswered
+	backfill func() // records earlier turns after acceptance; may be nil
+	judged   bool   // judge was called
 }
 
 // judge keeps the promises of a request by the status of its first event. It ignores
@@ -109,24 +107,16 @@ func (ex *exchange) judge(status int) {
 	}
 	ex.judged = true
 	ex.seen.Headed()
-	if h := ex.promises.keep(ex.memory, status); h.Forgets && ex.pending != nil {
+	ex.promises.keep(ex.memory, status)
+	if ex.promises.heard.Forgets && ex.pending != nil {
 		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
 	}
-	if refusesRequest(status) && ex.plan.Withdrawable() {
-		ex.memory.Planner.Withdraw(&ex.plan) // the client repeats the request itself
+	if refusesRequest(status) && ex.block.Exists() {
+		ex.memory.Planner.Withdraw(ex.block) // the client repeats the request itself
 	}
 	if ex.backfill != nil && status == fasthttp.StatusOK {
 		ex.backfill()
 	}
-}
-
-// heldEnd is the end of a conversation that the provider holds, after an answer. A
-// request that refers to the answer belongs to the same conversation as a request with
-// the whole history.
-type heldEnd struct {
-	end     dialect.Fingerprint
-	at      where // of the answered request
-	session string
 }
 
 // messages returns the reader of the messages of the connection that c opened; nil if
@@ -137,7 +127,7 @@ func (s *Server) messages(c *call, head *wire.AnswerHead, read bool) *wire.WebSo
 		return nil
 	}
 	if name, _ := wire.Line(head.Fields, "sec-websocket-extensions"); name != nil { // outgoing removes the client's offer
-		s.log.Warn("frames of a WebSocket are in an extension that nobody offered; they pass without memory")
+		s.log.Warn("WebSocket frames use an extension that was not negotiated, relaying them without memory")
 		return nil
 	}
 	x := &intercept{s: s, route: c.route, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
@@ -187,11 +177,11 @@ func (x *intercept) newCall(message []byte, ask *responses.Ask) *call {
 // newExchange returns the exchange of a request. It takes over the call's share of the
 // budget.
 func (x *intercept) newExchange(c *call, d *decision) *exchange {
-	ex := &exchange{end: d.place.root, at: d.place.where, session: d.who.Session, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, plan: d.plan.Unanswered()}
+	ex := &exchange{heldEnd: heldEnd{d.root, d.where, d.who.Session}, reader: x.route.dialect.NewReader(""), seen: c.seen.OfMessage(d.outcome()), memory: c.memory, promises: d.promises, block: d.plan.Unanswered}
 	if chain := d.session.chain; len(chain) > 0 {
 		ex.end = chain[len(chain)-1]
 	}
-	if held := d.place.names.held; held != nil && ex.session == "" {
+	if held := d.session.held; held != nil && ex.session == "" {
 		ex.session = held.session
 	}
 	held := 0
@@ -263,11 +253,11 @@ func (x *intercept) Event(message []byte) {
 		if len(x.ended) >= maxAnswers {
 			clear(x.ended)
 		}
-		end := ex.end
+		held := ex.heldEnd
 		if a.Text != "" {
-			end = end.Link(dialect.RoleAssistant, []byte(a.Text))
+			held.end = held.end.Link(dialect.RoleAssistant, []byte(a.Text))
 		}
-		x.ended[a.ID] = heldEnd{end, ex.at, ex.session}
+		x.ended[a.ID] = held
 		if ex.pending != nil && a.End == dialect.EndToolCalls {
 			ex.pending.goesOn(a.ID)
 		}

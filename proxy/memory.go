@@ -18,9 +18,9 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Withdraw removes the new block from a Withdrawable plan, and reports whether it
+	// Withdraw removes the new block of a plan from later requests, and reports whether it
 	// did.
-	Withdraw(p *inject.Plan) bool
+	Withdraw(u inject.Unanswered) bool
 	// Writes returns the groups to store a turn in.
 	Writes(who graphiti.Who) []graphiti.Target
 
@@ -62,6 +62,26 @@ type Turns interface {
 	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recently recorded for all these groups
 	Known(turn [16]byte) bool                        // reports whether this process answers or has recorded a turn
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block
+}
+
+// Doubts holds turns of requests that may be about another turn.
+type Doubts interface {
+	// Hold records a turn when its session continues with it, or after a while. before and
+	// with are the conversation before and with its message.
+	Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error
+
+	// Holds reports whether a session has held turns.
+	Holds(session string) bool
+
+	// GoesOn reports the history of another turn of a session. It does not wait.
+	GoesOn(session string, history []dialect.Fingerprint)
+}
+
+// Edits ends the turns whose messages were edited.
+type Edits interface {
+	// EndTurn ends a turn in its groups: it stays there, but is not recalled. generation is
+	// the one of the turn that replaced it.
+	EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error
 }
 
 // Hearer carries out the commands to the memory in a person's message.
@@ -124,6 +144,8 @@ type Services struct {
 	Planner     Planner
 	Sessions    Sessions
 	Turns       Turns
+	Doubts      Doubts
+	Edits       Edits
 	Hearer      Hearer
 	Tenants     Tenants
 	Generations Generations
@@ -139,6 +161,12 @@ func (m Memory) orNothing() *Memory {
 	}
 	if m.Turns == nil {
 		m.Turns = nothing{}
+	}
+	if m.Doubts == nil {
+		m.Doubts = nothing{}
+	}
+	if m.Edits == nil {
+		m.Edits = nothing{}
 	}
 	if m.Hearer == nil {
 		m.Hearer = nothing{}
@@ -166,15 +194,23 @@ func (nothing) Put(context.Context, string, ...[16]byte) error         { return 
 func (nothing) PutAsync([16]byte, string)                              {}
 func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
-func (nothing) Begin(string)                                           {}
-func (nothing) CutOff(context.Context, ledger.Turn) error              { return nil }
-func (nothing) Kept(string, []graphiti.Target) bool                    { return false }
-func (nothing) Known([16]byte) bool                                    { return false }
-func (nothing) Backfill(capture.History)                               {}
-func (nothing) Hear(context.Context, capture.Saying) inject.Heard      { return inject.Heard{} }
-func (nothing) Accepted(context.Context, string) bool                  { return true }
-func (nothing) Accept(string)                                          {}
-func (nothing) Now() int64                                             { return 0 }
-func (nothing) Asked(graphiti.Who, inject.Plan)                        {}
-func (nothing) Used(graphiti.Who, int, int)                            {}
-func (nothing) Lost(graphiti.Who, string)                              {}
+func (nothing) Holds(string) bool                                      { return false }
+func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
+func (nothing) Hold(context.Context, ledger.Turn, dialect.Fingerprint, dialect.Fingerprint) error {
+	return nil
+}
+func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
+	return nil
+}
+func (nothing) Begin(string)                                      {}
+func (nothing) CutOff(context.Context, ledger.Turn) error         { return nil }
+func (nothing) Kept(string, []graphiti.Target) bool               { return false }
+func (nothing) Known([16]byte) bool                               { return false }
+func (nothing) Backfill(capture.History)                          {}
+func (nothing) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
+func (nothing) Accepted(context.Context, string) bool             { return true }
+func (nothing) Accept(string)                                     {}
+func (nothing) Now() int64                                        { return 0 }
+func (nothing) Asked(graphiti.Who, inject.Plan)                   {}
+func (nothing) Used(graphiti.Who, int, int)                       {}
+func (nothing) Lost(graphiti.Who, string)                         {}

@@ -36,7 +36,7 @@ func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.
 func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (planner) Withdraw(*inject.Plan) bool                   { return false }
+func (planner) Withdraw(inject.Unanswered) bool              { return false }
 func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (planner) Remember(graphiti.Who, int64, []byte, string) {}
 func (planner) Prefetch(graphiti.Who, int64, string, string) {}

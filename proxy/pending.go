@@ -35,7 +35,19 @@ type pendingTurn struct {
 	guessed bool   // the request was only inferred to ask for a summary
 	recall  bool   // a recall for the next turn may be prepared
 	block   string // the memory block before the person's message
+	repeats string // the previous answer, if a program repeats the message; empty otherwise
 	awaited bool   // the answer was fetched by another request
+
+	// For requests about turns; see chore.go.
+	doubt   bool                  // the request may be about another turn
+	about   string                // the end of the turn before, which a title is about; may be empty
+	tools   bool                  // the request offers tools
+	opens   bool                  // the request opens its conversation
+	prompt  uint64                // hash of its system prompt
+	opening dialect.Fingerprint   // the conversation before the person's message
+	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
+
+	edited []sentTurn // turns that the person has replaced; see edited.go
 
 	first firstMessage // of the conversation; zero for a known subagent
 	late  *project     // the project to find before the turn is stored; nil if known
@@ -117,24 +129,20 @@ func (p *pendingTurn) broke() {
 func (p *pendingTurn) locate() {
 	w := *p.late
 	p.late = nil
-	repo, ok := p.memory.Identity.Places.Await(w.Directory)
-	if !ok {
-		p.s.log.Warn("read project directory timed out, turn not kept", "directory", w.Directory)
-		return
+	switch {
+	case !w.await(p.memory.Identity.Places):
+		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
+	case p.memory.Rules.refuses(&w) == inject.ReasonNone:
+		p.who.Workspace = w.key
+		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
-	w.found(repo)
-	if repo.Ignore || p.memory.Rules.refuses(&w) != inject.ReasonNone {
-		return
-	}
-	p.who.Workspace = w.key
-	p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 }
 
 // cutOff notes that a later history must not be used to store this turn. The note
 // survives a restart; this process knows the turn anyway.
 func (p *pendingTurn) cutOff() {
 	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
-		p.s.log.Warn("an answer that was cut off cannot be noted; a history that shows it may be kept", "error", err)
+		p.s.log.Warn("store an interrupted answer failed, its turn may be stored from a later history", "error", err)
 	}
 }
 
@@ -148,6 +156,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	// The session comes first: if the process ends between the two steps, the next
 	// request of the session contains the turn, and it is stored once.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
+	if p.turn.Kind == "" {
+		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })
+	}
 	if p.kept() {
 		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 	}
@@ -173,19 +184,41 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		}
 		p.turn.Assistant = ""
 	}
+	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
+		p.memory.Pending.End(&p.turn) // both texts are stored
+		return
+	}
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
 	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
 		p.turn.Said = began
 	}
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
-	err := p.memory.Turns.Add(context.Background(), p.turn)
+	err := p.add(a.Text)
 	if err == nil {
 		p.memory.Pending.End(&p.turn)
 		return
 	}
-	p.s.log.Warn("a turn cannot be kept", "error", err)
+	p.s.log.Warn("store turn failed", "error", err)
 	p.lost(observe.LossStore)
+}
+
+// add stores the turn, or holds it if it may be no turn.
+func (p *pendingTurn) add(answer string) error {
+	if p.turn.Kind != "" {
+		return p.memory.Turns.Add(context.Background(), p.turn)
+	}
+	if p.doubt || isTitle(p.about, p.turn.User, answer) {
+		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
+	}
+	p.edited = append(p.edited, p.twins()...)
+	p.quotable()
+	p.sent()
+	p.endEdited()
+	if p.history != nil {
+		p.memory.Doubts.GoesOn(p.who.Session, p.history)
+	}
+	return p.memory.Turns.Add(context.Background(), p.turn)
 }
 
 // isKnown reports whether a turn only repeats the memory block before it: the person only
@@ -214,7 +247,7 @@ func (p *pendingTurn) remember(a dialect.Answer) {
 		return
 	}
 	if err := p.memory.Sessions.Put(context.Background(), p.turn.Session, p.chain(a, by)...); err != nil {
-		p.s.log.Warn("a session cannot be remembered", "error", err)
+		p.s.log.Warn("store session failed", "error", err)
 	}
 	p.memory.Sessions.EndPending(p.last)
 }
@@ -230,6 +263,7 @@ func (p *pendingTurn) chain(a dialect.Answer, by [][16]byte) [][16]byte {
 			by = append(by, p.at.base.Reference(id))
 		}
 	}
+	by = append(by, askedIn(p.last))
 	if a.Text == "" {
 		return append(by, p.end)
 	}
@@ -272,14 +306,6 @@ func (p *pendingTurn) goesOn(answer string) {
 	round := *p
 	round.turn.Assistant = "" // the next answer is written there
 	p.memory.Pending.Refer(&p.turn, round, len(p.turn.User)+len(p.work), references...)
-}
-
-// names returns the turn's id and the groups to store it in; empty for a nil turn.
-func (p *pendingTurn) names() (turn string, in []graphiti.Target) {
-	if p == nil {
-		return "", nil
-	}
-	return p.turn.ID, p.turn.Targets
 }
 
 // fetched returns the turn with the background answer that this request fetches; nil if

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -9,16 +10,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // planned is the plan for a request.
 type planned struct {
 	plan     inject.Plan
-	who      graphiti.Who // of the turn; zero without a plan
-	project  project
+	who      graphiti.Who   // of the turn; zero without a plan
 	late     *project       // the turn's project, found at its end; nil if known or not needed
 	relax    *dialect.Relax // the option for the provider after a forgotten block; nil if none
-	pending  *pendingTurn   // the turn that a request without a person's message continues
 	promises promises       // actions that wait until the upstream accepts the request
 }
 
@@ -26,17 +28,19 @@ type planned struct {
 var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, inject.ReasonWeak, inject.ReasonVisible, inject.ReasonRoutine}
 
 // plan plans the memory of a request, within the mode that is allowed.
-func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p *parsed, c *caller, at *placed, f *session) (d planned) {
-	d.project = s.workspaceOf(m, p, at, f.first)
+func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {
+	f, w := &at.session, &at.project
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace, d.who.Directory = f.id, d.project.key, d.project.Directory
-	d.who.Application, d.who.Program = p.claims.Application()
-	mode := s.mode(m, to.replays(), p, c, at, f, &d.project)
+	d.who.Session, d.who.Workspace, d.who.Directory = f.id, w.key, w.Directory
+	if w.key == "" {
+		d.who.Application, d.who.Program = p.claims.Application()
+	}
+	mode := s.mode(r, p, c, at)
 	mode.Generation = now.generation
-	d.plan = m.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first, mode)
-	if d.project.late {
+	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
+	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {
-			late := d.project
+			late := *w
 			d.late = &late
 		}
 		d.plan.Write, d.plan.Unseen = nil, nil
@@ -44,17 +48,18 @@ func (s *decider) plan(ctx context.Context, m *Memory, to *route, now moment, p 
 	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 	}
-	if d.plan.Forgotten && m.DropThinking {
-		d.plan.Inserts, d.relax = to.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
+	if d.plan.Forgotten && r.memory.DropThinking {
+		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !p.conv.Answered() {
-		if text := string(p.conv.Text(p.conv.Last)); len(text) <= capture.MaxSaying {
-			at := d.project
+		_, repeats := p.conv.Repeats(p.conv.Last)
+		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
+			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
-				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: p.conv.Typed(p.conv.Last),
+				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
-				FromFile: func() bool { return s.fromFile(text, &at) },
+				FromFile: func() bool { return s.fromFile(text, &project) },
 			}
 		}
 	}
@@ -76,9 +81,10 @@ func (s *decider) fromFile(said string, w *project) bool {
 // mode returns the mode that configuration, person, place and client allow. If there are
 // several reasons against a new block, the first one counts. Earlier blocks are repeated
 // even then.
-func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed, f *session, w *project) (mode inject.Mode) {
+func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode inject.Mode) {
+	m, f, w := r.memory, &at.session, &at.project
 	mode.Beside = f.kind
-	if c.Off || w.Repo.Ignore || m.Rules.skipsModel(p.conv.Model) {
+	if c.Off || m.Rules.skipsModel(p.conv.Model) {
 		mode.Reason = inject.ReasonOptOut
 		return mode
 	}
@@ -91,10 +97,59 @@ func (s *decider) mode(m *Memory, replays bool, p *parsed, c *caller, at *placed
 	if !p.recall && !p.ingest {
 		return mode
 	}
-	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, replays
+	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, r.route.replays()
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}
 	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
 	return mode
+}
+
+// Rules exclude workspaces and requests from memory. In a pattern, * matches any text.
+type Rules struct {
+	Trusted, Ignored      []string // workspaces, by key or directory; if Trusted is empty, all are trusted
+	SkipPaths, SkipModels []string // requests
+
+	RemotePaths bool // the path of a directory that is not on this machine names a project
+	Optional    bool // a client that works on files, but names no directory, has the person's memory
+}
+
+// refuses returns the reason for a workspace without memory; empty if it has memory. The
+// rules apply to the directory that the client names, to its path without symbolic links,
+// and to its repository.
+func (r *Rules) refuses(w *project) inject.Reason {
+	names := []string{w.key, w.Directory, w.Repo.Dir, w.Repo.Root, w.Repo.Main}
+	switch {
+	case w.Repo.Ignore, workspace.MatchAny(r.Ignored, names...), workspace.MatchAny(r.Ignored, w.others...),
+		len(r.Ignored) > 0 && workspace.MatchAny(r.Ignored, w.Repo.Keys()...):
+		return inject.ReasonOptOut
+	case w.late: // await completes it, and refuses is called again
+		return inject.ReasonNone
+	case w.unknown:
+		return inject.ReasonPlace
+	case len(r.Trusted) > 0 && !workspace.MatchAny(r.Trusted, names...):
+		return inject.ReasonUntrusted
+	}
+	return inject.ReasonNone
+}
+
+// Remembers reports whether the rules allow memory in a repository of this machine; key
+// is the repository's.
+func (r *Rules) Remembers(repo workspace.Repo, key string) bool {
+	w := project{Place: identity.Place{Directory: repo.Dir, Repo: repo}, key: key}
+	return r.refuses(&w) == inject.ReasonNone
+}
+
+// skipsModel reports whether a request with this model has no memory.
+func (r *Rules) skipsModel(model []byte) bool {
+	return len(r.SkipModels) > 0 && workspace.Match(r.SkipModels, string(model))
+}
+
+// skipsPath reports whether a request with this path has no memory.
+func (r *Rules) skipsPath(uri []byte) bool {
+	if len(r.SkipPaths) == 0 {
+		return false
+	}
+	path, _, _ := bytes.Cut(uri, []byte{'?'})
+	return workspace.Match(r.SkipPaths, string(path)) || workspace.Match(r.SkipPaths, string(wire.PlainPath(uri)))
 }

@@ -29,7 +29,7 @@ var (
 
 	// By the head, before the body is read (barred).
 	noCredential = off(inject.ReasonNobody, nobody)
-	foreign      = off(inject.ReasonUntrusted, "a page of the web may have sent it")
+	foreign      = off(inject.ReasonUntrusted, "a web page may have sent it")
 	skippedPath  = off(inject.ReasonOptOut, "")
 
 	// By the body (parse).
@@ -40,15 +40,15 @@ var (
 	notThatAPI = skipped(inject.ReasonNone)
 
 	// By the caller (caller).
-	contradicts = off(inject.ReasonUntrusted, "a header that says whose memory it is stands twice, with different values, or its signature is not valid")
-	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed who this person of identity.users_file is")
+	contradicts = off(inject.ReasonUntrusted, "a header that names the person occurs twice, with different values, or its signature is invalid")
+	doubted     = off(inject.ReasonUntrusted, "the operator has not confirmed this person of identity.users_file")
 	noCaller    = off(inject.ReasonNobody, nobody)
 
-	// By the messages (decide). After it, session may still refuse a request as late.
+	// By the messages (where, which may refuse a request as late too).
 	noPerson = skipped(inject.ReasonNoUserMessage)
 )
 
-const lateDirectory = "its directory could not be read in time; the turn is kept"
+const lateDirectory = "its directory could not be read in time; the turn is stored"
 
 const nobody = "no person and no actor is known"
 

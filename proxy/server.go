@@ -170,7 +170,7 @@ func (s *Server) currentMemory() *Memory { return s.memory.Load() }
 func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
 // Clients returns the clients that the observer has seen.
-func (s *Server) Clients() []observe.Client { return s.observer.Clients() }
+func (s *Server) Clients() []observe.ClientSigns { return s.observer.Clients() }
 
 // Outcomes returns the number of requests since the start for each outcome.
 func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }

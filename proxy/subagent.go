@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -10,9 +12,9 @@ import (
 // openFor is the longest time that a tool call counts as open.
 const openFor = 10 * time.Minute
 
-// callText is a string in the arguments of a tool call. A conversation whose first
-// message equals it, and that starts while the call is open, is a subagent's: the model
-// wrote its task.
+// callText is a string in the arguments of a tool call, or a final answer. A conversation
+// whose first message equals it, and that starts while the call is open or soon after the
+// answer, is a subagent's: the model wrote its task.
 type callText struct {
 	from, to time.Time // start of the call's request, and end of the open call
 	place    dialect.Place
@@ -29,7 +31,7 @@ type firstMessage struct {
 }
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
-	return sessionsKey(caller.Link(dialect.RoleUser, text), "call text")
+	return sessionsKey(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), "call text")
 }
 func callsKey(asked dialect.Fingerprint) memo.Key    { return sessionsKey(asked, "calls") }
 func subagentKey(first dialect.Fingerprint) memo.Key { return sessionsKey(first, "subagent") }
@@ -42,11 +44,7 @@ func sessionsKey(f dialect.Fingerprint, kind string) memo.Key {
 func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	var keys []memo.Key
 	for _, text := range a.Calls.Texts() {
-		key := textKey(p.at.person, []byte(text))
-		keys = append(keys, key)
-		p.s.memo.Update(key, func(any) (any, int) {
-			return callText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
-		})
+		keys = append(keys, p.wrote(text))
 	}
 	if len(keys) == 0 {
 		return
@@ -58,6 +56,29 @@ func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	for _, f := range asked {
 		p.s.memo.Update(callsKey(f), func(any) (any, int) { return keys, 32 * len(keys) })
 	}
+}
+
+// wrote stores a text of the model, and returns its key.
+func (p *pendingTurn) wrote(text string) memo.Key {
+	key := textKey(p.at.person, []byte(text))
+	p.s.memo.Update(key, func(any) (any, int) {
+		return callText{from: p.turn.Said, to: time.Now().Add(openFor), place: p.at.place}, len(p.at.place.Directory)
+	})
+	return key
+}
+
+// wroteAnswer stores a final answer: some programs send it to another agent as a person's
+// message. An echo of the person's message is theirs.
+func (p *pendingTurn) wroteAnswer(text string) {
+	if text = strings.TrimSpace(text); text != "" && text != strings.TrimSpace(p.turn.User) {
+		p.wrote(text)
+	}
+}
+
+// byModel reports whether the model recently wrote the person's newest message for the same
+// caller.
+func (s *decider) byModel(c *dialect.Conversation, at *where) bool {
+	return s.memo.Get(textKey(at.person, c.Text(c.Last))) != nil
 }
 
 // closeCalls ends the newest tool calls of a conversation that continues.
@@ -101,15 +122,18 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 		return m
 	}
 	for text := range c.Texts(c.Last) {
-		if len(text) > 0 {
-			m.texts = append(m.texts, textKey(at.person, text))
+		for _, text := range [][]byte{text, dialect.Labelled(text)} {
+			if len(text) > 0 {
+				m.texts = append(m.texts, textKey(at.person, text))
+			}
 		}
 	}
 	return m
 }
 
 // isSubagent reports whether the first message of a conversation is the task of a
-// subagent.
+// subagent. A client's own request about an open call counts too: it names an argument of
+// the call after a label.
 func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
 	m := firstOf(c, chain, at)
@@ -125,8 +149,12 @@ func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprin
 }
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
-// before the proxy has read the answer with the call.
+// before the proxy has read the answer with the call. So may a request about a turn before
+// the turn.
 func (p *pendingTurn) recheck() {
+	if p.hasTwin() {
+		p.turn.Targets, p.recall, p.late = nil, false, nil
+	}
 	if m := p.first; len(m.texts) > 0 && p.s.isTask(&m, p.at.place, p.turn.Said) {
 		p.s.memo.Update(subagentKey(m.at), func(any) (any, int) { return subagentNote{true}, 0 })
 		p.turn.Targets, p.recall, p.late = nil, false, nil

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,11 +75,8 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.late != nil || d.chained() || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
 }
-
-// chained reports whether the session was found by, or begins, a chain.
-func (d *decision) chained() bool { return !d.place.names.byID }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
 // that were not stored: it must be called once the upstream has accepted the request.
@@ -105,23 +104,36 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		s:       s,
 		memory:  c.memory,
 		who:     d.who,
-		at:      d.place.where,
+		at:      d.where,
 		last:    [16]byte(chain[conv.Last]),
 		end:     chain[len(chain)-1],
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
-		chained: d.chained() || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
+		chained: !d.session.byID || d.caller.SessionOfPrompt(), // a compaction may have another prompt, and so another id
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
+		doubt:   d.session.doubt,
+		about:   lastTurn(conv),
+		tools:   conv.Tools,
+		opens:   conv.Opens(),
+		prompt:  conv.PromptHash(),
+		opening: d.root,
+	}
+	if conv.Last > 0 {
+		p.opening = chain[conv.Last-1]
+	}
+	if c.memory.Doubts.Holds(d.who.Session) {
+		p.history = slices.Clone(chain[:conv.Last])
 	}
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
 	}
+	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)
 	if p.prefill = strings.TrimSpace(conv.Prefill()); p.prefill != "" {
 		p.before = chain[len(chain)-2]
 	}
 	if id := conv.Field(dialect.FieldConversation); id != nil {
-		p.held = d.place.person.Link(dialect.RoleOther, id)
+		p.held = d.person.Link(dialect.RoleOther, id)
 	}
 	if d.session.kind == dialect.KindSummary {
 		p.turn.Kind, p.chained, p.guessed = graphiti.KindSessionSummary, false, conv.Guessed || d.session.guess
@@ -129,7 +141,10 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	}
 	p.turn.User = string(conv.Text(conv.Last))
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
-	held = len(p.turn.User)
+	if same, ok := conv.Repeats(conv.Last); ok {
+		p.turn.User, p.repeats = "", string(same)
+	}
+	held = len(p.turn.User) + len(p.repeats)
 	if p.recall && len(d.plan.Write) > 0 {
 		p.work = append(p.work, inject.NoteOf(conv)...)
 		held += len(p.work)
@@ -176,9 +191,12 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order.
+// their order. A history that the client has begun itself is not recorded.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv := &d.plan, d.parsed.conv
+	if conv.Prepared() {
+		return func() {}, 0
+	}
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
 		if c.memory.Turns.Known(u.Turn) || conv.AsksForSummary(u.Message) {
@@ -186,13 +204,16 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 		}
 		id := u.Turn.String()
 		answer := conv.AnswerTo(u.Message)
-		if answer == nil {
-			c.memory.Turns.Begin(id) // no answer, so nothing to record
+		same, repeats := conv.Repeats(u.Message)
+		if answer == nil || repeats && bytes.Equal(answer, same) {
+			c.memory.Turns.Begin(id) // nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
 		t.Backfill = true
-		t.User = string(conv.Text(u.Message))
+		if !repeats {
+			t.User = string(conv.Text(u.Message))
+		}
 		t.Asked = asked(conv, u.Message)
 		t.Assistant = string(answer)
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)

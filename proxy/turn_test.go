@@ -68,7 +68,7 @@ func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerpri
 func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*steps) Withdraw(*inject.Plan) bool                     { return false }
+func (*steps) Withdraw(inject.Unanswered) bool                { return false }
 func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (s *steps) Remember(graphiti.Who, int64, []byte, string) { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }

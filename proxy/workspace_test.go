@@ -76,6 +76,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		{name: "trusted: what a link leads to", in: link, rules: Rules{Trusted: []string{private}}},
 		{name: "trusted: the repository's root", in: private, rules: Rules{Trusted: []string{app}}},
 		{name: "trusted: the repository", in: private, rules: Rules{Trusted: []string{"github_repo:github.com/acme/*"}}},
+		{name: "trusted: no project", rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another directory", in: filepath.Join(app, "open"), rules: Rules{Trusted: []string{private}}, want: "untrusted"},
 		{name: "trusted: another name", in: filepath.Join(app, "open") + copilot, rules: Rules{Trusted: []string{"*/secret"}}, want: "untrusted"},
 		{name: "not found out in time", in: private, id: identity.Settings{Places: slow}, want: lateDirectory},
@@ -275,12 +276,14 @@ func idle() *decider {
 func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
 	r.memory = r.memory.orNothing()
 	p, _ := s.parse(r, time.Time{})
-	at := s.place(context.Background(), r.memory.Sessions, r.held, &p, &who)
-	at.names.byID = !chained
-	w := s.workspaceOf(r.memory, &p, &at, false)
 	p.subagent = subagent
-	s.note(r, &decision{parsed: p, place: at, session: session{kind: at.names.kind}, planned: planned{who: who}})
-	return w
+	at, _ := s.where(context.Background(), r, &p, &who)
+	if chained {
+		at.session.byID = false
+		at.project = s.project(r.memory, &p, &at, at.session.kind)
+	}
+	s.note(r, &decision{parsed: p, placed: at, planned: planned{who: who}})
+	return at.project
 }
 
 // prompted is a request with a system prompt.

@@ -43,9 +43,9 @@ func (d *DB) Advise(log *slog.Logger) {
 		return // Do has logged it
 	}
 	if policy := set["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		log.Warn("redis evicts keys when its memory is full, among them waiting turns and blocks that conversations need; set maxmemory-policy to noeviction", "policy", policy)
+		log.Warn("redis evicts keys when its memory is full, including queued turns and blocks of running conversations; set maxmemory-policy to noeviction", "policy", policy)
 	}
 	if set["aof_enabled"] == "0" {
-		log.Warn("redis keeps no append-only file: what was written since its last snapshot is lost when it crashes; set appendonly to yes")
+		log.Warn("redis has no append-only file, so a crash loses all writes since its last snapshot; set appendonly to yes")
 	}
 }

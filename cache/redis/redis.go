@@ -18,7 +18,7 @@ import (
 
 // ErrDown is the error of calls during an outage: from the first failure until a check of
 // the server succeeds.
-var ErrDown = errors.New("redis cannot be used; start it, give it room, or correct state.redis_url")
+var ErrDown = errors.New("redis is unusable; start it, give it memory, or correct state.redis_url")
 
 // Nil is the error of a call for a key that does not exist.
 const Nil = goredis.Nil
@@ -262,9 +262,9 @@ func (d *DB) fail(err error) {
 	switch {
 	case again:
 	case now.Full:
-		d.log.Warn("redis is full: chats go on without new memories, and turns wait in the local spool; what it holds is delivered, which makes room", "error", err)
+		d.log.Warn("redis is full: chats continue without new memories, and turns wait in the local spool until delivery frees memory", "error", err)
 	default:
-		d.log.Warn("redis cannot be used: chats go on without new memories, and turns wait in the local spool", "error", err)
+		d.log.Warn("redis is unusable: chats continue without new memories, and turns wait in the local spool", "error", err)
 	}
 	d.checkSoon()
 }
@@ -319,7 +319,7 @@ func (d *DB) watch() {
 			}
 			now := time.Now()
 			if before := d.back.Swap(&recovery{now, down.Since}); before == nil || now.Sub(before.at) > sameOutage {
-				d.log.Info("redis can be used again", "after", now.Sub(down.Since).Round(time.Millisecond).String())
+				d.log.Info("redis is usable again", "after", now.Sub(down.Since).Round(time.Millisecond).String())
 			}
 			d.ahead.Store(nil) // it may be another server
 			d.down.Store(nil)
@@ -375,7 +375,7 @@ func (d *DB) flush(f func(context.Context, Cmdable)) {
 		return err
 	})
 	if err != nil && !errors.Is(err, ErrDown) {
-		d.log.Warn("something cannot be kept in redis", "error", err)
+		d.log.Warn("write to redis failed", "error", err)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 // remedies maps each reason to its remedy, for a file that is not damaged.
 var remedies = map[reason]string{
 	unknown:   "make room on the disk, or let the proxy's user write there (a full or read-only file system, a quota, a limit on the size of files)",
-	diskFails: "leave the file where it is, see the system's log (dmesg), mend the disk or mount its file system again, and restart the proxy",
+	diskFails: "do not move the file; check the system's log (dmesg), repair the disk or remount its file system, and restart the proxy",
 	diskFull:  "make room on the disk (a full file system, a quota, a limit on the size of files)",
 	readOnly:  "make the file system writable again (it is mounted read-only, which a system also does when its disk fails: see its log)",
 	denied:    "let the proxy's user read and write the file and its directory",
@@ -50,7 +50,7 @@ func reasonOf(err error) reason {
 // cause returns the reason why a file cannot be used, and the error that shows it. The
 // errors of SQLite give no reason, and report a failed read (EIO) as damage. Therefore
 // cause reads the file itself, or, for a failed write, writes to its directory.
-func cause(path string, kind Kind, err error) (reason, error) {
+func cause(path string, kind FaultKind, err error) (reason, error) {
 	if why := reasonOf(err); why != unknown {
 		return why, err
 	}

@@ -22,21 +22,21 @@ func (b broken) ReadAt([]byte, int64) (int, error) {
 func TestFaultsNameTheirCause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	for _, tc := range []struct {
-		kind Kind
+		kind FaultKind
 		err  error
-		want Kind
+		want FaultKind
 		says string
 	}{
-		{Damaged, whole(broken{syscall.EIO}, 4096, 0), Failing, "leave the file where it is"},
+		{Damaged, whole(broken{syscall.EIO}, 4096, 0), Failing, "do not move the file"},
 		{Denied, syscall.EIO, Failing, "dmesg"},
-		{Gone, &fs.PathError{Op: "stat", Path: path, Err: syscall.EIO}, Failing, "leave the file where it is"},
+		{Gone, &fs.PathError{Op: "stat", Path: path, Err: syscall.EIO}, Failing, "do not move the file"},
 		{Unwritten, fmt.Errorf("write: %w", syscall.EIO), Unwritten, "dmesg"},
 		{Denied, syscall.EROFS, Denied, "read-only"},
 		{Denied, syscall.ENOSPC, Denied, "make room"},
 		{Denied, fs.ErrPermission, Denied, "let the proxy's user read and write"},
 		{Denied, errors.New("is a directory"), Denied, "move it away"},
 		{Unwritten, errors.New("for a reason that nobody knows"), Unwritten, "make room"},
-		{Damaged, errors.New("it is no database"), Damaged, "move it away"},
+		{Damaged, errors.New("it is not a database"), Damaged, "move it away"},
 		{Gone, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}, Gone, "restart the proxy"},
 	} {
 		got := newFault(path, tc.kind, tc.err, "everything")

@@ -12,25 +12,25 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Kind is the kind of a Fault.
-type Kind string
+// FaultKind is the kind of a Fault.
+type FaultKind string
 
 // The kinds of faults. Unwritten and Busy end by themselves, when a write succeeds or the
 // file can be opened; a person must end all others.
 const (
-	Damaged   Kind = "is damaged"
-	Other     Kind = "is of another version"
-	Denied    Kind = "cannot be opened"
-	Gone      Kind = "was deleted or replaced while the proxy used it"
-	Failing   Kind = "cannot be read: its disk or file system fails"
-	Unwritten Kind = "cannot be written"
-	Busy      Kind = "is in use by another program"
+	Damaged   FaultKind = "is damaged"
+	Other     FaultKind = "is of another version"
+	Denied    FaultKind = "cannot be opened"
+	Gone      FaultKind = "was deleted or replaced while the proxy used it"
+	Failing   FaultKind = "cannot be read: its disk or file system fails"
+	Unwritten FaultKind = "cannot be written"
+	Busy      FaultKind = "is in use by another program"
 )
 
 // Fault is the error of a file that cannot be used, with its cause and its remedy.
 type Fault struct {
 	Path   string
-	Kind   Kind
+	Kind   FaultKind
 	Since  time.Time
 	Remedy string
 	Err    error
@@ -39,7 +39,7 @@ type Fault struct {
 // Error returns one line: file, kind, cause and remedy.
 func (t *Fault) Error() string { return t.What() + "; " + t.Remedy }
 
-// What returns the same line without the remedy.
+// What returns the place and the problem, without the remedy.
 func (t *Fault) What() string { return fmt.Sprintf("%s %s: %v", t.Path, t.Kind, t.Err) }
 
 // Unwrap returns the cause.
@@ -49,7 +49,7 @@ func (t *Fault) Unwrap() error { return t.Err }
 // read, and can be written again after the remedy. A nil Fault is not lasting.
 func (t *Fault) Lasting() bool { return t != nil && !t.Kind.passes() }
 
-func (k Kind) passes() bool { return k == Unwritten || k == Busy }
+func (k FaultKind) passes() bool { return k == Unwritten || k == Busy }
 
 // IsFault reports whether an error is about the file and not about the statement: the same
 // statement may succeed later, or with another file.
@@ -65,7 +65,7 @@ func IsBusy(err error) bool {
 }
 
 // kindOf returns the kind of fault that an error of SQLite reports, or "".
-func kindOf(err error) Kind {
+func kindOf(err error) FaultKind {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return ""
@@ -83,24 +83,24 @@ func kindOf(err error) Kind {
 
 // newFault returns the Fault of an error. holds names the content that is lost with the
 // file. If the disk fails, the remedy is not to move the file away: the file may be whole.
-func newFault(path string, kind Kind, err error, holds string) *Fault {
+func newFault(path string, kind FaultKind, err error, holds string) *Fault {
 	why, err := cause(path, kind, err)
 	if why == diskFails && kind != Unwritten {
 		kind = Failing
 	}
 	t := &Fault{Path: path, Kind: kind, Since: time.Now(), Err: err}
-	away := fmt.Sprintf("move it away together with %s-wal and -shm, which costs %s, and start the proxy again", filepath.Base(path), holds)
+	away := fmt.Sprintf("move it away together with %s-wal and -shm, which loses %s, and start the proxy again", filepath.Base(path), holds)
 	switch kind {
 	case Damaged:
-		t.Remedy = "it was left as it is; stop the proxy, put a backup in its place or " + away
+		t.Remedy = "it is unchanged; stop the proxy, replace it by a backup or " + away
 	case Other:
-		t.Remedy = "it was left as it is; use the program that wrote it, whose `memory export` saves what is remembered, or stop the proxy, " + away
+		t.Remedy = "it is unchanged; use the version that wrote it, to save memories with its `memory export`, or stop the proxy, " + away
 	case Denied:
 		t.Remedy = "let the proxy's user read and write it and its directory, or " + away
 	case Busy:
-		t.Remedy = "wait until that program (a backup, a viewer) lets it go, or end it; the proxy tries the file again every second"
+		t.Remedy = "wait until that program (a backup, a viewer) releases it, or stop it; the proxy retries every second"
 	case Gone:
-		t.Remedy = "restart the proxy, which then uses what is in its place"
+		t.Remedy = "restart the proxy, to use the current file"
 	}
 	if kind == Unwritten || kind == Failing || why != unknown && kind == Denied {
 		t.Remedy = remedies[why]

@@ -17,7 +17,7 @@ const checkedWhole = 16 << 20
 
 // preflight tests whether a file can be used, without changing it. SQLite itself would
 // delete the log of an empty or missing file, and write the log into a damaged one.
-func preflight(path string, version int) (Kind, error) {
+func preflight(path string, version int) (FaultKind, error) {
 	info, err := os.Stat(path)
 	wal := sizeOf(path + "-wal")
 	switch {
@@ -65,7 +65,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read its head: %w", err)
 	} else if err != nil || string(head[:16]) != "SQLite format 3\x00" {
-		return errors.New("it is no database")
+		return errors.New("it is not a database")
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {
@@ -80,7 +80,7 @@ func whole(f io.ReaderAt, size, wal int64) error {
 
 // readable reads the version and the schema over a read-only connection, and checks every
 // page if all is true.
-func readable(path string, want int, all bool) (Kind, error) {
+func readable(path string, want int, all bool) (FaultKind, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {busyTimeout(openPatience)}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: q.Encode()}).String())
 	if err != nil {

@@ -233,7 +233,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 			if err := os.WriteFile(path, garbage, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "was left as it is"},
+		}, "it is unchanged"},
 		{"newer version", ofVersion(9), "is of another version: its schema has version 9, this program's has 3"},
 		{"older version", ofVersion(2), "is of another version: its schema has version 2, this program's has 3"},
 		{"somebody else's", ofVersion(0), "is of another version: its schema has version 0, this program's has 3"},

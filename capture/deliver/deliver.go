@@ -48,8 +48,8 @@ type Ledger interface {
 	MarkDead(item Item, reason string) error
 }
 
-// Memory stores messages. Its calls must end when their context does.
-type Memory interface {
+// Backend stores messages. Its calls must end when their context does.
+type Backend interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	Write(ctx context.Context, group string, messages []graphiti.Message) error
 	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
@@ -59,7 +59,7 @@ type Memory interface {
 
 	// Clock returns the latest time that the memory's clock is known to have reached:
 	// the memory may hide a message with a later timestamp. It returns zero if the
-	// memory hides none, or if its clock is not known yet.
+	// memory hides none, or if its clock is still unknown.
 	Clock() time.Time
 }
 

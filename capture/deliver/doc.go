@@ -1,5 +1,5 @@
 // Package deliver owns the way of turns from pending to delivered: it decides what to send, how many
-// turns may be in flight, what proves an arrival or a loss, and what to send again.
+// turns may be in flight, the proofs of an arrival or a loss, and which turns to send again.
 // design.md explains it.
 //
 // It must not know how turns are stored or which processes share the queue: the Ledger

@@ -11,7 +11,7 @@ import (
 // probeGroup returns the group for the barriers of a ledger.
 func probeGroup(instance string) string { return graphiti.CheckGroupPrefix + instance }
 
-// Withhold replaces the set of groups to which nothing is sent. Their turns wait.
+// Withhold replaces the set of withheld groups. Their turns wait.
 func (l *Loop) Withhold(groups []string) {
 	withheld := make(map[string]bool, len(groups))
 	for _, g := range groups {

@@ -25,7 +25,7 @@ const (
 // Options configures a Loop.
 type Options struct {
 	Ledger      Ledger
-	Memory      Memory
+	Memory      Backend
 	Apart       bool // each group has a worker of its own
 	Verify      bool // acceptance is not a proof of delivery
 	Timing      Timing
@@ -43,7 +43,7 @@ type Options struct {
 
 // Known is the stored knowledge about the memory when a Loop starts.
 type Known struct {
-	Instance string // distinguishes this ledger from others that use the same memory
+	Instance string // distinguishes this ledger from other ledgers on the same memory
 	Listed   bool   // a listing has shown stored messages
 }
 

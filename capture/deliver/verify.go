@@ -80,7 +80,7 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 		return err
 	})
 	if errors.Is(err, graphiti.ErrTooLarge) { // the episode may be older than any listing reaches
-		return view{full: true, oldest: time.Now()}, nil // whatever is sought may be behind that
+		return view{full: true, oldest: time.Now()}, nil // older messages may be hidden
 	}
 	if err != nil {
 		return view{}, err
@@ -279,7 +279,7 @@ func (l *Loop) seeBarrier(ctx context.Context, w *worker, group string) (found, 
 // do not work. If neither a search nor any listing ever showed anything, listings do not
 // work either, provided that each group has its own worker and that the worker had time for
 // an accepted barrier: such workers survive failures. A single shared worker is dead
-// instead, and so is one whose memory listed messages before.
+// instead, and so is a worker after its memory has listed messages.
 func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now time.Time) {
 	l.run.search = failed
 	switch {

@@ -35,9 +35,9 @@ const (
 	sweepEvery = 5 * time.Second
 
 	// purgeFrom is the minimum number of dropped messages of a group to delete from the
-	// store together, if they are at least as many as the searchable ones: after each
-	// deletion the store indexes the group again. A group without searchable messages is
-	// emptied at once.
+	// store together, unless the searchable ones outnumber them: after each deletion the
+	// store indexes the group again. A group without searchable messages is emptied at
+	// once.
 	purgeFrom = 64
 )
 
@@ -103,7 +103,7 @@ func (x *Index) Search(ctx context.Context, group, query string, max int) ([]gra
 	}
 	facts, err := x.store.Search(ctx, []string{group}, query, 2*max)
 	if err != nil {
-		return nil, fmt.Errorf("search what was said recently: %w", err)
+		return nil, fmt.Errorf("search recent messages: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -144,7 +144,7 @@ func (x *Index) holds(group string) bool {
 }
 
 // Block replaces the set of groups with a forget in progress. It empties new ones, and
-// Search finds nothing in any of them. Groups that have left the set are read from the
+// Search omits all of them. Groups that have left the set are read from the
 // outbox again. missed reports whether this process may have missed a forget of another
 // group: then all groups are emptied and read again.
 func (x *Index) Block(groups []string, missed bool) {
@@ -184,7 +184,7 @@ func (x *Index) empty(group string) {
 		return
 	}
 	if err := x.store.Forget(context.Background(), group); err != nil {
-		x.o.Log.Warn("messages that were said recently cannot be deleted; they are not found any more", "error", err)
+		x.o.Log.Warn("delete recent messages failed, they are hidden from searches", "error", err)
 	}
 }
 
@@ -218,7 +218,7 @@ func (x *Index) run() {
 // logFailure logs the first of consecutive errors.
 func (x *Index) logFailure(err error) {
 	if err != nil && !x.failing && x.base.Err() == nil {
-		x.o.Log.Warn("what was said recently may not be found", "error", err)
+		x.o.Log.Warn("index recent messages failed, searches may miss them", "error", err)
 	}
 	x.failing = err != nil
 }
@@ -279,7 +279,7 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Message,
 		return nil
 	}
 	if err := x.store.Write(ctx, group, list); err != nil {
-		return fmt.Errorf("keep what was said recently: %w", err)
+		return fmt.Errorf("store recent messages: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -120,8 +120,8 @@ func (s *Ledger) Requeue(entries []Entry, reason string) error {
 	})
 }
 
-// MarkDelivered marks the entries of a group as delivered, and returns the size of those
-// that left the queue. verified reports whether the memory showed them.
+// MarkDelivered marks the entries of a group as delivered, and returns the size of the
+// entries that left the queue. verified reports whether the memory listed them.
 func (s *Ledger) MarkDelivered(entries []Entry, verified bool, now time.Time) (gone Size, err error) {
 	err = s.write("mark turns as delivered", func(tx *sqlite.Tx) error {
 		numbers := make([]int64, len(entries))

@@ -18,7 +18,7 @@ var Schema string
 
 const (
 	// SeenFor is the retention of settled turns. Clients send their history again, but
-	// rarely one that is months old.
+	// rarely after months.
 	SeenFor = 90 * 24 * time.Hour
 
 	// SeenMax is the most settled turns to retain, at about 100 bytes each.
@@ -28,8 +28,8 @@ const (
 // Ledger is the record of turns in one file. It is safe for concurrent use.
 type Ledger struct {
 	db     *sqlite.DB
-	memory Memory // in the same file, or nil for an outbox
-	say    Say    // makes messages for memory
+	memory MessageStore // in the same file, or nil for an outbox
+	say    Say          // makes messages for memory
 
 	// kept counts the stored turns that the totals table does not include yet. Prune adds
 	// them, because counting each turn would write a page. A crash loses at most a minute
@@ -37,9 +37,9 @@ type Ledger struct {
 	kept atomic.Int64
 }
 
-// Memory is a memory in the ledger's file. It writes and deletes messages in the ledger's
+// MessageStore is a memory in the ledger's file. It writes and deletes messages in the ledger's
 // transactions.
-type Memory interface {
+type MessageStore interface {
 	// Put writes messages to a group, except those with names that it has.
 	Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error
 
@@ -55,7 +55,7 @@ type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
 
 // Open opens the ledger of a remote memory in a file of its own.
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 3, Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 4, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
@@ -63,7 +63,7 @@ func Open(path string) (*Ledger, error) {
 }
 
 // In returns the ledger in a memory's file, which must have the tables of Schema.
-func In(db *sqlite.DB, m Memory, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
+func In(db *sqlite.DB, m MessageStore, say Say) *Ledger { return &Ledger{db: db, memory: m, say: say} }
 
 // queued matches the states of turns with texts. The indexes use the same expression.
 const queued = "state IN ('pending', 'sent', 'dead')"

@@ -130,8 +130,8 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(path)
-	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "was left as it is") {
-		t.Errorf("got %v, want an error that names %s and says that it was left as it is", err, path)
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "it is unchanged") {
+		t.Errorf("got %v, want an error that names %s and says that it is unchanged", err, path)
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != garbage {
 		t.Error("the file was changed")

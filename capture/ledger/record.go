@@ -162,9 +162,8 @@ const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
 		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
 
-// record stores what a group lacks of a turn: all of it, or the rest after the stored
-// parts. It returns the stored part and its size in bytes, or nil if the group lacks
-// nothing.
+// record stores the parts of a turn that a group lacks. It returns them and their size in
+// bytes, or nil if the group has the whole turn.
 func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Turn, bytes int, err error) {
 	digest := t.Digest()
 	if t.Open {

@@ -36,6 +36,12 @@ CREATE TABLE answers (
 	PRIMARY KEY (key, grp)
 ) STRICT, WITHOUT ROWID;
 
+-- Turns that may be requests about other turns. No group has them yet.
+CREATE TABLE held (
+	key  TEXT NOT NULL UNIQUE, -- of the turn and its groups
+	body TEXT NOT NULL         -- the turn, as JSON
+) STRICT;
+
 -- Counts of turns, since the file exists.
 CREATE TABLE totals (
 	name TEXT PRIMARY KEY, -- delivered, verified, dropped

@@ -118,8 +118,8 @@ func (t *Turn) Digest() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// KeyOf returns the key of the session, project or owner behind the turn's group of that
-// scope.
+// KeyOf returns the key of the session, project or owner that the turn's group of that
+// scope belongs to.
 func (t *Turn) KeyOf(scope graphiti.Scope) string {
 	switch scope {
 	case graphiti.ScopeSession:

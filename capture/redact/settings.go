@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of secret that a name announces.
-type kind string
+// secretKind is the kind of secret that a name announces.
+type secretKind string
 
 const (
-	password kind = "password" // made up by a person, or random
-	secret   kind = "secret"   // likewise, but not of several words
-	token    kind = "token"    // random
-	pin      kind = "pin"      // some digits
-	otpSeed  kind = "otp-seed" // base32
-	phrase   kind = "seed-phrase"
+	password secretKind = "password" // made up by a person, or random
+	secret   secretKind = "secret"   // likewise, but not of several words
+	token    secretKind = "token"    // random
+	pin      secretKind = "pin"      // some digits
+	otpSeed  secretKind = "otp-seed" // base32
+	phrase   secretKind = "seed-phrase"
 )
 
 // ending ends the names of secrets.
 type ending struct {
 	word  string
-	kind  kind
+	kind  secretKind
 	apart bool // it is a word of its own, and not the end of another one
 }
 
@@ -71,7 +71,7 @@ const (
 
 // named is a name in the text whose value may be a secret.
 type named struct {
-	kind     kind
+	kind     secretKind
 	from, to int
 	upper    bool   // it has no lower-case letters, like an environment variable
 	bare     bool   // it is only the ending

@@ -102,8 +102,8 @@ func isProse(v string) bool {
 // start returns the start of a token or a value: enough to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
-// stands reports whether a text is a substitute for a value: a variable, a template, a
-// mask, or a redacted secret.
+// stands reports whether a text is a placeholder: a variable, a template, a mask, or a
+// redacted secret.
 func stands(v string) bool {
 	containsAny := func(list ...string) bool {
 		return slices.ContainsFunc(list, func(in string) bool { return strings.Contains(v, in) })

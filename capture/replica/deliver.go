@@ -35,7 +35,7 @@ func (s *Queue) takeOver(ctx context.Context) (doubts []inDoubt, err error) {
 		s.sent = max(s.sent, m.Sent)
 	}
 	s.mu.Unlock()
-	err = s.read(ctx, "-", func(e *entry) error {
+	err = s.read(ctx, "-", func(e *streamEntry) error {
 		m := marks[e.Number]
 		if m.Sent == 0 {
 			s.queue(e)
@@ -107,7 +107,7 @@ func (s *Queue) lastNumber(ctx context.Context) (last int64, err error) {
 }
 
 // queue adds an entry of the stream to its line.
-func (s *Queue) queue(e *entry) {
+func (s *Queue) queue(e *streamEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newest = e.Number

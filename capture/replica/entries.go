@@ -25,7 +25,7 @@ type mark struct {
 }
 
 // read calls f for the entries from an ID on, page by page; "-" is the first ID.
-func (s *Queue) read(ctx context.Context, from string, f func(e *entry) error) error {
+func (s *Queue) read(ctx context.Context, from string, f func(e *streamEntry) error) error {
 	for from != "" {
 		var list []goredis.XMessage
 		err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) (err error) {
@@ -52,8 +52,8 @@ func (s *Queue) read(ctx context.Context, from string, f func(e *entry) error) e
 	return nil
 }
 
-// entry is an entry of the stream or of the dead letters.
-type entry struct {
+// streamEntry is an entry of the stream or of the dead letters.
+type streamEntry struct {
 	Number   int64          `json:"-"`
 	Group    string         `json:"grp"`
 	Scope    graphiti.Scope `json:"scope"`
@@ -63,18 +63,18 @@ type entry struct {
 	Mark     string         `json:"mark"` // only of a dead letter
 }
 
-func parse(m *goredis.XMessage) (*entry, error) {
+func parse(m *goredis.XMessage) (*streamEntry, error) {
 	text := func(name string) string { v, _ := m.Values[name].(string); return v }
 	number, _, _ := strings.Cut(m.ID, "-")
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("read spool: entry %q: %w", m.ID, err)
 	}
-	return &entry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Backfill: text("later"), Body: text("body")}, nil
+	return &streamEntry{Number: n, Group: text("grp"), Scope: graphiti.Scope(text("scope")), Born: text("born"), Backfill: text("later"), Body: text("body")}, nil
 }
 
 // withMark converts an entry for delivery.
-func (e *entry) withMark(m mark) (ledger.Entry, error) {
+func (e *streamEntry) withMark(m mark) (ledger.Entry, error) {
 	out := ledger.Entry{Group: e.Group, Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
@@ -82,7 +82,7 @@ func (e *entry) withMark(m mark) (ledger.Entry, error) {
 	return out, nil
 }
 
-func (e *entry) born() time.Time {
+func (e *streamEntry) born() time.Time {
 	ms, _ := strconv.ParseInt(e.Born, 10, 64) // written by the proxy
 	return time.UnixMilli(ms)
 }

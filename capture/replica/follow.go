@@ -16,7 +16,7 @@ var errEnough = errors.New("enough")
 // again, and so does Since.
 func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Entry) error) error {
 	found := 0
-	err := s.read(ctx, "("+idOf(after), func(e *entry) error {
+	err := s.read(ctx, "("+idOf(after), func(e *streamEntry) error {
 		if found == n {
 			return errEnough
 		}
@@ -41,5 +41,5 @@ func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Ent
 
 // Left implements ledger.Arrivals.
 func (s *Queue) Left(ctx context.Context, numbers []int64) ([]int64, error) {
-	return s.run(ctx, "look what has left the spool", leftScript, false, nil, anyOf(numbers)...)
+	return s.run(ctx, "read removed spool entries", leftScript, false, nil, anyOf(numbers)...)
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // each calls f for the waiting and the dead entries in the order of their numbers.
-func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) error) error {
+func (s *Queue) each(ctx context.Context, f func(e *streamEntry, m mark, dead bool) error) error {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return err
 	}
-	var dead []*entry
+	var dead []*streamEntry
 	err = s.hash(ctx, "dead", func(field, value string) error {
-		e := &entry{}
+		e := &streamEntry{}
 		if err := json.Unmarshal([]byte(value), e); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) er
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(dead, func(a, b *entry) int { return int(a.Number - b.Number) })
+	slices.SortFunc(dead, func(a, b *streamEntry) int { return int(a.Number - b.Number) })
 	before := func(n int64) error {
 		for len(dead) > 0 && dead[0].Number < n {
 			e := dead[0]
@@ -41,7 +41,7 @@ func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) er
 		}
 		return nil
 	}
-	err = s.read(ctx, "-", func(e *entry) error {
+	err = s.read(ctx, "-", func(e *streamEntry) error {
 		if err := before(e.Number); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (s *Queue) each(ctx context.Context, f func(e *entry, m mark, dead bool) er
 
 func (s *Queue) Items(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	list = []ledger.Item{}
-	err = s.each(ctx, func(e *entry, m mark, dead bool) error {
+	err = s.each(ctx, func(e *streamEntry, m mark, dead bool) error {
 		condition := ledger.Waiting
 		switch {
 		case dead:
@@ -130,7 +130,7 @@ func anyOf(numbers []int64) []any {
 }
 
 func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
-	return s.each(ctx, func(e *entry, m mark, _ bool) error {
+	return s.each(ctx, func(e *streamEntry, m mark, _ bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
@@ -161,7 +161,7 @@ func (s *Queue) SessionGroups(ctx context.Context, session string) (list []ledge
 	return list, err
 }
 
-// MarkForgotten does nothing: what is known of a turn tells since when.
+// MarkForgotten does nothing, because the entries of a turn carry its generation.
 func (s *Queue) MarkForgotten(string, []string) error { return nil }
 
 // Forget implements ledger.Recorder. The generation of the part is already shared. A single
@@ -172,7 +172,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 	}
 	ctx := context.Background()
 	var waiting, dead []int64
-	err = s.each(ctx, func(e *entry, m mark, isDead bool) error {
+	err = s.each(ctx, func(e *streamEntry, m mark, isDead bool) error {
 		if e.Group != part.Group {
 			return nil
 		}

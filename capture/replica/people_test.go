@@ -21,7 +21,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := s.read(t.Context(), "-", func(e *entry) error {
+	err := s.read(t.Context(), "-", func(e *streamEntry) error {
 		one, err := e.withMark(mark{})
 		if err != nil {
 			return err

@@ -48,20 +48,20 @@ var (
 const page = 200
 
 // Queue is the spool of several replicas. Its turns are entries of a stream;
-// one replica at a time, which holds the lease, delivers them. In RAM it keeps which
-// of them wait, by group.
+// one replica at a time, the holder of the lease, delivers them. RAM holds the numbers of
+// the waiting entries, by group.
 //
 //	spool           the stream; the number of an entry is the first half of its id
-//	marks           what became of entries until now, by number
-//	dead            entries that were put aside, by number
+//	marks           the current states of entries, by number
+//	dead            dead letters, by number
 //	dead-order      their numbers, the lowest first
 //	counts          turns and bytes of those, and totals
-//	last            the number that was given last
-//	turn:<id>:<group>, said:<group>:<what>   what a group has had, or waits for
+//	last            the last number in use
+//	turn:<id>:<group>, said:<group>:<hash>   turns and messages of a group, stored or queued
 //	floor:<scope>   the generation of a group, or of a session, that was forgotten (package cache)
-//	talk:<session>  the groups in which the session left something recently
-//	groups          whose the groups are
-//	promoted        groups into which something was promoted
+//	talk:<session>  the groups with recent turns of the session
+//	groups          the owners of the groups
+//	promoted        the groups with promoted texts
 type Queue struct {
 	db    *redis.DB
 	token string // identifies this process

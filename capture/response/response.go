@@ -19,8 +19,8 @@ const (
 	segment = 2 << 10
 	wide    = 64 << 10
 
-	// maxHeld is the size limit of an answer that must be read whole: one that is not
-	// streamed, or is compressed.
+	// maxHeld is the size limit of an answer that must be read whole: an unstreamed or
+	// compressed one.
 	maxHeld = 8 << 20
 
 	workers    = 4    // each answer stays with one worker

@@ -263,7 +263,7 @@ func TestLongMessage_KeepsBothEnds(t *testing.T) {
 		} else if strings.Count(saw, "INFO") > 2 {
 			t.Errorf("got %q, want two lines of the log at most", saw)
 		}
-		if out, err := w.cli("memory", "stats"); err != nil || !strings.Contains(out, "middle was left out: 1") {
+		if out, err := w.cli("memory", "stats"); err != nil || !strings.Contains(out, "shortened in the middle since the proxy started: 1") {
 			t.Errorf("got %s, %v, want one text that was cut", out, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -216,6 +217,24 @@ func (a *app) memoryOpened(read *config.Config) {
 	}
 }
 
+// reload applies the changes of a new configuration, and returns the changed settings that
+// wait for a restart. A mistake in it leaves everything unchanged: all steps that can fail
+// come before the first change.
+func (a *app) reload(cfg *config.Config) (waiting []string, err error) {
+	if cfg.Identity.Mode != a.cfg.Identity.Mode || cfg.Identity.GroupIDs != a.cfg.Identity.GroupIDs || cfg.Identity.WorkspaceIDs != a.cfg.Identity.WorkspaceIDs || cfg.Identity.Owner != a.cfg.Identity.Owner {
+		return nil, errors.New("identity.mode, identity.owner, identity.group_ids and identity.workspace_ids determine the owners of memories; restart the proxy to change them")
+	}
+	if listen := a.cfg.Admin.Listen; listen != "off" && cfg.Admin.Token == "" && !config.Loopback(listen) {
+		return nil, fmt.Errorf("admin.token: the admin side listens on %s until a restart, which is open to other machines; set a token", listen)
+	}
+	if err := a.memory.reload(cfg, func() error { return a.proxy.SetRoutes(a.routes(cfg)) }); err != nil {
+		return nil, err
+	}
+	a.admin.SetToken(cfg.Admin.Token)
+	a.live.Store(cfg)
+	return a.status(context.Background(), false).Waiting, nil
+}
+
 // host returns the host of the operations.
 func (a *app) host() *service.Host {
 	h := a.memory.host()
@@ -224,15 +243,15 @@ func (a *app) host() *service.Host {
 }
 
 // status returns the state of the proxy in words. The state of the memory is the last known
-// one, or with fresh the current one. The kind and the place of the memory are those in
-// use, even if the file has changed.
+// one, or with fresh the current one. The backend and endpoint are the effective ones, even
+// if the file has changed.
 func (a *app) status(ctx context.Context, fresh bool) health.Status {
 	read := a.live.Load()
 	s := health.Status{
 		Version: telemetry.Version(), Started: a.started, Ready: true, Listen: listening(a.cfg.Listen, a.proxy.Addr()),
 		TLS: a.cfg.TLSFor("client"), OpenAI: read.Upstream.OpenAI, Anthropic: read.Upstream.Anthropic, Upstreams: read.Upstreams(),
 		Identity: a.cfg.Identity.Mode, DataDir: a.cfg.DataDir,
-		Memory: health.Memory{
+		Memory: health.MemoryStatus{
 			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Outcomes(),
 		},
@@ -242,7 +261,7 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 		s.Memory.Where = a.cfg.DataDir
 	}
 	for _, c := range a.proxy.Clients() {
-		s.Clients = append(s.Clients, health.Client(c))
+		s.Clients = append(s.Clients, health.ClientCounts(c))
 	}
 	a.memory.describe(ctx, &s, fresh)
 	return s

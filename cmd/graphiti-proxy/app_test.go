@@ -139,13 +139,14 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 		Choices []struct{ Message struct{ Content string } }
 	}
 	if err := json.Unmarshal(b, &a); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("decode the answer %q: %v", b, err)
 	}
 	var r struct {
 		Messages []struct{ Content string }
 	}
-	if err := json.Unmarshal(w.model.Requests()[0].Body, &r); err != nil {
-		w.t.Fatal(err)
+	first := w.model.Requests()[0]
+	if err := json.Unmarshal(first.Body, &r); err != nil {
+		w.t.Fatalf("decode the body %q of %s %s at the model: %v", first.Body, first.Method, first.Path, err)
 	}
 	return a.Choices[0].Message.Content, resp.Header.Get("X-Graphiti-Memory"), r.Messages[0].Content
 }

@@ -32,7 +32,7 @@ func TestFileInUseAtStart(t *testing.T) {
 			if _, header, saw := w.say("What is my otter called?"); !strings.HasPrefix(header, "off") || !strings.Contains(header, "reason=state") || saw != "What is my otter called?" {
 				t.Errorf("in use: the header is %q, the model saw %q; want off, state, and the question alone", header, saw)
 			}
-			for _, want := range []string{name + " is in use by another program", "tries the file again"} {
+			for _, want := range []string{name + " is in use by another program", "retries every second"} {
 				if s := w.status(); !strings.Contains(s, want) {
 					t.Errorf("in use: the status has no %q:\n%s", want, s)
 				}

@@ -77,7 +77,7 @@ func ownerOf(cfg *config.Config, log *slog.Logger) (string, error) {
 		dir, recovered, err := cfg.DataDir, false, error(nil)
 		owner, recovered, err = datadir.Owner(dir, func() ([]string, error) { return service.Owners(context.Background(), dir, cfg.RemoteMemory()) })
 		if recovered {
-			log.Warn("the file owner of data_dir was lost and is there again: the record of turns says whose memory this is", "data_dir", dir)
+			log.Warn("restored the lost file owner of data_dir from the record of turns", "data_dir", dir)
 		}
 		if err != nil {
 			return "", err

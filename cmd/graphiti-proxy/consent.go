@@ -20,7 +20,7 @@ type consent struct {
 
 // given reports whether a configuration gives consent.
 func (c *consent) given(read *config.Config) bool {
-	return !c.cfg.RemoteMemory() || read.Memory.Consent && !c.moved(read)
+	return !c.cfg.RemoteMemory() || read.Consented() && !c.moved(read)
 }
 
 // note writes the time of the consent to data_dir.
@@ -28,8 +28,12 @@ func (c *consent) note() error {
 	if !c.cfg.RemoteMemory() {
 		return nil
 	}
-	noted, err := datadir.NoteConsent(c.cfg.DataDir, c.cfg.Memory.Endpoint)
+	noted, first, err := datadir.NoteConsent(c.cfg.DataDir, c.cfg.Memory.Endpoint)
 	c.noted.Store(noted)
+	if first {
+		c.log.Info("from now on, messages and answers are sent to this memory, without the secrets that redaction finds",
+			"endpoint", c.cfg.Memory.Endpoint, "stop", "memory.consent: false", "delete", "graphiti-proxy memory forget")
+	}
 	return err
 }
 
@@ -50,7 +54,7 @@ func (c *consent) reload(cfg *config.Config) bool {
 	return false
 }
 
-func (c *consent) describe(m *health.Memory) {
+func (c *consent) describe(m *health.MemoryStatus) {
 	if noted := c.noted.Load(); noted != nil {
 		m.ConsentFor, m.ConsentSince = noted.Endpoint, &noted.Since
 	}

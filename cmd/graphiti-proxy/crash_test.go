@@ -365,7 +365,7 @@ func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, tw
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
 			held := graphiti.Episode{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
-			for _, side := range held.Sides() {
+			for _, side := range held.Rows() {
 				count["("+string(side.Role)+"): "+side.Text]++
 				sides++
 			}

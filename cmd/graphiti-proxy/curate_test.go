@@ -193,7 +193,7 @@ func TestDirectives(t *testing.T) {
 		kept := strings.Join(w.held(), "\n")
 		group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
 		for _, e := range w.heldIn(group) {
-			kept += e.Content + "\n"
+			kept += e.Text + "\n"
 		}
 		want := map[string]int{"false": 0, "true": 1}[on]
 		if strings.Count(kept, `kind="decision"`) != want || strings.Contains(kept, `kind="preference"`) || strings.Contains(kept, `kind="procedure"`) {

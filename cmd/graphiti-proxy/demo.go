@@ -16,9 +16,9 @@ func newDemoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole loop in a few seconds, without a key or a network",
-		Long: "Run a stand-in model and the real proxy on this machine, say something in one\n" +
-			"conversation, ask for it in another, and show what the model saw. Nothing is\n" +
-			"kept and nothing leaves this machine.",
+		Long: "Run a stand-in model and the real proxy on this machine, state a fact in one\n" +
+			"conversation, ask for it in another, and show the request that reaches the model.\n" +
+			"The demo stores no data and sends none from this machine.",
 		Example: "  graphiti-proxy demo",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return cli.RunDemo(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)

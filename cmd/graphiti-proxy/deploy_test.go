@@ -213,3 +213,41 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 		t.Errorf("got %v, want 3 of them", volumes)
 	}
 }
+
+// TestCompositionIsSafe: no service is reachable from other machines, no password has a
+// default, and each image has a version.
+func TestCompositionIsSafe(t *testing.T) {
+	t.Parallel()
+	version := regexp.MustCompile(`:v?\d+\.\d+`)
+	for _, name := range []string{"compose.yaml", "replicas.yaml"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "deploy", "compose", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Services map[string]struct {
+				Image string
+				Ports []string
+			}
+		}
+		if err := yaml.Unmarshal(b, &file); err != nil {
+			t.Fatal(err)
+		}
+		if len(file.Services) < 3 {
+			t.Errorf("%s: got %d services, want at least 3", name, len(file.Services))
+		}
+		for service, s := range file.Services {
+			if s.Image != "" && !version.MatchString(s.Image) {
+				t.Errorf("%s: the image %s has no version", name, s.Image)
+			}
+			for _, p := range s.Ports {
+				if !strings.HasPrefix(p, "127.0.0.1:") {
+					t.Errorf("%s: %s publishes port %s to other machines", name, service, p)
+				}
+			}
+		}
+		if variable := regexp.MustCompile(`\$\{[A-Z0-9_]+:-[^}]*\}`).FindString(string(b)); variable != "" {
+			t.Errorf("%s: %s has a default, want a required value", name, variable)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	said := ""
 	for _, g := range w.groups() {
 		for _, e := range w.heldIn(g) {
-			said += e.Content + "\n"
+			said += e.Text + "\n"
 		}
 	}
 	for i, tc := range cases {

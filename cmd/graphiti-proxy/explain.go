@@ -80,7 +80,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.Off.Reason = "memory.backend"
-	case cfg.RemoteMemory() && !cfg.Memory.Consent:
+	case cfg.RemoteMemory() && !cfg.Consented():
 		m.Off.Reason = inject.ReasonConsent
 	}
 	e := m.Explain(dryPlanner(cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: cfg.Limits.InspectBytes, Messages: cfg.Limits.Messages}, f.path, header, body)
@@ -108,7 +108,11 @@ func printExplanation(w io.Writer, e *proxy.Explanation) {
 		fmt.Fprintf(w, "%-13s %s (%s)\n", c.What, key, c.Why)
 	}
 	if e.Off != "" {
-		fmt.Fprintf(w, "memory        off: %s\n", e.Off)
+		off := e.Off
+		if x, ok := inject.Reason(off).Explain(); ok {
+			off += ": " + x.Says
+		}
+		fmt.Fprintf(w, "memory        off: %s\n", off)
 		return
 	}
 	for _, list := range []struct {

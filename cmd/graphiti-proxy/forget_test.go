@@ -245,8 +245,8 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 		return strings.Contains(held, "Oleander") && strings.Contains(held, "Juniper")
 	})
 	for _, episode := range w.heldIn("user_josh") {
-		if strings.Contains(episode.Content, "Foxglove") || strings.Contains(episode.Content, "Larkspur") {
-			t.Errorf("it came back as %s: %q", episode.Name, episode.Content)
+		if strings.Contains(episode.Text, "Foxglove") || strings.Contains(episode.Text, "Larkspur") {
+			t.Errorf("it came back as %s: %q", episode.Name, episode.Text)
 		}
 	}
 	if saw := w.ask("s4", user("What are the stable, the heliport and the depot called?")); !strings.Contains(saw, "Juniper") || strings.Contains(saw, "Foxglove") || strings.Contains(saw, "Larkspur") {

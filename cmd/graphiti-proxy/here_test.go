@@ -96,7 +96,7 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 			if want := tc.project || tc.name == "the person by a flag" || tc.says == own; err != nil || strings.Contains(out, "Postgres") != want || strings.Contains(out, "Miso") != tc.own || strings.Contains(out, "acme/gadgets") != (want && !tc.project || strings.HasPrefix(tc.name, "another")) {
 				t.Errorf("%s: export: %v\n%s", tc.name, err, out)
 			}
-			if exported := map[string]string{both: strings.TrimSpace(both) + "; for all that is yours add --user me", own: "all memory of yours, projects included"}[tc.says]; !strings.Contains(errOut, exported) || strings.HasPrefix(out, "memory") {
+			if exported := map[string]string{both: strings.TrimSpace(both) + "; for all of your memory add --user me", own: "all of your memory, projects included"}[tc.says]; !strings.Contains(errOut, exported) || strings.HasPrefix(out, "memory") {
 				t.Errorf("%s: export says %q", tc.name, errOut)
 			}
 			if strings.Contains(tc.name, "by a flag") {

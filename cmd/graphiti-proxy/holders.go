@@ -17,10 +17,10 @@ import (
 
 // The reasons for refusing a known person, in words for them.
 var (
-	errGateway   = errors.New("this is the key of a gateway (identity.trusted_keys), which speaks for many people, and nobody is named: the gateway names the person in X-Graphiti-User of each call, or in another header of docs/identity.md; on a page use a key of your own, or admin.token")
+	errGateway   = errors.New("this key belongs to a gateway of many people (identity.trusted_keys), and the request names no person: send the person in X-Graphiti-User, or in another header of docs/identity.md; on a page use a key of your own, or admin.token")
 	errTwoNamed  = errors.New("the headers that name the person contradict each other, or are not signed with identity.openwebui_jwt_secret: name one person in one header")
-	errDoubted   = errors.New("it is not certain that this memory is yours: one of your keys, or your id, had another owner; an operator can confirm you, graphiti-proxy status says how")
-	errMemoryOff = errors.New("your memory is turned off (memoryEnabled in identity.users_file): nothing is kept of you, and there is nothing to see")
+	errDoubted   = errors.New("the owner of this memory is in doubt: one of your keys, or your id, had another owner; an operator can confirm you as graphiti-proxy status explains")
+	errMemoryOff = errors.New("your memory is turned off (memoryEnabled in identity.users_file), so there is no memory to show")
 )
 
 // holderWaits bounds the wait for the state in a search for a holder.

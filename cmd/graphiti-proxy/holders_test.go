@@ -119,7 +119,7 @@ func TestWhoACredentialProves(t *testing.T) {
 		t.Fatal(err)
 	}
 	reload()
-	if status, answer := w.asks("sk-ann", "memory/show", m{}); status != 403 || !strings.Contains(answer, "not certain") {
+	if status, answer := w.asks("sk-ann", "memory/show", m{}); status != 403 || !strings.Contains(answer, "in doubt") {
 		t.Errorf("the id is given to somebody else, whose memory is in doubt: %d %s", status, answer)
 	}
 	for _, key := range []string{"sk-josh", "sk-ann", "sk-b", "sk-gateway", "sk-never"} {
@@ -168,10 +168,10 @@ func TestPeopleOfAGateway(t *testing.T) {
 		{"sk-gateway", []string{"X-Graphiti-User", "josh"}, 200, "Kiwi"},
 		{"sk-gateway", []string{"X-OpenWebUI-User-Id", "ow-josh", "X-OpenWebUI-User-Email", "josh@example.org"}, 200, "Kiwi"},
 		{"sk-gateway", []string{"x-litellm-end-user-id", "dave"}, 200, ""},
-		{"sk-gateway", nil, 403, "nobody is named"},
-		{"sk-gateway", []string{"X-Graphiti-User", ""}, 403, "nobody is named"},
-		{"sk-gateway", []string{"X-Graphiti-System-Actor", "nightly"}, 403, "nobody is named"},
-		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Api-Key", "sk-josh"}, 403, "nobody is named"},
+		{"sk-gateway", nil, 403, "names no person"},
+		{"sk-gateway", []string{"X-Graphiti-User", ""}, 403, "names no person"},
+		{"sk-gateway", []string{"X-Graphiti-System-Actor", "nightly"}, 403, "names no person"},
+		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Api-Key", "sk-josh"}, 403, "names no person"},
 		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Graphiti-User", "josh"}, 403, "contradict"},
 		{"sk-gateway", []string{"X-OpenWebUI-User-Jwt", "a.b.c"}, 403, "not signed"},
 		{"sk-gateway", []string{"X-Graphiti-User", "ann"}, 403, "turned off"},

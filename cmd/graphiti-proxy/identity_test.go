@@ -176,14 +176,16 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 	}
 }
 
-// heldIn are the contents of a group.
-func (w *world) heldIn(group string) []graphiti.Episode {
+// heldIn returns the messages of a group.
+func (w *world) heldIn(group string) (rows []graphiti.Row) {
 	w.t.Helper()
-	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), group, 1000)
-	if err != nil {
-		w.t.Fatal(err)
+	for r, err := range w.remembers().backend.Memory.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		rows = append(rows, r)
 	}
-	return episodes
+	return rows
 }
 
 // TestPeopleOfTheRegistry: two keys of one person share, whoever opted out has
@@ -372,16 +374,16 @@ func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 		{"not trusted", "", chat(in("elsewhere")...), "untrusted"},
 		{"a model", "", tiny, "opt_out"},
 		{"a path", "/team-b", chat(in("work")...), "opt_out"},
-		{"no place", "", chat(user("hello from nowhere")), ""},
+		{"no place", "", chat(user("hello from nowhere")), "untrusted"},
 	} {
 		header := w.header(tc.path+"/v1/chat/completions", tc.body)
 		if got := strings.HasPrefix(header, "off;"); got != (tc.reason != "") || tc.reason != "" && !strings.HasSuffix(header, "reason="+tc.reason) {
 			t.Errorf("%s: header %q, want off with reason %q (empty: not off)", tc.name, header, tc.reason)
 		}
 	}
-	w.delivered(2)
+	w.delivered(1)
 	w = w.restart()
-	if q := w.app.memory.queue(); q.Delivered != 2 {
-		t.Errorf("queue %+v, want 2 delivered", q)
+	if q := w.app.memory.queue(); q.Delivered != 1 {
+		t.Errorf("queue %+v, want 1 delivered", q)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,13 +77,8 @@ func (w *world) held() (contents []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner})[0].Group, 1000)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, e := range episodes {
-		_, text, _ := strings.Cut(e.Content, "): ")
-		contents = append(contents, text)
+	for _, r := range w.heldIn(namer.Writes(graphiti.Who{User: id.Owner})[0].Group) {
+		contents = append(contents, r.Text)
 	}
 	return contents
 }
@@ -121,6 +115,26 @@ func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	sort.Strings(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHistoryAfterClientsExchangeIsNotStored: a client that begins a conversation with an
+// exchange of its own, such as an example or a summary, may have written more of the history.
+func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
+	t.Parallel()
+	assistant := func(s string) m { return m{"role": "assistant", "content": s} }
+	for name, begins := range map[string][]m{
+		"aider's examples":     {user("Change the greeting to be more casual"), assistant("Ok, I will."), user("Name the files that you need, and wait until I have added them."), assistant("Ok, I wait for your files.")},
+		"Claude Code, resumed": {user("This session is being continued from a previous conversation.\nThe port was asked for."), assistant("It is 6543."), user("Go on with the last task."), assistant("There is nothing to answer.")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, t.TempDir(), nil)
+			w.request(chat(append(begins, user("Our gate is called Bluefin."))...))
+			w.delivered(1)
+			if diff := cmp.Diff([]string{"Our gate is called Bluefin.", "Understood, I will keep that in mind."}, w.held()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -179,13 +193,34 @@ func TestGitMetadata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		episodes, err := w.remembers().backend.Memory.Episodes(context.Background(), namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group, 10)
-		if err != nil || len(episodes) != 2 {
-			t.Fatalf("got %v, %v, want no error, 2 of them", len(episodes), err)
+		rows := w.heldIn(namer.Writes(graphiti.Who{User: id.Owner, Workspace: "github_repo:github.com/acme/widgets"})[0].Group)
+		if len(rows) != 2 {
+			t.Fatalf("got %d messages, want 2", len(rows))
 		}
-		source := episodes[0].SourceDescription
+		source := rows[0].Source
 		if !strings.Contains(source, want) || want == "" && strings.Contains(source, "git\"") || strings.Contains(source, "/home") {
 			t.Errorf("%s: got %s, want %q in it, and no path", setting, source, want)
 		}
+	}
+}
+
+// TestRepeatedSentenceIsStoredTwice: the third time in a conversation, a sentence is a
+// client's. Of such a turn only a new answer is stored.
+func TestRepeatedSentenceIsStoredTwice(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), map[string]string{"ingest.backfill_turns": "10"})
+	const sentence, noted = "You must call the tool to complete this request.", "Understood, I will keep that in mind."
+	var messages []m
+	for _, answer := range []string{"Not yet.", "Still not.", "It has failed.", "It has failed."} {
+		messages = append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": answer})
+	}
+	w.request(chat(append(messages, m{"role": "user", "content": sentence})...))
+	w.request(chat(append(messages, m{"role": "user", "content": sentence}, m{"role": "assistant", "content": noted}, m{"role": "user", "content": sentence})...))
+	w.delivered(4)
+	got, want := w.held(), []string{sentence, "Not yet.", sentence, "Still not.", "It has failed.", noted}
+	sort.Strings(got)
+	sort.Strings(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
 	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
-	"internal/inspector":        {"capture", "capture/ledger", "graphiti/card", "internal/health", "internal/service"},
+	"internal/inspector":        {"capture", "capture/ledger", "graphiti/card", "inject", "internal/health", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},

@@ -22,9 +22,10 @@ import (
 
 func newMemoryCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "memory",
-		Short:   "Show, list, search, confirm, add to, correct, import, export and forget what is remembered",
-		Long:    "Show, list, search, confirm, add to, correct, import, export and forget what is\nremembered: through the running proxy, or in its files when none runs.",
+		Use:   "memory",
+		Short: "Show, list, search, confirm, add, correct, import, export and forget memory",
+		Long: "Show, list, search, confirm, add, correct, import, export and forget memory,\n" +
+			"through the running proxy, or in its files if none is running.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory pending\n  graphiti-proxy memory forget --user josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -37,22 +38,21 @@ func newMemoryCommand() *cobra.Command {
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
 	f := c.Flags()
-	f.Var(cli.Text(&s.User), "user", "a person, with all that is theirs: me, josh, github_login:octocat, discord:123")
-	f.Var(cli.Text(&s.Agent), "agent", "what one agent knows of the person")
+	f.Var(cli.Text(&s.User), "user", "a person, with all their memory: me, josh, github_login:octocat, discord:123")
+	f.Var(cli.Text(&s.Agent), "agent", "one agent's memory of the person")
 	f.Var(cli.Text(&s.Workspace), "workspace", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
-	f.Var(cli.Text(&s.Session), "session", "a conversation, by its client's id or the one that memory list prints")
+	f.Var(cli.Text(&s.Session), "session", "a conversation, by its client's id or its id from memory list")
 	f.Var(cli.Text(&s.Group), "group", "one group, by its id")
-	f.Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi; separate with commas those that one client sends together")
+	f.Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi; separate several credentials of one client with commas")
 	return &s
 }
 
-// findGroups returns the groups of a selector. For a session these include groups with
-// other messages, too, of which it selects a part. It returns none if all of them are
-// empty.
+// findGroups returns the groups of a selector. For a session, these may also contain other
+// sessions' messages. It returns none if all groups are empty.
 func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
-		return nil, cli.Usage(errors.New("say whose memory is meant: --user, --agent, --workspace, --session, --group or --credential"))
+		return nil, cli.Usage(errors.New("name a memory with --user, --agent, --workspace, --session, --group or --credential"))
 	}
 	all := append(found.Groups, found.Parts...)
 	if !slices.ContainsFunc(all, func(o ledger.Owned) bool { return !o.Empty }) {
@@ -75,29 +75,32 @@ func newMemoryForgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forget",
 		Short: "Delete a person's, a project's or a conversation's memory everywhere",
-		Long: "Delete memory everywhere: in the memory itself, in caches, in the queue, among dead\n" +
-			"letters, in session notes, in blocks of running conversations, and in turns that\n" +
-			"are being delivered. When the command succeeds, no replica that is connected to\n" +
-			"Redis recalls any of it, and a client that sends its history again does not bring\n" +
-			"it back. It cannot be undone.\n\n" +
-			"The command waits until Graphiti has processed everything that it had accepted,\n" +
-			"which may take minutes, and then checks that all is gone. If it fails, it says what\n" +
-			"remains and what to do. Until it succeeds, nothing of that group is recalled and new\n" +
-			"turns for it wait. Running it again also deletes what was said since.\n\n" +
-			"Without a flag it deletes all that is this machine's owner's.\n\n" +
-			"Groups that several people wrote to are listed and kept; delete them with --group.\n\n" +
-			"--session deletes what was said in one conversation, in every group. Facts that\n" +
-			"Graphiti knows from other conversations stay. Running conversations that use the\n" +
-			"same groups lose their blocks. The id is the client's, or the one that memory list\n" +
-			"prints.\n\n" +
-			"--card takes one line off the card with which conversations begin, and deletes\n" +
-			"nothing else: memory show lists its lines.\n\n" +
-			"--message deletes one message, by the id that memory show prints, from each of the\n" +
-			"groups that hold it; the rest of its turn stays. Blocks that were sent with it stay\n" +
-			"in their conversations, whose beginnings must not change; new ones lack it.\n\n" +
+		Long: "Delete memory everywhere: in the memory itself, in caches, in the queue, among\n" +
+			"dead letters, in session notes, in blocks of running conversations, and in turns\n" +
+			"that are being delivered. After the command succeeds, no replica connected to\n" +
+			"Redis recalls it, and a client that sends its history again does not bring it\n" +
+			"back. It cannot be undone.\n\n" +
+			"The command waits until Graphiti has processed all accepted messages, which may\n" +
+			"take minutes, and then checks that everything is deleted. If it fails, it reports\n" +
+			"the remaining data and the remedy. Until it succeeds, the group is not recalled\n" +
+			"and its new turns wait. Running it again also deletes newer messages.\n\n" +
+			"Without a flag, it deletes all memory of this machine's owner.\n\n" +
+			"It lists groups with messages of several people, and does not delete them; delete\n" +
+			"them with --group.\n\n" +
+			"--session deletes one conversation's messages in every group. Facts that Graphiti\n" +
+			"also learned from other conversations stay. Running conversations that use the\n" +
+			"same groups lose their blocks. The ID is the client's, or the one from memory\n" +
+			"list.\n\n" +
+			"--card removes one line from the card that opens conversations, and deletes\n" +
+			"nothing else. memory show lists the lines of the card.\n\n" +
+			"--message deletes one message, by its ID from memory show, from each of its\n" +
+			"groups; the rest of its turn stays. Blocks that already contain it stay in their\n" +
+			"conversations, because the beginning of a conversation must not change; new blocks\n" +
+			"omit it.\n\n" +
 			"--import deletes the turns of one memory import --agents, by the name that it\n" +
 			"printed. Later imports leave those turns out.\n\n" +
-			"It cannot delete what others hold: histories that the provider keeps, and backups.",
+			"It cannot delete copies outside of the proxy: the provider's histories, and\n" +
+			"backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}
 	s := selectorFlags(c)
@@ -120,19 +123,19 @@ func newMemoryForgetCommand() *cobra.Command {
 		}
 		errOut := c.ErrOrStderr()
 		if len(groups) == 0 {
-			return fmt.Errorf("no memory yet for %s: nothing was deleted", s.Whose())
+			return fmt.Errorf("no memory yet for %s; nothing to delete", s.Whose())
 		}
 		cli.PrintGroups(errOut, groups)
 		if !slices.ContainsFunc(groups, func(g ledger.Owned) bool { return !g.Shared }) {
-			return errors.New("nothing was deleted: other people wrote to these groups too; to delete their turns as well, name a group with --group")
+			return errors.New("refused: other people wrote to these groups too; to delete their turns as well, name a group with --group")
 		}
 		if !yes {
-			agreed, err := ask(errOut, "delete all of this for good?")
+			agreed, err := ask(errOut, "delete all of this permanently?")
 			if err != nil {
-				return cli.Usage(fmt.Errorf("nothing was deleted: %w; add --yes to delete without asking", err))
+				return cli.Usage(fmt.Errorf("not deleted: %w; add --yes to delete without asking", err))
 			}
 			if !agreed {
-				return errors.New("nothing was deleted")
+				return errors.New("not deleted")
 			}
 		}
 		return forgetGroups(c, at, s, groups)
@@ -143,7 +146,7 @@ func newMemoryForgetCommand() *cobra.Command {
 // forgetOne deletes one message, or removes a line from the card.
 func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
 	if s.Message != "" && s.Card+s.Session != "" {
-		return cli.Usage(errors.New("--message says which message is meant: leave out --card and --session"))
+		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
 	f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
 	if err != nil {
@@ -160,9 +163,9 @@ func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
 
 // messageGone returns the result of forgetting a message, in words.
 func messageGone(f *service.Forgotten) string {
-	says := fmt.Sprintf("message %s in %s; blocks that were sent with it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
+	says := fmt.Sprintf("message %s in %s; blocks that already contain it stay in their conversations", f.Message, terminal.Count(len(f.Groups), "group"))
 	if f.NamesKept {
-		says += "; Graphiti keeps names and summaries of what was spoken of: graphiti-proxy memory forget --group deletes them with the group"
+		says += "; Graphiti keeps names and summaries of entities: graphiti-proxy memory forget --group deletes them with the group"
 	}
 	return says
 }
@@ -171,7 +174,7 @@ func messageGone(f *service.Forgotten) string {
 // without a terminal.
 func ask(errOut io.Writer, question string) (agreed bool, err error) {
 	if !terminal.Is(os.Stdin) {
-		return false, errors.New("there is no terminal to ask on")
+		return false, errors.New("no terminal to ask on")
 	}
 	fmt.Fprintf(errOut, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -200,10 +203,10 @@ func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups [
 		done, blocks = append(done, f), blocks+f.Blocks
 		switch {
 		case f.NamesKept:
-			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are gone; Graphiti keeps names and summaries of what was spoken of; to delete them too, forget all of the group: graphiti-proxy memory forget --group %s\n",
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s: messages and facts of %s are deleted; Graphiti keeps names and summaries of entities; to delete them too, forget the whole group: graphiti-proxy memory forget --group %s\n",
 				i+1, len(groups), g.Group, g.Session, g.Group)
 		case g.Session != "":
-			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s holds nothing of %s\n", i+1, len(groups), g.Group, g.Session)
+			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s has no messages of %s\n", i+1, len(groups), g.Group, g.Session)
 		default:
 			fmt.Fprintf(c.ErrOrStderr(), "%d of %d: %s is empty\n", i+1, len(groups), g.Group)
 		}
@@ -221,11 +224,11 @@ func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups [
 func newMemoryExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Print everything that is kept, as JSON Lines",
-		Long: "Print everything that is kept, as JSON Lines: what the memory holds, turns in the\n" +
-			"queue, dead letters, and session notes. Called in a project, a git repository, it is\n" +
-			"the project's and your own; elsewhere it is all that is yours, projects included.\n" +
-			"graphiti-proxy memory import reads it again.",
+		Short: "Print all stored data as JSON Lines",
+		Long: "Print all stored data as JSON Lines: the memory's messages, turns in the queue,\n" +
+			"dead letters, and session notes. In a project, a git repository, it prints the\n" +
+			"project's data and your own; elsewhere all of your data, projects included.\n" +
+			"graphiti-proxy memory import reads the output.",
 		Example: "  graphiti-proxy memory export --user me > memory.jsonl\n  graphiti-proxy memory export --workspace .\n  graphiti-proxy memory export --user josh > josh.jsonl",
 	}
 	s := selectorFlags(c)
@@ -238,9 +241,9 @@ func newMemoryExportCommand() *cobra.Command {
 		}
 		switch {
 		case s.Own:
-			fmt.Fprintln(c.ErrOrStderr(), meantHere(s)+"; for all that is yours add --user me")
+			fmt.Fprintln(c.ErrOrStderr(), meantHere(s)+"; for all of your memory add --user me")
 		case *s == service.Selector{}:
-			fmt.Fprintln(c.ErrOrStderr(), "all memory of yours, projects included")
+			fmt.Fprintln(c.ErrOrStderr(), "all of your memory, projects included")
 		}
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())
@@ -252,7 +255,7 @@ func newMemoryExportCommand() *cobra.Command {
 				return out.Encode(r)
 			})
 			if err != nil {
-				return fmt.Errorf("the export of %s is not complete: %w", g.Group, err)
+				return fmt.Errorf("export %s: incomplete: %w", g.Group, err)
 			}
 		}
 		if n == 0 {

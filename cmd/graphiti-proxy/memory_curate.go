@@ -21,11 +21,11 @@ func newMemoryShowCommand() *cobra.Command {
 	var last int
 	c := &cobra.Command{
 		Use:   "show",
-		Short: "Show the last messages that are kept",
-		Long: "Show the last messages of a person, an agent, a project or a conversation. Called\n" +
-			"in a project, a git repository, it shows the project's and your own; elsewhere your\n" +
-			"own. What was said in a project is kept with the project. Before each stands its id,\n" +
-			"for memory forget --message and memory correct.",
+		Short: "Show the last stored messages",
+		Long: "Show the last messages of a person, an agent, a project or a conversation. In a\n" +
+			"project, a git repository, it shows the project's messages and your own; elsewhere\n" +
+			"your own. Messages from a project are stored with that project. The first column\n" +
+			"is the message's ID, for memory forget --message and memory correct.",
 		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace . --last 10\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets",
 	}
 	s := selectorFlags(c)
@@ -77,7 +77,7 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 	_ = t.Flush()
 	for i, line := range answer.Card {
 		if i == 0 {
-			fmt.Fprintln(errOut, "\nthe card with which new conversations begin, up to recall.card_chars characters of it:")
+			fmt.Fprintln(errOut, "\nthe card that opens new conversations, up to recall.card_chars characters:")
 		}
 		fmt.Fprintln(errOut, "  "+terminal.Printable(line))
 	}
@@ -104,7 +104,7 @@ func hintAt(w io.Writer, s *service.Selector, others []ledger.Owned) {
 	if s.User != "" {
 		list += " --user " + terminal.Printable(s.User)
 	}
-	fmt.Fprintf(w, "not searched: %s of theirs, which %s names\n", terminal.Count(len(others), "other group"), list)
+	fmt.Fprintf(w, "not searched: %s; list them with %s\n", terminal.Count(len(others), "other group"), list)
 }
 
 // sayWhose prints the memory in use if no flag selects one: on the output, or with --json
@@ -131,18 +131,17 @@ func newMemorySearchCommand() *cobra.Command {
 	var explain bool
 	c := &cobra.Command{
 		Use:   "search <text>",
-		Short: "Show what a message would recall",
+		Short: "Show the facts that a message would recall",
 		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
-			"conversation: in the project that --workspace names, or that it is called in, a\n" +
-			"git repository; else outside of projects. SCOPE says whose a fact is: workspace is\n" +
-			"the project's, user your own. --explain also shows the facts that would be left\n" +
-			"out, and why.",
+			"conversation: in the project given by --workspace, or in the current git\n" +
+			"repository, else outside of projects. SCOPE is the owner of a fact: workspace for\n" +
+			"the project, user for you. --explain also shows the rejected facts, and why.",
 		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
 		Args:    cli.Needs("the text of a message"),
 	}
 	s := selectorFlags(c)
 	cli.JSONFlag(c)
-	c.Flags().BoolVar(&explain, "explain", false, "also show facts that would be left out, and why")
+	c.Flags().BoolVar(&explain, "explain", false, "also show rejected facts, and why")
 	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, args []string, at *cli.Place) error {
 		answer, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{Selector: *s, Query: strings.Join(args, " "), All: explain})
 		if err != nil {
@@ -186,10 +185,10 @@ func newMemoryPromoteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "promote <text>",
 		Short: "Store a decision, preference, procedure… verbatim",
-		Long: "Store a text verbatim, so that it is recalled as it is. It belongs to the\n" +
-			"workspace or session that is named, else to the person; --scope says otherwise.\n" +
-			"- reads it from standard input. The same text is stored once. A text that looks\n" +
-			"like it holds a credential is refused.",
+		Long: "Store a text verbatim, and recall it verbatim. It belongs to the given workspace\n" +
+			"or session, else to the person; --scope overrides this. - reads the text from\n" +
+			"standard input. The same text is stored once. A text that appears to contain a\n" +
+			"credential is rejected.",
 		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
 			"  graphiti-proxy memory promote --kind decision --workspace . 'Postgres, not MySQL: we need jsonb'",
 		Args: func(c *cobra.Command, args []string) error {
@@ -200,7 +199,7 @@ func newMemoryPromoteCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("--kind is required; write one of %s", strings.Join(graphiti.Kinds, ", ")))
 			}
 			if !slices.Contains(graphiti.Kinds, p.Kind) {
-				return cli.Usage(fmt.Errorf("--kind %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", ")))
+				return cli.Usage(fmt.Errorf("--kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", ")))
 			}
 			return nil
 		},
@@ -232,16 +231,16 @@ func newMemoryPromoteCommand() *cobra.Command {
 func newMemoryCorrectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "correct <id> <text>",
-		Short: "Replace a message with what is true now",
-		Long: "Keep a text as said by you now, in the place of the message with that id, which is\n" +
-			"forgotten: from the next turn on only the new one is recalled. memory show prints\n" +
-			"the ids. A promoted text stays one of its kind. A client that sends its history\n" +
-			"again does not bring the old message back. A text that looks like it holds a\n" +
-			"credential is refused.",
+		Short: "Replace a message with a corrected text",
+		Long: "Forget the message with this ID, and store the text in its place as your message\n" +
+			"of now. From the next turn on, only the new text is recalled. memory show prints\n" +
+			"the IDs. A promoted text keeps its kind. A client that sends its history again\n" +
+			"does not bring the old message back. A text that appears to contain a credential\n" +
+			"is rejected.",
 		Example: "  graphiti-proxy memory correct 3fa9c1d20b7e 'Our database is Postgres 17'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return cli.Usage(errors.New("write the id of a message, as memory show prints it, and what is true now"))
+				return cli.Usage(errors.New("write the id of a message from memory show, and the corrected text"))
 			}
 			return nil
 		},
@@ -254,7 +253,7 @@ func newMemoryCorrectCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Output(c, done, func(w io.Writer) { fmt.Fprintln(w, "kept, and forgotten:", messageGone(&done.Forgotten)) })
+		return cli.Output(c, done, func(w io.Writer) { fmt.Fprintln(w, "stored; forgotten:", messageGone(&done.Forgotten)) })
 	})
 	return c
 }

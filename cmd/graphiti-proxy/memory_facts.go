@@ -19,22 +19,22 @@ func newMemoryFactsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "facts",
-		Short: "List what is known and valid now",
-		Long: "List what is known and valid now: first promoted texts, such as decisions and\n" +
-			"preferences, then facts that Graphiti has read from messages, then what people said\n" +
-			"and not only asked; of each the newest first. Called in a project, a git\n" +
-			"repository, it lists the project's and your own; elsewhere your own.\n\n" +
-			"--all also lists what is not valid now, and why: superseded is what was said again\n" +
-			"later in the same words, and what Graphiti knows not to be true any more; expired is\n" +
-			"what Graphiti has withdrawn; ended is what you ended with \"forget that …\": memory\n" +
-			"restore makes it valid again. What two statements say of one thing in different words\n" +
-			"is weighed when it is searched: the embedded memory lists both.\n\n" +
-			"Graphiti has no listing of facts: those are listed that a search for the newest\n" +
-			"messages finds.",
+		Short: "List the facts that are valid now",
+		Long: "List the facts that are valid now: first promoted texts, such as decisions and\n" +
+			"preferences, then Graphiti's facts, then people's statements, each newest first.\n" +
+			"In a project, a git repository, it lists the project's facts and your own;\n" +
+			"elsewhere your own.\n\n" +
+			"--all also lists invalid facts, and why: superseded facts were repeated later in\n" +
+			"the same words, or contradicted according to Graphiti; expired facts were\n" +
+			"withdrawn by Graphiti; ended facts were ended by your \"forget that …\", and memory\n" +
+			"restore makes them valid again. The embedded memory lists both of two\n" +
+			"contradicting statements, because only a search compares them.\n\n" +
+			"Graphiti cannot list facts. With it, the list contains the search results for the\n" +
+			"newest messages, and may be incomplete.",
 		Example: "  graphiti-proxy memory facts\n  graphiti-proxy memory facts --all --workspace .",
 	}
 	s := selectorFlags(c)
-	c.Flags().BoolVar(&all, "all", false, "also list what is superseded, expired or ended")
+	c.Flags().BoolVar(&all, "all", false, "also list superseded, expired and ended facts")
 	c.Flags().IntVar(&limit, "limit", 50, "how many")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
@@ -62,7 +62,7 @@ func printValid(w, errOut io.Writer, s *service.Selector, answer *service.Valids
 	}
 	if len(answer.Facts) == 0 {
 		if len(answer.Unlisted) == 0 {
-			fmt.Fprintf(errOut, "nothing is known yet for %s\n", s.Whose())
+			fmt.Fprintf(errOut, "no facts yet for %s\n", s.Whose())
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func printValid(w, errOut io.Writer, s *service.Selector, answer *service.Valids
 	}
 	_ = t.Flush()
 	if more := answer.AllFacts - len(answer.Facts); answer.AtMost {
-		fmt.Fprintf(w, "… and at most %d more; list them with --limit\n", more)
+		fmt.Fprintf(w, "… and at most %d more; show them with --limit\n", more)
 	} else {
 		printMore(w, more)
 	}

@@ -20,13 +20,13 @@ func newMemoryImportCommand() *cobra.Command {
 		Short: "Import conversations: transcripts of coding agents, exports, or JSON Lines",
 		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
 			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
-			"where role and content are required, and \"group\" may replace \"scope\"; or the\n" +
+			"with required role and content, and \"group\" as an alternative to \"scope\"; or the\n" +
 			"conversations.json of a ChatGPT or Claude account export, or the .zip with it;\n" +
-			"or what graphiti-proxy memory export printed, which is kept as it was. A\n" +
+			"or the output of graphiti-proxy memory export, which is stored unchanged. A\n" +
 			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
-			"- reads standard input. Each line is kept once: to continue an import that was\n" +
-			"interrupted, run it again. A line or a conversation may have 32 MiB, a file, or\n" +
-			"what an archive holds, 2 GiB and 2,000,000 messages.\n\n" +
+			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
+			"import, run it again. The limits are 32 MiB for a line or a conversation, and\n" +
+			"2 GiB and 2,000,000 messages for a file or an unpacked archive.\n\n" +
 			"--agents reads the transcripts that coding agents store on this machine: Claude\n" +
 			"Code, Codex, opencode, Kilo, Gemini CLI, Qwen Code, Copilot CLI, Cline, Continue,\n" +
 			"Kimi Code, pi and aider. It lists them by client and project; --yes imports them.\n" +
@@ -95,12 +95,12 @@ func importFile(c *cobra.Command, at *cli.Place, s *service.Selector, name strin
 	}
 	progress.Done(done.Kept + done.Known)
 	if left > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait for the memory, which takes none at the moment; see graphiti-proxy queue status\n", left)
+		fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait, because the memory accepts none at the moment; see graphiti-proxy queue status\n", left)
 	}
 	return cli.Output(c, done, func(w io.Writer) {
 		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
 		if done.NotTaken > 0 {
-			fmt.Fprintf(w, "%s left out: only an operator may import notes of sessions\n", terminal.Count(done.NotTaken, "line"))
+			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
 		}
 	})
 }

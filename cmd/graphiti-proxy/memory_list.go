@@ -21,12 +21,11 @@ func newMemoryListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List your own memory, projects and conversations, with counts",
-		Long: "List what there is memory of: your own, projects and agents, and conversations with\n" +
-			"the words they begin with and the id that memory show and memory forget take as\n" +
-			"--session. Each has the number of its messages and when the first and the last was\n" +
-			"said; the newest come first. A project that others share is listed\n" +
-			"with what they said there.\n\n" +
-			"Graphiti does not say which groups it holds: with it, projects are listed that this\n" +
+		Long: "List your own memory, projects and agents, and conversations with their first\n" +
+			"words and the ID for --session of memory show and memory forget. Each has its\n" +
+			"number of messages and the times of the first and last one; the newest come first.\n" +
+			"A project that others share includes their messages.\n\n" +
+			"Graphiti cannot list its groups. With it, the list contains the projects that this\n" +
 			"proxy wrote to.",
 		Example: "  graphiti-proxy memory list\n  graphiti-proxy memory list --limit 5 --json\n  graphiti-proxy memory list --user josh",
 	}

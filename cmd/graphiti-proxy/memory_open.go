@@ -102,7 +102,7 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 // does not create it. The default directory may be missing.
 func misnamed(cfg *config.Config) error {
 	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) && cfg.Origin("data_dir") != "default" {
-		return fmt.Errorf("data_dir: there is no directory %s; set data_dir to the one that the proxy uses", cfg.DataDir)
+		return fmt.Errorf("data_dir: no directory %s; set data_dir to the proxy's", cfg.DataDir)
 	}
 	return nil
 }

@@ -21,25 +21,25 @@ func newMemoryPendingCommand() *cobra.Command {
 	var all, acceptAll, rejectAll bool
 	c := &cobra.Command{
 		Use:   "pending",
-		Short: "List the rules and facts that wait for your confirmation, accept or reject them",
-		Long: "List the rules and facts that wait for your confirmation, by where they were said.\n" +
-			"Until you accept one, it has no effect outside of that place. HERE says whether it\n" +
-			"has one there already: a rule that is the whole message opens conversations there;\n" +
-			"one in the middle of other text does not, because somebody else may have written\n" +
-			"that. A fact is found there by a match. IF ACCEPTED says where it counts then.\n\n" +
-			"--accept, --reject and --undo take one or several ids. --undo takes the last decision\n" +
-			"on a line back.",
+		Short: "List, accept or reject the rules and facts that wait for your confirmation",
+		Long: "List the rules and facts that wait for your confirmation, by their place. Until\n" +
+			"you accept one, it has no effect outside of that place. HERE shows its effect\n" +
+			"there: a rule opens conversations there if it is the whole message; a rule within\n" +
+			"other text does not, because it may be another author's. A fact is recalled there\n" +
+			"if it matches. IF ACCEPTED shows its reach after acceptance.\n\n" +
+			"--accept, --reject and --undo take one or several IDs. --undo reverts the last\n" +
+			"decision on them.",
 		Example: "  graphiti-proxy memory pending\n  graphiti-proxy memory pending --accept 3fa9c1d20b7e\n  graphiti-proxy memory pending --reject 3fa9c1d20b7e 77ab01c9de42\n" +
 			"  graphiti-proxy memory pending --accept-all\n  graphiti-proxy memory pending --undo 3fa9c1d20b7e\n  graphiti-proxy memory pending --all",
 	}
 	s := selectorFlags(c)
 	f := c.Flags()
 	f.StringSliceVar(&in.Accept, "accept", nil, "accept these lines")
-	f.BoolVar(&acceptAll, "accept-all", false, "accept all lines that wait")
+	f.BoolVar(&acceptAll, "accept-all", false, "accept all waiting lines")
 	f.StringSliceVar(&in.Reject, "reject", nil, "reject these lines")
-	f.BoolVar(&rejectAll, "reject-all", false, "reject all lines that wait")
-	f.StringSliceVar(&in.Undo, "undo", nil, "take the last decision on these lines back")
-	f.BoolVar(&all, "all", false, "also list lines that do not wait, and the state of each")
+	f.BoolVar(&rejectAll, "reject-all", false, "reject all waiting lines")
+	f.StringSliceVar(&in.Undo, "undo", nil, "revert the last decision on these lines")
+	f.BoolVar(&all, "all", false, "also list other lines, with their state")
 	cli.JSONFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if err := decided(c, &in, args); err != nil {
@@ -77,7 +77,7 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 		}
 	}
 	if len(chosen) > 1 {
-		return fmt.Errorf("--%s and --%s: ask for one of them at a time", chosen[0], chosen[1])
+		return fmt.Errorf("--%s and --%s: write only one of them", chosen[0], chosen[1])
 	}
 	takes := map[string]*[]string{"accept": &in.Accept, "reject": &in.Reject, "undo": &in.Undo}
 	if len(chosen) == 0 || takes[chosen[0]] == nil {
@@ -89,7 +89,7 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	ids := takes[chosen[0]]
 	*ids = slices.DeleteFunc(append(*ids, args...), func(id string) bool { return strings.TrimSpace(id) == "" })
 	if len(*ids) == 0 {
-		return fmt.Errorf("--%s: write one or several ids, as memory pending prints them", chosen[0])
+		return fmt.Errorf("--%s: write one or several ids from memory pending", chosen[0])
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func settle(c *cobra.Command, at *cli.Place, in *service.SettleRequest) error {
 	}
 	return cli.Output(c, done, func(w io.Writer) {
 		if len(done.Lines) == 0 {
-			fmt.Fprintln(w, "nothing waits for your confirmation: nothing was changed")
+			fmt.Fprintln(w, "no line waits for your confirmation; no change made")
 			return
 		}
 		var ids []string
@@ -124,7 +124,7 @@ var became = map[card.State]string{
 // printStanding lists lines by the place of their message.
 func printStanding(w io.Writer, lines []service.Standing, all bool) {
 	if len(lines) == 0 {
-		fmt.Fprintln(w, map[bool]string{true: "there are no rules and no facts that you asked to have remembered", false: "nothing waits for your confirmation"}[all])
+		fmt.Fprintln(w, map[bool]string{true: "you have not asked for any rule or fact to be remembered", false: "no line waits for your confirmation"}[all])
 		return
 	}
 	var places []string
@@ -144,7 +144,7 @@ func printStanding(w io.Writer, lines []service.Standing, all bool) {
 		if n > 0 {
 			fmt.Fprintln(t)
 		}
-		fmt.Fprintf(t, "said %s\n", terminal.Printable(cmp.Or(place, "nowhere: promoted by hand, or imported")))
+		fmt.Fprintf(t, "said %s\n", terminal.Printable(cmp.Or(place, "in no conversation: promoted by hand, or imported")))
 		fmt.Fprintln(t, "  ID\tSINCE\tKIND\tHERE\tIF ACCEPTED\t"+map[bool]string{true: "STATE\t"}[all]+"TEXT")
 		for _, l := range of[place] {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t", l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted())
@@ -173,7 +173,7 @@ func newMemoryRestoreCommand() *cobra.Command {
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
 		if s.Message == "" {
-			return cli.Usage(errors.New("--message is required: write the id of an ended message, as memory facts --all prints it"))
+			return cli.Usage(errors.New("--message is required: write the id of an ended message from memory facts --all"))
 		}
 		done, err := cli.Call(c.Context(), at, service.Restore, service.RestoreRequest{Selector: *s})
 		if err != nil {

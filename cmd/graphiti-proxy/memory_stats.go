@@ -19,15 +19,15 @@ func newMemoryStatsCommand() *cobra.Command {
 	var s service.Selector
 	c := &cobra.Command{
 		Use:   "stats",
-		Short: "Count what memory did in the last seven days",
-		Long: "Count what memory did in the last seven days, by days of UTC: conversations and turns\n" +
-			"that were kept, by when they were said; blocks that were shown for the first time, with\n" +
-			"their characters and about how many tokens these are; turns without a block, by reason;\n" +
-			"requests that may have had memory, and how long they waited for it; and the tokens of\n" +
-			"requests and what of them came from prompt caches, as providers said it. It counts\n" +
-			"everybody's, or one person's where you name them. Graphiti's MCP server dates a message\n" +
-			"by its arrival. What was forgotten is not counted as kept.\n\n" +
-			"Through a proxy that runs, it also counts the requests since that started.",
+		Short: "Count the work of memory in the last seven days",
+		Long: "Count the work of memory in the last seven days, by UTC day: stored conversations\n" +
+			"and turns, by message time; newly inserted blocks, with their characters and\n" +
+			"approximate tokens; turns without a block, by reason; requests that may have had\n" +
+			"memory, and their waiting time; and the tokens of requests and of prompt caches,\n" +
+			"as reported by providers. It counts all people, or only the one given by --user.\n" +
+			"Graphiti's MCP server dates a message by its arrival. Forgotten data is not\n" +
+			"counted.\n\n" +
+			"Through a running proxy, it also counts the requests since the proxy started.",
 		Example: "  graphiti-proxy memory stats\n  graphiti-proxy memory stats --json",
 	}
 	c.Flags().Var(cli.Text(&s.User), "user", "a person: me, josh, github_login:octocat, discord:123")
@@ -58,7 +58,7 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 	row("seven days", &week.Week)
 	_ = t.Flush()
 	if f := &week.Week; f.Input > 0 {
-		fmt.Fprintf(w, "tokens of requests, as providers said: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
+		fmt.Fprintf(w, "tokens of requests, reported by providers: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
 	}
 	if len(week.Silent) > 0 {
 		fmt.Fprintf(w, "silent, by reason: %s\n", counts(week.Silent))
@@ -67,7 +67,7 @@ func printWeek(w, errOut io.Writer, week *service.Week) {
 		fmt.Fprintf(w, "answers not stored, by reason: %s\n", counts(week.Lost))
 	}
 	if week.Shortened > 0 {
-		fmt.Fprintf(w, "long texts since the proxy started whose middle was left out: %d\n", week.Shortened)
+		fmt.Fprintf(w, "texts shortened in the middle since the proxy started: %d\n", week.Shortened)
 	}
 	if len(week.Outcomes) > 0 {
 		fmt.Fprintf(w, "requests since the proxy started, %s: %s\n", minute(week.Started), counts(week.Outcomes))

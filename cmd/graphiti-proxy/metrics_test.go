@@ -54,7 +54,7 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	var shown strings.Builder
 	status.Print(&shown)
 	shows := scrape(t, w)
-	if len(status.Clients) != 1 || status.Clients[0] != (health.Client{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
+	if len(status.Clients) != 1 || status.Clients[0] != (health.ClientCounts{Name: "other", UnknownTags: 1}) || !strings.Contains(shown.String(), "1 turn of other begins with a tag") ||
 		!regexp.MustCompile(`(?m)^graphiti_proxy_client_signs_total\{.*client="other".*sign="unknown_tag".*\} 1$`).MatchString(shows) {
 		t.Errorf("got %v\n%s\n%s, want one client, other, with one unknown tag", status.Clients, shown.String(), shows)
 	}

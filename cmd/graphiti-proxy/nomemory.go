@@ -17,12 +17,12 @@ import (
 type noMemory struct {
 	files *files
 	given proxy.Memory
-	why   func(*health.Memory)
+	why   func(*health.MemoryStatus)
 }
 
 // unwanted returns the memory of a proxy with memory.backend off.
 func unwanted(f *files) *noMemory {
-	return &noMemory{files: f, why: func(m *health.Memory) {
+	return &noMemory{files: f, why: func(m *health.MemoryStatus) {
 		m.Where = ""
 		m.TurnOff(health.FaultSetting, time.Time{}, "memory.backend is off", "")
 	}}
@@ -30,14 +30,15 @@ func unwanted(f *files) *noMemory {
 
 // withoutConsent returns the memory of a proxy without consent.
 func withoutConsent(s *settings, f *files) *noMemory {
-	return &noMemory{files: f, given: proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}}, why: func(m *health.Memory) {
-		m.WithoutConsent(false, s.live.Load().ConsentFor())
+	return &noMemory{files: f, given: proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}}, why: func(m *health.MemoryStatus) {
+		read := s.live.Load()
+		m.WithoutConsent(false, read.Memory.Endpoint, read.ConsentFor())
 	}}
 }
 
 // withoutFiles returns the memory of a proxy with a file that could not be opened.
 func withoutFiles(f *files) *noMemory {
-	return &noMemory{files: f, given: f.serving(), why: func(m *health.Memory) { m.WithoutFiles(f.Faults()) }}
+	return &noMemory{files: f, given: f.serving(), why: func(m *health.MemoryStatus) { m.WithoutFiles(f.Faults()) }}
 }
 
 func (n *noMemory) serving() proxy.Memory                   { return n.given }

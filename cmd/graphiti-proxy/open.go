@@ -16,9 +16,10 @@ func newOpenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "open",
 		Short: "Open the inspector of the running proxy in a browser",
-		Long: "Open the inspector of the running proxy in a browser: the pages on which you see\n" +
-			"what was kept, what was shown and why, and correct or delete it. The address is\n" +
-			"printed, too; where there is no browser, open it on a machine that reaches it.",
+		Long: "Open the inspector of the running proxy in a browser. Its pages show stored\n" +
+			"messages, inserted blocks and the reasons for them; you can correct or delete\n" +
+			"messages there. The command also prints the address, for a browser on another\n" +
+			"machine.",
 		Example: "  graphiti-proxy open\n  graphiti-proxy open --set admin.listen=127.0.0.1:9001",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c)
@@ -50,11 +51,11 @@ func browse(system, display, url string) error {
 	case system == "windows":
 		line = []string{"rundll32", "url.dll,FileProtocolHandler", url}
 	case display == "":
-		return errors.New("there is no display here; open the address in a browser")
+		return errors.New("no display on this machine; open the address in a browser")
 	}
 	opener := exec.Command(line[0], line[1:]...) // #nosec G204 -- one of three programs, and our own address
 	if err := opener.Start(); err != nil {
-		return fmt.Errorf("no browser was found (%s); open the address in one", strings.TrimPrefix(err.Error(), "exec: "))
+		return fmt.Errorf("found no browser (%s); open the address in one", strings.TrimPrefix(err.Error(), "exec: "))
 	}
 	return opener.Process.Release() //nolint:wrapcheck // which never fails
 }

@@ -37,7 +37,7 @@ func TestBrowse(t *testing.T) {
 	if err := browse("linux", "", "http://x"); err == nil || !strings.Contains(err.Error(), "no display") {
 		t.Errorf("without a display: %v", err)
 	}
-	if err := browse("linux", ":0", "http://x"); err == nil || !strings.Contains(err.Error(), "no browser was found") {
+	if err := browse("linux", ":0", "http://x"); err == nil || !strings.Contains(err.Error(), "found no browser") {
 		t.Errorf("without xdg-open: %v", err)
 	}
 	for system, name := range map[string]string{"linux": "xdg-open", "darwin": "open", "windows": "rundll32"} {

@@ -53,8 +53,8 @@ func (o *opener) open(holder string) (_ memory, lock *datadir.Lock, err error) {
 	switch {
 	case cfg.Memory.Backend == "off":
 		return unwanted(o.files), nil, nil
-	case cfg.RemoteMemory() && !cfg.Memory.Consent:
-		o.log.Warn("memory is off: memory.consent is not true, so no conversation is sent to the memory's endpoint",
+	case cfg.RemoteMemory() && !cfg.Consented():
+		o.log.Warn("memory is off: memory.consent does not cover the endpoint, so no conversation is sent there",
 			"endpoint", cfg.Memory.Endpoint, "consent_is_for", cfg.ConsentFor())
 		return withoutConsent(o.settings, o.files), nil, datadir.WithdrawConsent(cfg.DataDir)
 	}
@@ -129,8 +129,8 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("open turns", closes(r.pending.Close))
 	r.responses = response.Start(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
-		Search:    valid{r.backend.Memory, state.Ended},
-		Recent:    validRecent{r.pipeline, state.Ended},
+		Search:    state.Ended.Search(r.backend.Memory),
+		Recent:    state.Ended.Recent(r.pipeline),
 		Facts:     facts,
 		Decisions: state.Decisions,
 		Snapshots: state.Snapshots,
@@ -189,7 +189,7 @@ func (o *opener) openState() (state *cache.State, shared *redis.DB, err error) {
 	state.Figures.Start(o.quiet)
 	o.stop.OnClose("figures", closes(state.Figures.Close))
 	if err := state.Generations.Refresh(context.Background()); err != nil {
-		o.log.Warn("read forgotten groups failed; nothing is recalled until it succeeds", "error", err)
+		o.log.Warn("read forgotten groups failed, recall is off until it succeeds", "error", err)
 	}
 	return state, shared, nil
 }
@@ -208,7 +208,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 	cards := card.Cards{Lists: state.Snapshots}
 	options := capture.Options{
 		Bounds: ingestBounds(cfg),
-		Place: capture.Place{
+		Destination: capture.Destination{
 			Path:     turnsFile(cfg),
 			Memory:   b.Memory,
 			Ledger:   b.Ledger,
@@ -220,7 +220,7 @@ func (o *opener) openPipeline(b *cli.Backend, facts *cache.Recall[[]graphiti.Fac
 			OnStored: facts.DropGroup,
 			OnKept: func(t *ledger.Turn, groups []string) {
 				if err := cards.Keep(t, groups); err != nil {
-					o.quiet.Warn("a turn's entry on the card cannot be kept", "error", err)
+					o.quiet.Warn("store a turn's card entry failed", "error", err)
 				}
 			},
 			OnDelivered: telemetry.Deliveries(o.tracer),

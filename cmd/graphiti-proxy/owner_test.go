@@ -31,7 +31,7 @@ func TestLostOwner(t *testing.T) {
 			if _, _, saw := w.say(question); !strings.Contains(saw, "Miso") || w.remembers().callers.owner != before {
 				t.Errorf("the owner was %s and is %s, the model saw %q; want the same owner, and the fact", before, w.remembers().callers.owner, saw)
 			}
-			if !strings.Contains(w.log.String(), "the file owner of data_dir was lost") {
+			if !strings.Contains(w.log.String(), "restored the lost file owner of data_dir") {
 				t.Errorf("the log does not say that the file owner was lost: %s", w.log.String())
 			}
 			w.stop()
@@ -50,7 +50,7 @@ func TestLostOwner(t *testing.T) {
 			}
 			w = start(t, dir, nil)
 			w.off()
-			if status := w.status(); !strings.Contains(status, "does not say whose memory this is") || !strings.Contains(status, "identity.owner") {
+			if status := w.status(); !strings.Contains(status, "does not name the owner of the memory") || !strings.Contains(status, "identity.owner") {
 				t.Errorf("the status does not say whose memory is unknown, or not the remedy identity.owner: %s", status)
 			}
 			w.stop()

@@ -70,7 +70,7 @@ func TestPendingLines(t *testing.T) {
 	if out := run("memory", "pending", "--reject", id("my name is Josh"), id("Never use semicolons.")); strings.Count(out, "rejected: ") != 2 {
 		t.Errorf("reject: got %s, want two", out)
 	}
-	if out := run("memory", "pending", "--accept-all"); !strings.Contains(out, "nothing was changed") {
+	if out := run("memory", "pending", "--accept-all"); !strings.Contains(out, "no change made") {
 		t.Errorf("accept-all: got %s, want nothing changed", out)
 	}
 	for _, wrong := range [][]string{{"--accept", "0123"}, {"--accept", ""}, {"0123"}, {"--accept", tabs, "--reject", tabs}, {"--accept-all", tabs}, {"--accept", "0123", tabs}} {

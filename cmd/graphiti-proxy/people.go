@@ -98,7 +98,7 @@ func (p *people) takeLocked(j identity.Judged) {
 	p.Take(j)
 	p.doubts.Store(&j.Doubts)
 	if err := p.proofs.Claim(ctx, j.Claims); err != nil {
-		p.log.Warn("a person who is renamed in identity.users_file may not be noticed until the next reload", "error", err)
+		p.log.Warn("store keys and identities of people failed, renames stay unnoticed until the next reload", "error", err)
 	}
 	if len(j.Doubts) == 0 {
 		return
@@ -111,7 +111,7 @@ func (p *people) takeLocked(j identity.Judged) {
 	if d := &j.Doubts[0]; len(ids) == 1 && d.Named() {
 		attrs = append(attrs, "why", d.Why(), "to_do", d.Remedy())
 	} else {
-		attrs = append(attrs, "to_do", "run graphiti-proxy status: it says of each of them what to do")
+		attrs = append(attrs, "to_do", "run graphiti-proxy status for each person's remedy")
 	}
 	p.log.Warn("people of identity.users_file have no memory until you confirm who they are", attrs...)
 }
@@ -130,7 +130,7 @@ func (p *people) checkLocked() error {
 		p.takeLocked(j)
 		return nil
 	}
-	p.quiet.Warn("compare identity.users_file with whose memory is whose failed, retrying", "error", err)
+	p.quiet.Warn("compare identity.users_file with the owners of memories failed, retrying", "error", err)
 	if !p.retrying {
 		p.retrying = true
 		p.retries.Go(p.retry) // ends with the first success, or with close
@@ -153,7 +153,7 @@ func (p *people) retry() {
 }
 
 // errGone is the error after a reload has just removed the person.
-var errGone = errors.New("nobody has this id any more")
+var errGone = errors.New("no person has this id anymore")
 
 func (p *people) find(id string) *identity.Person {
 	for _, one := range p.People() {

@@ -117,7 +117,7 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 		{name: "remembered"},
 		{name: "ignore file", files: []string{".graphiti-proxy-ignore"}, reason: "opt_out"},
 		{name: "workspace.ignored", settings: map[string]string{"workspace.ignored": "github_repo:github.com/acme/*"}, reason: "opt_out"},
-		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*"}, reason: "untrusted"},
+		{name: "workspace.trusted", settings: map[string]string{"workspace.trusted": "github_repo:github.com/other/*,mine"}, reason: "untrusted"},
 	} {
 		for _, client := range asRecorded {
 			t.Run(tc.name+"/"+client.client, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
 						t.Errorf("the turn: %s", got)
 					}
-					w.say(fact) // which is kept
-					want = []string{"user_josh"}
+					w.exchange("/v1/chat/completions", chat(user(fact)), "X-Graphiti-Workspace", "mine") // which is kept
+					want = []string{"workspace_mine"}
 				}
 				w.delivered(1)
 				w.stop() // what was captured is in the spool now
@@ -157,13 +157,15 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 	const said = "The deploy key is rotated on Mondays."
 	client := asRecorded[0]
 	for _, tc := range []struct {
-		name  string
-		files []string
-		gone  bool
-		want  string
+		name    string
+		files   []string
+		gone    bool
+		ignored string // before the directory
+		want    string
 	}{
 		{name: "a project", want: "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"},
 		{name: "an ignored project", files: []string{".graphiti-proxy-ignore"}, want: "user_josh"},
+		{name: "a project ignored by its path", ignored: "path:", want: "user_josh"},
 		{name: "a directory that is not there", gone: true, want: "user_josh"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -172,6 +174,9 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 				dir = filepath.Join(dir, "nowhere")
 			}
 			settings := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw", "recall.timeout": "2s"}
+			if tc.ignored != "" {
+				settings["workspace.ignored"] = tc.ignored + dir
+			}
 			data := t.TempDir()
 			w := start(t, data, settings)
 			places, answers := w.remembers().serving().Identity.Places, make(chan struct{})

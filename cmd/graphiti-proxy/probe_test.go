@@ -44,7 +44,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 	var ready struct {
 		Ready  bool
-		Memory health.Memory
+		Memory health.MemoryStatus
 	}
 	for range 20 {
 		get("/readyz", &ready)

@@ -53,7 +53,7 @@ func (w *world) see(body m, headers ...string) (saw []string, header string) {
 	return seen(w.t, w.model.Requests()[0]), h.Get("X-Graphiti-Memory")
 }
 
-func seen(t *testing.T, r *proxytest.Request) (texts []string) {
+func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 	t.Helper()
 	var body struct {
 		Messages []struct {
@@ -83,7 +83,7 @@ func (w *world) keptFor(dir string) string {
 	group, _ := namer.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: "path:" + dir})
 	var all strings.Builder
 	for _, e := range w.heldIn(group) {
-		all.WriteString(e.Content + "\n")
+		all.WriteString(e.Text + "\n")
 	}
 	return all.String()
 }
@@ -357,7 +357,7 @@ func TestSummaryOfWhere(t *testing.T) {
 	group, _ := namer.Group(graphiti.ScopeUser, graphiti.Who{User: "user:josh"})
 	var kept strings.Builder
 	for _, e := range w.heldIn(group) {
-		kept.WriteString(e.Content + "\n")
+		kept.WriteString(e.Text + "\n")
 	}
 	if !strings.Contains(kept.String(), "They spoke of: "+cat) || strings.Contains(kept.String(), "Bluefin") {
 		t.Errorf("kept of no project: %q", kept.String())

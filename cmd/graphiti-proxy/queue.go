@@ -23,15 +23,15 @@ import (
 func newQueueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queue",
-		Short: "Show turns that wait for the memory, and dead letters",
-		Long: "Show turns that wait for the memory, and dead letters: turns that the memory\n" +
-			"refused. Asks the running proxy; when none runs, reads its files.",
+		Short: "Show queued turns and dead letters",
+		Long: "Show queued turns, and dead letters: turns that the memory rejected. The command\n" +
+			"asks the running proxy, or reads its files if none is running.",
 		Example: "  graphiti-proxy queue status\n  graphiti-proxy queue list --state dead\n  graphiti-proxy queue retry --all",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newQueueStatusCommand(), newQueueListCommand(),
 		newQueueChangeCommand("retry", "Deliver dead letters again", "queued again", service.Retry),
-		newQueueChangeCommand("drop", "Delete dead letters for good", "deleted", service.Drop))
+		newQueueChangeCommand("drop", "Delete dead letters permanently", "deleted", service.Drop))
 	return c
 }
 
@@ -52,7 +52,7 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Pl
 	_, noFile := os.Stat(path)
 	_, noLog := os.Stat(path + "-wal")
 	if noFile != nil && noLog != nil {
-		return nil, fmt.Errorf("there is no queue in %s, and %w", cfg.DataDir, found)
+		return nil, fmt.Errorf("no queue in %s, and %w", cfg.DataDir, found)
 	}
 	lock, err := datadir.Acquire(cfg.DataDir, datadir.Command)
 	if errors.Is(err, datadir.ErrInUse) {
@@ -117,7 +117,7 @@ func newQueueListCommand() *cobra.Command {
 	cli.Complete(c, "state", "waiting", "under-way", "dead")
 	f.StringVar(&in.Group, "group", "", "only turns for this group")
 	f.IntVar(&in.Limit, "limit", 50, "list at most this many turns")
-	f.BoolVar(&in.Text, "show-text", false, "also print what was said")
+	f.BoolVar(&in.Text, "show-text", false, "also print the messages")
 	cli.JSONFlag(c)
 	return c
 }
@@ -153,9 +153,9 @@ func newQueueChangeCommand(name, short, done string, op service.Operation[servic
 				case err != nil || missing <= 0:
 					return err
 				case len(numbers) == 1:
-					return fmt.Errorf("no refused turn has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
+					return fmt.Errorf("no dead letter has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
 				}
-				return fmt.Errorf("%d of the %d numbers are of no refused turn; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
+				return fmt.Errorf("%d of the %d numbers match no dead letter; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
 			})(c, args)
 		},
 	}

@@ -49,7 +49,12 @@ func newNewcomer(t *testing.T) *newcomer {
 	}
 	addresses := make([]string, 2)
 	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		// Other tests take free ports of 127.0.0.1, and must not get those that the proxy
+		// takes later, or the requests that wait for it.
+		l, err := net.Listen("tcp", "127.0.0.2:0")
+		if err != nil { // not every system has this address
+			l, err = net.Listen("tcp", "127.0.0.1:0")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 func newRegistryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "registry",
-		Short:   "Confirm who the people in identity.users_file are",
+		Short:   "Confirm the people in identity.users_file",
 		Example: "  graphiti-proxy registry accept josh",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -29,17 +29,17 @@ func newRegistryAcceptCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "accept ID",
-		Short: "Confirm that the memory of a person is theirs",
-		Long: "Confirm that a person in identity.users_file is the one whose memory their id, or\n" +
-			"their key, names. graphiti-proxy status lists the people who have no memory until\n" +
-			"that is confirmed: one of their keys or identities belonged to another memory, or\n" +
-			"none of those that belonged to their memory is theirs any more.\n\n" +
-			"While something is held in the memory, the command lists it and asks whether it is\n" +
-			"this person's. If it is somebody else's, delete it first with memory forget.",
+		Short: "Confirm that a person owns their memory",
+		Long: "Confirm that a person in identity.users_file owns the memory of their ID or key.\n" +
+			"graphiti-proxy status lists the people without memory until you confirm them: one\n" +
+			"of their keys or identities belonged to another memory, or their memory's keys and\n" +
+			"identities have all been replaced.\n\n" +
+			"If the memory is not empty, the command lists it and asks whether it is this\n" +
+			"person's. If it is another person's, delete it first with memory forget.",
 		Example: "  graphiti-proxy registry accept josh\n  graphiti-proxy registry accept josh --yes",
 		Args:    cli.Needs("the id of a person"),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "what is held is this person's: do not ask")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm without asking")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
 		if len(args) > 1 {
@@ -78,12 +78,12 @@ func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) 
 	errOut := c.ErrOrStderr()
 	cli.PrintGroups(errOut, groups)
 	otherwise := "graphiti-proxy memory forget --user " + id
-	agreed, err := ask(errOut, "is all of this the memory of the person who has the id "+id+" now?")
+	agreed, err := ask(errOut, "is all of this the memory of the person with the id "+id+" now?")
 	if err != nil {
-		return false, cli.Usage(fmt.Errorf("nothing was changed: %w; if what is held is this person's, add --yes; else run %s first", err, otherwise))
+		return false, cli.Usage(fmt.Errorf("not confirmed: %w; if this memory is the person's, add --yes; else run %s first", err, otherwise))
 	}
 	if !agreed {
-		return false, fmt.Errorf("nothing was changed; to have this person begin with an empty memory, run %s first", otherwise)
+		return false, fmt.Errorf("not confirmed; to start this person with an empty memory, run %s first", otherwise)
 	}
 	return true, nil
 }

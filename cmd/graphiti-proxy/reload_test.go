@@ -221,7 +221,7 @@ func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	go func() { done <- post(t, w, "My cat is called Miso.") }()
 	<-asked
 	without := *w.app.cfg
-	without.Memory.Consent = false
+	without.Memory.Consent = "false"
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestConsentTakenBack(t *testing.T) {
 	w.say("My cat is called Miso.")
 	waitUntil(t, "the turn", func() bool { return w.app.memory.queue().Verified == 1 })
 	with, without := *w.app.cfg, *w.app.cfg
-	without.Memory.Consent = false
+	without.Memory.Consent = "false"
 	if waiting, err := w.app.reload(&without); err != nil || len(waiting) > 0 {
 		t.Fatalf("%v wait, %v", waiting, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -59,6 +60,35 @@ func (r *remembering) warm(ctx context.Context) {
 	}
 }
 
+func (r *remembering) reload(cfg *config.Config, rest func() error) error {
+	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
+	if err != nil {
+		return err
+	}
+	var id identity.Settings
+	var namer graphiti.Namer
+	err = r.people.reload(list, func() error {
+		if id, namer, err = r.callers.settings(cfg); err != nil {
+			return err
+		}
+		return rest()
+	})
+	if err != nil {
+		return err
+	}
+	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
+	r.backend.Pause(!cfg.Consented() || cfg.Embedding.URL != r.cfg.Embedding.URL)
+	allowed := r.consent.reload(cfg)
+	if allowed {
+		r.given.set(r.proxyMemory(cfg, id))
+	} else {
+		r.given.set(proxy.Memory{Off: proxy.Off{Reason: inject.ReasonConsent}})
+	}
+	r.service.Set(serviceSettings(cfg, namer))
+	r.pipeline.Set(ingestBounds(cfg), !allowed)
+	return nil
+}
+
 func (r *remembering) host() *service.Host {
 	return &service.Host{Memory: r.service, Queue: r.pipeline, Counts: func(context.Context) (capture.QueueStatus, error) { return r.queue(), nil }}
 }
@@ -98,7 +128,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 	case r.moved(read):
 		m.Moved(read.Memory.Endpoint)
 	case !r.consent.given(read):
-		m.WithoutConsent(true, read.ConsentFor())
+		m.WithoutConsent(true, read.Memory.Endpoint, read.ConsentFor())
 	default:
 		if fresh {
 			r.prober.Ask(ctx)
@@ -149,11 +179,22 @@ func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
 	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
 }
 
+func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, before, with dialect.Fingerprint) error {
+	all := t.owned([]ledger.Turn{turn})
+	if err := t.AddTurns(ctx, all[:len(all)-1]); err != nil {
+		return err //nolint:wrapcheck // the pipeline's
+	}
+	return t.Pipeline.Hold(ctx, turn, before, with) //nolint:wrapcheck // the pipeline's
+}
+
 func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }
 
 // proxyMemory returns the settings and the parts of memory in a proxy, by a configuration.
 func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) proxy.Memory {
-	var turns proxy.Turns = r.pipeline
+	var turns interface {
+		proxy.Turns
+		proxy.Doubts
+	} = r.pipeline
 	if cfg.Ingest.IncludeSystem {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
@@ -171,6 +212,8 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Planner:     r.planner,
 			Sessions:    r.state.Sessions,
 			Turns:       turns,
+			Doubts:      turns,
+			Edits:       r.service,
 			Hearer:      r.service,
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,

@@ -167,7 +167,7 @@ func TestAccept(t *testing.T) {
 	if got := unconfirmedNow(w); got != "josh" {
 		t.Errorf("an id that was free and is given away: in doubt is %q, want josh", got)
 	}
-	if err := accept("nobody"); err == nil || !strings.Contains(err.Error(), "nobody in identity.users_file") {
+	if err := accept("nobody"); err == nil || !strings.Contains(err.Error(), "no person of identity.users_file") {
 		t.Errorf("accept nobody: %v, want an error that names identity.users_file", err)
 	}
 	if !strings.Contains(w.log.String(), `what="accept a person" who="user=josh"`) {

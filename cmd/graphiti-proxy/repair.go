@@ -14,10 +14,11 @@ import (
 func newRepairCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "repair [file…]",
-		Short: "Rescue what is readable in damaged files into new ones",
-		Long: "Copy what is readable in damaged files of the data directory into new files beside\n" +
-			"them, and say what is lost. The damaged files stay as they are. Name state.db,\n" +
-			"spool.db or memory.db; without a name, all of them are read. Stop the proxy first.",
+		Short: "Rescue readable data from damaged files into new ones",
+		Long: "Copy readable data from damaged files of the data directory into new files next to\n" +
+			"them, and report the losses. The damaged files stay unchanged. Name state.db,\n" +
+			"spool.db or memory.db; without a name, the command reads all of them. Stop the\n" +
+			"proxy first.",
 		Example: "  graphiti-proxy repair\n  graphiti-proxy repair memory.db",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {

@@ -64,7 +64,7 @@ func TestExportIsImported(t *testing.T) {
 func TestForgettingNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := command(t, dir, "memory", "forget", "--yes"); err == nil || err.Error() != "no memory yet for you: nothing was deleted" {
+	if _, err := command(t, dir, "memory", "forget", "--yes"); err == nil || err.Error() != "no memory yet for you; nothing to delete" {
 		t.Error(err)
 	}
 	if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "Postgres"); err != nil {
@@ -74,7 +74,7 @@ func TestForgettingNothing(t *testing.T) {
 		"josh": {"--user", "josh"}, "the session typo": {"--session", "typo"}, "the group typo": {"--group", "typo"},
 		"the project acme/widgets": {"--workspace", "https://github.com/acme/widgets"},
 	} {
-		if out, err := command(t, dir, append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || err.Error() != "no memory yet for "+whose+": nothing was deleted" {
+		if out, err := command(t, dir, append([]string{"memory", "forget", "--yes"}, args...)...); err == nil || err.Error() != "no memory yet for "+whose+"; nothing to delete" {
 			t.Errorf("%v: got %q %v, want the error that there is no memory yet for %s", args, out, err, whose)
 		}
 	}

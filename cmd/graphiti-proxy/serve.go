@@ -26,8 +26,8 @@ func newServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the proxy",
-		Long: "Run the proxy until Ctrl-C or SIGTERM. It then takes no more requests, lets\n" +
-			"running streams finish within shutdown_grace, and keeps undelivered turns on disk\n" +
+		Long: "Run the proxy until Ctrl-C or SIGTERM. It then accepts no more requests, lets\n" +
+			"running streams finish within shutdown_grace, and stores undelivered turns on disk\n" +
 			"for the next start. SIGHUP reloads the configuration.",
 		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --listen 127.0.0.1:9000 --upstream https://openrouter.ai/api",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -61,7 +61,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		return err
 	}
 	for _, note := range cfg.Notes() {
-		log.Info("a setting is used otherwise than it was written", "note", note)
+		log.Info("setting adjusted", "note", note)
 	}
 	if cfg.Log.Format != "text" && !terminal.Is(os.Stderr) || cfg.Log.Format == "json" {
 		begun(log, a)
@@ -98,7 +98,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 		return err // the servers may hang, too
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("streams were cut off at the end of shutdown_grace")
+		log.Warn("shutdown_grace is over, closed running streams")
 		err = nil
 	}
 	if lost != nil {
@@ -129,7 +129,7 @@ func beginApp(ctx context.Context, cfg *config.Config, log *slog.Logger) (*app, 
 	case m := <-done: // ended like any other app
 		return m.app, m.err
 	case <-time.After(partBound):
-		return nil, fmt.Errorf("stopped before the proxy had begun: a part of it did not start within %s; check that data_dir and state.redis_url can be reached", partBound)
+		return nil, fmt.Errorf("startup timed out: a component did not start within %s; check that data_dir and state.redis_url are reachable", partBound)
 	}
 }
 
@@ -208,7 +208,7 @@ func (a *app) memoryLine() string {
 	line := cli.MemoryLine(a.cfg)
 	for i, t := range a.files.NotOpened() {
 		if i == 0 {
-			line = "OFF, nothing is recalled or kept"
+			line = "OFF, requests are forwarded without memory"
 		}
 		line += "\n                " + t.What() + "\n                to do: " + t.Remedy
 	}
@@ -231,7 +231,7 @@ func reload(a *app, level *slog.LevelVar, read func() (*config.Config, error), l
 		waiting, err = a.reload(cfg)
 	}
 	if err != nil {
-		log.Error("reload configuration failed, the old one stays in force", "error", err)
+		log.Error("reload configuration failed, keeping the old one", "error", err)
 		return
 	}
 	setLevel(level, cfg)

@@ -115,14 +115,14 @@ func rules(cfg *config.Config) proxy.Rules {
 	}
 }
 
-// memoryOptions returns the options of the memory. Without consent, nothing is sent to an
+// memoryOptions returns the options of the memory. Without consent, they contain no
 // embedding model.
 func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
-	case !cfg.Memory.Consent:
-		log.Warn("embeddings are off: memory.consent is not true, so no conversation is sent to embedding.url", "url", e.URL)
+	case !cfg.Consented():
+		log.Warn("embeddings are off: memory.consent does not cover embedding.url, so no text is sent there", "url", e.URL)
 	default:
 		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: e.APIKey}
 	}
@@ -146,7 +146,7 @@ func (s *settings) planning(cfg *config.Config) inject.Settings {
 		NoWait:     !cfg.Recall.Wait,
 		CardChars:  cfg.Recall.CardChars,
 		Resume:     cfg.Recall.ResumeWithin,
-		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Memory.Consent && !s.moved(cfg),
+		Prefetch:   !cfg.RemoteMemory() && !cfg.Recall.Wait || cfg.RemoteMemory() && cfg.Consented() && !s.moved(cfg),
 		Similar:    cfg.Recall.PrefetchSimilarity,
 		Compaction: cfg.Recall.Compaction,
 		Unseen:     cfg.Ingest.BackfillTurns,

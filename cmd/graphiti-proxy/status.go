@@ -19,10 +19,10 @@ func newStatusCommand() *cobra.Command {
 	var request explainFlags
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how the running proxy is, or explain how it would treat a request",
-		Long: "Show how the running proxy is. The exit code is 0 when everything works.\n" +
-			"With --header or --body: explain whose such a request would be, which groups it\n" +
-			"would read and write, and why. Nothing is sent for that.",
+		Short: "Show the running proxy's state, or explain its treatment of a request",
+		Long: "Show the running proxy's state. The exit code is 0 if everything works. With\n" +
+			"--header or --body, explain the caller of such a request, the groups that it would\n" +
+			"read and write, and why. The request is not sent.",
 		Example: "  graphiti-proxy status\n  graphiti-proxy status --json | jq .queue\n  graphiti-proxy status --header 'X-Graphiti-User: josh' --body request.json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if request.given() {

@@ -41,8 +41,8 @@ func TestStopDuringTheStart(t *testing.T) {
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
-		if err == nil || !strings.Contains(said.String(), "stopped before the proxy had begun") {
-			t.Errorf("%v: got %s, want an error, \"stopped before the proxy had begun\" in it", err, said.String())
+		if err == nil || !strings.Contains(said.String(), "startup timed out") {
+			t.Errorf("%v: got %s, want an error, \"startup timed out\" in it", err, said.String())
 		}
 	case <-time.After(30 * time.Second):
 		_ = cmd.Process.Kill()

@@ -55,7 +55,7 @@ func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
 			t.Errorf("%v made the directory", args)
 		}
 		uses := slices.Contains([]string{"memory", "queue", "repair", "workspace"}, args[0]) || len(args) == 3
-		if uses && (err == nil || !strings.HasPrefix(err.Error(), "data_dir: there is no directory "+dir) || strings.Contains(err.Error(), "\n")) {
+		if uses && (err == nil || !strings.HasPrefix(err.Error(), "data_dir: no directory "+dir) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v: got %v, want one line that there is no directory %s", args, err, dir)
 		}
 	}

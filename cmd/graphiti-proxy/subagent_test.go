@@ -53,3 +53,40 @@ func TestTaskOfASubagent(t *testing.T) {
 		t.Errorf("they go on: got %s, want none of a subagent", got)
 	}
 }
+
+// TestRequestAboutAnOpenCall: some clients ask a small model about a call of a tool while
+// the call is open. The request names the call's argument after a label.
+func TestRequestAboutAnOpenCall(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text  string
+		about bool
+	}{
+		"one line":         {"Command: make check\nOutput: 3 passed", true},
+		"label on a line":  {"Command:\nmake check\nOutput:\n3 passed", true},
+		"only the label":   {"Command: make check", true},
+		"another command":  {"Command: make clean\nOutput: 3 passed", false},
+		"part of a longer": {"Command: make check all\nOutput: 3 passed", false},
+		"no label":         {"Please explain make check\nto me.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, t.TempDir(), nil)
+			body := chat(user(`Check it. [[tool ask {"task":"make check"}]]`))
+			body["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object", "properties": m{"task": m{"type": "string"}}}}}}
+			w.request(body)
+			ask := chat(m{"role": "system", "content": "Extract the paths."}, user(tc.text))
+			if !tc.about { // the call must be open by then
+				waitUntil(t, "the call to be known", func() bool {
+					return strings.HasSuffix(w.header("/v1/chat/completions", chat(m{"role": "system", "content": "Extract."}, user("make check"))), "reason=subagent")
+				})
+				if got := w.header("/v1/chat/completions", ask); strings.HasSuffix(got, "reason=subagent") {
+					t.Errorf("got %s, want a person's turn", got)
+				}
+				return
+			}
+			waitUntil(t, "the request to count as one about the call", func() bool {
+				return strings.HasSuffix(w.header("/v1/chat/completions", ask), "reason=subagent")
+			})
+		})
+	}
+}

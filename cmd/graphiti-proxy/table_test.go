@@ -148,7 +148,7 @@ func TestShowTellsWhatElseThereIs(t *testing.T) {
 	t.Parallel()
 	var hint bytes.Buffer
 	hintAt(&hint, &service.Selector{User: "josh"}, make([]ledger.Owned, 1))
-	if !strings.Contains(hint.String(), "1 other group of theirs, which graphiti-proxy memory list --user josh names") {
-		t.Errorf("got %s, want \"1 other group of theirs, which graphiti-proxy memory list --user josh names\" in it", hint.String())
+	if !strings.Contains(hint.String(), "1 other group; list them with graphiti-proxy memory list --user josh") {
+		t.Errorf("got %s, want \"1 other group; list them with graphiti-proxy memory list --user josh\" in it", hint.String())
 	}
 }

@@ -107,7 +107,7 @@ func TestGroupsOfCredentialsAreFound(t *testing.T) {
 			groups, err := found(w.remembers().service.Find(context.Background(), by.selector))
 			var theirs string
 			for _, g := range groups {
-				if held := w.heldIn(g.Group); len(held) == 2 && strings.Contains(held[0].Content, by.word) && !g.Shared {
+				if held := w.heldIn(g.Group); len(held) == 2 && strings.Contains(held[0].Text, by.word) && !g.Shared {
 					theirs = g.Group
 				}
 			}
@@ -161,7 +161,7 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 		all := w.waitingLines(mode, "user:josh")
 		for _, g := range w.groups() {
 			for _, e := range w.heldIn(g) {
-				all += e.Content + "\n"
+				all += e.Text + "\n"
 			}
 		}
 		if strings.Contains(all, "Unauthorized") || strings.Contains(all, "Forbidden") || !strings.Contains(all, "I want Internal Server Error") {
@@ -207,8 +207,8 @@ func TestRejectedOverWebSocket(t *testing.T) {
 	}
 	for _, g := range w.groups() {
 		for _, e := range w.heldIn(g) {
-			if strings.Contains(e.Content, "Unauthorized") || strings.Contains(e.Content, "Forbidden") {
-				t.Errorf("kept is %s", e.Content)
+			if strings.Contains(e.Text, "Unauthorized") || strings.Contains(e.Text, "Forbidden") {
+				t.Errorf("kept is %s", e.Text)
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func TestRejectedHistoryOverWebSocket(t *testing.T) {
 		all := ""
 		for _, g := range again.groups() {
 			for _, e := range again.heldIn(g) {
-				all += e.Content + "\n"
+				all += e.Text + "\n"
 			}
 		}
 		if strings.Contains(all, "Postgres") != (status == 0) {

@@ -20,22 +20,23 @@ func newTestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test",
 		Short: "Send a small real request through the running proxy",
-		Long: "Send a small real request through the running proxy for each upstream whose key is\n" +
-			"in the environment, and say what happened. It costs a few tokens; nothing of it is\n" +
-			"kept. Keys: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY.",
+		Long: "Send a small real request through the running proxy for each upstream with a key\n" +
+			"in the environment, and report the results. It costs a few tokens, and the\n" +
+			"conversation is not stored. Keys: OPENAI_API_KEY, ANTHROPIC_API_KEY,\n" +
+			"GEMINI_API_KEY.",
 		Example: "  graphiti-proxy test\n  graphiti-proxy test --upstream openai --model gpt-4.1-nano",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
-				return cli.Usage(fmt.Errorf("--upstream %q is not known; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
+				return cli.Usage(fmt.Errorf("--upstream: unknown name %q; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
 			}
 			if o.Model != "" && o.Only == "" {
-				return cli.Usage(errors.New("--model is one upstream's; say whose with --upstream"))
+				return cli.Usage(errors.New("--model belongs to one upstream; name it with --upstream"))
 			}
 			return tryUpstreams(c, o)
 		},
 	}
-	c.Flags().StringVar(&o.Only, "upstream", "", "only this one: "+strings.Join(cli.TrialUpstreams(), ", "))
-	c.Flags().StringVar(&o.Model, "model", "", "ask this model; default: a cheap one that the provider lists")
+	c.Flags().StringVar(&o.Only, "upstream", "", "test only this upstream: "+strings.Join(cli.TrialUpstreams(), ", "))
+	c.Flags().StringVar(&o.Model, "model", "", "model to ask; default: a cheap one from the provider's list")
 	cli.Complete(c, "upstream", cli.TrialUpstreams()...)
 	cli.JSONFlag(c)
 	return c
@@ -67,7 +68,7 @@ func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	o.Base, o.Client, o.Key = "http://"+cli.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: stay}, cli.Variable(c)
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
-			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add what it was started with, --set tls.cert=FILE --set tls.key=FILE")
+			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add its certificate and key, --set tls.cert=FILE --set tls.key=FILE")
 		}
 		o.Base = "https://" + cli.Reachable(cfg.Listen)
 		if transport.TLSClientConfig, err = cli.TrustCertificate(cfg.TLS.Cert); err != nil {
@@ -87,7 +88,7 @@ func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	}
 	switch {
 	case tried == 0:
-		err = errors.Join(err, errors.New("nothing was tried: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"))
+		err = errors.Join(err, errors.New("no upstream has a key: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"))
 	case failed > 0:
 		err = errors.Join(err, fmt.Errorf("%d of %d upstreams failed", failed, tried))
 	}

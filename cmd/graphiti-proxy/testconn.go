@@ -25,10 +25,10 @@ func newTestConnectionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test-connection",
 		Short: "Test the configured memory service",
-		Long: "Test Graphiti: its health, the API calls that the proxy makes, and a search; and\n" +
-			"Redis, where replicas share one. With --smoke, also write a message to a temporary\n" +
-			"group, wait until Graphiti shows it, and delete the group again, whatever happens.\n" +
-			"No conversation is sent.",
+		Long: "Test Graphiti: its health, the API calls that the proxy uses, and a search; and a\n" +
+			"Redis shared by replicas. With --smoke, also write a message to a temporary group,\n" +
+			"wait until Graphiti lists it, and delete the group in any case. No conversation is\n" +
+			"sent.",
 		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c)
@@ -36,7 +36,7 @@ func newTestConnectionCommand() *cobra.Command {
 				return err
 			}
 			if cfg.Memory.Endpoint == "" {
-				return errors.New("there is no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
+				return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
 			}
 			m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
 			if err != nil {

@@ -138,7 +138,7 @@ func TestTestBesideFlagsOfServe(t *testing.T) {
 		args = append(args, "--set", name+"="+file)
 	}
 	// There is no provider's key here, which is all that it misses.
-	if _, err := command(t, w.dir, args...); err == nil || !strings.HasPrefix(err.Error(), "nothing was tried") {
+	if _, err := command(t, w.dir, args...); err == nil || !strings.HasPrefix(err.Error(), "no upstream has a key") {
 		t.Errorf("with both: %v", err)
 	}
 }

@@ -57,8 +57,8 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	if taken == 0 || taken >= said+3 {
 		t.Fatalf("%d turns of %d were taken", taken, said+3)
 	}
-	if s := w.status(); !strings.Contains(s, "turns are not kept on disk since") || !strings.Contains(s, "wait in RAM") || !strings.Contains(s, "make room") {
-		t.Errorf("got %v, want \"turns are not kept on disk since\" in it, \"wait in RAM\" in it, \"make room\" in it", s)
+	if s := w.status(); !strings.Contains(s, "turns have not been stored on disk since") || !strings.Contains(s, "wait in RAM") || !strings.Contains(s, "make room") {
+		t.Errorf("got %v, want \"turns have not been stored on disk since\" in it, \"wait in RAM\" in it, \"make room\" in it", s)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)

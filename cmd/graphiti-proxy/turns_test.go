@@ -80,12 +80,12 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 	} {
 		w.request(history(0, "Summarise what is open."), "X-Graphiti-Session", tc.session, tc.header, tc.name)
 		w.delivered([]int{2, 3, 4, 5}[i])
-		if got := w.heldIn(tc.group); len(got) != 2 || !strings.HasSuffix(got[0].Content, "Summarise what is open.") {
-			t.Errorf("%s has %q", tc.group, got)
+		if got := w.heldIn(tc.group); len(got) != 2 || !strings.HasSuffix(got[0].Text, "Summarise what is open.") {
+			t.Errorf("%s has %+v", tc.group, got)
 		}
 	}
 	if got := w.heldIn("user_josh"); len(got) != 2 {
-		t.Errorf("the person has it more than once: %q", got)
+		t.Errorf("the person has it more than once: %+v", got)
 	}
 }
 
@@ -212,13 +212,13 @@ func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
 		return string(b), out.String()
 	}
 	metrics, words := told()
-	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "to be read") {
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 0\n") || strings.Contains(words, "exceeded the limits") {
 		t.Errorf("before: %s", words)
 	}
 	w.request(history(0, "Tell me everything."))
 	waitUntil(t, "an answer to be given up", func() bool { return w.app.memory.queue().GivenUp == 1 })
 	metrics, words = told()
-	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers were too many at once, or too large, to be read") {
+	if !strings.Contains(metrics, "\ngraphiti_proxy_answers_dropped_total 1\n") || !strings.Contains(words, "1 answers exceeded the limits") {
 		t.Errorf("after: %s", words)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func newWorkspaceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "workspace",
-		Short:   "Say which directories belong to a project",
+		Short:   "Assign directories to a project",
 		Example: "  graphiti-proxy workspace join ~/src/widgets-2",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -30,11 +30,11 @@ func newWorkspaceCommand() *cobra.Command {
 func newWorkspaceJoinCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "join DIR",
-		Short: "Have a clone share the memory of the project that its remote names",
-		Long: "Have the repository of a directory share the memory of the project that its git\n" +
-			"remote names. The first directory that the proxy sees with a remote has the\n" +
-			"project; another one that names it, such as an unpacked archive, has a memory of\n" +
-			"its own until you say that it is yours. A proxy that runs knows it within a second.",
+		Short: "Give a clone the memory of its remote's project",
+		Long: "Give a directory's repository the memory of the project in its git remote. The\n" +
+			"first directory that the proxy sees with a remote owns the project. Another\n" +
+			"directory with the same remote, such as an unpacked archive, has a separate memory\n" +
+			"until you join it. A running proxy applies the change within a second.",
 		Example: "  graphiti-proxy workspace join .\n  graphiti-proxy workspace join ~/src/widgets-2",
 		Args:    cli.Needs("a directory"),
 		RunE:    joinWorkspace,
@@ -52,10 +52,10 @@ func joinWorkspace(c *cobra.Command, args []string) error {
 		return err
 	}
 	if cfg.Identity.Mode == "multi" {
-		return errors.New("identity.mode is multi: there the header X-Graphiti-Workspace names a project, and no directory does")
+		return errors.New("identity.mode is multi: name projects with the header X-Graphiti-Workspace, because directories name none")
 	}
 	if _, err := os.Stat(cfg.DataDir); err != nil {
-		return fmt.Errorf("data_dir: there is no directory %s; set data_dir to the one that the proxy uses, or start the proxy first", cfg.DataDir)
+		return fmt.Errorf("data_dir: no directory %s; set data_dir to the proxy's, or start the proxy first", cfg.DataDir)
 	}
 	dir := args[0]
 	if !filepath.IsAbs(dir) {

@@ -36,7 +36,7 @@ func TestWorkspaceJoin(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{two, three} {
-		if n := strings.Count(w.log.String(), "was seen with first: its memory is kept apart\" directory="+dir); n != 1 || strings.Count(w.log.String(), "run in it: graphiti-proxy workspace join .\"") != 2 {
+		if n := strings.Count(w.log.String(), "another directory's project, so its memory is separate\" directory="+dir); n != 1 || strings.Count(w.log.String(), "run in it: graphiti-proxy workspace join .\"") != 2 {
 			t.Errorf("%d warnings of %s: %s", n, dir, w.log)
 		}
 	}

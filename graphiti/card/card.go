@@ -316,7 +316,7 @@ func (l *Line) Says() string { return l.fact().Text }
 // fact returns the line in the form of a promoted text in a memory, to avoid showing it
 // twice if a search finds it too.
 func (l *Line) fact() graphiti.Fact {
-	at := time.Unix(l.At, 0).UTC()
+	at := time.Unix(l.At, 0)
 	return graphiti.Fact{
 		Text: strings.ReplaceAll(l.Kind, "_", " ") + ", " + at.Format(time.DateOnly) + ": " + l.Text, Group: l.Group,
 		CreatedAt: at, ValidAt: at, Dated: true,

@@ -85,7 +85,7 @@ func Read(text string) (m Message) {
 		case !ok:
 			// "Thanks!" may follow; an earlier short sentence is a title, and a label comes
 			// from a template.
-			m.Alone = m.Alone && len(m.Statements) > 0 && words.Nods(s) && !strings.ContainsAny(s, ":：")
+			m.Alone = m.Alone && len(m.Statements) > 0 && thanks(s)
 		case utf8.RuneCountInString(one.Text) > maxWish:
 			m.TooLong++
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
@@ -102,6 +102,17 @@ func Read(text string) (m Message) {
 	}
 	m.Alone = m.Alone && len(m.Statements) > 0 && read == letters(text) // else it has code or a quotation
 	return m
+}
+
+// thanks reports whether a sentence may be "Thanks!" in any language: at most two words with
+// a sentence's signs only, and no name.
+func thanks(s string) bool {
+	first, size := utf8.DecodeRuneInString(s)
+	foreign := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) && !unicode.IsSpace(r) && !strings.ContainsRune(".,!'’。、！", r)
+	}
+	return words.Nods(s) && !strings.ContainsFunc(s, foreign) && !strings.ContainsFunc(s[size:], unicode.IsUpper) &&
+		(unicode.IsLower(first) || strings.ContainsAny(s[size:], ".!。！"))
 }
 
 // breaks reports whether a character ends a line or is invisible.

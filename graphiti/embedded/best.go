@@ -19,7 +19,7 @@ const spare = 4
 
 // best reads and returns the best most hits, best first. Of each turn it returns only the
 // better message. It returns a message that states nothing, such as a question or "noted",
-// only in first place, and no message that begins with the same question.
+// only in first place, and no message that asks the same question.
 func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits []*hit, most int) ([]*hit, error) {
 	order(hits)
 	if err := e.load(ctx, g.groupNumber(), e.worth(hits, most+spare)); err != nil {
@@ -30,12 +30,19 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		return nil, err
 	}
 	order(hits)
-	top, asked := topScore(hits), firstQuestion(question)
-	repeats := func(h *hit) bool { return asked != "" && h.row != nil && firstQuestion(h.content) == asked }
-	strongest := 0.0
+	asked := questionsIn(question)
+	repeats := func(h *hit) bool { return h.row != nil && sameQuestion(asked, questionsIn(h.content)) }
+	strongest, top := 0.0, 0.0
 	for _, h := range hits {
 		if !repeats(h) {
 			strongest = max(strongest, h.strength)
+		}
+	}
+	for _, h := range hits {
+		// An earlier question shares the most words with a question, and gives its words to
+		// the model's answer.
+		if !repeats(h) && h.strength >= e.numbers.Weakest*strongest {
+			top = max(top, h.score)
 		}
 	}
 	turns := make(map[string]bool)
@@ -45,7 +52,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || told && !h.note.isNamed() && h.strength < toModel*strongest {
+		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < toModel*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
@@ -60,9 +67,6 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 			continue
 		}
 		if repeats(h) { // the same question does not answer it
-			if len(out) == 0 && at+1 < len(hits) {
-				top = hits[at+1].score
-			}
 			continue
 		}
 		if turn, ok := strings.CutPrefix(h.name, "graphiti-proxy.turn."); ok {
@@ -79,21 +83,39 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 	return out, nil
 }
 
-// topScore returns the score of the first hit.
-func topScore(hits []*hit) float64 {
-	if len(hits) == 0 {
-		return 0
+// questionsIn returns the words of each question in a text, without its function words.
+func questionsIn(text string) (all [][]string) {
+	if !words.HasQuestion(text) {
+		return nil
 	}
-	return hits[0].score
+	for s := range words.Sentences(text[:min(len(text), maxDated)]) {
+		if words.IsQuestion(s) {
+			all = append(all, words.Of(s, maxAsked))
+		}
+	}
+	return all
 }
 
-// firstQuestion returns the question at the beginning of a text, in lower case, or "".
-func firstQuestion(text string) string {
-	i := strings.IndexAny(text, "?？؟")
-	if i < 0 || strings.ContainsAny(text[:i], ".!\n") {
-		return ""
+// sameWords is the least share of the words of two equal questions that both have.
+const sameWords = 0.75
+
+// sameQuestion reports whether one of these questions is, but for a few words, one of the
+// others.
+func sameQuestion(some, others [][]string) bool {
+	for _, a := range some {
+		for _, b := range others {
+			both := 0
+			for _, w := range b {
+				if slices.Contains(a, w) {
+					both++
+				}
+			}
+			if both > 0 && float64(both) >= sameWords*float64(max(len(a), len(b))) {
+				return true
+			}
+		}
 	}
-	return strings.ToLower(strings.Trim(text[:i], " \"'“„«"))
+	return false
 }
 
 // newestFirst moves newer hits before older hits of similar strength, except messages with

@@ -139,9 +139,11 @@ func openCut(t *testing.T, path string, length int64, turns []ledger.Turn) (miss
 	}
 	defer e.Close()
 	held := func() (names []string) {
-		err := e.Export(t.Context(), "g", func(ep graphiti.Episode) error { names = append(names, ep.Name); return nil })
-		if err != nil {
-			t.Fatalf("cut to %d bytes: %v", length, err)
+		for r, err := range e.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
+			if err != nil {
+				t.Fatalf("cut to %d bytes: %v", length, err)
+			}
+			names = append(names, r.Name)
 		}
 		return names
 	}

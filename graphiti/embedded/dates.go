@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// dates has the times that a question names; the zero value has none.
+// dates is the set of times that a question names; the zero value is empty.
 type dates struct {
 	months [13]bool
 	days   [32]bool
@@ -47,7 +47,7 @@ func datesIn(text string, now time.Time) (d dates) {
 		}
 		return n
 	}
-	d.spans = spansIn(words, now.UTC())
+	d.spans = spansIn(words, now.Local())
 	for _, w := range words[:min(len(words), 2)] {
 		d.when = d.when || asksWhen[w]
 	}

@@ -59,18 +59,18 @@ func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []stri
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEmbeddings)).Decode(&answer); err != nil || len(answer.Data) != len(texts) {
-		return nil, errors.New("embed: the answer is not what an embeddings endpoint sends")
+		return nil, errors.New("embed: the answer is not an embeddings response")
 	}
 	out := make([][]int8, len(texts))
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= len(out) || len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions {
-			return nil, errors.New("embed: the answer is not what an embeddings endpoint sends")
+			return nil, errors.New("embed: the answer is not an embeddings response")
 		}
 		out[d.Index] = scaled(d.Embedding)
 	}
 	for _, v := range out {
 		if v == nil {
-			return nil, errors.New("embed: the answer leaves a text out")
+			return nil, errors.New("embed: the answer omits a text")
 		}
 	}
 	return out, nil

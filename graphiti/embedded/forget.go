@@ -30,7 +30,7 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 	return names, nil
 }
 
-// Delete implements ledger.Memory.
+// Delete implements ledger.MessageStore.
 func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
 	var g int64
 	if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {

@@ -88,7 +88,10 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
-		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && words.Asks(h.content) == q.asks {
+		if q.mayAsk && h.note.Flags&isStopped == 0 { // it may be a request of the same words
+			continue
+		}
+		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
 			continue
 		}
 		out = append(out, h)
@@ -146,8 +149,11 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 		before, ok := g.note(place - 1)
 		return ok && before.Flags&isModels == 0 && q.repeatedBy(g, place-1, &before)
 	}
-	form := n.formOf()
-	return (n.Flags&isAsking != 0) == q.asks && form.like(&q.form) >= sameForm
+	form, asks := n.formOf(), n.Flags&isAsking != 0
+	if q.mayAsk { // a full stop marks a statement in every language
+		asks = n.Flags&isStopped == 0
+	}
+	return asks == q.asks && form.like(&q.form) >= sameForm
 }
 
 // question has the weights of the words of a question, or of a part of it.
@@ -240,19 +246,13 @@ func (q *question) of(own uint32) float64 {
 // partsOf returns the parts of a text of several sentences that can be answered by
 // themselves: people often ask, and then add a request.
 func partsOf(text string) (parts []string) {
-	line, _, more := strings.Cut(text, "\n")
-	if more {
-		parts = append(parts, line)
-	}
-	at := 0
-	for _, end := range sentenceEnd.FindAllStringIndex(line, maxParts) {
-		if end[1]-at < len(line) {
-			parts = append(parts, line[at:end[1]])
+	for s := range words.Sentences(text) {
+		if parts = append(parts, s); len(parts) == maxParts {
+			break
 		}
-		at = end[1]
 	}
-	if at > 0 && at < len(line) {
-		parts = append(parts, line[at:])
+	if len(parts) == 1 && len(parts[0]) == len(strings.TrimSpace(text)) {
+		return nil
 	}
 	return parts
 }

@@ -18,11 +18,15 @@ const (
 	isModels                // from a model
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
+	isStopped               // it ends with a full stop
 )
 
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits
+	if strings.Contains(content, "\n"+graphiti.LinesOmitted) {                            // of a long message
+		n.Length = max(n.Length, shownMax+1)
+	}
 	toModel := role == graphiti.RoleUser && speaker == ""
 	switch {
 	case words.IsQuestion(content):
@@ -34,6 +38,9 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 		n.Flags |= isAsking | isOnlyAsked
 	case content != "" && (words.Nods(content) || toModel && !words.States(content)):
 		n.Flags |= isOnlyAsked
+	}
+	if words.IsStopped(content) {
+		n.Flags |= isStopped
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime
@@ -55,12 +62,10 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 
 const secondsOfDay = 24 * 60 * 60
 
-// dayOf returns the day of a time, counted from 1970.
+// dayOf returns the local day of a time, counted from 1970.
 func dayOf(t time.Time) int32 {
-	day := t.Unix() / secondsOfDay
-	if t.Unix() < day*secondsOfDay {
-		day--
-	}
+	y, m, d := t.Local().Date()
+	day := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay
 	return int32(max(math.MinInt32, min(day, math.MaxInt32))) //nolint:gosec // it fits
 }
 

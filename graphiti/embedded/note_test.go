@@ -17,14 +17,14 @@ func TestNotes(t *testing.T) {
 		speaker, text string
 		flags         uint8
 	}{
-		{graphiti.RoleUser, "Ann", "The port is 6543.", isOfTime},
-		{graphiti.RoleUser, "Ann", "The port is closed.", 0},
+		{graphiti.RoleUser, "Ann", "The port is 6543.", isOfTime | isStopped},
+		{graphiti.RoleUser, "Ann", "The port is closed.", isStopped},
 		{graphiti.RoleUser, "Ann", "Which port is it?", isAsking | isOnlyAsked},
 		{graphiti.RoleUser, "Ann", "Staging is slow. Which port is it?", isAsking},
-		{graphiti.RoleAssistant, "", "Noted.", isModels | isOnlyAsked},
-		{graphiti.RoleAssistant, "Bob", "Noted: 6543.", isOfTime},
-		{graphiti.RoleAssistant, "", "It is closed.", isModels},
-		{graphiti.RoleSystem, "", "Tabs, not spaces.", isCurated},
+		{graphiti.RoleAssistant, "", "Noted.", isModels | isOnlyAsked | isStopped},
+		{graphiti.RoleAssistant, "Bob", "Noted: 6543.", isOfTime | isStopped},
+		{graphiti.RoleAssistant, "", "It is closed.", isModels | isStopped},
+		{graphiti.RoleSystem, "", "Tabs, not spaces.", isCurated | isStopped},
 		{graphiti.RoleUser, "", "", 0},
 	} {
 		n := noteOf(tc.role, tc.speaker, tc.text, time.Date(1969, 12, 31, 23, 0, 0, 0, time.UTC))

@@ -3,16 +3,12 @@ package embedded
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"hash/maphash"
 	"math"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -22,8 +18,6 @@ const maxOutlined = 1 << 20
 // outlines holds the outlines of the most recently listed groups. It reads an outline once,
 // and later only newer messages. It is safe for concurrent use.
 type outlines struct {
-	seed maphash.Seed
-
 	mu   sync.Mutex // guards the fields below
 	lru  *simplelru.LRU[string, *outline]
 	size int // messages
@@ -41,18 +35,18 @@ type outline struct {
 
 // outlined is a message in an outline.
 type outlined struct {
-	key   uint64 // hash of its turn, or of its name if it belongs to no turn
-	said  int64  // Unix milliseconds
+	said  int64 // Unix milliseconds
 	place uint32
-	talk  uint32
+	talk  uint32 // index in talks
+	turn  graphiti.TurnID
+	id    graphiti.ID
 	role  uint8 // index in roles
-	turn  bool  // it belongs to a turn
 }
 
 var roles = [...]graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem}
 
 func newOutlines() *outlines {
-	o := &outlines{seed: maphash.MakeSeed()}
+	o := &outlines{}
 	o.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, g *outline) { o.size -= g.size }) // fails for no size only
 	return o
 }
@@ -91,8 +85,8 @@ func (o *outlines) deleted(group string) {
 	o.lru.Remove(group)
 }
 
-// behind selects the messages of a group after a place, without their texts.
-const behind = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
+// newer selects the messages of a group after a place, without their texts.
+const newer = "SELECT id & 4294967295, name, role, source, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
 
 // outline returns the messages of a group, and the conversations that they name. Callers
 // must not change the results.
@@ -111,94 +105,31 @@ func (e *Store) outline(ctx context.Context, group string) (messages []outlined,
 	}
 	var place, said int64
 	var name, role, source sql.RawBytes
-	err = e.db.Each(ctx, behind, []any{after, first | maxPlace}, func(scan func(...any) error) error {
+	err = e.db.Each(ctx, newer, []any{after, first | maxPlace}, func(scan func(...any) error) error {
 		if err := scan(&place, &name, &role, &source, &said); err != nil {
 			return err
 		}
-		g.add(e.outlines.seed, place, string(name), graphiti.RoleType(role), string(source), said)
+		r := graphiti.Row{Name: string(name), Role: graphiti.RoleType(role), Source: string(source), Said: time.UnixMilli(said)}
+		g.add(&r, place)
 		return nil
 	})
 	e.outlines.weigh(group, g, len(g.messages))
 	return g.messages, g.talks, err
 }
 
-func (g *outline) add(seed maphash.Seed, place int64, name string, role graphiti.RoleType, source string, said int64) {
-	m := outlined{said: said, place: uint32(place)} //nolint:gosec // a place has 32 bits
-	for i, r := range roles {
-		if r == role {
+func (g *outline) add(r *graphiti.Row, place int64) {
+	r.Identify()
+	m := outlined{said: r.Said.UnixMilli(), place: uint32(place), turn: r.Turn, id: r.ID} //nolint:gosec // a place has 32 bits
+	for i, role := range roles {
+		if role == r.Role {
 			m.role = uint8(i) //nolint:gosec // there are three
 		}
 	}
-	talk := ledger.SessionOf(source)
-	number, known := g.numbers[talk]
+	number, known := g.numbers[r.Session]
 	if !known {
 		number = uint32(len(g.talks)) //nolint:gosec // no more than places
-		g.numbers[talk], g.talks = number, append(g.talks, talk)
+		g.numbers[r.Session], g.talks = number, append(g.talks, r.Session)
 	}
 	m.talk = number
-	var turn string
-	if turn, m.turn = graphiti.TurnOf(name); m.turn && graphiti.EpisodeName(turn, role) == name {
-		m.key = maphash.String(seed, turn)
-	} else {
-		m.turn, m.key = false, maphash.String(seed, name)
-	}
 	g.messages = append(g.messages, m)
-}
-
-// Outline implements graphiti.Outliner.
-func (e *Store) Outline(ctx context.Context, group string, f func(*graphiti.Heading)) error {
-	messages, talks, err := e.outline(ctx, group)
-	if err != nil {
-		return fmt.Errorf("outline group: %w", err)
-	}
-	var h graphiti.Heading
-	for i := range messages {
-		m := &messages[i]
-		h = graphiti.Heading{Place: int64(m.place), Name: m.key, Talk: talks[m.talk], Role: roles[m.role], Said: time.UnixMilli(m.said)}
-		if m.turn {
-			h.Turn = m.key
-			h.Name += uint64(m.role) + 1
-		}
-		f(&h)
-	}
-	return nil
-}
-
-// EpisodesAt implements graphiti.Outliner.
-func (e *Store) EpisodesAt(ctx context.Context, group string, places []int64) (out []graphiti.Episode, err error) {
-	g, ok, err := e.group(ctx, group)
-	if err != nil || !ok || len(places) == 0 {
-		return nil, err
-	}
-	ids := []byte{'['}
-	for i, place := range places {
-		if i > 0 {
-			ids = append(ids, ',')
-		}
-		ids = strconv.AppendInt(ids, g<<placeBits|place, 10)
-	}
-	err = e.episodes(ctx, group, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.kept, m.said
-		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value ORDER BY m.id`, []any{string(append(ids, ']'))},
-		func(ep graphiti.Episode) error { out = append(out, ep); return nil })
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return out, nil
-}
-
-// Latest implements graphiti.Outliner.
-func (e *Store) Latest(ctx context.Context, f func(group string, said time.Time)) error {
-	err := e.db.Each(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf, nil, func(scan func(...any) error) error {
-		var name string
-		var said int64
-		if err := scan(&name, &said); err != nil {
-			return err
-		}
-		f(name, time.UnixMilli(said))
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("list groups: %w", err)
-	}
-	return nil
 }

@@ -30,80 +30,88 @@ func manyMessages(t testing.TB, e *Store, group string, n int) {
 	}
 }
 
-// TestOutline: it tells of every message what is known without its text, also of those
-// that come later, and not of those that are deleted.
+// rowsOf returns the rows of a group.
+func rowsOf(t testing.TB, e *Store, group string, f graphiti.Filter) (all []graphiti.Row) {
+	t.Helper()
+	for r, err := range e.Memory().Rows(t.Context(), group, f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestOutline covers headings of new and deleted messages.
 func TestOutline(t *testing.T) {
 	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	read := func(group string) (all []graphiti.Heading) {
-		t.Helper()
-		if err := e.Outline(t.Context(), group, func(h *graphiti.Heading) { all = append(all, *h) }); err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
+	read := func(group string) []graphiti.Row { return rowsOf(t, e, group, graphiti.Filter{}) }
 	if all := read("g"); all != nil {
-		t.Errorf("of no group: %v", all)
+		t.Errorf("got %v of no group, want none", all)
 	}
 	manyMessages(t, e, "g", 42)
 	all := read("g")
-	if len(all) != 42 || all[0].Talk != "000000000000" || all[41].Talk != "000000000002" || all[0].Turn != all[1].Turn || all[1].Turn == all[2].Turn ||
-		all[0].Name == all[1].Name || all[1].Role != graphiti.RoleAssistant || !all[1].Said.Equal(time.Date(2026, 11, 1, 0, 0, 1, 0, time.UTC)) {
-		t.Errorf("%d: %+v", len(all), all[:min(len(all), 2)])
+	if len(all) != 42 || all[0].Session != "000000000000" || all[41].Session != "000000000002" || all[0].Turn != all[1].Turn || all[1].Turn == all[2].Turn ||
+		all[0].ID == all[1].ID || all[1].Role != graphiti.RoleAssistant || !all[1].Said.Equal(time.Date(2026, 11, 1, 0, 0, 1, 0, time.UTC)) {
+		t.Errorf("got %d headings: %+v", len(all), all[:min(len(all), 2)])
 	}
 	same := graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", 0), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: "x"}
-	for _, m := range []graphiti.Message{same, {Name: "somebody else's", RoleType: graphiti.RoleSystem, Content: "y", SourceDescription: "none"}} {
+	for _, m := range []graphiti.Message{same, {Name: "another client's", RoleType: graphiti.RoleSystem, Content: "y", SourceDescription: "none"}} {
 		if err := e.Write(t.Context(), "other", []graphiti.Message{m}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if other := read("other"); len(other) != 2 || other[0].Name != all[0].Name || other[1].Turn != 0 || other[1].Talk != "" || other[1].Role != graphiti.RoleSystem {
-		t.Errorf("of another group: %+v", other)
+	if other := read("other"); len(other) != 2 || other[0].ID != all[0].ID || other[1].Turn != (graphiti.TurnID{}) || other[1].Session != "" || other[1].Role != graphiti.RoleSystem {
+		t.Errorf("got %+v of another group", other)
 	}
 	manyMessages(t, e, "g", 50)
 	if all = read("g"); len(all) != 50 {
-		t.Errorf("%d messages when eight have come, want 50", len(all))
-	}
-	list, err := e.EpisodesAt(t.Context(), "g", []int64{all[40].Place, all[3].Place, 1 << 30})
-	if err != nil || len(list) != 2 || !strings.Contains(list[0].Content, "Message 3 ") || !strings.Contains(list[1].Content, "Message 40 ") {
-		t.Errorf("at two places: %+v, %v", list, err)
+		t.Errorf("got %d messages after eight arrived, want 50", len(all))
 	}
 	if _, err := e.ForgetEpisodes(t.Context(), "g", func(ep *graphiti.Episode) bool { return strings.Contains(ep.Content, "Message 7 ") }); err != nil {
 		t.Fatal(err)
 	}
 	if all = read("g"); len(all) != 49 {
-		t.Errorf("%d messages when one was deleted, want 49", len(all))
+		t.Errorf("got %d messages after a deletion, want 49", len(all))
 	}
 	if err := e.Forget(t.Context(), "g"); err != nil {
 		t.Fatal(err)
 	}
 	if all = read("g"); all != nil {
-		t.Errorf("%d messages when all were deleted", len(all))
+		t.Errorf("got %d messages after the deletion of all, want none", len(all))
 	}
 }
 
-// BenchmarkOutline is how long 100,000 messages take: read from the file, and known.
-func BenchmarkOutline(b *testing.B) {
+// BenchmarkRows reads a group of 100,000 messages.
+func BenchmarkRows(b *testing.B) {
 	e, err := Open(filepath.Join(b.TempDir(), "memory.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer e.Close()
 	manyMessages(b, e, "g", 100_000)
-	for _, known := range []bool{false, true} {
-		b.Run(fmt.Sprintf("known=%t", known), func(b *testing.B) {
-			n := 0
+	name := graphiti.EpisodeName(fmt.Sprintf("%032x", 77), graphiti.RoleUser)
+	for what, f := range map[string]graphiti.Filter{
+		"headings": {}, "last": {Last: 50, Text: true}, "session": {Session: fmt.Sprintf("%012x", 1200), Text: true}, "name": {Names: []string{name}, Text: true},
+		"id": {IDs: []graphiti.ID{graphiti.IDOf(name)}, Text: true}, "before": {Before: time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC), Newest: true, Last: 50, Text: true},
+		"all": {Text: true},
+	} {
+		b.Run(what, func(b *testing.B) {
 			for b.Loop() {
-				if !known {
-					e.outlines.deleted("g")
-				}
-				if err := e.Outline(b.Context(), "g", func(*graphiti.Heading) { n++ }); err != nil {
-					b.Fatal(err)
+				if len(rowsOf(b, e, "g", f)) == 0 {
+					b.Fatal("no rows")
 				}
 			}
 		})
 	}
+	b.Run("first pass", func(b *testing.B) {
+		for b.Loop() {
+			e.outlines.deleted("g")
+			rowsOf(b, e, "g", graphiti.Filter{})
+		}
+	})
 }

@@ -8,7 +8,7 @@ import (
 // reach is the number of messages before and after its own for which a word counts.
 const reach = 2
 
-// beside has the weight of a word for a message at each distance from the word's own
+// beside holds the weight of a word for a message at each distance from the word's own
 // message, from -reach to reach. The next message gets more than the previous, since an
 // answer follows its question.
 var beside = [2*reach + 1]float64{0.1, 0.35, 1, 0.55, 0.25}
@@ -213,7 +213,7 @@ func worthAt(numbers *Numbers, place int64, near []visit, weights []float64) (su
 		if v.of < len(weights) {
 			has[v.of] += beside[place-v.place+reach]
 		} else {
-			has[v.of] = max(has[v.of], v.tells*beside[v.place-place+reach])
+			has[v.of] = max(has[v.of], v.tells*beside[place-v.place+reach])
 		}
 	}
 	for ; there != 0; there &= there - 1 {

@@ -102,6 +102,7 @@ type asked struct {
 	sketch sketch   // of the words
 	form   form     // of the question
 	asks   bool     // it asks something; otherwise it is a request
+	mayAsk bool     // asks is a guess: its language is unknown
 	named  []string // speakers
 	names  []string // the words that are part of a speaker's name
 	dates  dates
@@ -195,6 +196,11 @@ func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
 			h.score += meaning
 		}
 	}
+}
+
+// addsNone reports whether a text has no word that the question lacks.
+func addsNone(content string, asked []string) bool {
+	return !slices.ContainsFunc(words.Of(content, sketched), func(w string) bool { return !slices.Contains(asked, w) })
 }
 
 // newPart is the share of new words below which a message repeats the question.

@@ -53,6 +53,9 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	question, _, _ := strings.Cut(query, graphiti.Earlier)
 	q := &asked{text: question, words: words.Of(query, maxAsked), dates: datesIn(query, time.Now())}
 	q.asks = words.Asks(question)
+	if !q.asks && words.MayAsk(question) {
+		q.asks, q.mayAsk = true, true
+	}
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))

@@ -24,7 +24,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 	if h.passage != "" {
 		text = "…" + h.passage + "…"
 	}
-	said := who + ", " + h.said.UTC().Format(time.DateOnly)
+	said := who + ", " + h.said.Local().Format(time.DateOnly)
 	return graphiti.Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
 		Text:      said + ": " + window(text),

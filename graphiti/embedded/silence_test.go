@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func strong(t *testing.T, e *Store, query string) (out []string) {
 	return out
 }
 
-const answersWhere = 0.25 // the default of recall.min_score
+const answersWhere = 0.18 // the default of recall.min_score
 
 // TestScriptsWithoutSpacesAreFound, and words by their parts.
 func TestScriptsWithoutSpacesAreFound(t *testing.T) {
@@ -110,6 +111,18 @@ func TestALongMessageIsShownByItsBestPassage(t *testing.T) {
 	got := strong(t, e, "How much is a HydroMoth?")
 	if len(got) != 1 || !strings.Contains(got[0], "85 EUR") || len(got[0]) > shownMax {
 		t.Errorf("found %q", got)
+	}
+}
+
+// TestShortenedMessageIsShownByItsBestPassage: the lines of a log stay out of the block, even
+// if little of the message is left.
+func TestShortenedMessageIsShownByItsBestPassage(t *testing.T) {
+	e := openEmbedded(t)
+	log := "2026-11-25T10:00:00 INFO worker 0 finished job 0\n2026-11-25T10:00:01 INFO worker 1 finished job 17\n" + graphiti.LinesOmitted
+	chats(t, e, []string{log + "That is the log. The on-call phone of team Ibex is 5512.", "Noted.", "I always drink espresso", "Noted."})
+	got := strong(t, e, "What is the on-call phone of team Ibex?")
+	if len(got) != 1 || !strings.Contains(got[0], "5512") || strings.Contains(got[0], "INFO worker") {
+		t.Errorf("found %q, want the phone without the log", got)
 	}
 }
 
@@ -258,5 +271,42 @@ func TestRepeatedStatementIsFound(t *testing.T) {
 	chats(t, e, all...)
 	if got := strong(t, e, "What is the staging database called?"); len(got) != 1 || !strings.Contains(got[0], "Miso") {
 		t.Errorf("found %q, want the statement once", got)
+	}
+}
+
+// TestQuestionsDoNotOutrankTheirAnswer: earlier questions and requests share more words with
+// a question than the statement that answers it, above all if they quote the same tool
+// call. The statement is found, and no question in its place.
+func TestQuestionsDoNotOutrankTheirAnswer(t *testing.T) {
+	calls := []string{
+		`exec_command {"cmd":"echo forty-two"}`, `bash {"command":"echo forty-two","description":"counts"}`, `Bash {"command":"echo forty-two","description":"counts"}`,
+		`run_shell_command {"command":"echo forty-two","description":"counts"}`,
+	}
+	const question = "What is the staging database called?"
+	for name, ask := range map[string]func(call string) string{
+		"before a call":       func(call string) string { return question + " Count first. [[tool " + call + "]]" },
+		"after a call":        func(call string) string { return "Count first. [[tool " + call + "]]\n" + question },
+		"quoted":              func(call string) string { return `"` + question + " Count first. [[tool " + call + `]]"` },
+		"quoted and escaped":  func(call string) string { return strconv.Quote(question + " Count first. [[tool " + call + "]]") },
+		"quoted within":       func(call string) string { return `they asked "` + question + `" Count first. [[tool ` + call + "]]" },
+		"after a greeting":    func(call string) string { return "Hello there, " + question + " Count first. [[tool " + call + "]]" },
+		"with a call of many": func(call string) string { return question + strings.Repeat(" Count first. [[tool "+call+"]]", 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said [][]string
+			for _, who := range []string{"Codex", `"opencode`, "Claude Code", "Gemini CLI"} {
+				said = append(said, []string{"This is " + who + ". The staging database is called Miso. Remember it.", "Understood."})
+			}
+			said = append(said, []string{question + " Count first. [[tool " + calls[0] + "]]", "It is called Miso.", "And which port does it listen on?", "It is called Miso."})
+			for _, call := range calls[1:] {
+				e := openEmbedded(t)
+				chats(t, e, said...)
+				got := strong(t, e, ask(call))
+				if len(got) == 0 || !strings.Contains(got[0], "The staging database is called Miso.") {
+					t.Errorf("%s: found %q, want the statement first", ask(call), got)
+				}
+				said = append(said, []string{ask(call), "Understood.", "And which port does it listen on?", "It is called Miso."})
+			}
+		})
 	}
 }

@@ -96,8 +96,8 @@ func (e *Store) Pause(on bool) {
 	}
 }
 
-// Ledger returns the record of turns in the store's file: its turns are in the memory as
-// soon as they are recorded. say converts turns to messages.
+// Ledger returns the record of turns in the store's file. Recording a turn also stores it
+// in the memory. say converts turns to messages.
 func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, inFile{e}, say) }
 
 // inFile is the store within a transaction of its ledger.
@@ -108,7 +108,7 @@ func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Mes
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
 
-// Put implements ledger.Memory.
+// Put implements ledger.MessageStore.
 func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
 	to, err := endOf(tx, group)
 	if err != nil {
@@ -220,47 +220,8 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 	return id, true, nil
 }
 
-// Episodes implements graphiti.Lister.
-func (e *Store) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
-	g, ok, err := e.group(ctx, group)
-	if err != nil || !ok {
-		return nil, err
-	}
-	var out []graphiti.Episode
-	err = e.episodes(ctx, group, `SELECT * FROM
-		(SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
-		[]any{g, n}, func(ep graphiti.Episode) error { out = append(out, ep); return nil })
-	if err != nil {
-		return nil, fmt.Errorf("list episodes: %w", err)
-	}
-	return out, nil
-}
-
-// Export implements graphiti.Lister.
-func (e *Store) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
-	g, ok, err := e.group(ctx, group)
-	if err == nil && ok {
-		err = e.episodes(ctx, group, allEpisodes, []any{g}, f)
-	}
-	if err != nil {
-		return fmt.Errorf("export group: %w", err)
-	}
-	return nil
-}
-
 // allEpisodes selects the messages of a group.
 const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
-
-// episodes calls f for each row of a query for messages.
-func (e *Store) episodes(ctx context.Context, group, query string, args []any, f func(graphiti.Episode) error) error {
-	return e.db.Each(ctx, query, args, func(scan func(...any) error) error {
-		ep, err := episodeOf(group, scan)
-		if err != nil {
-			return err
-		}
-		return f(ep)
-	})
-}
 
 // episodeOf reads a row of a query for messages.
 func episodeOf(group string, scan func(dest ...any) error) (graphiti.Episode, error) {

@@ -14,10 +14,11 @@ import (
 func TestPartsOfAQuestion(t *testing.T) {
 	for text, want := range map[string][]string{
 		"What is my cat called?":                         nil,
-		"What is my cat called? Then run the tests.":     {"What is my cat called? ", "Then run the tests."},
+		"What is my cat called? Then run the tests.":     {"What is my cat called?", "Then run the tests."},
 		"Is it v1.2.3 at example.com or main.go?":        nil,
-		"And the port?!\nWhat is my cat called?":         {"And the port?!"},
-		"So. And the port\nWhat was before. And before.": {"So. And the port", "So. ", "And the port"},
+		"And the port?!\nWhat is my cat called?":         {"And the port?!", "What is my cat called?"},
+		"So. And the port\nWhat was before. And before.": {"So.", "And the port", "What was before.", "And before."},
+		"Is my locker no. 5 or no. 7?":                   nil,
 		"猫の名前は？犬は？":                                      {"猫の名前は？", "犬は？"},
 		"":                                               nil,
 	} {

@@ -144,7 +144,7 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)
 	}
 	if err != nil {
-		return fmt.Errorf("look whether they are gone: %w", err)
+		return fmt.Errorf("verify the deletion: %w", err)
 	}
 	return left.OrNil()
 }

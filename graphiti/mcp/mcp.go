@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (m *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m}
+	return &graphiti.Memory{Searcher: m, Writer: m, Lister: m, Forgetter: m, Connection: m, Arrivals: m}
 }
 
 // The tools, and the names that older servers have for them.
@@ -163,7 +164,7 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister.
+// Episodes implements graphiti.Arrivals.
 func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {
@@ -210,7 +211,13 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	return out, most, nil
 }
 
-// Export implements graphiti.Lister.
+// Rows implements graphiti.Lister.
+func (m *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return remote.Rows(ctx, m, group, f)
+}
+
+// Export calls f for every episode of a group, with its whole content, in the order of the
+// listing.
 func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
@@ -235,7 +242,7 @@ func (m *Client) Health(ctx context.Context) error {
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		var answer struct{ Status, Message string }
 		if err = m.tool(ctx, toolStatus, nil, &answer); err == nil && answer.Status != "ok" {
-			err = errors.New("the server says that it is not well")
+			err = errors.New("the server reports an unhealthy state")
 		}
 	}
 	if err != nil {
@@ -302,5 +309,5 @@ func (m *Client) Check(ctx context.Context, report func(remote.Check)) {
 	remote.Run(ctx, report, "search", func(ctx context.Context) error {
 		_, err := m.Search(ctx, []string{"graphiti_proxy_check"}, "test", 1)
 		return err
-	}, "look at the server's log: its database and its embedding model must be reachable")
+	}, "check the server's log: its database and its embedding model must be reachable")
 }

@@ -45,7 +45,7 @@ type session struct {
 	current chan state
 }
 
-// state is an open session; the zero state has none.
+// state is an open session; the zero state is closed.
 type state struct {
 	session *sdk.ClientSession
 	tools   toolSet

@@ -36,7 +36,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 	for drops := 0; ; {
 		episodes, facts, err := lookAt(ctx, d, group)
 		if err != nil {
-			return fmt.Errorf("look whether the group is empty: %w", err)
+			return fmt.Errorf("check for an empty group: %w", err)
 		}
 		left.Episodes, left.Facts = len(episodes), len(facts)
 		if left.Episodes+left.Facts == 0 {

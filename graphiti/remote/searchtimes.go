@@ -31,7 +31,7 @@ func SearchTimes(ctx context.Context, m *graphiti.Memory, group string, max int,
 	s := graphiti.SearchTimes{Count: len(took), Half: took[len(took)/2].Milliseconds(), Most: took[len(took)-1].Milliseconds(), Timeout: timeout.Milliseconds()}
 	detail := s.String()
 	if found == 0 {
-		detail += "; nothing was found, and searches take longer where something is"
+		detail += "; without results, and searches with results take longer"
 	}
 	report(Check{Name: "searches in time", Took: time.Since(began), OK: true, Detail: detail, Remedy: s.Late()})
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // ErrNotGraphiti is the error for an answer from another service.
-var ErrNotGraphiti = errors.New("the answer is not what Graphiti sends")
+var ErrNotGraphiti = errors.New("the answer is not a Graphiti response")
 
 // FactJSON is a fact as a service sends it.
 type FactJSON struct {

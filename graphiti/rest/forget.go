@@ -73,7 +73,7 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 	}
 	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
 	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
-		return names, fmt.Errorf("look whether they are gone: %w", err)
+		return names, fmt.Errorf("verify the deletion: %w", err)
 	}
 	return names, left.OrNil()
 }
@@ -82,10 +82,11 @@ func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 // their texts.
 func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (list []remote.EpisodeJSON, err error) {
 	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) {
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error {
 			if meant(e.Episode()) {
 				list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
 			}
+			return nil
 		})
 	}
 	err = r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -52,7 +53,7 @@ func New(o remote.Options) (*Client, error) {
 
 // Memory returns the client in all roles of a memory.
 func (r *Client) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r}
+	return &graphiti.Memory{Searcher: r, Writer: r, Lister: r, Forgetter: r, Connection: r, Arrivals: r}
 }
 
 // Search implements graphiti.Searcher.
@@ -127,14 +128,14 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	return nil
 }
 
-// Episodes implements graphiti.Lister. It returns at most maxRESTAnswer bytes of contents:
+// Episodes implements graphiti.Arrivals. It returns at most maxRESTAnswer bytes of contents:
 // in a long list the first episodes have none.
 func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
 	var out []graphiti.Episode
 	held, without := 0, 0 // bytes of contents, and number of episodes without
 	read := func(body io.Reader) error {
 		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
-		err := decodeList(limited, func(e *remote.EpisodeJSON) {
+		err := decodeList(limited, func(e *remote.EpisodeJSON) error {
 			out = append(out, e.Bounded())
 			if len(out) > n {
 				held -= len(out[0].Content)
@@ -144,6 +145,7 @@ func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.
 				held -= len(out[without].Content)
 				out[without].Content = ""
 			}
+			return nil
 		})
 		if limited.N <= 0 {
 			return fmt.Errorf("%w (%d MiB)", graphiti.ErrTooLarge, maxRESTList>>20)
@@ -163,25 +165,25 @@ const (
 	maxExport     = 10_000_000
 )
 
-// Export implements graphiti.Lister.
+// Rows implements graphiti.Lister.
+func (r *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return remote.Rows(ctx, r, group, f)
+}
+
+// Export calls f for every episode of a group, with its whole content, in the order of the
+// listing.
 func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
-	var failed error
 	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) {
-			if failed == nil {
-				failed = f(*e.Episode())
-			}
-		})
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error { return f(*e.Episode()) })
 	}
-	err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read)
-	if err = errors.Join(err, failed); err != nil {
+	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read); err != nil {
 		return fmt.Errorf("export group: %w", err)
 	}
 	return nil
 }
 
-// decodeList calls f for each item of a JSON array, one after the other.
-func decodeList[T any](r io.Reader, f func(*T)) error {
+// decodeList calls f for each item of a JSON array, until it returns an error.
+func decodeList[T any](r io.Reader, f func(*T) error) error {
 	d := json.NewDecoder(r)
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return remote.ErrNotGraphiti
@@ -191,7 +193,9 @@ func decodeList[T any](r io.Reader, f func(*T)) error {
 		if err := d.Decode(&item); err != nil {
 			return remote.ErrNotGraphiti // err would quote the answer
 		}
-		f(&item)
+		if err := f(&item); err != nil {
+			return err
+		}
 	}
 	if _, err := d.Token(); err != nil {
 		return remote.ErrNotGraphiti

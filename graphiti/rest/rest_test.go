@@ -383,10 +383,10 @@ func TestCheck(t *testing.T) {
 		detail string
 	}{
 		{"all well", "", nil, "", ""},
-		{"another service", graphititest.Healthcheck, graphititest.Garbage(), "healthcheck", "not what Graphiti sends"},
+		{"another service", graphititest.Healthcheck, graphititest.Garbage(), "healthcheck", "not a Graphiti response"},
 		{"unwell", graphititest.Healthcheck, func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
 			_, _ = w.Write([]byte(`{"status":"starting"}`))
-		}, "healthcheck", "not what Graphiti sends"},
+		}, "healthcheck", "not a Graphiti response"},
 		{"a call is missing", graphititest.OpenAPI, without(`"/episodes/{group_id}"`), "openapi.json", "GET /episodes/{group_id}"},
 		{"a field is missing", graphititest.OpenAPI, without(`"source_description"`), "openapi.json", "messages.source_description of POST /messages"},
 		{"a field of a search is missing", graphititest.OpenAPI, without(`"max_facts"`), "openapi.json", "max_facts of POST /search"},

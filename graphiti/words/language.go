@@ -3,6 +3,7 @@ package words
 import (
 	_ "embed"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,7 +39,7 @@ var table = func() (m [parts]map[string]uint32) {
 		}
 		n++
 		for part, list := range strings.Split(line, "|") {
-			for i, w := range strings.Fields(list) {
+			for i, w := range strings.Fields(string(fold(nil, []byte(list)))) {
 				if part == function && i == 0 { // the language
 					continue
 				}
@@ -99,7 +100,12 @@ func languageOf(text string) language {
 	return best
 }
 
-var german = languageOf("der die das und ist")
+var (
+	german = languageOf("der die das und ist")
+
+	// In these languages the word that asks precedes the verb, which is the last word.
+	asksLate = []language{languageOf("है हैं का की के"), languageOf("ve bir icin degil gibi")}
+)
 
 // CapitalizesNouns reports whether a text is in a language that capitalizes all nouns:
 // German.
@@ -108,8 +114,7 @@ func CapitalizesNouns(text string) bool { return languageOf(text) == german }
 // eachPlain calls f for the words of a text's beginning, in lower case, without accents,
 // and split at apostrophes.
 func eachPlain(text string, room []byte, f func(w []byte)) {
-	text = text[:min(len(text), lookedAt)]
-	all := words.FromString(text)
+	all := words.FromString(normal(text[:min(len(text), lookedAt)]))
 	for all.Next() {
 		s := all.Value()
 		if r, _ := utf8.DecodeRuneInString(s); len(s) > maxWord || r < utf8.RuneSelf && !isASCIIWord(byte(r)) {
@@ -141,10 +146,42 @@ func AsksOfSelf(text []byte) bool {
 }
 
 // Asks reports whether a text asks something: it has a question mark, or begins with a word
-// that asks. In a script without spaces, such as Thai, the word may be anywhere.
+// that asks. In a script without spaces, such as Thai, and in languages with the verb at the
+// end, the word may be anywhere.
 func Asks(text string) bool {
-	text = text[:min(len(text), lookedAt)]
-	return strings.ContainsAny(text, "?？؟") || endsInKa(text) || hasPart(text, asking, 2)
+	text = normal(text[:min(len(text), lookedAt)])
+	first := 2
+	if slices.Contains(asksLate, languageOf(text)) {
+		first = longestOrder
+	}
+	return HasQuestion(text) || endsInKa(text) || hasPart(text, asking, first)
+}
+
+// Sizes of a text in an unknown language that may ask.
+const (
+	fewestForeign  = 4 // words
+	longestForeign = 160
+)
+
+// MayAsk reports whether a text in a language that is not in the table may be a question:
+// it is short, does not begin with a request, at most a third of its words are known, and it
+// has no sign of code. Texts without spaces are in known languages.
+func MayAsk(text string) bool {
+	if len(text) > longestForeign || strings.ContainsAny(text, "/\\{}<>=_()[]|`$") || strings.ContainsFunc(text, func(r rune) bool { return scriptOf(r) != spaced }) {
+		return false
+	}
+	lang := languageOf(text)
+	var room [64]byte
+	n, known, orders := 0, 0, false
+	eachPlain(text, room[:], func(w []byte) {
+		says := table[ordering][string(w)] != 0 || routine[Term(string(w))]
+		if lang.has(w) || says {
+			known++
+		}
+		orders = orders || says && n == 0
+		n++
+	})
+	return n >= fewestForeign && 3*known <= n && !orders
 }
 
 // endsInKa reports whether a Japanese sentence ends with the particle that asks.

@@ -79,7 +79,14 @@ func IsQuestion(s string) bool {
 		r, _ := utf8.DecodeLastRuneInString(greek)
 		return unicode.Is(unicode.Greek, r)
 	}
-	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟") || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
+	last, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(questionMarks, last) || strings.ContainsRune(s[strings.LastIndexAny(s, ".!?\n")+1:], '՞') || strings.HasSuffix(s, "か。") || strings.HasSuffix(s, "か")
+}
+
+// IsStopped reports whether a text ends with a full stop.
+func IsStopped(s string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(s))
+	return strings.ContainsRune("."+fullStops, last)
 }
 
 // HasQuestion reports whether a text has or ends with a question.
@@ -115,8 +122,8 @@ func OnlyAsks(s string) bool {
 
 // Signs that end a sentence, in various scripts.
 const (
-	questionMarks = "?？؟"
-	fullStops     = "。｡！।۔"
+	questionMarks = "?？؟՞\u037e፧" // the fourth stands within a word, the fifth is Greek
+	fullStops     = "。｡！।۔։"
 )
 
 // heldFrom is the least share of a text's content words in another text that holds it.

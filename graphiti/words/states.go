@@ -63,7 +63,8 @@ func orders(sentence string, lang language) (does bool) {
 }
 
 // Sentences yields the sentences of a text. A dot ends a sentence only before white space
-// or at the end of the text, and not after an abbreviation such as "Dr" or "e.g".
+// or at the end of the text, not before a number ("no. 5"), and not after an abbreviation
+// such as "Dr" or "e.g".
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
@@ -71,12 +72,15 @@ func Sentences(text string) func(yield func(string) bool) {
 			next := i + utf8.RuneLen(r)
 			switch {
 			case r == '.':
-				if next < len(text) && text[next] != ' ' && text[next] != '\n' || from < i && abbreviates(text[from:i]) {
+				if next < len(text) && text[next] != ' ' && text[next] != '\n' || from < i && abbreviates(text[from:i], text[next:]) {
 					continue
 				}
 			case r == '!' || r == '\n' || strings.ContainsRune(questionMarks, r) || strings.ContainsRune(fullStops, r):
 			default:
 				continue
+			}
+			if next < len(text) && r != '\n' && strings.ContainsAny(text[next:next+1], ".!?") {
+				continue // as in "?!"
 			}
 			if s := strings.TrimSpace(text[from:next]); s != "" && !yield(s) {
 				return
@@ -89,16 +93,23 @@ func Sentences(text string) func(yield func(string) bool) {
 	}
 }
 
-// longestAbbreviation is the maximum number of letters of an abbreviation.
-const longestAbbreviation = 3
+// The maximum numbers of letters of an abbreviation, and of one before a number.
+const (
+	longestAbbreviation = 3
+	longestBeforeNumber = 4
+)
 
 // abbreviates reports whether a text ends with a short word with a capital, such as "Dr",
-// or with letters between dots, such as "e.g".
-func abbreviates(text string) bool {
+// with letters between dots, such as "e.g", or with a short word before a number, such as
+// "no".
+func abbreviates(text, behind string) bool {
 	word := text[strings.LastIndexFunc(text, unicode.IsSpace)+1:]
-	r, _ := utf8.DecodeRuneInString(word)
 	if strings.Contains(word, ".") {
 		return len(word)-strings.Count(word, ".") == strings.Count(word, ".")+1
 	}
-	return unicode.IsUpper(r) && utf8.RuneCountInString(word) <= longestAbbreviation && len(word) < len(text)
+	first, _ := utf8.DecodeRuneInString(word)
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(behind, " "))
+	n := utf8.RuneCountInString(word)
+	return unicode.IsUpper(first) && n <= longestAbbreviation && len(word) < len(text) ||
+		unicode.IsNumber(next) && unicode.IsLetter(first) && n <= longestBeforeNumber
 }

@@ -27,7 +27,26 @@ func stem(word []byte) []byte {
 	return w.b
 }
 
-// fold appends a word without the accents of its Latin letters.
+// normal returns a text in the form that is split into words: composed, and without
+// variants of one character such as full-width letters.
+func normal(text string) string {
+	if isASCII(text) || norm.NFKC.IsNormalString(text) {
+		return text
+	}
+	return norm.NFKC.String(text)
+}
+
+// nukta is the dot below of Hindi, which many people omit.
+const nukta = 0x93C
+
+// isOmitted reports whether a character may be missing in another spelling of a word: an
+// accent, a vowel sign of Arabic or Hebrew, or an invisible character. In later scripts
+// the vowel signs distinguish words.
+func isOmitted(r rune) bool {
+	return r < 0x900 && unicode.Is(unicode.Mn, r) || r == nukta || r == 'ـ' || unicode.Is(unicode.Cf, r)
+}
+
+// fold appends a word without accents and invisible characters.
 func fold(b, word []byte) []byte {
 	for i := 0; i < len(word); {
 		if c := word[i]; c < utf8.RuneSelf {
@@ -37,8 +56,10 @@ func fold(b, word []byte) []byte {
 		}
 		r, n := utf8.DecodeRune(word[i:])
 		switch {
-		case r >= 0x300 && r <= 0x36F: // a combining accent
-		case unicode.Is(unicode.Latin, r):
+		case r >= 0x300 && isOmitted(r), r == 0xAD:
+		case r == 'ё':
+			b = append(b, "е"...)
+		case unicode.In(r, unicode.Latin, unicode.Greek, unicode.Arabic):
 			if d := norm.NFD.Properties(word[i:]).Decomposition(); len(d) > 0 {
 				_, base := utf8.DecodeRune(d)
 				b = append(b, d[:base]...)

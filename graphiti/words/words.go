@@ -8,7 +8,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/clipperhouse/uax29/v2/words"
-	"golang.org/x/text/unicode/norm"
 )
 
 // maxWord is the length of the longest word that is indexed, in bytes: longer ones are
@@ -30,6 +29,7 @@ const (
 // in its parts. Text in scripts without spaces comes in pairs of characters. The next word
 // overwrites w.
 func Each(text string, f func(w []byte, k Kind) bool) {
+	text = normal(text)
 	each(text, languageOf(text), f)
 }
 
@@ -68,7 +68,7 @@ func Of(text string, max int) (out []string) {
 
 // Term returns a word in the form of Each.
 func Term(word string) (term string) {
-	each(word, 0, func(w []byte, _ Kind) bool {
+	each(normal(word), 0, func(w []byte, _ Kind) bool {
 		term = string(w)
 		return false
 	})
@@ -207,9 +207,6 @@ func isASCIIWord(c byte) bool {
 func (t *tokenizer) spaced(s string) {
 	if len(s) > maxWord {
 		return
-	}
-	if !isASCII(s) {
-		s = norm.NFKC.String(s)
 	}
 	if number, ok := plainNumber(s); ok {
 		t.tell(number, false)

@@ -118,6 +118,81 @@ func TestAsksAndPersonal(t *testing.T) {
 	}
 }
 
+// TestSpellings: words are found in each way to write them.
+func TestSpellings(t *testing.T) {
+	for _, tc := range [][2]string{
+		{"cafe\u0301", "café"},
+		{"ｆｕｌｌ", "full"},
+		{"soft\u00adware", "software"},
+		{"ёлка", "елка"},
+		{"\u1112\u1161\u11ab\u1100\u1173\u11af", "한글"},
+		{"قِطَّتِي", "قطتي"},
+		{"قطـــة", "قطة"},
+		{"أحمد", "احمد"},
+		{"می\u200cخواهم", "میخواهم"},
+		{"שָׁלוֹם", "שלום"},
+		{"γάτα", "γατα"},
+		{"ज़रूरत", "जरूरत"},
+	} {
+		if got, want := Of(tc[0], 9), Of(tc[1], 9); !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("%q gives %q, want %q as of %q", tc[0], got, want, tc[1])
+		}
+	}
+	for _, tc := range [][2]string{{"की", "के"}, {"й", "и"}} {
+		if Term("क"+tc[0]) == Term("क"+tc[1]) {
+			t.Errorf("%q and %q are one word, want two", tc[0], tc[1])
+		}
+	}
+}
+
+// TestQuestionMarks: those of each script.
+func TestQuestionMarks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Πώς λέγεται η γάτα μου;": true,
+		"Πώς λέγεται;":            true,
+		"Ի՞նչ է իմ կատվի անունը":  true,
+		"Կատուն Նուռ է։":          false,
+		"ما اسم قطتي؟":            true,
+		"x := 1;":                 false,
+	} {
+		if got := HasQuestion(text); got != want {
+			t.Errorf("HasQuestion(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestMayAsk: a short text in a language without a table may ask. A request in another
+// language does not, nor does code.
+func TestMayAsk(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Siapa nama kucing saya":    true,
+		"Con mèo của tôi tên là gì": true,
+		"מה השם של החתולה שלי":      true,
+		"Cum se numește pisica mea": true,
+		"Mikä on kissani nimi":      true,
+		"আমার বিড়ালের নাম কী":      true,
+		"نام گربه من چیست":          true,
+		"Paka wangu anaitwa nani":   true,
+		"run the tests":             false,
+		"fix failing CI build now":  false,
+		"and then the other one":    false,
+		"räum bitte den Parser auf": false,
+		"npm run build && cd dist/": false,
+		"bump version":              false,
+		"mach cache layer schöner":  false,
+		"formを分けて":                  false,
+	} {
+		if got := MayAsk(text); got != want {
+			t.Errorf("MayAsk(%q) = %v, want %v", text, got, want)
+		}
+	}
+	for _, text := range []string{"मेरी बिल्ली का नाम क्या है", "ما اسم قطتي", "bu projenin sahibi kim"} {
+		if !Asks(text) {
+			t.Errorf("Asks(%q) = false, want true", text)
+		}
+	}
+}
+
 func FuzzEach(f *testing.F) {
 	for _, s := range []string{"getUserById 12,500 can't", "漢字とひらがな", "ภาษา", "\xff", "a_b.c'd"} {
 		f.Add(s)

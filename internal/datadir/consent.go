@@ -15,22 +15,23 @@ type Consent struct {
 	Since    time.Time `json:"since"`
 }
 
-// NoteConsent stores the endpoint and the time of a consent.
-func NoteConsent(dir, endpoint string) (*Consent, error) {
+// NoteConsent stores the endpoint and the time of a consent. first reports that the
+// consent is new.
+func NoteConsent(dir, endpoint string) (c *Consent, first bool, err error) {
 	path := consentFile(dir)
-	var c Consent
+	c = new(Consent)
 	b, err := os.ReadFile(path) // #nosec G304 -- our own file
-	if err == nil && json.Unmarshal(b, &c) == nil && c.Endpoint == endpoint {
-		return &c, nil
+	if err == nil && json.Unmarshal(b, c) == nil && c.Endpoint == endpoint {
+		return c, false, nil
 	}
-	c = Consent{endpoint, time.Now().UTC().Truncate(time.Second)}
+	c = &Consent{endpoint, time.Now().UTC().Truncate(time.Second)}
 	if b, err = json.Marshal(c); err == nil {
 		err = WriteFile(path, append(b, '\n'))
 	}
 	if err != nil {
-		return nil, fault(dir, fmt.Errorf("note consent: %w", err))
+		return nil, false, fault(dir, fmt.Errorf("note consent: %w", err))
 	}
-	return &c, nil
+	return c, true, nil
 }
 
 func consentFile(dir string) string { return filepath.Join(dir, "consent.json") }

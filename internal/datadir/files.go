@@ -10,7 +10,7 @@ import (
 )
 
 // unusable is the kind of a fault in the directory itself.
-const unusable sqlite.Kind = "cannot be used"
+const unusable sqlite.FaultKind = "cannot be used"
 
 // fault is an error of the directory itself.
 func fault(dir string, err error) *sqlite.Fault {

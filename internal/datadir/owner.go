@@ -15,7 +15,7 @@ import (
 )
 
 // ownerless is the kind of a fault in the owner file.
-const ownerless sqlite.Kind = "does not say whose memory this is"
+const ownerless sqlite.FaultKind = "does not name the owner of the memory"
 
 var (
 	ownerForm = regexp.MustCompile(`^[a-z_]+:[!-~]{1,200}$`)
@@ -43,7 +43,7 @@ func readOwner(dir string) (string, error) {
 	case owner == "":
 		return "", errors.New("it is empty")
 	case !ownerForm.MatchString(owner):
-		return "", errors.New("what it holds is no owner")
+		return "", errors.New("its content is not an owner")
 	default:
 		return owner, nil
 	}
@@ -64,7 +64,7 @@ func Owner(dir string, held func() ([]string, error)) (owner string, recovered b
 	}
 	who, err := held()
 	if err != nil {
-		return "", false, fmt.Errorf("read whose memory this is: %w", err)
+		return "", false, fmt.Errorf("read the owner of the memory: %w", err)
 	}
 	slices.Sort(who)
 	who = slices.Compact(who)

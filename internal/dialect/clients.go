@@ -103,10 +103,8 @@ var clients = []client{
 		name: "Open WebUI",
 		chores: []chore{
 			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise, 3-5 word title"},
-			{kind: KindTitle, user: "### Task:\n", then: "Generate a concise title summarizing the chat"},
 			{kind: KindTitle, user: "### Task:\n", then: "Generate 1-3 broad tags"},
 			{kind: KindTitle, user: "### Task:\n", then: "relevant follow-up questions"},
-			{kind: KindTitle, user: "### Task:\n", then: "useful messages this user might naturally send"},
 			{kind: KindProbe, user: "### Task:\n", then: "necessity of generating search queries"},
 			{kind: KindProbe, user: "### Task:\n", then: "Generate a detailed prompt for am image"},
 			{kind: KindProbe, user: "### Task:\n", then: "You are an autocompletion system."},
@@ -173,11 +171,8 @@ var clients = []client{
 		chores: []chore{
 			{kind: KindSummary, user: "Summarize the conversation so far, as described in the pro"},
 		},
-		tags: []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
-		texts: []textMark{
-			{start: "[ERROR] You did not use a tool in your previous response!"},
-			{start: "[TASK RESUMPTION] This task was interrupted"},
-		},
+		tags:   []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
+		texts:  []textMark{{start: "[TASK RESUMPTION] This task was interrupted"}},
 		around: []string{"task", "feedback", "user_message"},
 	},
 	{

@@ -134,6 +134,9 @@ func (c *Conversation) Text(i int) []byte {
 	return text
 }
 
+// Raw returns the whole text of message i, including a client's additions.
+func (c *Conversation) Raw(i int) []byte { return c.joined(&c.Messages[i]) }
+
 // runsOn reports whether a message's texts are pieces of one.
 func (c *Conversation) runsOn(m *Message) bool { return c.runOn && m.Role == RoleAssistant }
 
@@ -216,6 +219,29 @@ func (c *Conversation) Prefill() string {
 		return ""
 	}
 	return string(c.joined(&c.Messages[i]))
+}
+
+// minRepeated is the length, in bytes, of a sentence in Repeats. People repeat shorter
+// texts, such as "continue".
+const minRepeated = 30
+
+// Repeats reports whether message i says, word for word, what at least two earlier messages
+// of the user said: a program of the client repeats such a sentence. same returns the answer
+// to the newest of them.
+func (c *Conversation) Repeats(i int) (same []byte, ok bool) {
+	size, newest, times := c.rawSize(&c.Messages[i]), -1, 0
+	if size < minRepeated {
+		return nil, false
+	}
+	for j := range i {
+		if m := &c.Messages[j]; m.Person && c.rawSize(m) == size && bytes.Equal(c.Text(j), c.Text(i)) {
+			newest, times = j, times+1
+		}
+	}
+	if times < 2 || len(c.Text(i)) < minRepeated {
+		return nil, false
+	}
+	return c.AnswerTo(newest), true
 }
 
 // Insertable reports whether message i has a position for a block.

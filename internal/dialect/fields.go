@@ -17,6 +17,7 @@ const (
 	FieldClientMetadata
 	FieldConversation
 	FieldPreviousResponseID
+	fieldFormat // of the answer, if it is a data format
 	fieldCount
 )
 

@@ -3,6 +3,9 @@ package dialect
 import (
 	"bytes"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/tidwall/gjson"
 )
 
 // kind determines the purpose of the request from its words.
@@ -31,6 +34,8 @@ func (c *Conversation) kind() Kind {
 		return kind
 	}
 	switch {
+	case !c.Tools && c.Format && c.onlyTitle():
+		return KindTitle
 	case at >= 0 && c.AsksForSummary(at):
 		c.Newest, c.Guessed = at, true
 		return KindSummary
@@ -38,6 +43,18 @@ func (c *Conversation) kind() Kind {
 		return KindMachine
 	}
 	return KindTurn
+}
+
+// schemas are the paths of an answer's schema in the formats of all APIs.
+var schemas = []string{"json_schema.schema", "format.schema", "responseSchema", "responseJsonSchema"}
+
+// onlyTitle reports whether the answer is to hold a title and nothing else.
+func (c *Conversation) onlyTitle() bool {
+	format := c.Field(fieldFormat)
+	return slices.ContainsFunc(schemas, func(path string) bool {
+		wanted := gjson.GetBytes(format, path+".properties").Map()
+		return len(wanted) == 1 && wanted["title"].Exists()
+	})
 }
 
 // asking returns the index of the message that the request is about: the newest user
@@ -99,6 +116,17 @@ func (c *Conversation) prompts(system [][]byte) [][]byte {
 		}
 	}
 	return system
+}
+
+// PromptHash returns a hash of the beginnings of the system prompt's parts.
+func (c *Conversation) PromptHash() uint64 {
+	var buf [maxParts][]byte
+	var d xxhash.Digest
+	d.Reset()
+	for _, p := range c.prompts(buf[:0]) {
+		_, _ = d.Write(p) // never fails
+	}
+	return d.Sum64()
 }
 
 // Prompted returns the id that follows a mark in the request's first prompt.

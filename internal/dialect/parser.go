@@ -62,7 +62,9 @@ func (p *Parser) Other(key []byte) bool {
 		})
 	case "response_format", "output_config", "text", "generationConfig", "generation_config":
 		v, ok := p.Value()
-		p.c.Format = p.c.Format || ok && bytes.Contains(p.Raw(v), formJSON)
+		if ok && bytes.Contains(p.Raw(v), formJSON) {
+			p.c.Format, p.c.fields[fieldFormat] = true, v
+		}
 		return ok
 	case "":
 		return false

@@ -69,7 +69,7 @@ func mayHoldClientText(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64)
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || bytes.Contains(raw, automatedMark)
 }
 
 // mayBeForeign reports whether another author may have written a part of a text: one of its
@@ -153,7 +153,7 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 		return nil, byClient
 	}
 	left, behind := behindPreface(text)
-	if !behind && (isHarness(text, in) || command.Match(text)) {
+	if !behind && (isHarness(text, in) || command.Match(text) || !in.early() && isAutomated(text)) {
 		return nil, byClient
 	}
 	if frame, known := framed(text); frame && known && !behind {
@@ -185,6 +185,17 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 
 // command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
+
+// automated matches the end of a line in which a client says to the model that the message
+// is not the person's. Clients write such a message about an answer.
+var (
+	automated     = regexp.MustCompile(`(?m)(?:^|\s)\([Tt]his is (?:an )?automated [^()\n]+\):?\r?$`)
+	automatedMark = []byte("automated ") // in every match
+)
+
+func isAutomated(text []byte) bool {
+	return bytes.Contains(text, automatedMark) && automated.Match(text)
+}
 
 // stamp matches the date that a client puts before a person's words.
 var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)

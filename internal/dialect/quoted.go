@@ -15,7 +15,8 @@ import (
 //   - Otherwise the quotations are the lines from the first frame to the last (an element,
 //     a titled rule, a bracketed line), the lines that begin with ">", and the lines after
 //     a line that ends with the name of a file or an address, up to a closing question.
-//   - A text that ends with an empty label ("Answer:") is a form for the model.
+//   - A text that ends with an empty label ("Answer:") is a form for the model, and so is a
+//     text with a line of a label in double brackets ("[[ ## question ## ]]").
 //
 // Plain text around pasted lines stays, above and below. Pasted lines without a frame stay
 // too: a log is worth finding again, and has no form that distinguishes it from words.
@@ -39,6 +40,12 @@ func ownWords(text []byte) (words []byte, quotes bool) {
 	lines := linesOf(text)
 	if len(lines) < 2 {
 		return text, false
+	}
+	if field := slices.IndexFunc(lines, isField); field >= 0 {
+		if next := lines[min(field+1, len(lines)-1)].text; asks(next) {
+			return next, true
+		}
+		return nil, true
 	}
 	labels, asked, ended := labelled(lines)
 	switch {
@@ -97,6 +104,9 @@ func isFrame(l []byte) bool {
 	return false
 }
 
+// isField reports whether a line is the label of a field of a form for a model.
+func isField(l line) bool { return begins(l.text, "[[ ") && bytes.HasSuffix(l.text, []byte(" ]]")) }
+
 // labelled counts the labels that begin lines, and returns the question after one of them.
 // If there are several questions, the one below all labels counts, else the first. ended
 // reports whether the text ends with an empty label.
@@ -132,6 +142,26 @@ func behindLabel(l []byte) (behind []byte, ok bool) {
 	return trim(l[i+n:]), true
 }
 
+// Labelled returns the text between the label that begins a text and the next line with a
+// label; nil if no label begins it.
+func Labelled(text []byte) []byte {
+	lines := linesOf(text)
+	if len(lines) == 0 {
+		return nil
+	}
+	behind, ok := behindLabel(lines[0].text)
+	if !ok {
+		return nil
+	}
+	start := lines[0].at + len(lines[0].text) - len(behind)
+	for _, l := range lines[1:] {
+		if _, ok := behindLabel(l.text); ok {
+			return trim(text[start:l.at])
+		}
+	}
+	return trim(text[start:])
+}
+
 // asks reports whether a line is a question.
 func asks(l []byte) bool { return endsWith(bytes.TrimRight(l, "\"'”»)"), "?？؟") }
 
@@ -141,8 +171,8 @@ func endsWith(text []byte, chars string) bool {
 	return len(text) > 0 && bytes.ContainsRune([]byte(chars), r)
 }
 
-// withoutFrames removes all lines from the first line of a frame to the last. A single line
-// frames nothing.
+// withoutFrames removes all lines from the first line of a frame to the last, and a line that
+// introduces them. A single line frames nothing.
 func withoutFrames(lines []line) []line {
 	first := slices.IndexFunc(lines, func(l line) bool { return l.frame })
 	if first < 0 {
@@ -154,6 +184,9 @@ func withoutFrames(lines []line) []line {
 	}
 	if first == last {
 		return lines
+	}
+	if first > 0 && endsWith(lines[first-1].text, ":：") && len(lines) > last-first+2 {
+		first--
 	}
 	return slices.Delete(lines, first, last+1)
 }

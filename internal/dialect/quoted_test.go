@@ -38,6 +38,11 @@ func TestQuotedText(t *testing.T) {
 		{"a file behind its name", "handbook.txt\n" + passage + "\n\nWhat does it say?", "What does it say?"},
 		{"a file in brackets", "fix it\n\n[Attached: h.md]\n" + passage + "\n[/Attached]", "fix it"},
 		{"a file in a fence", "Attached document(s):\n```md\n# \"h.md\"\n" + passage + "\n```\n\nFix it.", "Attached document(s):\n```md\nFix it."},
+		{"references and their introduction", "What does it say?\n\nUse these references if they help:\n<references>\n" + passage + "\n</references>", "What does it say?"},
+		{"an introduction alone", "Read this:\n<page>\n" + passage + "\n</page>", "Read this:"},
+		{"a form", "[[ ## question ## ]]\nWhat does it say?\n\nRespond with the fields, from `[[ ## reasoning ## ]]` on.", "What does it say?"},
+		{"a form with an account of tools", "[[ ## question ## ]]\nWhat does it say?\n\n[[ ## trajectory ## ]]\n[[ ## thought ## ]]\n" + passage, "What does it say?"},
+		{"a form without a question", "[[ ## passage ## ]]\n" + passage + "\n\nRespond with `[[ ## summary ## ]]`.", ""},
 		{"quoted lines", "On Monday Eve wrote\n> " + strings.ReplaceAll(passage, "\n", "\n> ") + "\nwhat do you think?", "On Monday Eve wrote\nwhat do you think?"},
 	} {
 		c := parsed(t, message(t, tc.text))
@@ -64,6 +69,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"one element in a line":    "How does\n<div>\nwork?",
 		"a named file, one remark": "Look at main.go\nIt panics.",
 		"headings":                 "## Goal\nShip it.\n## Limits\nNo force pushes.",
+		"a wiki link":              "See [[Runbook]] for it.\n[[Runbook]]\nIs that right?",
 		"a patch":                  "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-a\n+b\nIs that right?",
 	} {
 		if c := parsed(t, message(t, text)); !c.Messages[0].Person || string(c.Text(0)) != text {
@@ -107,5 +113,22 @@ func TestSpellingOfQuotes(t *testing.T) {
 	var c dialect.Conversation
 	if !(chat.Dialect{}).Parse([]byte(body), &c) || string(c.Text(0)) != "fix it" {
 		t.Errorf("the person said %q, want %q", c.Text(0), "fix it")
+	}
+}
+
+// TestLabelled: the text after the label that begins a text ends before the next label.
+func TestLabelled(t *testing.T) {
+	for text, want := range map[string]string{
+		"Command: make check\nOutput: ok":          "make check",
+		"Command: make \\\n  check\n\nOutput:\nok": "make \\\n  check",
+		"Task:\nCount the sheep.":                  "Count the sheep.",
+		"Count the sheep.\nTask: now":              "",
+		"Count the sheep.":                         "",
+		"":                                         "",
+		"Note:":                                    "",
+	} {
+		if got := string(dialect.Labelled([]byte(text))); got != want {
+			t.Errorf("Labelled(%q) = %q, want %q", text, got, want)
+		}
 	}
 }

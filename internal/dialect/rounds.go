@@ -28,6 +28,23 @@ func (c *Conversation) AnswerTo(i int) (text []byte) {
 	return text
 }
 
+// Prepared reports whether the client has put an exchange of its own before the person's
+// first words, such as an example, or a summary with an answer. Then the client may have
+// written more of the history.
+func (c *Conversation) Prepared() bool {
+	asked := false
+	for i := range c.Messages {
+		switch m := &c.Messages[i]; {
+		case m.Person:
+			return false
+		case m.Role == RoleAssistant && asked:
+			return true
+		}
+		asked = asked || c.asks(i) && c.clients(i)
+	}
+	return false
+}
+
 const (
 	maxTools    = 10 // tools in the list
 	maxToolName = 64

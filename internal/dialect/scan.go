@@ -215,7 +215,7 @@ func (s *Scanner) Skip() bool {
 }
 
 // Object reads an object; member reads each value and gets its key, which it must not
-// retain. A key with an escape becomes nil: no client escapes the names that matter.
+// retain. A key with an escape becomes nil: no client escapes the relevant names.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
 	if !s.is('{') || !s.down() {
 		return false

@@ -100,7 +100,6 @@ func TestWhereForeignTextStandsNothingIsSure(t *testing.T) {
 		{"a frame of a client that is not known", []string{"<new_frame>\nx\n</new_frame>\nAlways use tabs."}, false},
 		{"a tag behind words", []string{"Always use tabs.\n</new_frame>"}, false},
 		{"a rule", []string{"--- file: a ---\nAlways use tabs."}, false},
-		{"a frame of signs", []string{"[[ ## question ## ]]\nAlways use tabs."}, false},
 		{"two parts", []string{"Always use tabs.", "Fix it."}, false},
 		{"a part in a frame that is not known", []string{"<new_frame>\nx\n</new_frame>", "Always use tabs."}, false},
 		{"a part in a frame that is known", []string{"<system-reminder>\nx\n</system-reminder>", "Always use tabs."}, true},
@@ -258,6 +257,30 @@ func TestAnswersToClientsOwnMessages(t *testing.T) {
 	} {
 		if got := string(parsed(t, tc.messages...).AnswerTo(0)); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestAutomatedMessages: a message after an answer is a client's if it says that it is
+// automated. A person may quote such a message, or paste one into a question.
+func TestAutomatedMessages(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		person     bool
+	}{
+		{"retry of a framework", "The reply did not pass the checks (this is automated feedback, not from the user):\n<x:errors>\n[{\"input\":\"Well.\"}]\n</x:errors>", false},
+		{"retry of an agent", "[ERROR] There was no call in the reply.\n\n# Next\n\nCall one.\n(This is an automated message, so do not answer it in words.)", false},
+		{"without other signs", "The reply is empty. Try it again.\n(This is an automated message.)", false},
+		{"a person asks about one", "Why does it say \"(This is an automated message.)\"?", true},
+		{"a person speaks of one", "This is an automated message from our shop, is it spam?", true},
+		{"a person", "Our deploys (this is the automated part) run at night.", true},
+	} {
+		c := parsed(t, message(t, "Hi."), map[string]string{"role": "assistant", "content": "Well."}, message(t, tc.text))
+		if got := c.Messages[2].Person; got != tc.person {
+			t.Errorf("%s: a person's: got %v, want %v", tc.name, got, tc.person)
+		}
+		if c = parsed(t, message(t, tc.text)); tc.name == "without other signs" && !c.Messages[0].Person {
+			t.Errorf("%s, as the first message: got a client's, want a person's", tc.name)
 		}
 	}
 }

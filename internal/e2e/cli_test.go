@@ -59,8 +59,6 @@ type coder struct {
 
 	// later says that a conversation that it resumes may hold no call: Gemini CLI
 	// 0.61 sends the results of its calls twice then, which the API refuses.
-	// opencode quotes the prompt, and a question in which a long call outweighs the
-	// words that are asked for recalls too little.
 	later bool
 
 	// run says a prompt and returns what the client prints.
@@ -138,6 +136,17 @@ func claude(t *testing.T, url, home, repo, prompt string, how how, more ...strin
 		"DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), ".bin/claude", args...)
 }
 
+// gemini runs Gemini CLI.
+func gemini(t *testing.T, url, home, repo, prompt string, how how, more ...string) string {
+	// With a base URL and no type in the settings it takes neither.
+	write(t, `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`, home, ".gemini", "settings.json")
+	args := append([]string{"--yolo", "-p", how.at(prompt)}, more...)
+	if how.goOn {
+		args = append(args, "--resume", "latest")
+	}
+	return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
+}
+
 var theCoders = []coder{
 	{name: "Codex", tool: `exec_command {"cmd":"echo forty-two"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		dir := filepath.Join(home, ".codex")
@@ -154,7 +163,7 @@ var theCoders = []coder{
 		}
 		return cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", append(args, prompt)...)
 	}},
-	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+	{name: "opencode", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 		config := fmt.Sprintf(`{"$schema":"https://opencode.ai/config.json","autoupdate":false,"share":"disabled","model":"p/m","permission":"allow",
 			"provider":{"p":{"npm":"@ai-sdk/openai-compatible","name":"p","options":{"baseURL":"%s/v1","apiKey":"sk-test"},"models":{"m":{"name":"m"}}}}}`, url)
 		dir := filepath.Join(home, ".config", "opencode")
@@ -177,20 +186,7 @@ var theCoders = []coder{
 		return claude(t, url, home, repo, prompt, how)
 	}},
 	{name: "Gemini CLI", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, later: true, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
-		dir := filepath.Join(home, ".gemini")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		// With a base URL and no type in the settings it takes neither.
-		config := `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`
-		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args := []string{"--yolo", "-p", how.at(prompt)}
-		if how.goOn {
-			args = append(args, "--resume", "latest")
-		}
-		return cli(t, repo, append(os.Environ(), "HOME="+home, "GEMINI_API_KEY=k-test", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true"), ".bin/gemini", args...)
+		return gemini(t, url, home, repo, prompt, how)
 	}},
 }
 
@@ -244,7 +240,7 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 				t.Errorf("the first message's block became\n%s\nfrom\n%s", again, first)
 			}
 			kept(t, c)
-			if !slices.ContainsFunc(w.model.Requests(), func(r *proxytest.Request) bool {
+			if !slices.ContainsFunc(w.model.Requests(), func(r *proxytest.Received) bool {
 				return strings.Contains(string(r.Body), "forty-two") && strings.Contains(string(r.Body), "tool_result") ||
 					strings.Contains(string(r.Body), "function_call_output") || strings.Contains(string(r.Body), `"role":"tool"`) || strings.Contains(string(r.Body), `"functionResponse"`)
 			}) {

@@ -86,9 +86,13 @@ var blockQuoted = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<g
 // tap stands between a client and the proxy and keeps what the client sends.
 type tap struct {
 	url  string
-	mu   sync.Mutex // guards sent
+	mu   sync.Mutex // guards the fields below
 	sent map[string]int
+
+	memory []string // the header of each answer, without numbers
 }
+
+var numbers = regexp.MustCompile(`\w+=\d+(; |$)`)
 
 func newTap(t *testing.T, target string) *tap {
 	u, err := url.Parse(target)
@@ -96,7 +100,12 @@ func newTap(t *testing.T, target string) *tap {
 		t.Fatal(err)
 	}
 	p := &tap{sent: make(map[string]int)}
-	way := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }}
+	way := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }, ModifyResponse: func(r *http.Response) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.memory = append(p.memory, numbers.ReplaceAllString(r.Header.Get("X-Graphiti-Memory"), ""))
+		return nil
+	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -112,6 +121,19 @@ func newTap(t *testing.T, target string) *tap {
 	t.Cleanup(s.Close)
 	p.url = s.URL
 	return p
+}
+
+// differs returns what the model got that it refused, or that was not sent but for the block.
+func (p *tap) differs(model *proxytest.Provider) (all []string) {
+	for _, r := range model.Requests() {
+		if r.Refused != "" {
+			all = append(all, r.Path+" was refused: "+r.Refused)
+		}
+		if plain := blockQuoted.ReplaceAllString(string(r.Body), ""); p.sent[plain] == 0 {
+			all = append(all, "the client did not send "+r.Path+" "+plain[:min(300, len(plain))])
+		}
+	}
+	return all
 }
 
 // episode is what a memory holds of a turn.
@@ -167,7 +189,9 @@ func (j *journey) travel(t *testing.T) []string {
 	tap := newTap(t, w.url)
 	dir := t.TempDir()
 	repo, other := clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
-	write(t, secret+"\n", repo, notes)
+	for _, in := range []string{repo, other} {
+		write(t, secret+"\n", in, notes)
+	}
 	if out, err := git(other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"); err != nil {
 		t.Fatalf("git remote set-url: %v %s", err, out)
 	}
@@ -186,12 +210,12 @@ func (j *journey) travel(t *testing.T) []string {
 	first := "This is " + j.name + ". The staging database is called Miso. Remember it."
 	j.run(t, tap.url, home, repo, first, how{})
 	kept("the first turn", widgets, said(first))
+	file := ""
+	if j.attaches {
+		file = notes
+	}
 	if !j.once {
-		h := how{goOn: true}
-		if j.attaches {
-			h.file = notes
-		}
-		j.run(t, tap.url, home, repo, portAsked, h)
+		j.run(t, tap.url, home, repo, portAsked, how{goOn: true, file: file})
 		kept("the turn that goes on", widgets, said(portAsked))
 	}
 	if j.compact != nil {
@@ -207,7 +231,7 @@ func (j *journey) travel(t *testing.T) []string {
 		t.Errorf("in a second conversation it printed %q", out)
 	}
 	once := j.insertedOnce(t, w)
-	j.run(t, tap.url, home, other, asking, how{})
+	j.run(t, tap.url, home, other, asking, how{file: file}) // the first message may go with other openings
 	kept("the other project's turn", gadgets, said(asking))
 	return append([]string{version}, j.judge(t, w, tap, once, first)...)
 }
@@ -249,15 +273,7 @@ func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first strin
 		return columnOK
 	}
 	inWidgets, inGadgets := w.episodes(t, widgets), w.episodes(t, gadgets)
-	var differs, words, attached, session, place, compaction []string
-	for _, r := range w.model.Requests() {
-		if r.Refused != "" {
-			differs = append(differs, r.Path+" was refused: "+r.Refused)
-		}
-		if plain := blockQuoted.ReplaceAllString(string(r.Body), ""); tap.sent[plain] == 0 {
-			differs = append(differs, "the client did not send "+r.Path+" "+plain[:min(300, len(plain))])
-		}
-	}
+	var words, attached, session, place, compaction []string
 	mine := []string{first, portAsked, host, goOn, asking, "/compress"}
 	conversation := ""
 	for _, e := range inWidgets {
@@ -265,7 +281,7 @@ func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first strin
 			conversation = e.session()
 		}
 	}
-	for _, e := range inWidgets {
+	for _, e := range slices.Concat(inWidgets, inGadgets) {
 		switch text := strings.Trim(strings.TrimSuffix(e.Text, " @"+notes), `"`); {
 		case strings.Contains(e.Text, "quokka"):
 			attached = append(attached, "the file was kept: "+e.Text)
@@ -290,7 +306,7 @@ func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first strin
 	if others := w.episodes(t, "user_josh"); len(others) > 0 {
 		place = append(place, fmt.Sprintf("the person's memory holds %+v", others))
 	}
-	result := []string{cell(true, differs...), columnOK, cell(true, words...), cell(!j.once, session...), cell(true, place...), cell(j.compact != nil, compaction...), cell(j.attaches, attached...)}
+	result := []string{cell(true, tap.differs(w.model)...), columnOK, cell(true, words...), cell(!j.once, session...), cell(true, place...), cell(j.compact != nil, compaction...), cell(j.attaches, attached...)}
 	if !once {
 		result[1] = "**no**"
 	}

@@ -186,6 +186,7 @@ type world struct {
 	log   io.Writer // what the proxy logs; nil: it is shown
 
 	program string // that is run
+	token   string // of the admin side; empty: without one
 }
 
 var address = regexp.MustCompile(`(listening on|inspector)\s+(http://\S+)`)
@@ -237,6 +238,11 @@ func (w *world) start(t *testing.T, env ...string) {
 	}
 	if w.url == "" || w.admin == "" {
 		t.Fatal("the banner names no addresses")
+	}
+	for _, v := range env {
+		if token, ok := strings.CutPrefix(v, "GRAPHITI_PROXY_ADMIN_TOKEN="); ok {
+			w.token = token
+		}
 	}
 	go func() { _, _ = bufio.NewReader(out).WriteTo(discard{}) }()
 }

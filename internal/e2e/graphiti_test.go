@@ -104,7 +104,14 @@ type queue struct {
 
 func (w *world) queue(t *testing.T) (q queue) {
 	t.Helper()
-	resp, err := http.Get(w.admin + "/api/v1/queue")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.admin+"/api/v1/queue", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

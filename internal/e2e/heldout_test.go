@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +13,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/sjson"
 )
 
@@ -87,6 +91,119 @@ func TestClientsThatNoTableKnows(t *testing.T) {
 			}
 			if kept := w.export(t, "user_josh"); kept != "" {
 				t.Errorf("the person's memory holds %s", kept)
+			}
+		})
+	}
+}
+
+const told = "The staging database is called Miso. Remember it."
+
+// agents are programs in Python that name no directory, send the same beginning in
+// every conversation, have subagents, or make titles.
+var agents = []struct {
+	coder
+	header []string // all that answers say of the memory, without numbers
+	kept   []string // all conversations: their memory, messages and first words
+}{
+	{
+		coder: coder{name: "aider with an unknown model", run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
+			return python(t, "agents", url, home, repo, "agents/bin/aider", "--model", "openai/m", "--no-check-update", "--analytics-disable", "--no-show-release-notes",
+				"--no-show-model-warnings", "--no-gitignore", "--yes-always", "--no-pretty", "--no-auto-commits", "-m", prompt)
+		}},
+		header: []string{"empty; source=live; reason=nothing", "recalled; source=live"},
+		kept:   []string{"you 2 " + told, "you 2 " + asking},
+	},
+	{
+		coder: coder{name: "mini-SWE-agent", run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
+			return python(t, "agents", url, home, repo, "agents/bin/mini", "-m", "openai/m", "-y", "--exit-immediately", "-c", "mini.yaml", "-c", "agent.step_limit=1",
+				"-o", filepath.Join(home, "trajectory.json"), "-t", prompt)
+		}},
+		header: []string{"off; reason=place"},
+	},
+	{
+		coder: coder{name: "deepagents", tool: `task {"description":"Count the sheep on the hill.","subagent_type":"general-purpose"}`, run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
+			return python(t, "agents", url, home, repo, "../agents/deep.py", url, filepath.Base(repo), prompt)
+		}},
+		header: []string{"empty; source=live; reason=nothing", "empty; source=live; reason=subagent", "empty; source=sticky; reason=nothing"},
+		kept:   []string{"other 2 " + asking, "repo 2 " + told},
+	},
+	{
+		coder: coder{name: "gptme", run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
+			return python(t, "gptme", url, home, repo, "gptme/bin/gptme", "-n", "--tools", "none", "-m", "local/m", prompt)
+		}},
+		header: []string{"empty; source=live; reason=nothing", "empty; source=sticky; reason=nothing", "skipped; reason=title"},
+		kept:   []string{"acme/gadgets 2 " + asking, "acme/widgets 2 " + told},
+	},
+}
+
+// python runs a program with the packages of a folder below .cache, and without a network.
+func python(t *testing.T, folder, url, home, repo, name string, args ...string) string {
+	packages, err := filepath.Abs(filepath.Join(".cache", folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(packages, "requirements.txt")); err != nil {
+		t.Skipf("SKIPPED LOUDLY: %s is not installed; run internal/e2e/install.sh where PyPI is reached", folder)
+	}
+	return program(t, repo, append(os.Environ(), "HOME="+home, "PYTHONPATH="+packages, "HTTPS_PROXY=http://127.0.0.1:9", "LITELLM_LOCAL_MODEL_COST_MAP=True",
+		"OPENAI_API_KEY=sk-test", "OPENAI_API_BASE="+url+"/v1", "OPENAI_BASE_URL="+url+"/v1", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"), nil, name, args...)
+}
+
+// TestAgents tells each something in a project and asks for it in another: each run
+// is a conversation of its own, with the person's words only, and kept in its place
+// or nowhere.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	for _, c := range agents {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh")
+			w.model.SetAnswer(coderModel)
+			tap := newTap(t, w.url)
+			dir := t.TempDir()
+			home, repo, other := filepath.Join(dir, "home"), clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
+			write(t, "", home, ".keep")
+			write(t, "Widgets for all.\n", repo, "README.md") // aider shows it, the same in both
+			write(t, "Widgets for all.\n", other, "README.md")
+			for _, args := range [][]string{{repo, "add", "."}, {other, "add", "."}, {other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"}} {
+				if out, err := git(args[0], args[1:]...); err != nil {
+					t.Fatalf("git %v: %v %s", args, err, out)
+				}
+			}
+			prompt := told
+			if c.tool != "" {
+				prompt += " [[tool " + c.tool + "]]"
+			}
+			c.run(t, tap.url, home, repo, prompt, how{})
+			if len(c.kept) > 0 {
+				w.until(t, "the turn", func(q queue) bool { return q.Delivered > 0 && q.Pending == 0 })
+			}
+			c.run(t, tap.url, home, other, asking, how{})
+			w.stop(t) // it has stored what it captured
+			var list struct {
+				Conversations []struct {
+					Hash, In, Begins string
+					Messages         int
+				}
+			}
+			if err := json.Unmarshal([]byte(w.command(t, "memory", "list", "--json")), &list); err != nil {
+				t.Fatal(err)
+			}
+			var kept []string
+			for _, c := range list.Conversations {
+				begins, _, _ := strings.Cut(c.Begins, " [[")
+				kept = append(kept, fmt.Sprintf("%s %d %s", c.In, c.Messages, begins))
+			}
+			slices.Sort(kept)
+			if diff := cmp.Diff(c.kept, kept); diff != "" {
+				t.Errorf("memory list (-want +got):\n%s", diff)
+			}
+			slices.Sort(tap.memory)
+			if diff := cmp.Diff(c.header, slices.Compact(tap.memory)); diff != "" {
+				t.Errorf("X-Graphiti-Memory (-want +got):\n%s", diff)
+			}
+			for _, wrong := range tap.differs(w.model) {
+				t.Error(wrong)
 			}
 		})
 	}

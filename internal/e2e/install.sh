@@ -54,7 +54,7 @@ beside npm_in node openai
 beside npm_in cli .bin/codex
 beside npm_in browser playwright-core
 for of in clients/*; do beside npm_in "$of" .package-lock.json; done
-for of in python litellm graphiti validate site; do beside pip_in $of; done
+for of in python agents gptme litellm graphiti validate site; do beside pip_in $of; done
 beside server
 beside neo4j
 beside ./packages.sh

@@ -23,6 +23,12 @@ var olderClaude = coder{name: "Claude Code, older models", tool: `Bash {"command
 	return claude(t, url, home, repo, prompt, how, "--model", "claude-haiku-4-5")
 }}
 
+// olderGemini is Gemini CLI with a model before Gemini 3, to which it introduces
+// itself otherwise.
+var olderGemini = coder{name: "Gemini CLI, older models", tool: theCoders[3].tool, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+	return gemini(t, url, home, repo, prompt, how, "--model", "gemini-2.5-pro")
+}}
+
 var qwenCode = coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen}
 
 // theJourneys are all clients that are taken along the way of TestClients.
@@ -41,6 +47,7 @@ var theJourneys = []journey{
 	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[3].run(t, url, home, repo, "/compress", how{goOn: true})
 	}},
+	{coder: olderGemini, needs: "cli/node_modules/@google/gemini-cli", attaches: true}, // it exits before it has compressed
 	{
 		coder: coder{name: "Copilot CLI", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: copilot},
 		needs: "clients/copilot/node_modules/@github/copilot",

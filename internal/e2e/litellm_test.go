@@ -22,8 +22,8 @@ import (
 
 const masterKey = "sk-master-of-this-test-9f2c41d07b"
 
-// liteLLM starts LiteLLM's proxy in front of a base URL of the OpenAI API.
-func liteLLM(t *testing.T, upstream string) (url string) {
+// liteLLM starts LiteLLM's proxy with a configuration and variables.
+func liteLLM(t *testing.T, config string, env ...string) (url string) {
 	t.Helper()
 	lib, err := filepath.Abs(".cache/litellm")
 	if err != nil {
@@ -32,22 +32,8 @@ func liteLLM(t *testing.T, upstream string) (url string) {
 	if _, err := os.Stat(filepath.Join(lib, "bin", "litellm")); err != nil {
 		t.Skip("SKIPPED LOUDLY: litellm is not installed; run internal/e2e/install.sh where PyPI is reached")
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	_, port, _ := net.SplitHostPort(freePort(t))
 	dir := t.TempDir()
-	config := fmt.Sprintf(`
-model_list:
-  - model_name: m
-    litellm_params: {model: openai/m, api_base: "%s/v1", api_key: sk-gateway}
-general_settings:
-  forward_client_headers_to_llm_api: true
-  master_key: %s
-litellm_settings: {telemetry: false, add_user_information_to_llm_headers: true}
-`, upstream, masterKey)
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +45,7 @@ litellm_settings: {telemetry: false, add_user_information_to_llm_headers: true}
 	cmd := exec.Command("python3", filepath.Join(lib, "bin", "litellm"), "--config", "config.yaml", "--host", "127.0.0.1", "--port", port)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has children
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+lib, "HOME="+dir, "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_MODE=PRODUCTION")
+	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+lib, "HOME="+dir, "LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_MODE=PRODUCTION", "LITELLM_MASTER_KEY="+masterKey), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -113,22 +99,23 @@ func send(t *testing.T, url, key string, body map[string]any, headers ...string)
 	return text.String()
 }
 
-// TestLiteLLM: a team's gateway in front of the proxy vouches for its users, who
-// each have a memory of their own; and one behind it is an upstream like any.
+// TestLiteLLM runs the recipe from its own text. A team's gateway before the proxy vouches
+// for its users, who each have a memory of their own; a gateway after it is an upstream.
 func TestLiteLLM(t *testing.T) {
 	t.Parallel()
 	chat := func(text, user string, stream bool) map[string]any {
-		b := map[string]any{"model": "m", "messages": []any{map[string]any{"role": "user", "content": text}}, "stream": stream}
+		b := map[string]any{"model": "gpt-5.1", "messages": []any{map[string]any{"role": "user", "content": text}}, "stream": stream}
 		if user != "" {
 			b["user"] = user
 		}
 		return b
 	}
+	recipe := codeBlocks(t, "../../deploy/recipes/litellm.md")
 	// Each of the two starts takes many seconds, and serves both kinds of answers.
 	t.Run("in front", func(t *testing.T) {
 		t.Parallel()
-		w := serve(t, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_TRUSTED_KEYS=sk-gateway")
-		url := liteLLM(t, w.url)
+		w := serve(t, settingsIn(t, recipe[1])...)
+		url := liteLLM(t, strings.ReplaceAll(recipe[0], "http://127.0.0.1:8787", w.url))
 		kept := 0
 		for _, stream := range []bool{false, true} {
 			people := map[bool][]string{false: {"alice", "bob", "carol"}, true: {"dave", "erin", "frank"}}[stream]
@@ -159,7 +146,7 @@ func TestLiteLLM(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { model.Close() })
-		url := liteLLM(t, model.URL())
+		url := liteLLM(t, read(t, "../../deploy/compose/litellm.yaml"), "OPENAI_API_KEY=sk-gateway", "OPENAI_BASE_URL="+model.URL()+"/v1")
 		for _, stream := range []bool{false, true} {
 			w := serve(t, "GRAPHITI_PROXY_UPSTREAM_OPENAI="+url)
 			send(t, w.url, masterKey, chat("My cat is called Miso.", "", stream))

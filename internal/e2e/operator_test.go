@@ -204,7 +204,7 @@ promote: {directives: true}
 	g.KillWorker()
 	ask("The lighthouse keeper is Ada.")
 	o.until("to do: restart Graphiti", "status")
-	if out, ok := o.run("status"); ok || !strings.Contains(out, "none is lost") {
+	if out, ok := o.run("status"); ok || !strings.Contains(out, "wait in the queue") {
 		t.Fatalf("trouble is not told by the exit code: %s", out)
 	}
 	ask("The ferry is called Puffin.")

@@ -11,7 +11,7 @@ import (
 )
 
 // Judge adds every fault, because one does not explain another.
-func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
+func (m *MemoryStatus) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) {
 	m.Emptied = p.Emptied
 	if p.At.IsZero() {
 		m.State, m.Why = StateUnknown, "the memory has not been checked yet"
@@ -24,25 +24,25 @@ func (m *Memory) Judge(p *Probe, q *capture.QueueStatus, files []*sqlite.Fault) 
 	case p.Search != nil:
 		d := graphiti.Diagnose(p.Search)
 		m.Fail(FaultSearch, p.Since, "the memory is up, but a search fails: "+p.Search.Error()+worded(d),
-			cmp.Or(d.Remedy(), graphiti.Remedy(p.Search), "run graphiti-proxy test-connection; look at Graphiti's database and embedding model"))
+			cmp.Or(d.Remedy(), graphiti.Remedy(p.Search), "run graphiti-proxy test-connection; check Graphiti's database and embedding model"))
 	}
 	if q.Stalled != nil {
-		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; %d wait in the queue, none is lost",
+		m.Fail(FaultStalled, *q.Stalled, fmt.Sprintf("the memory accepts turns and has stored none since %s; all %d wait in the queue",
 			q.Stalled.Format(time.RFC3339), q.Pending)+worded(q.Diagnosis), q.Diagnosis.Remedy())
 	}
 	if q.Unlisted != nil && q.Diagnosis == graphiti.Unshown {
 		m.Fail(FaultUnshown, *q.Unlisted, q.Diagnosis.Says(), q.Diagnosis.Remedy())
 	}
 	if d := q.SharedDown; d != nil {
-		m.Fail(FaultShared, *d, fmt.Sprintf("redis cannot be used since %s: %s", d.Format(time.RFC3339), q.SharedError),
+		m.Fail(FaultShared, *d, fmt.Sprintf("redis has been unusable since %s: %s", d.Format(time.RFC3339), q.SharedError),
 			"start Redis, give it memory, or correct state.redis_url; requests are forwarded without new memories, and turns wait in data_dir")
 	}
 	if q.Failing != nil && m.State != StateTrouble { // otherwise that explains it
-		m.Fail(FaultDelivery, *q.Failing, "turns cannot be delivered: "+q.LastError,
+		m.Fail(FaultDelivery, *q.Failing, "delivery fails: "+q.LastError,
 			cmp.Or(q.Remedy, "run graphiti-proxy test-connection --smoke")+"; turns wait in the queue")
 	}
 	if q.Unkept != nil {
-		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns are not kept on disk since %s: %s; %d wait in RAM, %d are lost",
+		m.Fail(FaultDisk, *q.Unkept, fmt.Sprintf("turns have not been stored on disk since %s: %s; %d wait in RAM, %d are lost",
 			q.Unkept.Format(time.RFC3339), q.UnkeptError, q.InMemory, q.NotKept), q.UnkeptRemedy)
 	}
 	for _, t := range files {
@@ -61,28 +61,28 @@ func worded(d graphiti.Diagnosis) string {
 }
 
 // WithoutFiles turns the memory off because files of data_dir are unusable.
-func (m *Memory) WithoutFiles(files []*sqlite.Fault) {
+func (m *MemoryStatus) WithoutFiles(files []*sqlite.Fault) {
 	for _, t := range files {
 		m.TurnOff(FaultState, t.Since, t.What(), t.Remedy)
 	}
-	m.Why += fmt.Sprintf("; nothing is recalled or kept: %d turns are lost so far, %d wait in RAM", m.NotKept, m.InMemory)
+	m.Why += fmt.Sprintf("; recall and storage are off: %d turns are lost so far, %d wait in RAM", m.NotKept, m.InMemory)
 }
 
 // Moved turns the memory off because the configuration now names another endpoint.
-func (m *Memory) Moved(endpoint string) {
-	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent counts only for the endpoint that it was given for",
-		"write memory.consent: true beside the new endpoint, and restart the proxy")
+func (m *MemoryStatus) Moved(endpoint string) {
+	m.TurnOff(FaultConsent, time.Time{}, "memory.endpoint has changed to "+endpoint+", and consent applies only to the previous endpoint",
+		"set memory.consent to the new address, and restart the proxy")
 }
 
 // WithoutConsent turns the memory off for lack of consent. open reports that consent
 // takes effect without a restart; other is another endpoint with consent, or "".
-func (m *Memory) WithoutConsent(open bool, other string) {
-	remedy := "set memory.consent to true"
+func (m *MemoryStatus) WithoutConsent(open bool, endpoint, other string) {
+	remedy := "set memory.consent to " + endpoint
+	if other != "" {
+		remedy = "memory.consent is for " + other + ": set it to " + endpoint
+	}
 	if !open {
 		remedy += ", and restart the proxy"
 	}
-	if other != "" {
-		remedy = "consent stands beside " + other + " in the file: write the endpoint and memory.consent: true together"
-	}
-	m.TurnOff(FaultConsent, time.Time{}, "there is no consent to send conversations to this endpoint", remedy)
+	m.TurnOff(FaultConsent, time.Time{}, "memory.consent does not allow sending conversations to this endpoint", remedy)
 }

@@ -16,7 +16,7 @@ import (
 func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	m := Memory{State: StateWorking}
+	m := MemoryStatus{State: StateWorking}
 	m.Judge(&Probe{At: now, Search: errors.New("no such model"), Since: now.Add(-time.Minute)}, &capture.QueueStatus{Stalled: &now, Pending: 3, Diagnosis: graphiti.WorkerDead}, nil)
 	if !strings.Contains(m.Why, "no such model") || !strings.Contains(m.Why, "has stored none") || !strings.Contains(m.Remedy, graphiti.WorkerDead.Remedy()) || !m.Since.Equal(now.Add(-time.Minute)) {
 		t.Errorf("got %+v, want both faults with their remedies", m)
@@ -31,7 +31,7 @@ func TestSearchesThatTakeTooLong(t *testing.T) {
 		late bool
 	}{{349, false}, {350, true}, {400, true}, {620, true}} {
 		var b strings.Builder
-		(&Status{Memory: Memory{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
+		(&Status{Memory: MemoryStatus{Backend: "graphiti", State: StateWorking, Searches: &graphiti.SearchTimes{Count: 40, Half: tc.half, Most: 905, Timeout: 400}}}).Print(&b)
 		if !strings.Contains(b.String(), fmt.Sprintf("of the last 40 searches half took up to %d ms, nine tenths up to 905 ms; recall.timeout is 400 ms", tc.half)) {
 			t.Errorf("got %s, want half up to %d ms, nine tenths up to 905 ms", b.String(), tc.half)
 		}

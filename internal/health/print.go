@@ -40,9 +40,9 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
 	}
 	if n := len(s.Blocked); n > 0 {
-		fmt.Fprintf(w, "          %s blocked until memory forget has succeeded: nothing of them is recalled, and new turns for them wait: %s\n",
+		fmt.Fprintf(w, "          %s blocked until memory forget succeeds: they are not recalled, and their new turns wait: %s\n",
 			terminal.Count(n, "group"), strings.Join(s.Blocked, ", "))
-		fmt.Fprintln(w, "          the proxy retries by itself; to see why it fails, run the same memory forget again")
+		fmt.Fprintln(w, "          the proxy retries automatically; to see the cause, run the same memory forget again")
 	}
 	if m.Why != "" {
 		fmt.Fprintf(w, "          %s\n", m.Why)
@@ -62,7 +62,7 @@ func (s *Status) Print(w io.Writer) {
 		s.Clients[i].print(w)
 	}
 	for _, a := range s.Apart {
-		fmt.Fprintf(w, "project   %s has the remote of %s, and a memory of its own\n          to do: %s\n",
+		fmt.Fprintf(w, "project   %s has the remote of %s, but a separate memory\n          to do: %s\n",
 			terminal.Printable(a.Directory), terminal.Printable(a.Workspace), a.Remedy)
 	}
 	if len(s.Waiting) > 0 {
@@ -71,7 +71,7 @@ func (s *Status) Print(w io.Writer) {
 }
 
 // print writes a client's possible rule problems and the remedy.
-func (c *Client) print(w io.Writer) {
+func (c *ClientCounts) print(w io.Writer) {
 	name := strings.TrimSpace(c.Name + " " + c.Version)
 	say := func(n int64, what, one, several, then string) {
 		switch {
@@ -83,15 +83,15 @@ func (c *Client) print(w io.Writer) {
 		}
 	}
 	say(c.UnknownTags, "turn", "begins with a tag that no rule knows", "begin with a tag that no rule knows",
-		"the client may have written it, and not the person: please report its version")
-	say(c.NoPlace, "request", "has no memory: it is not known where it takes place", "have no memory: it is not known where they take place",
-		"a header X-Graphiti-Workspace names the project: please report the client's version")
+		"the client may have written it instead of the person: please report its version")
+	say(c.NoPlace, "request", "has no memory: its project is unknown", "have no memory: their project is unknown",
+		"name the project in the header X-Graphiti-Workspace, and please report the client's version")
 	say(c.NoDirectory, "request", "has no memory: its tools work on files, and it names no directory", "have no memory: their tools work on files, and they name no directory",
 		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true")
 	say(c.NotHere, "request", "has no memory: its directory is not on this machine", "have no memory: their directory is not on this machine",
-		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project")
-	say(c.NoWords, "request", "has no words of a person", "have no words of a person, and no other has come",
-		"nothing is recalled or kept for it: where a person speaks, please report the client's version")
+		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project")
+	say(c.NoWords, "request", "has no words of a person", "have no words of a person, like all other requests",
+		"this client has no memory; if people use it, please report its version")
 	say(c.LostAnswers, "answer", "was not stored", "were not stored",
 		"memory stats and the log have the reasons: for no_end or encoding please report the client and the provider")
 }
@@ -104,7 +104,7 @@ func (s *Status) printUnconfirmed(w io.Writer) {
 	if n == 0 {
 		return
 	}
-	fmt.Fprintf(w, "people    nothing is recalled or kept for %d of identity.users_file until you confirm who they are\n", n)
+	fmt.Fprintf(w, "people    %d of identity.users_file have no memory until you confirm them\n", n)
 	for _, u := range s.Unconfirmed[:min(n, maxUnconfirmed)] {
 		fmt.Fprintf(w, "          %s: %s\n          to do: %s\n", terminal.Printable(u.ID), terminal.Printable(u.Why), terminal.Printable(u.Remedy))
 	}
@@ -131,19 +131,19 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 				quiet = "; nothing new for " + d.String()
 			}
 		}
-		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not visible in the memory yet%s\n", q.UnderWay, quiet)
+		fmt.Fprintf(w, "          %d of the waiting turns are accepted, but not listed by the memory yet%s\n", q.UnderWay, quiet)
 	}
 	if q.Lost > 0 {
 		fmt.Fprintf(w, "          %d were accepted and lost by the memory, and were sent again\n", q.Lost)
 	}
 	if q.LeftOut > 0 {
-		fmt.Fprintf(w, "          %d of earlier turns were not taken because the queue was full; the next request of their conversation tries again\n", q.LeftOut)
+		fmt.Fprintf(w, "          %d earlier turns were not stored because the queue was full; the next request of their conversation retries\n", q.LeftOut)
 	}
 	if q.GivenUp > 0 {
-		fmt.Fprintf(w, "          %d answers were too many at once, or too large, to be read; their turns are not kept\n", q.GivenUp)
+		fmt.Fprintf(w, "          %d answers exceeded the limits, so their turns are not stored\n", q.GivenUp)
 	}
 	if q.Unkept != nil || q.NotKept > 0 {
-		fmt.Fprintf(w, "          %d were lost because data_dir cannot be used; %d wait for it in RAM\n", q.NotKept, q.InMemory)
+		fmt.Fprintf(w, "          %d were lost because data_dir is unusable; %d wait in RAM\n", q.NotKept, q.InMemory)
 	}
 	if q.Oldest != nil {
 		fmt.Fprintf(w, "          the oldest has waited for %s\n", time.Since(*q.Oldest).Round(time.Second))

@@ -12,8 +12,8 @@ import (
 func TestTheMemoryIsQuiet(t *testing.T) {
 	since := time.Now().Add(-40 * time.Second)
 	for want, q := range map[string]capture.QueueStatus{
-		"2 of the waiting turns are accepted, but not visible in the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
-		"2 of the waiting turns are accepted, but not visible in the memory yet\n":                      {UnderWay: 2},
+		"2 of the waiting turns are accepted, but not listed by the memory yet; nothing new for 40s\n": {UnderWay: 2, Quiet: &since},
+		"2 of the waiting turns are accepted, but not listed by the memory yet\n":                      {UnderWay: 2},
 	} {
 		var b strings.Builder
 		PrintQueue(&b, &q)
@@ -25,13 +25,13 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 
 // TestClientsAreShown by name and version, with what to do.
 func TestClientsAreShown(t *testing.T) {
-	for want, clients := range map[string][]Client{
-		"1 turn of Codex begins with a tag":                                   {{Name: "Codex", UnknownTags: 1}},
-		"3 turns of other begin with a tag":                                   {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
-		"1 request of Claude Code 2.1.400 has no memory: it is not known":     {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
-		"2 requests of Claude Code 2.1.400 have no memory: it is not known":   {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
-		"7 requests of new-cli 1.0 have no words of a person, and no other":   {{Name: "new-cli", Version: "1.0", NoWords: 7}},
-		"a header X-Graphiti-Workspace names the project: please report the ": {{Name: "Qwen Code", NoPlace: 1}},
+	for want, clients := range map[string][]ClientCounts{
+		"1 turn of Codex begins with a tag":                                           {{Name: "Codex", UnknownTags: 1}},
+		"3 turns of other begin with a tag":                                           {{Name: "Codex", UnknownTags: 1}, {Name: "other", UnknownTags: 3}},
+		"1 request of Claude Code 2.1.400 has no memory: its project is unknown":      {{Name: "Claude Code", Version: "2.1.400", NoPlace: 1}},
+		"2 requests of Claude Code 2.1.400 have no memory: their project is unknown":  {{Name: "Claude Code", Version: "2.1.400", NoPlace: 2}},
+		"7 requests of new-cli 1.0 have no words of a person, like all other":         {{Name: "new-cli", Version: "1.0", NoWords: 7}},
+		"name the project in the header X-Graphiti-Workspace, and please report the ": {{Name: "Qwen Code", NoPlace: 1}},
 		"": nil,
 	} {
 		var out strings.Builder
@@ -45,9 +45,9 @@ func TestClientsAreShown(t *testing.T) {
 // TestPlacesThatAreMissingAreShown with the setting or the command that helps.
 func TestPlacesThatAreMissingAreShown(t *testing.T) {
 	for want, s := range map[string]Status{
-		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":       {Clients: []Client{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
-		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project\n": {Clients: []Client{{Name: "opencode", NotHere: 1}}},
-		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, and a memory of its own\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                           {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
+		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":    {Clients: []ClientCounts{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
+		"1 request of opencode has no memory: its directory is not on this machine; to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project\n": {Clients: []ClientCounts{{Name: "opencode", NotHere: 1}}},
+		"project   /home/me/app2 has the remote of github_repo:github.com/acme/app, but a separate memory\n          to do: if it is yours, run in it: graphiti-proxy workspace join .\n":                          {Apart: []Apart{{"/home/me/app2", "github_repo:github.com/acme/app", "if it is yours, run in it: graphiti-proxy workspace join ."}}},
 	} {
 		var out strings.Builder
 		if s.Print(&out); !strings.Contains(out.String(), want) {
@@ -59,9 +59,9 @@ func TestPlacesThatAreMissingAreShown(t *testing.T) {
 // TestMemoryThatIsOffRecallsNothing: a person is not told that recall is on
 // where nothing can be recalled.
 func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
-	for state, want := range map[State]bool{StateOff: false, StateWorking: true} {
+	for state, want := range map[MemoryState]bool{StateOff: false, StateWorking: true} {
 		var out strings.Builder
-		(&Status{Memory: Memory{Backend: "graphiti", State: state, Recall: true, Ingest: true}}).Print(&out)
+		(&Status{Memory: MemoryStatus{Backend: "graphiti", State: state, Recall: true, Ingest: true}}).Print(&out)
 		if got := strings.Contains(out.String(), "recall on, ingestion on"); got != want {
 			t.Errorf("%s: got %s, want recall and ingestion on: %v", state, out.String(), want)
 		}
@@ -71,7 +71,7 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 // TestWhatMemoryDidIsCounted: the most frequent first, with the reason.
 func TestWhatMemoryDidIsCounted(t *testing.T) {
 	var b strings.Builder
-	s := Status{Memory: Memory{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}
+	s := Status{Memory: MemoryStatus{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}
 	s.Print(&b)
 	if want := "requests since the start: 7 empty (routine), 7 empty (weak), 2 recalled\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("%q lacks %q", b.String(), want)

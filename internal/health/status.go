@@ -32,7 +32,7 @@ type Status struct {
 
 	DataDir string `json:"data_dir"`
 
-	Memory Memory              `json:"memory"`
+	Memory MemoryStatus        `json:"memory"`
 	Queue  capture.QueueStatus `json:"queue"`
 
 	// Blocked lists the groups without recall and delivery, because a forget is not
@@ -44,7 +44,7 @@ type Status struct {
 	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
 
 	// Clients lists the clients with a rule that may be outdated.
-	Clients []Client `json:"clients,omitempty"`
+	Clients []ClientCounts `json:"clients,omitempty"`
 
 	// Apart lists the directories with a project's remote but a separate memory.
 	Apart []Apart `json:"kept_apart,omitempty"`
@@ -58,9 +58,9 @@ type Status struct {
 	Waiting []string `json:"need_a_restart,omitempty"`
 }
 
-// Client counts, since the start, signs that a rule for a version of a client is
+// ClientCounts counts, since the start, signs that a rule for a version of a client is
 // outdated.
-type Client struct {
+type ClientCounts struct {
 	Name        string `json:"name"`
 	Version     string `json:"version,omitempty"`
 	UnknownTags int64  `json:"unknown_tags,omitempty"` // turns with stored words that begin with an unknown tag
@@ -85,20 +85,20 @@ type Unconfirmed struct {
 	Remedy string `json:"to_do"`
 }
 
-// Memory is the state of the memory, in words.
-type Memory struct {
-	Backend string `json:"backend"` // embedded, graphiti or off
-	Where   string `json:"where,omitempty"`
-	State   State  `json:"state"`
-	Why     string `json:"why,omitempty"`    // problem
-	Remedy  string `json:"remedy,omitempty"` // what the operator can do
-	Recall  bool   `json:"recall"`
+// MemoryStatus is the state of the memory, in words.
+type MemoryStatus struct {
+	Backend string      `json:"backend"` // embedded, graphiti or off
+	Where   string      `json:"where,omitempty"`
+	State   MemoryState `json:"state"`
+	Why     string      `json:"why,omitempty"`    // problem
+	Remedy  string      `json:"remedy,omitempty"` // what the operator can do
+	Recall  bool        `json:"recall"`
 
 	// Faults are the problems as codes of a closed list, Since is the start of the
 	// first one, and Checked is the time of the last check.
-	Faults  []Fault    `json:"faults,omitempty"`
-	Since   *time.Time `json:"since,omitempty"`
-	Checked *time.Time `json:"checked,omitempty"`
+	Faults  []FaultCode `json:"faults,omitempty"`
+	Since   *time.Time  `json:"since,omitempty"`
+	Checked *time.Time  `json:"checked,omitempty"`
 
 	// The endpoint with consent, and the time from which it applies.
 	ConsentFor   string     `json:"consent_for,omitempty"`
@@ -123,56 +123,56 @@ type Memory struct {
 	InMemory int `json:"turns_in_memory,omitempty"`
 }
 
-// State is the state of the memory as a code.
-type State string
+// MemoryState is the state of the memory as a code.
+type MemoryState string
 
 // The states of a memory.
 const (
-	StateWorking State = "working"
-	StateTrouble State = "trouble"
-	StateOff     State = "off"
-	StateUnknown State = "unknown" // before the first check
+	StateWorking MemoryState = "working"
+	StateTrouble MemoryState = "trouble"
+	StateOff     MemoryState = "off"
+	StateUnknown MemoryState = "unknown" // before the first check
 )
 
-// Fault is a problem as a code.
-type Fault string
+// FaultCode is a problem as a code.
+type FaultCode string
 
 // The faults of a memory, and the reasons why it is off.
 const (
-	FaultUnreachable Fault = "unreachable"
-	FaultSearch      Fault = "search"
-	FaultStalled     Fault = "stalled"
-	FaultUnshown     Fault = "nothing_shown"
-	FaultShared      Fault = "shared_state"
-	FaultDelivery    Fault = "delivery"
-	FaultSetting     Fault = "setting"
-	FaultConsent     Fault = "consent"
-	FaultState       Fault = "state"
-	FaultDisk        Fault = "disk"
+	FaultUnreachable FaultCode = "unreachable"
+	FaultSearch      FaultCode = "search"
+	FaultStalled     FaultCode = "stalled"
+	FaultUnshown     FaultCode = "nothing_shown"
+	FaultShared      FaultCode = "shared_state"
+	FaultDelivery    FaultCode = "delivery"
+	FaultSetting     FaultCode = "setting"
+	FaultConsent     FaultCode = "consent"
+	FaultState       FaultCode = "state"
+	FaultDisk        FaultCode = "disk"
 )
 
 // words describes the faults without details, because the texts are public.
-var words = map[Fault]string{
+var words = map[FaultCode]string{
 	FaultUnreachable: "the memory does not answer",
 	FaultSearch:      "the memory is up, but a search fails",
 	FaultStalled:     "the memory accepts turns and stores none",
-	FaultUnshown:     "the memory accepts turns and shows none of them",
-	FaultShared:      "Redis cannot be used",
-	FaultDelivery:    "turns cannot be delivered",
+	FaultUnshown:     "the memory accepts turns and lists none",
+	FaultShared:      "Redis is unusable",
+	FaultDelivery:    "delivery fails",
 	FaultSetting:     "memory.backend is off",
-	FaultConsent:     "there is no consent to send conversations to the memory",
-	FaultState:       "a file of data_dir cannot be used: nothing is recalled or kept",
-	FaultDisk:        "data_dir cannot be written: turns are not on disk",
+	FaultConsent:     "memory.consent does not allow sending conversations to the memory",
+	FaultState:       "a file of data_dir is unusable: recall and storage are off",
+	FaultDisk:        "data_dir is not writable: turns are not on disk",
 }
 
 // TurnOff marks the memory as off, with the reason. since may be zero.
-func (m *Memory) TurnOff(f Fault, since time.Time, why, remedy string) {
+func (m *MemoryStatus) TurnOff(f FaultCode, since time.Time, why, remedy string) {
 	m.Fail(f, since, why, remedy)
 	m.State = StateOff
 }
 
 // Fail adds a fault. since may be zero.
-func (m *Memory) Fail(f Fault, since time.Time, why, remedy string) {
+func (m *MemoryStatus) Fail(f FaultCode, since time.Time, why, remedy string) {
 	m.State = StateTrouble
 	if !slices.Contains(m.Faults, f) {
 		m.Faults = append(m.Faults, f)
@@ -195,7 +195,7 @@ func joined(a, b string) string {
 
 // Public returns the part to show without the token: no address, no path, and no text of
 // the memory.
-func (m Memory) Public() Memory {
+func (m MemoryStatus) Public() MemoryStatus {
 	m.Where, m.ConsentFor, m.Why, m.Remedy = "", "", "", ""
 	for _, f := range m.Faults {
 		m.Why = joined(m.Why, words[f])
@@ -207,7 +207,7 @@ func (m Memory) Public() Memory {
 }
 
 // Off returns the reason why the memory is off, and the remedy.
-func (m Memory) Off() string {
+func (m MemoryStatus) Off() string {
 	if m.Why == "" {
 		return "the memory is off"
 	}

@@ -103,16 +103,16 @@ func TestWhatCannotBeDone(t *testing.T) {
 		status int
 		want   string
 	}{
-		"no such message":       {"/message/0123/forget", nil, 400, "nothing of theirs has the id"},
+		"no such message":       {"/message/0123/forget", nil, 400, "the person has no message with the id"},
 		"an empty correction":   {"/message/" + id + "/correct", []string{"text", "  "}, 400, "empty"},
 		"a credential":          {"/message/" + id + "/correct", []string{"text", "the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"}, 400, "credential"},
-		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "not known"},
+		"another kind":          {"/message/" + id + "/pin", []string{"text", "x", "kind", "nonsense"}, 400, "unknown kind"},
 		"an empty query":        {"/search", []string{"query", " "}, 400, "is empty"},
 		"no dead letter":        {"/delivery/retry", nil, 400, "No turn was chosen."},
 		"a number that is none": {"/delivery/drop", []string{"number", "x"}, 400, "cannot be read"},
-		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card says that"},
+		"a card line":           {"/memory/card", []string{"line", "AAAA"}, 400, "no line of the card matches"},
 		"another group":         {"/memory/export", []string{"group", "a b"}, 400, ""},
-		"another method":        {"/conversations", nil, 404, "Nothing is at this address"},
+		"another method":        {"/conversations", nil, 404, "No page has this address"},
 	} {
 		w := s.post(t, tc.at, tc.fields...)
 		if body := w.Body.String(); w.Code != tc.status || !strings.Contains(body, tc.want) {
@@ -155,7 +155,7 @@ func TestForgettingIsTyped(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	redirects(t, s.post(t, "/memory/forget", "typed", "forget everything"), "/memory?done=forgotten")
-	if _, body := s.get(t, "/memory"); !strings.Contains(body, "Nothing is kept yet") {
+	if _, body := s.get(t, "/memory"); !strings.Contains(body, "No messages are stored yet") {
 		t.Errorf("got %s", body)
 	}
 }
@@ -213,7 +213,7 @@ func TestExportsAreImported(t *testing.T) {
 
 	fresh := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	w = fresh.send(t, file, false)
-	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "kept.") || !strings.Contains(body, "0 messages skipped") {
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "stored.") || !strings.Contains(body, "0 messages skipped") {
 		t.Errorf("%d %s", w.Code, body)
 	} else {
 		fresh.wellFormed(t, "import", body)

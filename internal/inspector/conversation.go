@@ -96,7 +96,7 @@ const (
 )
 
 func (v *visit) conversation() error {
-	if known, err := v.somebody("Whose conversation?"); !known {
+	if known, err := v.somebody("Choose a person"); !known {
 		return err
 	}
 	hash := v.r.PathValue("hash")
@@ -123,7 +123,7 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 	if skip > 0 {
 		c.Newer = v.whose().at(path)
 	}
-	return v.show("conversation", "Why did it say that?", c)
+	return v.show("conversation", "Conversation", c)
 }
 
 // conversationAt returns the address of a conversation, at a turn unless turn is empty.
@@ -226,7 +226,7 @@ func (v *visit) piece(p *service.Piece, back string) piece {
 		out.Source = v.conversationAt(p.Conversation, p.Turn)
 	}
 	if p.Kind == "card" {
-		out.Says = "It is on the card with which conversations begin."
+		out.Says = "A line of the card."
 		if p.Group != "" && p.Text != "" {
 			out.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
 		}

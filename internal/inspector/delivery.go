@@ -15,7 +15,7 @@ import (
 type delivery struct {
 	Off    bool
 	Remote bool
-	Status health.Memory
+	Status health.MemoryStatus
 	Queue  capture.QueueStatus
 	Needs  []need
 	Dead   []dead
@@ -59,7 +59,7 @@ func (v *visit) delivery() error {
 // deliveryNeeds returns the causes of undelivered turns.
 func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	if q.Failing != nil {
-		list = append(list, need{What: "Delivery fails since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
+		list = append(list, need{What: "Delivery has failed since " + utc(dated(q.Failing)) + ": " + ended(q.LastError), Remedy: sentence(q.Remedy)})
 	}
 	if q.Stalled != nil {
 		list = append(list, need{What: "The memory has accepted turns and stored none since " + utc(dated(q.Stalled)) + "; sending is paused until it stores them. " + sentence(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy())})
@@ -69,15 +69,15 @@ func deliveryNeeds(q *capture.QueueStatus) (list []need) {
 	}
 	switch q.Breaker {
 	case "open":
-		list = append(list, need{What: "The memory failed several times in a row, so it is left alone for a while: the breaker is open.", Remedy: "It is tried again by itself. Look at the memory’s own log."})
+		list = append(list, need{What: "The memory failed several times in a row, so delivery is paused: the breaker is open.", Remedy: "The proxy retries automatically. Check the memory’s own log."})
 	case "half-open":
-		list = append(list, need{What: "The memory failed, and is being tried again with one call: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
+		list = append(list, need{What: "The memory failed, and one call is testing it again: the breaker is half open.", Remedy: "Nothing, if it succeeds."})
 	}
 	if q.SharedDown != nil {
-		list = append(list, need{What: "Redis cannot be used since " + utc(dated(q.SharedDown)) + ": " + ended(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
+		list = append(list, need{What: "Redis has been unusable since " + utc(dated(q.SharedDown)) + ": " + ended(q.SharedError), Remedy: "Start Redis, give it memory, or correct state.redis_url."})
 	}
 	if q.Unkept != nil {
-		list = append(list, need{What: "Turns are not kept on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
+		list = append(list, need{What: "Turns have not been stored on disk since " + utc(dated(q.Unkept)) + ": " + ended(q.UnkeptError), Remedy: sentence(q.UnkeptRemedy)})
 	}
 	return list
 }

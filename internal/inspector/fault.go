@@ -40,32 +40,32 @@ func (v *visit) judge(err error) (int, fault) {
 		m := v.p.o.Host.Status(v.r.Context(), false).Memory
 		return http.StatusOK, fault{Title: "The memory is off", Says: sentence(m.Why), Remedy: sentence(m.Remedy), Off: true}
 	case errors.As(err, &forbidden):
-		f.Title = "This is not for you to see"
+		f.Title = "Access denied"
 		return http.StatusForbidden, f
 	case errors.As(err, &invalid):
-		f.Title = "That cannot be meant"
+		f.Title = "Invalid request"
 		return http.StatusBadRequest, f
 	case errors.Is(err, errNowhere):
-		f.Title = "There is no such page"
+		f.Title = "Page not found"
 		return http.StatusNotFound, f
 	case errors.Is(err, context.Canceled):
-		f.Title = "It was interrupted"
+		f.Title = "Interrupted"
 		return http.StatusServiceUnavailable, f
 	case errors.As(err, &of) && of.kind == service.OfMemory:
-		f.Title = "The memory did not do that"
+		f.Title = "The memory failed"
 		return http.StatusBadGateway, f
 	case errors.As(err, &of) && of.kind == service.OfInput:
-		f.Title = "That cannot be done"
+		f.Title = "The input is unusable"
 		return http.StatusBadRequest, f
 	case errors.As(err, &of):
-		f.Title = "A file of the proxy cannot be used"
+		f.Title = "A file of the proxy is unusable"
 		return http.StatusInternalServerError, f
 	}
-	return http.StatusInternalServerError, fault{Title: "The page cannot be shown", Says: "The proxy's log says why."}
+	return http.StatusInternalServerError, fault{Title: "The page cannot be shown", Says: "The proxy's log shows the cause."}
 }
 
 // errNowhere is the error of an unknown address.
-var errNowhere = errors.New("nothing is at this address; choose a place of the navigation")
+var errNowhere = errors.New("no page has this address; to do: choose one from the navigation")
 
 func (v *visit) nowhere() error { return errNowhere }
 

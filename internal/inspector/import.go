@@ -146,7 +146,7 @@ func (v *visit) received() (name string, err error) {
 	defer part.Close()
 	f, err := os.CreateTemp("", "graphiti-proxy-import-*")
 	if err != nil {
-		return "", failed{service.OfFiles, fmt.Errorf("keep the file while it is imported: %w", err)}
+		return "", failed{service.OfFiles, fmt.Errorf("store the file during the import: %w", err)}
 	}
 	n, err := io.Copy(f, io.LimitReader(part, importMost<<20+1))
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -156,9 +156,9 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 
 // TestWhatNeedsAttentionHasARemedy.
 func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
-	st := health.Status{Memory: health.Memory{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
+	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
 		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
-		Clients: []health.Client{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
+		Clients: []health.ClientCounts{{Name: "Codex", Version: "9", UnknownTags: 2, NoPlace: 1, NoDirectory: 2, NotHere: 1, NoWords: 3}}, Waiting: []string{"admin.listen"}}
 	st.Apart = []health.Apart{{Directory: "/clone", Workspace: "github_repo:github.com/acme/app", Remedy: "join it"}}
 	st.Queue.Dead = 3
 	list := needs(&st)

@@ -102,6 +102,6 @@ func drawn(title string, days []service.Day, all ...series) plot {
 		}
 		p.Days = append(p.Days, d)
 	}
-	p.Says = title + ", from " + days[0].Date + " to " + days[len(days)-1].Date + "; the most is " + p.Most + "."
+	p.Says = title + ", from " + days[0].Date + " to " + days[len(days)-1].Date + "; the maximum is " + p.Most + "."
 	return p
 }

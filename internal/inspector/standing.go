@@ -41,23 +41,23 @@ func (s *standing) Accepts() string {
 	var now, then string
 	switch {
 	case s.Kind == card.KindForget:
-		return "Now it has ended what says so where it was said. Accepted, it ends what says so everywhere."
+		return "Now it has ended matching statements in its place only. Once accepted, it ends them everywhere."
 	case s.OnCard:
-		now = "Now only conversations there begin with it."
+		now = "Now it is on the card there only."
 	case s.Kind == card.KindFact:
-		now = "Now it is found only there."
+		now = "Now it is recalled there only."
 	default:
-		now = "Now it has no effect: it may be somebody else’s text."
+		now = "Now it has no effect, because another author may have written it."
 	}
 	switch {
 	case s.Kind == card.KindFact && s.Personal:
-		then = " Accepted, it is found everywhere."
+		then = " Once accepted, it is recalled everywhere."
 	case s.Kind == card.KindFact:
-		then = " Accepted, it is kept for the project."
+		then = " Once accepted, it is recalled in the project."
 	case s.Personal:
-		then = " Accepted, your conversations begin with it everywhere."
+		then = " Once accepted, it is on your card everywhere."
 	default:
-		then = " Accepted, conversations in the project begin with it, for all who share its memory."
+		then = " Once accepted, it is on the project’s card, for all readers of its memory."
 	}
 	return now + then
 }
@@ -149,6 +149,6 @@ func (v *visit) undo(notice string) *undo {
 
 // lineStates are the states of lines in words.
 var lineStates = map[card.State]string{
-	card.Pending: "waits for your confirmation", card.Local: "only where it was said", card.Confirmed: "accepted", card.Rejected: "rejected",
-	card.Ended: "taken off or ended", card.Superseded: "superseded by a newer line",
+	card.Pending: "waits for your confirmation", card.Local: "only in its place", card.Confirmed: "accepted", card.Rejected: "rejected",
+	card.Ended: "removed or ended", card.Superseded: "superseded by a newer line",
 }

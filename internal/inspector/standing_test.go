@@ -47,7 +47,7 @@ func TestWaitingLinesAreDecidedOnToday(t *testing.T) {
 	m.Say(t, "", "one", widgets, "Always use tabs.")
 	m.Hear(t, who, "Always use tabs.")
 	m.Hear(t, who, "Remember that my cat is called Miso.")
-	for _, want := range []string{"2 lines waiting", `id="waiting"`, "Always use tabs.", "my cat is called Miso", "said in the project acme/widgets", "Accept all of these", `data-key="a"`} {
+	for _, want := range []string{"2 lines waiting", `id="waiting"`, "Always use tabs.", "my cat is called Miso", "stated in the project acme/widgets", "Accept all", `data-key="a"`} {
 		s.has(t, "/", want, true)
 	}
 	tabs, cat := s.lineSaying(t, "Always use tabs."), s.lineSaying(t, "my cat is called Miso")

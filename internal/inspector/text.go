@@ -74,8 +74,8 @@ func cutAt(text string, most int) int {
 	return end
 }
 
-// visible replaces unprintable characters, and those that reverse text or hide in it, with
-// a mark of their number. Joiners stay: scripts and emoji need them.
+// visible replaces unprintable, text-reversing and invisible characters with a mark of
+// their number. Joiners stay: scripts and emoji need them.
 func visible(page []byte) []byte {
 	if !bytes.ContainsFunc(page, hides) {
 		return page

@@ -68,10 +68,10 @@ func (v *visit) today() error {
 		var invalid service.InvalidError
 		switch {
 		case errors.As(err, &invalid): // without a person
-			t.Notes = append(t.Notes, "What is kept is counted for one person at a time: choose one below People.")
+			t.Notes = append(t.Notes, "Stored messages are counted for one person at a time: choose a person on the page People.")
 		case err != nil:
 			_, f := v.judge(err)
-			t.Needs = append(t.Needs, need{What: "The week cannot be counted. " + f.Says, Remedy: f.Remedy})
+			t.Needs = append(t.Needs, need{What: "The statistics of the week are not available. " + f.Says, Remedy: f.Remedy})
 		default:
 			t.Known = true
 			t.count(&w)
@@ -95,7 +95,7 @@ func (v *visit) waiting(t *today) (err error) {
 	t.Lines, err = v.standings(nil)
 	if n := t.Lines.AllWaiting; n > 0 {
 		t.Needs = append(t.Needs, need{What: counted(n, "line") + " waiting for your confirmation.",
-			Remedy: "Accept or reject them, here or with graphiti-proxy memory pending.", Href: "#waiting", Link: "See what waits"})
+			Remedy: "Accept or reject them, here or with graphiti-proxy memory pending.", Href: "#waiting", Link: "See the waiting lines"})
 	}
 	return err
 }
@@ -108,10 +108,10 @@ func (t *today) count(w *service.Week) {
 		t.From, t.To = w.Days[0].Date, w.Days[len(w.Days)-1].Date
 	}
 	t.Figures = []figure{
-		{"Conversations", grouped(f.Conversations), "in which something was kept"},
-		{"Turns kept", grouped(f.Turns), "on disk, as they were said"},
+		{"Conversations", grouped(f.Conversations), "with stored messages"},
+		{"Turns kept", grouped(f.Turns), "on disk, verbatim"},
 		{"Blocks shown", grouped(f.Blocks), shownShare(f)},
-		{"Turns without a block", grouped(f.Silent), "nothing was worth showing, or allowed"},
+		{"Turns without a block", grouped(f.Silent), "no match, or not allowed"},
 		{"Characters of memory", grouped(f.Chars), "in blocks; about " + counted(f.Tokens, "token")},
 		{"Tokens from prompt caches", grouped(f.Cached), cachedShare(f)},
 		{"Requests waited", took(f.WaitedMs), waited(f)},
@@ -128,14 +128,14 @@ func shownShare(f *service.Figures) string {
 	if f.Blocks+f.Silent == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d %% of the turns that were decided", 100*f.Blocks/(f.Blocks+f.Silent))
+	return fmt.Sprintf("%d %% of the decided turns", 100*f.Blocks/(f.Blocks+f.Silent))
 }
 
 func cachedShare(f *service.Figures) string {
 	if f.Input == 0 {
 		return "no provider has reported tokens"
 	}
-	return fmt.Sprintf("%d %% of the input, as the providers report it", min(100, 100*f.Cached/f.Input))
+	return fmt.Sprintf("%d %% of the input, reported by providers", min(100, 100*f.Cached/f.Input))
 }
 
 func waited(f *service.Figures) string {
@@ -157,8 +157,8 @@ func shares(of map[string]int64) []silence {
 		if status, reason, two := strings.Cut(word, ", "); two { // outcome and reason
 			says = reasonOf(reason)
 			says.Says = sentence(outcomeOf(status)) + " " + says.Says
-		} else if _, ok := reasons[word]; ok {
-			says = reasonOf(word)
+		} else if e, ok := explain(word); ok {
+			says = e
 		} else {
 			says.Says = sentence(outcomeOf(word))
 		}
@@ -171,24 +171,24 @@ func shares(of map[string]int64) []silence {
 func needs(st *health.Status) (list []need) {
 	m, q := &st.Memory, &st.Queue
 	if m.Why != "" {
-		what := "The memory is not well: " + m.Why
+		what := "The memory has a problem: " + m.Why
 		if m.State == health.StateOff {
 			what = "The memory is off: " + m.Why
 		}
 		list = append(list, need{What: sentence(what), Remedy: sentence(m.Remedy)})
 	}
 	for _, u := range st.Unconfirmed {
-		list = append(list, need{What: fmt.Sprintf("Nothing is recalled or kept for %s: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
+		list = append(list, need{What: fmt.Sprintf("%s has no memory: %s", oneLine(u.ID), ended(u.Why)), Remedy: sentence(u.Remedy), Href: "/people", Link: "Confirm people"})
 	}
 	if q.Dead > 0 {
-		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Look at why, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
+		list = append(list, need{What: counted(q.Dead, "turn") + " could not be delivered.", Remedy: "Check the cause, then deliver them again or delete them.", Href: "/delivery", Link: "See dead letters"})
 	}
 	if q.Stalled == nil && q.Unlisted != nil && q.Diagnosis != "" && !slices.Contains(m.Faults, health.FaultUnshown) {
 		list = append(list, need{What: "Delivery cannot be verified: " + ended(q.Diagnosis.Says()), Remedy: sentence(q.Diagnosis.Remedy()), Href: "/delivery", Link: "See delivery"})
 	}
 	if n := len(st.Blocked); n > 0 {
-		list = append(list, need{What: counted(n, "memory") + " is being forgotten, and that has not succeeded yet: nothing of it is recalled, and new turns for it wait.",
-			Remedy: "The proxy tries again by itself. To see why it fails, forget it once more.", Href: "/memory", Link: "See the memories"})
+		list = append(list, need{What: counted(n, "memory") + " blocked until its deletion succeeds: it is not recalled, and its new turns wait.",
+			Remedy: "The proxy retries automatically. To see the cause, forget it again.", Href: "/memory", Link: "See the memories"})
 	}
 	if m.Searches != nil {
 		if late := m.Searches.Late(); late != "" {
@@ -199,27 +199,27 @@ func needs(st *health.Status) (list []need) {
 		list = append(list, clientNeeds(&st.Clients[i])...)
 	}
 	for _, a := range st.Apart {
-		list = append(list, need{What: oneLine(a.Directory) + " has the remote of " + oneLine(a.Workspace) + ", and a memory of its own.", Remedy: sentence(a.Remedy)})
+		list = append(list, need{What: oneLine(a.Directory) + " has the remote of " + oneLine(a.Workspace) + ", but a separate memory.", Remedy: sentence(a.Remedy)})
 	}
 	if len(st.Waiting) > 0 {
-		list = append(list, need{What: "Settings have changed in the file, and count after a restart: " + strings.Join(st.Waiting, ", ") + ".", Remedy: "Restart graphiti-proxy."})
+		list = append(list, need{What: "Changed settings need a restart: " + strings.Join(st.Waiting, ", ") + ".", Remedy: "Restart graphiti-proxy."})
 	}
 	return list
 }
 
 // clientNeeds returns the rules for a client that may no longer match.
-func clientNeeds(c *health.Client) (list []need) {
+func clientNeeds(c *health.ClientCounts) (list []need) {
 	name := oneLine(strings.TrimSpace(c.Name + " " + c.Version))
 	add := func(n int64, what, remedy string) {
 		if n > 0 {
 			list = append(list, need{What: fmt.Sprintf("%s of %s %s", counted(int(n), "request"), name, what), Remedy: remedy})
 		}
 	}
-	add(c.UnknownTags, "began with a tag that no rule knows.", "The client may have written it, and not the person: please report its version.")
-	add(c.NoPlace, "had no memory, because it is not known in which project they were made.", "A header X-Graphiti-Workspace names the project: please report the client’s version.")
-	add(c.NoDirectory, "had no memory, because its tools work on files and it names no directory.", "A header X-Graphiti-Workspace names the project; workspace.optional allows none.")
-	add(c.NotHere, "had no memory, because its directory is not on this machine.", "A header X-Graphiti-Workspace names the project; workspace.remote_paths takes each path for one.")
-	add(c.NoWords, "had no words of a person, and no other has come.", "If people speak there, please report the client’s version.")
+	add(c.UnknownTags, "began with an unknown tag.", "The client may have written it instead of the person: please report its version.")
+	add(c.NoPlace, "had no memory, because the project is unknown.", "Name the project in the header X-Graphiti-Workspace, and please report the client’s version.")
+	add(c.NoDirectory, "had no memory, because the client works on files and names no directory.", "Name the project in the header X-Graphiti-Workspace, or set workspace.optional to use no project.")
+	add(c.NotHere, "had no memory, because its directory is not on this machine.", "Name the project in the header X-Graphiti-Workspace, or set workspace.remote_paths to make each path a project.")
+	add(c.NoWords, "contained no person’s message, like all its other requests.", "If people use this client, please report its version.")
 	return list
 }
 

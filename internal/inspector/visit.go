@@ -148,7 +148,7 @@ func (v *visit) somebody(title string) (bool, error) {
 	return false, v.show("choose", title, v.crowd(&crowd, v.r.URL.Path))
 }
 
-// back returns the page that a form names, or otherwise if that is not a path of ours.
+// back returns the page that a form names, or otherwise if that is not a path of this site.
 func (v *visit) back(otherwise string) string {
 	to, err := url.Parse(v.r.FormValue("back"))
 	if err != nil || to.Scheme != "" || to.Host != "" || to.User != nil || !strings.HasPrefix(to.Path, "/") ||

@@ -94,7 +94,7 @@ func New(bytes int) *Memo {
 func (m *Memo) Observe(meter metric.Meter) error {
 	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))
 	misses, err2 := meter.Int64ObservableCounter("graphiti_proxy_memo_misses", metric.WithDescription("Requests of 8 KiB or more that were read from their beginning."))
-	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM that is taken by what is known of running conversations, of 72 MiB at most."))
+	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 72 MiB."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}

@@ -11,8 +11,8 @@ const (
 	// stream, in bytes.
 	Small = 64 << 10
 
-	// kept bounds what is kept for long bodies, of longBody or more: agents send
-	// one with every step.
+	// kept limits the buffers that the pool retains from a body of longBody or more:
+	// agents send one with every step.
 	kept     = 1 << 20
 	longBody = 128 << 10
 )

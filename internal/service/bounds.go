@@ -15,7 +15,7 @@ const (
 
 var (
 	errItem   = fmt.Errorf("it is larger than %d MiB", maxItem>>20)
-	errExport = fmt.Errorf("the file holds more than %d GiB; import it in parts", maxExport>>30)
+	errExport = fmt.Errorf("the file contains more than %d GiB; import it in parts", maxExport>>30)
 )
 
 // bounded reads up to a place in a file, and fails behind it: what is larger than

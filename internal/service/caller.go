@@ -8,29 +8,29 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Caller is who asks for an operation.
+// Caller is the caller of an operation.
 type Caller struct {
-	Operator bool   // may ask for everything
-	Name     string // for people
+	Operator bool   // may call everything
+	Name     string // display name
 
-	// Own says whose memory is theirs, by User or Credential and nothing else. It
-	// counts for callers who are no operators: they may ask for that memory only.
+	// Own selects the caller's memory by User or Credential alone. Callers who are no operators
+	// have access to that memory only.
 	Own Selector
 }
 
-// Operator is the caller who may ask for everything.
+// Operator is the caller with access to everything.
 var Operator = Caller{Operator: true, Name: "the operator"}
 
-// ForbiddenError says that a caller may not ask for something.
+// ForbiddenError means that the caller has no access.
 type ForbiddenError struct{ error }
 
-// Unwrap returns what is forbidden.
+// Unwrap returns the cause.
 func (e ForbiddenError) Unwrap() error { return e.error }
 
-// errOperators says that an operation is for operators only.
-var errOperators = ForbiddenError{errors.New("only operators may ask for this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
+// errOperators means that only operators have access.
+var errOperators = ForbiddenError{errors.New("only operators may do this: use admin.token, or the credential of a person with admin: true in identity.users_file")}
 
-// admits narrows an input to what is a caller's own, or returns a ForbiddenError.
+// admits narrows an input to the caller's memory, or returns a ForbiddenError.
 func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *In) error {
 	switch {
 	case c.Operator:
@@ -41,8 +41,20 @@ func (o *Operation[In, Out]) admits(ctx context.Context, h *Host, c Caller, in *
 	return o.Own(ctx, h, in, c.Own)
 }
 
-// errNotYours does not say whether there is such a person, credential or group.
-var errNotYours = ForbiddenError{errors.New("this is not your memory: leave out user, credential and group to mean your own")}
+// errNotYours does not reveal whether a person, credential or group exists.
+var errNotYours = ForbiddenError{errors.New("this is not your memory: remove user, credential and group to use your own")}
+
+// narrows returns an Operation.Own that narrows the selector of an input.
+func narrows[In any, P interface {
+	*In
+	selected() *Selector
+}](narrow func(ctx context.Context, h *Host, s *Selector, own Selector) error) func(context.Context, *Host, *In, Selector) error {
+	return func(ctx context.Context, h *Host, in *In, own Selector) error {
+		return narrow(ctx, h, P(in).selected(), own)
+	}
+}
+
+func (s *Selector) selected() *Selector { return s }
 
 // ownSelector narrows a selector to the memory of a caller who is no operator.
 func ownSelector(ctx context.Context, h *Host, s *Selector, own Selector) error {
@@ -53,8 +65,8 @@ func ownSelector(ctx context.Context, h *Host, s *Selector, own Selector) error 
 	return err
 }
 
-// ownPart narrows a selector of one group, or of a session in one: a group alone is named
-// without whose it is.
+// ownPart narrows a selector of one group, or of a session in one. A selector of a whole group
+// names no owner.
 func ownPart(ctx context.Context, h *Host, s *Selector, own Selector) error {
 	if err := ownSelector(ctx, h, s, own); err != nil {
 		return err
@@ -65,26 +77,26 @@ func ownPart(ctx context.Context, h *Host, s *Selector, own Selector) error {
 	return nil
 }
 
-// ownMessage narrows a selector of one message. Where a caller shares a group with others,
-// as groups of other clients may be, they name the one that the message is in.
+// ownMessage narrows a selector of one message. A caller with shared groups, such as groups of
+// other clients, must name an unshared one.
 func ownMessage(ctx context.Context, h *Host, s *Selector, own Selector) error {
 	t, err := h.Memory.belongings(ctx, own)
 	if err == nil {
 		err = t.narrow(s)
 	}
 	if err == nil && t.shares && s.Group == "" {
-		err = ForbiddenError{errors.New("you share a group with others: name the group that the message is in, one of yours alone")}
+		err = ForbiddenError{errors.New("you share a group with others: name the message by a group that only you use")}
 	}
 	return err
 }
 
-// belongings are what a caller who is no operator may name.
+// belongings holds the groups that a caller may name.
 type belongings struct {
 	sv     *Service
 	own    Selector
-	alone  map[string]bool // groups of theirs that nobody else wrote to
-	others map[string]bool // groups that somebody else wrote to
-	shares bool            // one of those is theirs too
+	alone  map[string]bool // groups without other owners
+	others map[string]bool // groups with other owners
+	shares bool            // one of the caller's groups has other owners
 }
 
 func (sv *Service) belongings(ctx context.Context, own Selector) (belongings, error) {
@@ -116,8 +128,8 @@ func (sv *Service) belongings(ctx context.Context, own Selector) (belongings, er
 	return t, err
 }
 
-// narrow has a selector mean the caller. It returns a ForbiddenError for one that names
-// anybody else, or a group that is not theirs alone.
+// narrow sets a selector's owner to the caller. It returns a ForbiddenError for another person or
+// a shared group.
 func (t *belongings) narrow(s *Selector) error {
 	if s.User != "" && !t.means(s.User) || s.Credential != "" && s.Credential != t.own.Credential {
 		return errNotYours
@@ -129,14 +141,14 @@ func (t *belongings) narrow(s *Selector) error {
 	return nil
 }
 
-// means reports whether a name is the caller's, whichever of theirs it is.
+// means reports whether a name is the caller's.
 func (t *belongings) means(user string) bool {
 	key, ok := graphiti.UserKey(user)
 	return ok && t.own.User != "" && t.sv.o.Resolve(key) == t.own.User
 }
 
-// derived reports whether a group that nothing was written to yet is the caller's, by what
-// else their selector names: an export says so of what is imported again.
+// derived reports whether a new group follows from the caller's selector, as when an export is
+// imported.
 func (t *belongings) derived(s Selector) bool {
 	group := s.Group
 	s.Group = ""

@@ -17,8 +17,7 @@ import (
 
 func (sv *Service) cards() card.Cards { return card.Cards{Lists: sv.o.State.Snapshots} }
 
-// Standing returns what is on a caller's card, the more important first: lines of the
-// groups that a question about the person searches.
+// Standing returns a caller's card by importance, from the groups of a question about the person.
 func (sv *Service) Standing(ctx context.Context, w graphiti.Who) ([]graphiti.Fact, error) {
 	return sv.cards().Facts(ctx, sv.Recallable(sv.namer().Reads(w, true)), w.Place())
 }
@@ -61,15 +60,15 @@ func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, 
 	return targets, who.Place(), nil
 }
 
-// Standing is a line that stands, waits, or did so.
+// Standing is a current, pending or former line of the card.
 type Standing struct {
 	ID       string     `json:"id"`
 	Kind     string     `json:"kind"`
 	Text     string     `json:"text"`
 	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // where it was said, in words; "" for what was promoted by hand or imported
-	Applies  bool       `json:"applies"`         // in that place it applies already, unconfirmed
-	OnCard   bool       `json:"on_card"`         // conversations begin with it, there or everywhere
+	Place    string     `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
+	Applies  bool       `json:"applies"`         // applies in its own place without confirmation
+	OnCard   bool       `json:"on_card"`         // opens conversations in its place or everywhere
 	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
 	Since    string     `json:"since"`
 	Group    string     `json:"group"`
@@ -93,7 +92,7 @@ func standing(l *card.Line) Standing {
 	return s
 }
 
-// Here says in words what effect a line has in the place where it was said.
+// Here returns a line's effect in its own place in words.
 func (s *Standing) Here() string {
 	switch {
 	case s.OnCard:
@@ -104,7 +103,7 @@ func (s *Standing) Here() string {
 	return "no"
 }
 
-// Accepted says in words for what a line counts once it is accepted.
+// Accepted returns the reach of an accepted line in words.
 func (s *Standing) Accepted() string {
 	switch {
 	case s.Kind == card.KindForget:
@@ -170,9 +169,7 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		return p, err
 	},
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *PendingRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[PendingRequest](ownSelector),
 }
 
 // CountPending counts the lines of a person that wait for their confirmation.
@@ -218,8 +215,7 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 	return lines, groups, err
 }
 
-// SettleRequest says what becomes of lines. Each list holds IDs, or "all" for the lines that
-// wait.
+// SettleRequest sets the states of lines. Each list has IDs, or "all" for all pending lines.
 type SettleRequest struct {
 	Selector
 	Accept []string `json:"accept,omitempty"`
@@ -244,9 +240,7 @@ var Settle = Operation[SettleRequest, Settled]{
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
 	},
-	Own: func(ctx context.Context, h *Host, in *SettleRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[SettleRequest](ownSelector),
 }
 
 // Settle changes the state of standing lines.
@@ -257,7 +251,7 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 		return done, err
 	}
 	if in.Text = strings.TrimSpace(in.Text); in.Text != "" && len(in.Accept) != 1 {
-		return done, invalid("text: changes one line; name it alone with accept")
+		return done, invalid("text: changes one line; name only that line with accept")
 	}
 	if len(groups) == 0 {
 		return done, InvalidError{errNobody}
@@ -321,7 +315,7 @@ func (sv *Service) acceptLine(ctx context.Context, l *card.Line, text string) er
 		text = l.Text
 	}
 	if sv.o.Pipeline.HoldsSecret(text) {
-		return invalid("text: looks like it holds a credential; it was not stored")
+		return invalid("text: appears to contain a credential, so it was not stored")
 	}
 	kind := l.Kind
 	switch {
@@ -373,15 +367,15 @@ func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, s
 	}
 }
 
-// undoLine takes back the last decision on a line: a confirmed one that was taken off is
-// confirmed again, any other is as it was when it was said.
+// undoLine reverts the last decision on a line. A removed line is confirmed again; any other line
+// gets its original state.
 func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
 	off := l.State == card.Ended || l.State == card.Rejected
 	switch {
 	case off && l.Place == "":
 		return sv.setLine(card.Confirmed)(ctx, l, "")
 	case l.Place == "":
-		return invalid("undo: a promoted text waits for nobody; take it off with graphiti-proxy memory forget --card")
+		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
 	case off && l.Was == card.Confirmed:
 		return sv.acceptLine(ctx, l, l.Edited)
 	case l.Kind == card.KindForget && l.State == card.Confirmed:
@@ -427,8 +421,8 @@ func confirmedAs(lines []card.Line, l *card.Line) (list []*card.Line) {
 	return list
 }
 
-// takeOff ends the lines of a selector's card with one text: the line as the card shows
-// it, or only its text. The message that it was said in stays in the memory.
+// takeOff ends the card lines of a selector with a text, with or without the card's additions.
+// Their messages remain.
 func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err error) {
 	said := strings.Join(strings.Fields(s.Card), " ")
 	s.Card = ""
@@ -453,7 +447,7 @@ func (sv *Service) takeOff(ctx context.Context, s Selector) (off []string, err e
 		}
 	}
 	if off == nil {
-		err = InvalidError{errors.New("card: no line of the card says that; graphiti-proxy memory show lists them; for one of a project add --workspace")}
+		err = InvalidError{errors.New("card: no line of the card matches; graphiti-proxy memory show lists them; for a project's line add --workspace")}
 	}
 	return off, err
 }
@@ -492,16 +486,14 @@ var Restore = Operation[RestoreRequest, Restored]{
 	Audit: func(in *RestoreRequest, out *Restored) Entry {
 		return in.audit("restore", out.Groups, slog.String("message", in.Message))
 	},
-	Own: func(ctx context.Context, h *Host, in *RestoreRequest, own Selector) error {
-		return ownMessage(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[RestoreRequest](ownMessage),
 }
 
 // Restore makes both sides of a message's turn valid again.
 func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
-		return r, invalid("message: say which message; graphiti-proxy memory facts --all prints the ids")
+		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")
 	}
 	turns := make(map[string]bool)
 	found, err := sv.message(ctx, s, r.Message)
@@ -509,14 +501,14 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		return r, err
 	}
 	for i := range found {
-		names := append(sidesOf(found[i].side.Name), found[i].side.Name)
-		if sv.o.Remote { // what Graphiti read from it
-			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].side.Text, mostFacts)
+		names := append(sidesOf(found[i].row.Name), found[i].row.Name)
+		if sv.o.Remote { // Graphiti's facts from it
+			facts, err := sv.o.Memory.Search(ctx, []string{found[i].in.Group}, found[i].row.Text, mostFacts)
 			if err != nil {
 				return r, withRemedy(err)
 			}
 			for _, f := range facts {
-				if card.Says(found[i].side.Text, f.Text) {
+				if card.Says(found[i].row.Text, f.Text) {
 					names = append(names, f.UUID)
 				}
 			}
@@ -526,7 +518,7 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 		}
 		sv.o.Facts.DropGroup(found[i].in.Group)
 		r.Groups = append(r.Groups, found[i].in.Group)
-		if turn, ok := graphiti.TurnOf(found[i].side.Name); ok {
+		if turn, ok := graphiti.TurnOf(found[i].row.Name); ok {
 			turns[turn] = true
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Catalog lists what there is memory of, the newest first.
+// Catalog lists memories and conversations, the newest first.
 type Catalog struct {
-	Memories         []Kept         `json:"memories"` // a person's own, and of projects and agents
+	Memories         []Kept         `json:"memories"` // the person's own memory, projects and agents
 	Conversations    []Conversation `json:"conversations"`
-	AllMemories      int            `json:"all_memories"` // listed or not
+	AllMemories      int            `json:"all_memories"` // including unlisted ones
 	AllConversations int            `json:"all_conversations"`
 
-	Note   string   `json:"note,omitempty"` // what cannot be listed
-	Groups []string `json:"-"`              // that were looked into
+	Note   string   `json:"note,omitempty"` // limits of the listing
+	Groups []string `json:"-"`              // groups that were read
 }
 
-// Span counts messages, and says when the first and the last of them were said.
+// Span is the number of messages and the times of the first and the last one.
 type Span struct {
 	Messages int    `json:"messages"`
 	First    string `json:"first,omitempty"`
@@ -33,31 +33,30 @@ type Span struct {
 
 // Kept describes the memory in one group.
 type Kept struct {
-	Name  string `json:"name"` // as people call it; the group's id where no name is known
+	Name  string `json:"name"` // display name, or the group ID
 	Scope string `json:"scope"`
 	Key   string `json:"key,omitempty"`
 	Group string `json:"group"`
 	Span
-	Shared    bool   `json:"shared,omitempty"`    // others wrote to it too
-	Uncounted string `json:"uncounted,omitempty"` // why it is not known what it holds
+	Shared    bool   `json:"shared,omitempty"`    // the group has other owners
+	Uncounted string `json:"uncounted,omitempty"` // why the messages were not counted
 }
 
-// Conversation is one conversation, wherever its messages are kept.
+// Conversation is one conversation in all its groups.
 type Conversation struct {
-	Session string `json:"session,omitempty"` // its id, where it is known
-	Hash    string `json:"hash"`              // which stands for the id
-	Begins  string `json:"begins,omitempty"`  // what was said first, cut
-	In      string `json:"in"`                // the name of the memory that it is in
-	Group   string `json:"group"`             // which that is
+	Session string `json:"session,omitempty"` // its ID, or "" if unknown
+	Hash    string `json:"hash"`              // hash of its ID
+	Begins  string `json:"begins,omitempty"`  // its first message, truncated
+	In      string `json:"in"`                // name of its memory
+	Group   string `json:"group"`             // group of its memory
 	Span
 }
 
 const (
-	// catalogTimeout bounds a look into all groups: what was not reached then is
-	// named, and not counted.
+	// catalogTimeout bounds the listing of all groups. Later groups are listed without counts.
 	catalogTimeout = 20 * time.Second
 
-	maxBegins = 80 // characters that are shown of a conversation
+	maxBegins = 80 // displayed characters of a first message
 )
 
 // CheckLimit returns an error unless n is between 1 and maxListed.
@@ -68,8 +67,7 @@ func CheckLimit(n int) error {
 	return nil
 }
 
-// Catalog lists a person's memories: their own, their projects and agents, and their
-// conversations; of each kind the newest ones.
+// Catalog lists a person's newest memories and conversations.
 func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog, error) {
 	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
 	if err := CheckLimit(limit); err != nil {
@@ -80,8 +78,8 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	if err != nil {
 		return c, err
 	}
-	// What a person says of themselves in a project is in their own memory too:
-	// the conversation is the project's.
+	// A personal statement in a project is in both groups. Its conversation belongs to the
+	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	if sv.o.Remote {
 		c.Note = notAllGroups
@@ -90,15 +88,21 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	defer cancel()
 	l := catalog{conversations: make(map[string]*counted)}
 	if len(groups) > 1 {
-		l.seen = make(map[uint64]struct{})
+		l.seen = make(map[graphiti.ID]struct{})
 	}
 	var failed error
 	for _, o := range groups {
 		c.Groups = append(c.Groups, o.Group)
 		k := Kept{Name: nameOf(o, person), Scope: o.Scope, Key: o.Key, Group: o.Group, Shared: o.Shared}
-		if err := sv.countInto(look, &l, &k); err != nil {
-			failed = err
-			k.Span, k.Uncounted = Span{}, err.Error()
+		var all spanned
+		err := sv.headings(look, o.Group, func(r *graphiti.Row) {
+			all.count(r.Said)
+			l.add(&k, r)
+		})
+		if err == nil {
+			k.Span = all.span()
+		} else {
+			failed, k.Uncounted = err, err.Error()
 		}
 		if k.Messages > 0 && o.Scope != string(graphiti.ScopeSession) || k.Uncounted != "" {
 			c.Memories = append(c.Memories, k)
@@ -114,39 +118,26 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	return c, err
 }
 
-// notAllGroups says which groups are known of a memory that does not list its own.
-const notAllGroups = "Graphiti does not say which groups it holds: listed are the person's own and those that this proxy wrote to"
+// notAllGroups is the note on a memory that does not list its groups.
+const notAllGroups = "Graphiti cannot list its groups: the list contains the person's own and the groups that this proxy wrote to"
 
-// theirs finds all groups that are a person's; or one group, because no selector means all
-// that is of, for example, a system actor. The selector names nothing else.
+// theirs returns the groups of a person, or one group by its ID. System actors, for example, have
+// no other selector.
 func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	switch {
 	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
-		return sv.oneGroup(ctx, s)
+		return sv.withOwners(ctx, s)
 	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return nil, invalid("only a person's memories can be listed: name them with user or credential, and nothing else; or one group")
+		return nil, invalid("only a person's memories can be listed: name only user or credential, or one group")
 	case s == (Selector{}) && sv.o.Multi:
-		return nil, invalid("say whose memories are meant: user or credential")
+		return nil, invalid("name a person with user or credential")
 	case s == (Selector{}):
 		s.User = sv.o.Owner
 	}
 	return sv.groups(ctx, s)
 }
 
-// oneGroup is a group with what is known of it.
-func (sv *Service) oneGroup(ctx context.Context, s Selector) ([]ledger.Owned, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	if i := slices.IndexFunc(known, func(o ledger.Owned) bool { return o.Group == s.Group }); i >= 0 {
-		return known[i : i+1], err
-	}
-	scope, _ := graphiti.ScopeOf(s.Group)
-	return []ledger.Owned{{Group: s.Group, Scope: string(scope)}}, err
-}
-
-// rank is the place of a scope among those in which a conversation is looked for.
+// rank orders scopes: a conversation belongs to the first of its groups.
 func rank(scope string) int {
 	switch graphiti.Scope(scope) {
 	case graphiti.ScopeSession:
@@ -159,7 +150,7 @@ func rank(scope string) int {
 	return 3
 }
 
-// nameOf is how people call the memory in a group; person is whose it is.
+// nameOf returns the display name of a group; person is the display name of its owner.
 func nameOf(o ledger.Owned, person string) string {
 	switch graphiti.Scope(o.Scope) {
 	case graphiti.ScopeWorkspace:
@@ -172,48 +163,37 @@ func nameOf(o ledger.Owned, person string) string {
 	return o.Group
 }
 
-// countInto counts what a group holds, what waits for it included.
-func (sv *Service) countInto(ctx context.Context, l *catalog, k *Kept) error {
-	var all spanned
-	err := sv.headings(ctx, k.Group, func(h *graphiti.Heading, text string) {
-		all.count(h.Said)
-		l.add(k, h, text)
-	})
-	k.Span = all.span()
-	return err
-}
-
-// catalog counts messages by the conversation that they are in.
+// catalog counts the messages of each conversation.
 type catalog struct {
-	conversations map[string]*counted // by what stands for their ids
-	seen          map[uint64]struct{} // their messages: one may be in several groups; nil: there is one group
-	last          *counted            // messages of one conversation come one after the other
+	conversations map[string]*counted      // by the hash of their IDs
+	seen          map[graphiti.ID]struct{} // their messages, which may be in several groups; nil for one group
+	last          *counted                 // adjacent messages often share a conversation
 }
 
 type counted struct {
 	Conversation
 	spanned
-	begun time.Time // when that was said which it begins with
-	place int64     // where that stands in its group
-	from  string    // the group
+	begun time.Time   // time of its first message by the person
+	first graphiti.ID // that message
+	from  string      // group of that message
 }
 
 // add counts a message of a group in its conversation.
-func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
-	hash, session := h.Talk, ""
+func (l *catalog) add(k *Kept, r *graphiti.Row) {
+	hash, session := r.Session, ""
 	if k.Scope == string(graphiti.ScopeSession) && k.Key != "" {
 		hash, session = graphiti.SessionHash(k.Key), nameOf(ledger.Owned{Group: k.Group, Scope: k.Scope, Key: k.Key}, "")
-	} else if h.Role == graphiti.RoleSystem {
-		return // a text that was promoted, and not said
+	} else if r.Role == graphiti.RoleSystem {
+		return // a promoted text
 	}
 	if hash == "" {
 		return
 	}
-	if l.seen != nil {
-		if _, again := l.seen[h.Name]; again {
+	if l.seen != nil && r.ID != (graphiti.ID{}) {
+		if _, again := l.seen[r.ID]; again {
 			return
 		}
-		l.seen[h.Name] = struct{}{}
+		l.seen[r.ID] = struct{}{}
 	}
 	t := l.last
 	if t == nil || t.Hash != hash {
@@ -224,13 +204,13 @@ func (l *catalog) add(k *Kept, h *graphiti.Heading, text string) {
 		t = &counted{Conversation: Conversation{Session: session, Hash: hash, In: k.Name, Group: k.Group}}
 		l.conversations[hash] = t
 	}
-	t.count(h.Said)
-	if h.Role == graphiti.RoleUser && (t.from == "" || h.Said.Before(t.begun)) {
-		t.Begins, t.begun, t.place, t.from = beginning(text), h.Said, h.Place, k.Group
+	t.count(r.Said)
+	if r.Role == graphiti.RoleUser && (t.from == "" || r.Said.Before(t.begun)) {
+		t.Begins, t.begun, t.first, t.from = beginning(r.Text), r.Said, r.ID, k.Group
 	}
 }
 
-// newest returns the conversations that went on last, with what they begin with.
+// newest returns the conversations with the latest messages, and their first messages.
 func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Conversation, error) {
 	all := slices.SortedFunc(maps.Values(l.conversations), func(a, b *counted) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.Hash, b.Hash)) })
 	all = all[:min(limit, len(all))]
@@ -244,37 +224,28 @@ func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Convers
 	return list, nil
 }
 
-// readBeginnings reads what conversations begin with, where that is not known yet.
+// readBeginnings reads the first messages of conversations whose texts are not known yet.
 func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
-	o, ok := sv.o.Memory.Outliner()
-	if !ok {
-		return nil
-	}
-	at := make(map[string]map[int64]*counted) // by the group and the place
+	first := make(map[string]map[graphiti.ID]*counted) // by group
 	for _, t := range all {
-		if t.from == "" || t.Begins != "" || t.place == 0 {
+		if t.from == "" || t.Begins != "" || t.first == (graphiti.ID{}) {
 			continue
 		}
-		if at[t.from] == nil {
-			at[t.from] = make(map[int64]*counted)
+		if first[t.from] == nil {
+			first[t.from] = make(map[graphiti.ID]*counted)
 		}
-		at[t.from][t.place] = t
+		first[t.from][t.first] = t
 	}
-	for group, places := range at {
-		list := slices.Sorted(maps.Keys(places))
-		episodes, err := o.EpisodesAt(ctx, group, list)
-		if err != nil {
-			return withRemedy(err)
-		}
-		if len(episodes) != len(list) { // one was deleted a moment ago
-			continue
-		}
-		for i := range episodes {
-			places[list[i]].Begins = beginning(episodes[i].Sides()[0].Text)
+	for group, of := range first {
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: slices.Collect(maps.Keys(of)), Text: true}) {
+			if err != nil {
+				return withRemedy(err)
+			}
+			of[r.ID].Begins = beginning(r.Text)
 		}
 	}
 	return nil
 }
 
-// beginning returns the start of a text as one line, cut.
+// beginning returns the start of a text in one line.
 func beginning(text string) string { return cutTo(text, maxBegins) }

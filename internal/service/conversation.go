@@ -2,23 +2,22 @@ package service
 
 import "context"
 
-// ConversationRequest names a conversation of a selector's: by the hash that memory/list
-// has, or by one of its messages (Selector.Message). Without Skip the turn of that message
-// is among those that are shown. A message that was said in no conversation, such as a
-// promoted text, is shown alone.
+// ConversationRequest selects a conversation by its hash, or by one of its messages
+// (Selector.Message). Without Skip, the answer includes the turn of that message. A message
+// outside conversations, such as a promoted text, is returned alone.
 type ConversationRequest struct {
 	Selector
 	Hash  string `json:"hash,omitempty"`
-	Skip  int    `json:"skip,omitempty"`  // the newest turns
-	Limit int    `json:"limit,omitempty"` // most turns
+	Skip  int    `json:"skip,omitempty"`  // number of the newest turns to omit
+	Limit int    `json:"limit,omitempty"` // maximum number of turns
 
-	own bool // of a caller who is no operator: what others wrote to is left out
+	own bool // the caller is no operator, so shared groups are omitted
 }
 
-// Explained is a conversation, with what memory did for each of its turns.
+// Explained is a conversation with the decision of each turn.
 type Explained struct {
 	Conversation
-	Memories []Kept   `json:"memories"` // that its messages are in
+	Memories []Kept   `json:"memories"` // memories of its messages
 	Turns    []Turn   `json:"turns"`    // oldest first
 	AllTurns int      `json:"all_turns"`
 	Note     string   `json:"note,omitempty"`
@@ -29,42 +28,42 @@ type Explained struct {
 type Turn struct {
 	ID       string    `json:"id"`
 	Time     string    `json:"time,omitempty"`
-	Messages []Record  `json:"messages"`           // what was said, in order
-	Decision *Decision `json:"decision,omitempty"` // nil: none is kept any more
+	Messages []Record  `json:"messages"`           // in the order of time
+	Decision *Decision `json:"decision,omitempty"` // nil if expired
 }
 
-// Decision is what was decided for a turn.
+// Decision is the decision about the memory of a turn.
 type Decision struct {
-	Block  string  `json:"block,omitempty"` // as it stood before the person's message
+	Block  string  `json:"block,omitempty"` // the block before the person's message
 	Facts  int     `json:"facts"`
-	Gone   bool    `json:"gone,omitempty"`   // the block was emptied, because what it showed was forgotten
-	Reason string  `json:"reason,omitempty"` // why there is none: a word of the X-Graphiti-Memory header
-	Why    string  `json:"why,omitempty"`    // the same in a sentence
-	Pieces []Piece `json:"pieces,omitempty"` // what was shown, in the block's order, then the best of what was not
+	Gone   bool    `json:"gone,omitempty"`   // a forget emptied the block
+	Reason string  `json:"reason,omitempty"` // reason for no block, as in the X-Graphiti-Memory header
+	Why    string  `json:"why,omitempty"`    // the reason in a sentence
+	Pieces []Piece `json:"pieces,omitempty"` // shown pieces in the order of the block, then the best of the others
 }
 
-// Piece is one thing that a search found for a turn, or that the card has.
+// Piece is a search result for a turn, or an entry of the card.
 type Piece struct {
-	Verdict  string   `json:"verdict"`        // shown, or why not: an inject.Verdict
-	Line     string   `json:"line,omitempty"` // of the block, which several may share; empty: it was not shown
-	Kind     string   `json:"kind"`           // message, fact, card, or note: what is noted of sessions, which has no id
+	Verdict  string   `json:"verdict"`        // an inject.Verdict
+	Line     string   `json:"line,omitempty"` // line of the block, which pieces may share, or "" if it was not shown
+	Kind     string   `json:"kind"`           // message, fact, card, or note for session notes, which have no ID
 	Scope    string   `json:"scope,omitempty"`
 	Group    string   `json:"group,omitempty"`
-	Strength *float64 `json:"strength,omitempty"` // nil: the memory does not measure it
+	Strength *float64 `json:"strength,omitempty"` // nil if the memory does not measure it
 
-	// What it is now: the message, or Graphiti's fact. No text: it is not there any more.
-	ID           string `json:"id,omitempty"` // of the message, by which it is forgotten and corrected
+	// The current message, or Graphiti's fact. An empty text means that it is gone.
+	ID           string `json:"id,omitempty"` // message ID, for forget and correct
 	UUID         string `json:"uuid,omitempty"`
 	Text         string `json:"text,omitempty"`
 	Role         string `json:"role,omitempty"`
 	Time         string `json:"time,omitempty"`
-	Conversation string `json:"conversation,omitempty"` // in which it was said: its hash
-	Turn         string `json:"turn,omitempty"`         // in which it was said
+	Conversation string `json:"conversation,omitempty"` // hash of its conversation
+	Turn         string `json:"turn,omitempty"`         // its turn
 }
 
-// TurnsOf shows a conversation with what memory did for each of its turns.
+// TurnsOf returns a conversation with the decision of each turn.
 var TurnsOf = Operation[ConversationRequest, Explained]{
-	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, the block of each, what was found and not shown, and why"},
+	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, their blocks, and the rejected results with reasons"},
 	Default: ConversationRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ConversationRequest) (Explained, error) {
 		return h.Memory.Explain(ctx, in)

@@ -83,18 +83,18 @@ func TestConversationRefused(t *testing.T) {
 	for in, says := range map[string]string{
 		`{}`:                                                     "hash: name the conversation",
 		`{"hash":"x","message":"y"}`:                             "hash: name the conversation",
-		`{"hash":"x","session":"s1"}`:                            "leave out session",
+		`{"hash":"x","session":"s1"}`:                            "already selects",
 		`{"hash":"x","skip":-1}`:                                 "skip must be",
 		`{"hash":"x","limit":1001}`:                              "limit must be",
 		`{"hash":"x","limit":-1}`:                                "limit must be",
-		`{"hash":"` + hashOf("s2") + `"}`:                        "nothing of theirs",
-		`{"hash":"%' OR 1=1 --\u0000\n"}`:                        "nothing of theirs",
-		`{"message":"123456789abc"}`:                             "has the id",
-		`{"message":"` + id + `","own":true}`:                    "own: means",
-		`{"hash":"` + hashOf("s1") + `","user":"ann"}`:           "nothing of theirs",
-		`{"message":"` + id + `","user":"ann"}`:                  "has the id",
+		`{"hash":"` + hashOf("s2") + `"}`:                        "the person has no messages",
+		`{"hash":"%' OR 1=1 --\u0000\n"}`:                        "the person has no messages",
+		`{"message":"123456789abc"}`:                             "message with the id",
+		`{"message":"` + id + `","own":true}`:                    "own: adds",
+		`{"hash":"` + hashOf("s1") + `","user":"ann"}`:           "the person has no messages",
+		`{"message":"` + id + `","user":"ann"}`:                  "message with the id",
 		`{"hash":"` + hashOf("s1") + `","group":"a/b"}`:          "not the id of a group",
-		`{"hash":"` + strings.Repeat("x", 5000) + `","limit":5}`: "nothing of theirs",
+		`{"hash":"` + strings.Repeat("x", 5000) + `","limit":5}`: "the person has no messages",
 	} {
 		if _, _, err := call(t, m, "memory/conversation", in); err == nil || !strings.Contains(err.Error(), says) || len(err.Error()) > 300 {
 			t.Errorf("%.60s: %v, want %q", in, err, says)
@@ -132,7 +132,7 @@ func TestConversationOfAProject(t *testing.T) {
 			in.(*service.ConversationRequest).Hash = hashOf(tc.session) //nolint:forcetypeassert // its input
 			return nil
 		}, nil)
-		if (err == nil) != tc.sees || err != nil && !strings.Contains(err.Error(), "nothing of theirs") {
+		if (err == nil) != tc.sees || err != nil && !strings.Contains(err.Error(), "the person has no messages") {
 			t.Errorf("%+v: %v", tc, err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestPiecesAreWhatTheyAreNow(t *testing.T) {
 	if p := got.Pieces[0]; p.ID != graphiti.MessageID(name) || p.Turn != said.ID || p.Conversation != hashOf("<img src=x>") || p.Role != "user" || *p.Strength != 0.5 {
 		t.Errorf("%+v", p)
 	}
-	if got.Pieces[2].UUID != "edge-1" || got.Pieces[2].Kind != service.KindFact || !strings.Contains(x.Note, "without a text") || !strings.Contains(x.Note, "cannot look its facts up") {
+	if got.Pieces[2].UUID != "edge-1" || got.Pieces[2].Kind != service.KindFact || !strings.Contains(x.Note, "without a text") || !strings.Contains(x.Note, "cannot read single facts") {
 		t.Errorf("%+v, %q", got.Pieces[2], x.Note)
 	}
 	if _, err := json.Marshal(x); err != nil {
@@ -297,12 +297,12 @@ func TestSilenceIsExplained(t *testing.T) {
 		d    inject.Decision
 		want string
 	}{
-		{weak, "nothing that was found is about this question: the strongest has 0.08, 0.15 is needed"},
-		{inject.Decision{Reason: "weak"}, "nothing that was found is worth showing for this question"},
-		{inject.Decision{Reason: "routine"}, "nothing was asked that could be looked up"},
-		{inject.Decision{}, "nothing was found in time, or the memory did not answer"},
+		{weak, "the best match was too weak to show: its strength is 0.08, the threshold 0.15"},
+		{inject.Decision{Reason: "weak"}, "no match is strong enough"},
+		{inject.Decision{Reason: "routine"}, "the message asks nothing, for example \"continue\" or \"thanks\""},
+		{inject.Decision{}, "the memory was too slow or failed"},
 		{inject.Decision{Reason: "of tomorrow"}, "of tomorrow"},
-		{inject.Decision{Facts: 2}, "the block was emptied, because something of the memory that it came from was forgotten or corrected"},
+		{inject.Decision{Facts: 2}, "the block was emptied, because a fact of its memory was forgotten or corrected"},
 		{inject.Decision{Block: "<graphiti_memory>", Facts: 1, Pieces: "damaged"}, ""},
 	} {
 		one := turn(fmt.Sprintf("%032x", i+1), "s1", fmt.Sprintf("Which rule has number %d?", i), "")
@@ -314,7 +314,7 @@ func TestSilenceIsExplained(t *testing.T) {
 		if d == nil || d.Why != tc.want || d.Gone != (tc.d.Facts == 2) || d.Reason != tc.d.Reason {
 			t.Errorf("%+v: %+v", tc.d, d)
 		}
-		if strings.Contains(x.Note, "cannot be read") != (tc.d.Pieces == "damaged") {
+		if strings.Contains(x.Note, "no longer readable") != (tc.d.Pieces == "damaged") {
 			t.Errorf("%+v: %q", tc.d, x.Note)
 		}
 	}

@@ -12,17 +12,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// related makes a graph of the facts that a search finds for the newest messages of the
-// groups, and of the entities that they are about.
+// related builds a graph from the facts of searches for the newest messages, and their entities.
 func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Graph, limit int) error {
 	w := web{nodes: make(map[string]*Node), links: make(map[string]int)}
-	says := make(map[string][]string) // the facts about a node
+	says := make(map[string][]string) // facts by node
 	now, loose := time.Now(), 0
 	for _, t := range targets {
 		said, _, err := sv.said(ctx, t, true, askedBy)
 		var unlisted *graphiti.UnlistedError
 		if errors.As(err, &unlisted) {
-			g.Note = joinNotes(g.Note, "the memory lists nothing of "+t.Group)
+			g.Note = joinNotes(g.Note, "the memory lists no messages of "+t.Group)
 		} else if err != nil {
 			return err
 		}
@@ -46,7 +45,7 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			return err
 		}
 		if err := sv.nameNodes(ctx, t.Group, said, w.nodes); err != nil {
-			g.Note = joinNotes(g.Note, fmt.Sprintf("the names of entities are not known: %v", err))
+			g.Note = joinNotes(g.Note, fmt.Sprintf("the names of entities are unknown: %v", err))
 		}
 	}
 	unnamed := false
@@ -56,12 +55,12 @@ func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Gr
 			n.Name = sharedWords(says[id])
 		}
 	}
-	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy))
+	g.Note = joinNotes(g.Note, fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy))
 	if unnamed {
-		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: one without a name is called by what all its facts say, or by the beginning of its only fact")
+		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: an entity without a name shows the common words of its facts, or the beginning of its only fact")
 	}
 	if loose > 0 {
-		g.Note = joinNotes(g.Note, fmt.Sprintf("%d facts do not say what they connect, and are not shown", loose))
+		g.Note = joinNotes(g.Note, fmt.Sprintf("%d facts without entities are not shown", loose))
 	}
 	valid := func(e *Edge) int {
 		if e.State == Valid {
@@ -80,7 +79,7 @@ func joinNotes(a, b string) string {
 	return a + "; " + b
 }
 
-// nameNodes gives nodes their names and summaries, as far as the memory finds them.
+// nameNodes sets the names and summaries that the memory returns.
 func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, nodes map[string]*Node) error {
 	for _, s := range said[:min(askedBy, len(said))] {
 		query := strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], "")
@@ -97,8 +96,8 @@ func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, no
 	return nil
 }
 
-// sharedWords is the longest row of words that all facts about an entity have; of a single
-// fact, its beginning.
+// sharedWords returns the longest sequence of words in all facts of an entity, or the beginning
+// of its only fact.
 func sharedWords(facts []string) string {
 	slices.Sort(facts)
 	facts = slices.Compact(facts)

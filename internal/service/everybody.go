@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -16,34 +17,33 @@ type PeopleRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// Crowd lists everybody who has a memory, or may have one.
+// Crowd lists people with a memory, and registered people.
 type Crowd struct {
 	People    []Somebody `json:"people"`
 	AllPeople int        `json:"all_people"`
 	Groups    []string   `json:"-"`
 }
 
-// Somebody is a person, an agent of theirs, a credential that nobody is registered for, or
-// a system actor.
+// Somebody is a person, an agent, an unregistered credential, or a system actor.
 type Somebody struct {
 	Name     string   `json:"name"`
-	Means    Selector `json:"selector"` // how operations name them
-	Memories int      `json:"memories"` // groups that hold something of theirs
+	Means    Selector `json:"selector"` // selects them in operations
+	Memories int      `json:"memories"` // number of their groups with messages
 	Projects int      `json:"projects"`
 	Last     string   `json:"last,omitempty"`
 
-	// Only are their groups, where no selector means them all: Means names one of them.
+	// Only lists their groups if no selector covers them all. Means selects one of them.
 	Only []string `json:"groups,omitempty"`
 
 	Registered bool   `json:"registered,omitempty"`
 	Admin      bool   `json:"admin,omitempty"`
 	Off        bool   `json:"memory_off,omitempty"`
-	Doubt      string `json:"doubt,omitempty"` // why they have no memory until somebody confirms them
+	Doubt      string `json:"doubt,omitempty"` // why their memory waits for a confirmation
 }
 
-// Everybody lists those who have a memory.
+// Everybody lists people with a memory.
 var Everybody = Operation[PeopleRequest, Crowd]{
-	Spec:    Spec{Name: "memory/people", About: "Everybody who has a memory, and the registered people"},
+	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people"},
 	Default: PeopleRequest{Limit: 200},
 	Run: func(ctx context.Context, h *Host, in *PeopleRequest) (Crowd, error) {
 		return h.Memory.Everybody(ctx, in.Limit)
@@ -53,8 +53,8 @@ var Everybody = Operation[PeopleRequest, Crowd]{
 	},
 }
 
-// Everybody lists the registered people, and all who own a group: in single mode the
-// owner first, then whose memory got something last.
+// Everybody lists registered people and owners of groups: in single mode the owner first, then by
+// their latest message.
 func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error) {
 	if err := CheckLimit(limit); err != nil {
 		return c, err
@@ -63,8 +63,8 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	if err != nil {
 		return c, err
 	}
-	k := crowd{sv: sv, latest: make(map[string]time.Time), by: make(map[string]*Somebody)}
-	if k.told, err = sv.latest(ctx, k.latest); err != nil {
+	k := crowd{sv: sv, by: make(map[string]*Somebody)}
+	if k.latest, k.told, err = sv.latest(ctx); err != nil {
 		return c, err
 	}
 	if !sv.o.Multi {
@@ -97,26 +97,33 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 	return c, nil
 }
 
-// latest finds, of all groups that hold something, when the message was said that each got
-// last; ok is false where the memory does not say it.
-func (sv *Service) latest(ctx context.Context, all map[string]time.Time) (ok bool, err error) {
-	o, ok := sv.o.Memory.Outliner()
-	if !ok {
-		return false, nil
+// latest returns the time of the last message of each group with messages. ok is false if the
+// memory cannot list its groups.
+func (sv *Service) latest(ctx context.Context) (all map[string]time.Time, ok bool, err error) {
+	all = make(map[string]time.Time)
+	for r, err := range sv.o.Memory.Rows(ctx, "", graphiti.Filter{Last: 1}) {
+		if err != nil {
+			ok := !errors.Is(err, errors.ErrUnsupported)
+			if !ok {
+				err = nil
+			}
+			return all, ok, withRemedy(err)
+		}
+		all[r.Group] = r.Said
 	}
-	return true, withRemedy(o.Latest(ctx, func(group string, said time.Time) { all[group] = said }))
+	return all, true, nil
 }
 
-// crowd collects people from the groups that are theirs.
+// crowd collects people from their groups.
 type crowd struct {
 	sv     *Service
-	told   bool // the memory says which groups hold something
+	told   bool // the memory lists its groups
 	latest map[string]time.Time
 	by     map[string]*Somebody
 	list   []*Somebody
 }
 
-// somebody returns who is known by a key; a new one is as it is given.
+// somebody returns the entry of a key, or adds otherwise.
 func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
 	if s := k.by[key]; s != nil {
 		return s
@@ -126,7 +133,7 @@ func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
 	return s
 }
 
-// add counts a group for its owner, and that of an agent for the agent, too.
+// add counts a group for its owner, and an agent's group for the agent too.
 func (k *crowd) add(o *ledger.Owned) {
 	last, holds := k.latest[o.Group]
 	if k.told && !holds {
@@ -134,7 +141,7 @@ func (k *crowd) add(o *ledger.Owned) {
 	}
 	person, means := k.owner(o)
 	k.somebody(o.Owner, Somebody{Name: person, Means: means}).count(o, last)
-	if o.Scope == string(graphiti.ScopeAgent) { // which agent, only the group's id may say
+	if o.Scope == string(graphiti.ScopeAgent) { // only the group ID may name the agent
 		k.somebody("group\n"+o.Group, Somebody{Name: "an agent of " + person + ", " + o.Group, Means: Selector{Group: o.Group}}).count(o, last)
 	}
 }
@@ -151,14 +158,14 @@ func (s *Somebody) count(o *ledger.Owned, last time.Time) {
 	if !slices.Contains(s.Only, o.Group) {
 		s.Only = append(s.Only, o.Group)
 	}
-	if o.Scope == string(graphiti.ScopeUser) { // the best that one selector can mean
+	if o.Scope == string(graphiti.ScopeUser) { // the best group for a single selector
 		s.Means.Group = o.Group
 	}
 }
 
-// owner is how people call the owner of a group, and the selector that means them. Of a
-// credential that nobody is registered for, only a hash of its fingerprint is kept, so
-// that its groups are named one by one; so are those of a system actor.
+// owner returns the display name and the selector of a group's owner. An unregistered credential
+// is known only by the hash of its fingerprint, so the selector names the group. So does a system
+// actor's.
 func (k *crowd) owner(o *ledger.Owned) (name string, means Selector) {
 	if tenant, person, ok := strings.Cut(strings.TrimPrefix(o.Owner, "sha256:"), "|"); ok && strings.HasPrefix(o.Owner, "sha256:") {
 		name = "an unregistered credential, " + tenant[:min(8, len(tenant))] + "…"
@@ -173,7 +180,7 @@ func (k *crowd) owner(o *ledger.Owned) (name string, means Selector) {
 		return "the system actor " + actor, Selector{Group: o.Group}
 	}
 	if o.Owner == "" {
-		return "nobody who is known", Selector{Group: o.Group}
+		return "an unknown owner", Selector{Group: o.Group}
 	}
 	if !k.sv.o.Multi && o.Owner == k.sv.o.Owner {
 		return "you", Selector{User: o.Owner}

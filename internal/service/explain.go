@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Explain returns a conversation, and what memory did for each of its turns.
+// Explain returns a conversation with the decision of each turn.
 func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Explained, err error) {
 	x.Memories, x.Turns = []Kept{}, []Turn{}
 	if err := in.checkConversation(); err != nil {
@@ -32,8 +32,8 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		}
 		groups = slices.DeleteFunc(groups, func(o ledger.Owned) bool { return o.Shared })
 	}
-	// As for a list of conversations: what is also in the person's own memory is the
-	// project's.
+	// A personal statement in a project is in both groups. Its conversation belongs to the
+	// project.
 	slices.SortStableFunc(groups, func(a, b ledger.Owned) int { return cmp.Compare(rank(a.Scope), rank(b.Scope)) })
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	case len(g.messages) == 0 && g.failed != nil:
 		return x, g.failed
 	case len(g.messages) == 0:
-		return x, invalid(fmt.Sprintf("hash: nothing of theirs was said in a conversation %.60q; graphiti-proxy memory list lists them", x.Hash))
+		return x, invalid(fmt.Sprintf("hash: the person has no messages in a conversation %.60q; graphiti-proxy memory list lists conversations", x.Hash))
 	}
 	g.describe(&x)
 	turns := g.turns()
@@ -82,75 +82,56 @@ func (in *ConversationRequest) checkConversation() error {
 	case (in.Hash == "") == (in.Message == ""):
 		return invalid("hash: name the conversation by its hash, or by the id of one of its messages (message)")
 	case in.Session != "" || in.Card != "":
-		return invalid("hash: says which conversation it is; leave out session and card")
+		return invalid("hash: already selects the conversation; remove session and card")
 	case in.Skip < 0:
 		return invalid("skip must be 0 or more")
 	}
 	return CheckLimit(in.Limit)
 }
 
-// indexOf returns the index of the turn that has a message with an id; -1: none has.
+// indexOf returns the index of the turn with a message ID, or -1.
 func indexOf(turns []Turn, id string) int {
 	return slices.IndexFunc(turns, func(t Turn) bool {
 		return slices.ContainsFunc(t.Messages, func(r Record) bool { return r.ID == id })
 	})
 }
 
-// conversationOf returns the hash of the conversation that a message was said in; empty
-// for one that was said in none, such as a text that somebody promoted.
-func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, id string) (hash string, err error) {
+// conversationOf returns the hash of a message's conversation, or "" for a message outside
+// conversations, such as a promoted text.
+func (sv *Service) conversationOf(ctx context.Context, groups []ledger.Owned, message string) (hash string, err error) {
+	id, ok := graphiti.ParseID(message)
+	if !ok {
+		return "", notTheirs(message)
+	}
 	found := false
 	for _, o := range groups {
 		if sv.o.State.Generations.Blocks(o.Group) {
 			continue
 		}
-		look := func(name, source string) {
-			if graphiti.MessageID(name) == id {
-				found = true
-				hash = cmp.Or(hash, sessionIn(&o, source))
+		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group}, graphiti.Filter{IDs: []graphiti.ID{id}}) {
+			if err != nil {
+				return "", err
 			}
-		}
-		err := sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
-			for _, side := range e.Sides() {
-				look(side.Name, e.SourceDescription)
-			}
-			return nil
-		})
-		if err == nil {
-			err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(m graphiti.Message) error {
-				look(m.Name, m.SourceDescription)
-				return nil
-			})
-		}
-		if err != nil {
-			return "", withRemedy(err)
+			found = true
+			hash = cmp.Or(hash, sessionIn(&o, &r))
 		}
 		if hash != "" {
 			return hash, nil
 		}
 	}
 	if !found {
-		return "", notTheirs(id)
+		return "", notTheirs(message)
 	}
 	return "", nil
 }
 
-// sessionIn returns the hash of the conversation that a message of a group was said in:
-// all of a conversation's own group was.
-func sessionIn(o *ledger.Owned, source string) string {
-	if o.Scope == string(graphiti.ScopeSession) && o.Key != "" {
-		return graphiti.SessionHash(o.Key)
-	}
-	return ledger.SessionOf(source)
-}
-
-// gathering collects the messages of one conversation, or one message that is of none.
+// gathering collects the messages of one conversation, or a single message.
 type gathering struct {
 	sv       *Service
-	hash     string // empty: the message alone
-	message  string // its id
+	hash     string // "" for a single message
+	message  string // ID of the single message
 	messages []gathered
-	seen     map[string]bool // by name: what a person says of themselves in a project is in their own memory too
+	seen     map[string]bool // by name; a personal statement in a project is in both groups
 	failed   error           // the first error
 }
 
@@ -160,58 +141,51 @@ type gathered struct {
 	kept *Kept
 }
 
-// from collects what a group holds of the conversation, what waits for it included.
-func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) error {
+// from collects the messages of a group, including those that wait.
+func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
 		return errForgetting
 	}
 	here := make(map[string]bool)
 	var all spanned
 	defer func() { k.Span = all.span() }()
-	add := func(r Record, at time.Time) {
-		if sessionIn(&o, r.Source) != g.hash || here[r.Name] && r.Name != "" || g.hash == "" && graphiti.MessageID(r.Name) != g.message {
-			return
+	f := graphiti.Filter{Text: true}
+	switch of := sessionIn(&o, &graphiti.Row{}); {
+	case g.hash == "":
+		id, _ := graphiti.ParseID(g.message) // conversationOf has parsed it
+		f.IDs = []graphiti.ID{id}
+	case of == "":
+		f.Session = g.hash
+	case of != g.hash: // a group of another conversation
+		return nil
+	}
+	for r, err := range g.sv.rows(ctx, ledger.Part{Group: o.Group}, f) {
+		if err != nil {
+			if !unlisted(err) {
+				failed = cmp.Or(failed, err)
+			}
+			continue
+		}
+		if sessionIn(&o, &r) != g.hash || here[r.Name] && r.Name != "" {
+			continue
 		}
 		here[r.Name] = true
-		all.count(at)
+		all.count(r.Said)
 		if g.seen[r.Name] && r.Name != "" {
-			return
+			continue
 		}
 		g.seen[r.Name] = true
-		r.Group, r.Scope, r.ID, r.Time = o.Group, o.Scope, graphiti.MessageID(r.Name), dateOf(at)
+		of := recordOf(&r)
+		of.Group, of.Scope, of.ID, of.Speaker, of.Time = o.Group, o.Scope, r.ID.String(), r.Speaker, dateOf(r.Said)
 		if session, ok := strings.CutPrefix(o.Key, "session:"); ok && o.Scope == string(graphiti.ScopeSession) {
-			r.Session = session
+			of.Session = session
 		}
-		g.messages = append(g.messages, gathered{r, at, k})
+		g.messages = append(g.messages, gathered{of, r.Said, k})
 	}
-	episode := func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			add(Record{Name: side.Name, Where: "memory", Role: string(side.Role), Speaker: side.Speaker, Text: side.Text, Source: e.SourceDescription}, e.ValidAt)
-		}
-		return nil
-	}
-	var err error
-	switch of := sessionIn(&o, ""); {
-	case g.hash == "":
-		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: g.message}, episode)
-	case of == "":
-		err = g.sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Session: g.hash}, episode)
-	case of == g.hash:
-		err = g.sv.o.Memory.Export(ctx, o.Group, episode)
-	default: // of another conversation alone
-		return nil
-	}
-	if err != nil {
-		err = withRemedy(err)
-	}
-	waiting := g.sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(m graphiti.Message) error {
-		add(Record{Name: m.Name, Where: "queue", Role: string(m.RoleType), Speaker: m.Role, Text: m.Content, Source: m.SourceDescription}, m.Timestamp)
-		return nil
-	})
-	return cmp.Or(err, waiting)
+	return failed
 }
 
-// describe says what conversation it is.
+// describe sets the description of the conversation.
 func (g *gathering) describe(x *Explained) {
 	slices.SortStableFunc(g.messages, func(a, b gathered) int { return a.at.Compare(b.at) })
 	var all spanned
@@ -227,8 +201,8 @@ func (g *gathering) describe(x *Explained) {
 	x.In, x.Group = first.kept.Name, first.kept.Group
 }
 
-// turns makes turns of the messages, oldest first. A message that is not a side of a turn
-// is one by itself, with the id of the message.
+// turns groups the messages into turns, oldest first. A message outside of turns is a turn with
+// the ID of the message.
 func (g *gathering) turns() (turns []Turn) {
 	at := make(map[string]int)
 	for _, m := range g.messages {
@@ -247,7 +221,7 @@ func (g *gathering) turns() (turns []Turn) {
 	return turns
 }
 
-// keysOf are the keys of the decisions about turns, and of each which turn's it is.
+// keysOf returns the keys of the turns' decisions, and the index of the turn for each key.
 func keysOf(turns []Turn) (keys [][16]byte, of []int) {
 	for i := range turns {
 		raw, err := hex.DecodeString(turns[i].ID)

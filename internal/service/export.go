@@ -8,8 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Export calls f for everything that is kept of one group, or of a session in
-// it.
+// Export calls f for every record of one group, or of a session in it.
 func (sv *Service) Export(ctx context.Context, s Selector, f func(Record) error) error {
 	if err := s.checkOne(); err != nil {
 		return err
@@ -30,54 +29,30 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		return err
 	}
 	whose := sv.addressed(known, part.Group)
-	message := func(where, name, role, speaker, text, source string, at time.Time) error {
-		r := whose
-		r.Where, r.Name, r.Role, r.Speaker, r.Text, r.Source = where, name, role, speaker, text, source
-		r.Time = at.UTC().Format(time.RFC3339Nano)
-		return f(r)
-	}
-	listed := false
-	err = sv.o.Memory.Export(ctx, part.Group, func(e graphiti.Episode) error {
-		listed = true
-		if !part.Said(&e) {
-			return nil
+	var missing error
+	for r, err := range sv.rows(ctx, part, graphiti.Filter{Text: true}) {
+		if unlisted(err) {
+			missing = err
+			continue
 		}
-		for _, said := range e.Sides() {
-			if err := message("memory", said.Name, string(said.Role), said.Speaker, said.Text, e.SourceDescription, e.ValidAt); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return withRemedy(err)
-	}
-	err = sv.o.Pipeline.Waiting(ctx, part, func(g graphiti.Message) error {
-		return message("queue", g.Name, string(g.RoleType), g.Role, g.Content, g.SourceDescription, g.Timestamp)
-	})
-	if err != nil {
-		return err
+		of := recordOf(&r)
+		of.Group, of.Scope, of.User, of.Workspace, of.Session = whose.Group, whose.Scope, whose.User, whose.Workspace, whose.Session
+		of.Speaker, of.Time = r.Speaker, r.Said.UTC().Format(time.RFC3339Nano)
+		if err := f(of); err != nil {
+			return err
+		}
 	}
 	err = sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
-		if r := notesOf(whose, session, body); r.Text != "" { // else it says which session was the last one
+		if r := notesOf(whose, session, body); r.Text != "" { // else the body only names the last session
 			return f(r)
 		}
 		return nil
 	}, part.Scope(), part.Group)
-	if err != nil || listed {
+	if err != nil {
 		return err
 	}
-	return sv.emptyOrUnlisted(ctx, part.Group)
-}
-
-// emptyOrUnlisted is an UnlistedError where a group holds something though
-// nothing of it is listed.
-func (sv *Service) emptyOrUnlisted(ctx context.Context, group string) error {
-	switch there, err := sv.o.Memory.Unlisted(ctx, group); {
-	case err != nil:
-		return withRemedy(err)
-	case there:
-		return withRemedy(&graphiti.UnlistedError{Group: group})
-	}
-	return nil
+	return missing
 }

@@ -18,27 +18,26 @@ import (
 // FactsRequest is the input of Facts.
 type FactsRequest struct {
 	Selector
-	All   bool `json:"all,omitempty"` // also what is not valid now
+	All   bool `json:"all,omitempty"` // include invalid ones
 	Limit int  `json:"limit,omitempty"`
 }
 
-// State says whether something is valid now.
+// State is the validity of a statement or fact.
 type State string
 
-// The states. A statement is superseded by a later one in the same words, and a fact of
-// Graphiti's when that says since when it is not true any more.
+// The states. A later statement with the same words supersedes a statement. Graphiti's end of
+// validity supersedes a fact.
 const (
 	Valid      State = "valid"
 	Superseded State = "superseded"
 	Expired    State = "expired" // withdrawn by Graphiti
-	Later      State = "later"   // valid from a later time on
-	Ended      State = "ended"   // by its person, with "forget that …"; memory restore undoes it
+	Later      State = "later"   // not valid yet
+	Ended      State = "ended"   // ended by the person with "forget that …"; memory restore undoes it
 )
 
-// Known is one thing that is known: a text that was promoted, what a person said, or a
-// fact of Graphiti's.
+// Known is a promoted text, a statement of a person, or a fact of Graphiti's.
 type Known struct {
-	ID    string `json:"id,omitempty"` // of the message
+	ID    string `json:"id,omitempty"` // message ID
 	Group string `json:"group"`
 	Scope string `json:"scope"`
 	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
@@ -48,46 +47,44 @@ type Known struct {
 	State State  `json:"state"`
 }
 
-// The kinds of what was not promoted.
+// The kinds besides those of promoted texts.
 const (
 	KindSaid = "said"
 	KindFact = "fact"
 )
 
-// Valids is what is known: promoted texts first, and of each the newest first.
+// Valids lists promoted texts, then facts, then statements; of each the newest first.
 type Valids struct {
 	Facts    []Known        `json:"facts"`
-	AllFacts int            `json:"all_facts"`          // listed or not
-	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted and not read: some of them may say nothing
-	Note     string         `json:"note,omitempty"`     // what cannot be listed
-	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
-	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing
+	AllFacts int            `json:"all_facts"`          // including unlisted ones
+	AtMost   bool           `json:"at_most,omitempty"`  // older messages were counted unread, and some may contain no statement
+	Note     string         `json:"note,omitempty"`     // limits of the listing
+	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
+	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list
 	Groups   []string       `json:"-"`
 }
 
-// Facts lists what is valid now.
+// Facts lists valid statements and facts.
 var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "What is known and valid now: promoted texts, what a person said, and Graphiti's facts"},
+	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts"},
 	Default: FactsRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
 		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
 	},
 	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *FactsRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[FactsRequest](ownSelector),
 }
 
 const (
-	// askedBy is how many of a group's newest messages Graphiti's facts are searched
-	// by, and foundBy how many facts each finds at most: it has no listing of them.
+	// Graphiti does not list facts. askedBy is the number of a group's newest messages to search
+	// with, and foundBy the number of facts per search.
 	askedBy = 12
 	foundBy = 20
 
-	maxAskedBy = 300 // bytes of one of those messages
+	maxAskedBy = 300 // bytes of each message
 )
 
-// Facts lists what is valid in the groups that a recall for the selector searches.
+// Facts lists the statements and facts in the groups of a recall.
 func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
 	v.Facts = []Known{}
 	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
@@ -101,7 +98,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	defer cancel()
 	var list []Known
 	more := 0
-	seen := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	seen := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
 		said, unread, err := sv.said(ctx, t, all, limit)
@@ -134,7 +131,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(b.Since, a.Since))
 	})
 	if sv.o.Remote {
-		v.Note = fmt.Sprintf("Graphiti has no listing of facts: these are what a search finds for each of the %d newest messages of a group; there may be more", askedBy)
+		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
 	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
@@ -142,7 +139,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	return v, nil
 }
 
-// markEnded marks the statements of a group that their person ended.
+// markEnded marks the statements that their person ended.
 func (sv *Service) markEnded(ctx context.Context, group string, list []Known) error {
 	since, err := sv.o.State.Ended.In(ctx, group)
 	if err != nil || len(since) == 0 {
@@ -160,7 +157,7 @@ func (sv *Service) markEnded(ctx context.Context, group string, list []Known) er
 	return nil
 }
 
-// markRecords marks the messages of groups that their person ended.
+// markRecords marks the messages that their person ended.
 func (sv *Service) markRecords(ctx context.Context, groups []string, list []Record) error {
 	since, err := sv.o.State.Ended.In(ctx, groups...)
 	for i := range list {
@@ -169,7 +166,7 @@ func (sv *Service) markRecords(ctx context.Context, groups []string, list []Reco
 	return err
 }
 
-// rankOf is the place of a kind in the list.
+// rankOf orders kinds in a list.
 func rankOf(kind string) int {
 	switch kind {
 	case KindSaid:
@@ -180,46 +177,55 @@ func rankOf(kind string) int {
 	return 0
 }
 
-// said is what people stated in a group, and what they promoted: no questions, no requests,
-// and no small talk. What was said again later in the same words is superseded. A memory that
-// knows what it holds is asked for the newest only: as many as a list with a limit shows.
-// unread counts the others.
+// said returns the statements and promoted texts of a group. A later message with the same
+// words supersedes a statement. The embedded memory is read only until a list with a limit is
+// full; unread counts the messages that were not read.
 func (sv *Service) said(ctx context.Context, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	if o, ok := sv.o.Memory.Outliner(); ok {
-		list, unread, err = newestSaid(ctx, o, t, all, limit)
-		if err != nil {
-			err = withRemedy(err)
-		}
-		return list, unread, err
+	passes, size := [][]graphiti.RoleType{{graphiti.RoleSystem}, {graphiti.RoleUser}}, pageStatements
+	if sv.o.Remote { // a listing transfers all messages
+		passes, size = [][]graphiti.RoleType{{graphiti.RoleSystem, graphiti.RoleUser}}, math.MaxInt
 	}
-	listed := false
-	err = sv.o.Memory.Export(ctx, t.Group, func(e graphiti.Episode) error {
-		listed = true
-		for _, side := range e.Sides() {
-			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
-				list = append(list, k)
+	again, wanted := make(sayings), 0
+	add := func(page []Known) {
+		slices.Reverse(page) // the first stored one of each second first
+		slices.SortStableFunc(page, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
+		for _, k := range page {
+			if again.supersede(&k); all || k.State == Valid {
+				wanted++
+			}
+			list = append(list, k)
+		}
+	}
+	for _, roles := range passes {
+		var page []Known
+		read := 0
+		for r, err := range sv.o.Memory.Rows(ctx, t.Group, graphiti.Filter{Roles: roles, Newest: true, Text: true}) {
+			if err != nil {
+				return nil, 0, withRemedy(err)
+			}
+			if k, ok := knownFrom(t, &r); ok {
+				page = append(page, k)
+			}
+			if read++; read%size > 0 {
+				continue
+			}
+			add(page)
+			page = nil
+			if roles[0] == graphiti.RoleUser && wanted >= limit {
+				unread = r.Rest
+				break
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, 0, withRemedy(err)
+		add(page)
 	}
-	if !listed {
-		return nil, 0, sv.emptyOrUnlisted(ctx, t.Group)
-	}
-	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
-	again := make(sayings)
-	for i := range list {
-		again.supersede(&list[i])
-	}
-	return list, 0, nil
+	return list, unread, nil
 }
 
-// sayings are since when the same is said, by kind and text.
+// sayings maps the kind and words of a statement to the time of its latest message.
 type sayings map[string]string
 
-// supersede marks what is said again later. It is called with the newest first.
+// supersede marks a statement if a later one has the same words. The newest statement must be
+// first.
 func (s sayings) supersede(k *Known) {
 	same := k.Kind + "\n" + strings.ToLower(strings.Join(strings.Fields(k.Text), " "))
 	if since, again := s[same]; again {
@@ -229,85 +235,19 @@ func (s sayings) supersede(k *Known) {
 	s[same] = k.Since
 }
 
-// readAtOnce is how many messages are read at a time until there are enough.
-const readAtOnce = 256
+// pageStatements is the number of messages to read at a time until a list is full.
+const pageStatements = 256
 
-// placed is where a message stands in its group, and when it was said, in milliseconds.
-type placed struct{ place, said int64 }
-
-// newestSaid is said for a memory that knows what it holds: all that was promoted, and the
-// newest of what was said.
-func newestSaid(ctx context.Context, o graphiti.Outliner, t graphiti.Target, all bool, limit int) (list []Known, unread int, err error) {
-	var promoted, said []placed
-	err = o.Outline(ctx, t.Group, func(h *graphiti.Heading) {
-		switch at := (placed{h.Place, h.Said.UnixMilli()}); h.Role {
-		case graphiti.RoleSystem:
-			promoted = append(promoted, at)
-		case graphiti.RoleUser:
-			said = append(said, at)
-		}
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	again, wanted := make(sayings), 0
-	read := func(of []placed, most int) (rest []placed, err error) {
-		slices.SortFunc(of, func(a, b placed) int { return cmp.Or(cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place)) })
-		for rest = of; len(rest) > 0 && (len(rest) == len(of) || wanted < most); {
-			n := min(readAtOnce, len(rest))
-			known, err := knownAt(ctx, o, t, rest[:n])
-			if err != nil {
-				return nil, err
-			}
-			for _, k := range known {
-				if again.supersede(&k); all || k.State == Valid {
-					wanted++
-				}
-				list = append(list, k)
-			}
-			rest = rest[n:]
-		}
-		return rest, nil
-	}
-	if _, err := read(promoted, math.MaxInt); err != nil {
-		return nil, 0, err
-	}
-	rest, err := read(said, limit)
-	return list, len(rest), err
-}
-
-// knownAt reads messages, and returns the newest first what they say.
-func knownAt(ctx context.Context, o graphiti.Outliner, t graphiti.Target, some []placed) (list []Known, err error) {
-	places := make([]int64, len(some))
-	for i := range some {
-		places[i] = some[i].place
-	}
-	episodes, err := o.EpisodesAt(ctx, t.Group, places)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range episodes {
-		for _, side := range e.Sides() {
-			if k, ok := knownFrom(t, &side, e.ValidAt); ok {
-				list = append(list, k)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Known) int { return cmp.Compare(b.Since, a.Since) })
-	return list, nil
-}
-
-func knownFrom(t graphiti.Target, side *graphiti.Side, at time.Time) (k Known, ok bool) {
-	k = Known{ID: graphiti.MessageID(side.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindSaid, Text: side.Text, Since: dateOf(at), State: Valid}
-	if c, curated := graphiti.ParseCurated(side.Text); curated && side.Role == graphiti.RoleSystem {
+func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
+	k = Known{ID: r.ID.String(), Group: t.Group, Scope: string(t.Scope), Kind: KindSaid, Text: r.Text, Since: dateOf(r.Said), State: Valid}
+	if c, curated := graphiti.ParseCurated(r.Text); curated && r.Role == graphiti.RoleSystem {
 		k.Kind, k.Text = c.Kind, c.Text
 		return k, slices.Contains(graphiti.Kinds, c.Kind)
 	}
-	return k, side.Role == graphiti.RoleUser && words.States(k.Text)
+	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy is what Graphiti has read from messages, as far as a search for the newest of
-// them finds it.
+// factsBy returns the facts of Graphiti's that searches for the newest messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
 	if !sv.o.Remote {
 		return nil, nil
@@ -321,7 +261,7 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 	return list, err
 }
 
-// searchBy calls f for each fact that a search for the newest messages of a group finds.
+// searchBy calls f for each fact that searches for the newest messages of a group return.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
 	seen := make(map[string]bool)
 	for _, s := range said[:min(askedBy, len(said))] {
@@ -340,7 +280,7 @@ func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f f
 	return nil
 }
 
-// stateOf says whether a fact is valid, and until when it was.
+// stateOf returns a fact's validity and its end.
 func stateOf(f *graphiti.Fact, now time.Time) (s State, until string) {
 	until = dateOf(f.InvalidAt)
 	switch {
@@ -354,7 +294,7 @@ func stateOf(f *graphiti.Fact, now time.Time) (s State, until string) {
 	return Valid, until
 }
 
-// dateOf is a time as answers have it; empty where it is not known.
+// dateOf returns a time in the format of answers, or "" for zero.
 func dateOf(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -85,7 +85,7 @@ func TestFactsOfGraphiti(t *testing.T) {
 			if !strings.HasPrefix(got, "valid user fact: ") {
 				t.Errorf("no facts before messages:\n%s", got)
 			}
-			if note := run(t, m, service.Facts, service.FactsRequest{Limit: 5}).Note; !strings.Contains(note, "no listing of facts") {
+			if note := run(t, m, service.Facts, service.FactsRequest{Limit: 5}).Note; !strings.Contains(note, "cannot list facts") {
 				t.Errorf("note: %q", note)
 			}
 		})

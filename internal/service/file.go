@@ -56,7 +56,7 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 				return r, int64(in.UncompressedSize64), err //nolint:gosec // only for the progress
 			}
 		}
-		return nil, 0, errors.Join(fmt.Errorf("%s holds no conversations.json", name), f.Close())
+		return nil, 0, errors.Join(fmt.Errorf("%s contains no conversations.json", name), f.Close())
 	}
 	return f, info.Size(), nil
 }
@@ -93,7 +93,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 	lines := 0
 	err = ReadLines(r, func(n int, l Line) error {
 		if lines++; lines > maxMessages {
-			return fmt.Errorf("the file holds more than %d messages; import it in parts", maxMessages)
+			return fmt.Errorf("the file contains more than %d messages; import it in parts", maxMessages)
 		}
 		b, _ := json.Marshal(l) // strings only
 		if len(b) > importBytes {

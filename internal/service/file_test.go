@@ -175,7 +175,7 @@ func TestOpenImport(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v\n%s", name, size, err, got)
 		}
 	}
-	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "is a directory", archive("b.zip", "notes.txt"): "holds no conversations.json"} {
+	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "is a directory", archive("b.zip", "notes.txt"): "contains no conversations.json"} {
 		if _, _, err := service.OpenImport(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", name, err, says)
 		}
@@ -201,7 +201,7 @@ func TestAnImportWaits(t *testing.T) {
 		if took := time.Since(began).Round(time.Second); err != nil || left != 4000 || took != 560*time.Second || said != "4000 turns wait for the memory" {
 			t.Errorf("%d are left after %s, %v, %q", left, took, err, said)
 		}
-		if _, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err == nil || !strings.Contains(err.Error(), "4000 turns wait for the memory, which has taken none for 10m0s") {
+		if _, err := im.Run(t.Context(), service.Selector{}, strings.NewReader(notes)); err == nil || !strings.Contains(err.Error(), "4000 turns wait, because the memory has accepted none for 10m0s") {
 			t.Errorf("more than may wait: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

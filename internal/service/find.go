@@ -9,14 +9,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Meant are the groups that a selector means. Groups are meant as a whole; of Parts only
-// what was said in a session is meant.
+// Meant is the groups of a selector. Groups are whole groups; Parts are a session's part of
+// groups.
 type Meant struct {
 	Groups []ledger.Owned `json:"groups"`
 	Parts  []ledger.Owned `json:"parts,omitempty"`
 }
 
-// All returns the ids of all these groups.
+// All returns the IDs of all groups.
 func (m Meant) All() []string {
 	ids := make([]string, 0, len(m.Groups)+len(m.Parts))
 	for _, o := range m.Groups {
@@ -28,7 +28,7 @@ func (m Meant) All() []string {
 	return ids
 }
 
-// Find finds the groups that somebody's memory is in.
+// Find returns the groups of a selector.
 func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
 	m.Groups = []ledger.Owned{}
 	if (s == (Selector{}) || s.Own && s.User == "") && !sv.o.Multi {
@@ -52,10 +52,10 @@ func (sv *Service) Find(ctx context.Context, s Selector) (m Meant, err error) {
 	return m, err
 }
 
-// groups finds the groups that a selector means as a whole.
+// groups returns the whole groups of a selector.
 func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if s.Group != "" && s.Session != "" {
-		return nil, nil // a part of it
+		return nil, nil // only a part of it
 	}
 	if s.Group != "" {
 		return []ledger.Owned{{Group: s.Group}}, nil
@@ -75,7 +75,7 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 			return
 		}
 		listed[o.Group] = true
-		// Whose a group is says what was written to it, and not its name.
+		// The stored turns determine a group's owner, not its name.
 		for _, k := range known {
 			if k.Group == o.Group {
 				o.Scope, o.Key, o.Shared = k.Scope, k.Key, k.Shared || owner != "" && k.Owner != owner
@@ -83,19 +83,21 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 		}
 		list = append(list, o)
 	}
-	// What would be written for them now, whether or not this proxy did: other
-	// clients share these groups.
-	for scope, asked := range map[graphiti.Scope]bool{
-		graphiti.ScopeUser:      (s.Workspace+s.Session+s.Agent == "" || s.Own) && owner != "",
-		graphiti.ScopeAgent:     s.Agent != "" && s.Session == "",
-		graphiti.ScopeWorkspace: s.Workspace != "" && s.Session == "",
-		graphiti.ScopeSession:   s.Session != "" && s.Workspace+s.Agent == "",
+	// Other clients may have written to groups that the proxy would write to now.
+	for _, in := range []struct {
+		scope graphiti.Scope
+		asked bool
+	}{
+		{graphiti.ScopeUser, (s.Workspace+s.Session+s.Agent == "" || s.Own) && owner != ""},
+		{graphiti.ScopeAgent, s.Agent != "" && s.Session == ""},
+		{graphiti.ScopeWorkspace, s.Workspace != "" && s.Session == ""},
+		{graphiti.ScopeSession, s.Session != "" && s.Workspace+s.Agent == ""},
 	} {
-		if !asked || scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
+		if !in.asked || in.scope != graphiti.ScopeUser && owner == "" && who.Tenant != "" {
 			continue
 		}
-		if g, ok := sv.namer().Group(scope, who); ok {
-			add(ledger.Owned{Group: g, Owner: owner, Scope: string(scope)})
+		if g, ok := sv.namer().Group(in.scope, who); ok {
+			add(ledger.Owned{Group: g, Owner: owner, Scope: string(in.scope)})
 		}
 	}
 	for _, o := range known {
@@ -112,13 +114,13 @@ func (sv *Service) groups(ctx context.Context, s Selector) ([]ledger.Owned, erro
 	return list, nil
 }
 
-// isOwn reports whether a group is a session's own.
+// isOwn reports whether a group is the session's own.
 func isOwn(o *ledger.Owned, session string) bool {
 	return o.Scope == string(graphiti.ScopeSession) && graphiti.SessionHash(o.Key) == graphiti.SessionHash(session)
 }
 
-// others returns the groups of the same owner that were not looked into, where
-// only the person was named, or they beside a project.
+// others returns the owner's other groups if the selector names only the person, or the person
+// besides a project.
 func (sv *Service) others(ctx context.Context, s Selector, groups []string) []ledger.Owned {
 	if s != (Selector{User: s.User}) && !s.Own {
 		return nil
@@ -130,15 +132,14 @@ func (sv *Service) others(ctx context.Context, s Selector, groups []string) []le
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, owner)
 	if err != nil {
-		return nil // it is a hint
+		return nil // the groups are only a hint
 	}
 	return slices.DeleteFunc(known, func(o ledger.Owned) bool { return slices.Contains(groups, o.Group) })
 }
 
-// parts finds the groups in which something lies of the session that a selector
-// names, beside the session's own group. The ledger lists the
-// groups in which a session recently left something; if it lists none, all groups of
-// the person are searched.
+// parts returns the groups with a part of the selector's session, except for the session's own
+// group. The ledger lists the groups with recent turns of a session. If it lists none, parts
+// searches all groups of the person.
 func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, err error) {
 	if s.Session == "" {
 		return nil, nil
@@ -167,8 +168,8 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 		switch {
 		case s.Workspace != "" && (o.Scope != string(graphiti.ScopeWorkspace) || o.Key != who.Workspace),
 			s.Agent != "" && o.Group != agent,
-			o.Scope == string(graphiti.ScopeSession): // that is all of a group
-		case before >= 0: // two people's sessions of one name are one there
+			o.Scope == string(graphiti.ScopeSession): // the whole group belongs to sessions
+		case before >= 0: // sessions of two people with the same name are one here
 			list[before].Shared = list[before].Shared || !search
 		case owner != "" && o.Owner != owner:
 			if !search && slices.ContainsFunc(known, func(k ledger.Owned) bool { return k.Group == o.Group && k.Owner == owner }) {
@@ -192,8 +193,7 @@ func (sv *Service) parts(ctx context.Context, s Selector) (list []ledger.Owned, 
 
 var errFound = errors.New("found")
 
-// holds reports whether anything of a part is kept. Where nothing is listed that
-// is known of a whole group only.
+// holds reports whether a part has records. An unlisted group counts only as a whole.
 func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sv.settings().Timeout)
 	defer cancel()
@@ -205,8 +205,8 @@ func (sv *Service) holds(ctx context.Context, part ledger.Part) (bool, error) {
 	return false, err
 }
 
-// partOf is what a selector means that names a group, and may name a session, and
-// whether the group is the session's own.
+// partOf returns the part for a selector of a group, or of a session in it. own reports whether
+// the group is the session's own.
 func (sv *Service) partOf(ctx context.Context, s Selector) (part ledger.Part, own bool, err error) {
 	if s.Session == "" {
 		return ledger.Part{Group: s.Group}, false, nil

@@ -13,46 +13,42 @@ import (
 )
 
 const (
-	// ForgetTimeout is the most that one call to forget a group may take: Graphiti first
-	// works off what it has accepted.
+	// ForgetTimeout bounds one forget of a group: Graphiti first processes its queue.
 	ForgetTimeout = 5 * time.Minute
 
-	// emptyTimeout bounds the part of a forget before the memory is called, even if
-	// nobody waits any more. Other replicas may not answer; they are waited for again at
-	// the end.
+	// emptyTimeout bounds the steps before the memory is called, even without a caller. Replicas
+	// may not answer until the end.
 	emptyTimeout = time.Minute
 
-	// What could not be forgotten is tried again after retryFirst, and after
-	// twice as long each time it fails again, up to retryLast.
+	// A failed forget is retried after retryFirst, and later after twice the previous pause, up
+	// to retryLast.
 	retryFirst = time.Second
 	retryLast  = 5 * time.Minute
 )
 
-// Forgotten says what was forgotten: a group, or what was said in a session in it.
+// Forgotten describes a forget.
 type Forgotten struct {
 	Group   string `json:"group"`
-	Session string `json:"session,omitempty"` // only what was said in the session; empty: the whole group
+	Session string `json:"session,omitempty"` // "" for the whole group
 
-	Message string   `json:"message,omitempty"` // that one message, and nothing else
-	Groups  []string `json:"groups,omitempty"`  // that held it
+	Message string   `json:"message,omitempty"` // the only forgotten message
+	Groups  []string `json:"groups,omitempty"`  // groups of the message
 
-	Blocks int `json:"blocks"` // inserted blocks that were emptied
+	Blocks int `json:"blocks"` // emptied blocks
 
-	// NamesKept says that the memory keeps names and summaries of what was spoken of in
-	// the session. To forget the whole group deletes them.
+	// NamesKept reports whether the memory retains names and summaries. Forgetting the whole
+	// group deletes them.
 	NamesKept bool `json:"names_kept,omitempty"`
 
-	Card []string `json:"card,omitempty"` // lines that were taken off the card, and nothing else
+	Card []string `json:"card,omitempty"` // card lines, if only those were removed
 }
 
-// Forget empties one group, or deletes what was said in a session in it, or one message.
-// Or it takes a line off a card and does nothing else. When it ends, nothing that was
-// under way when it began is recalled any more.
+// Forget empties one group, deletes a session's messages in it, deletes one message, or removes a
+// card line. When it returns, recall uses no older results.
 //
-// It raises the generation of the group, so that nothing older is written. Then it
-// empties decisions and notes, the queue, and the memory. Nothing of the group is
-// recalled until a look proves that nothing is left. All of this outlives the process:
-// if something fails, it is tried again.
+// It raises the group's generation, which rejects older writes. Then it empties decisions and
+// notes, the queue, and the memory. Recall skips the group until a listing proves the deletion.
+// All of this survives the process: failures are retried.
 func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	f := Forgotten{Group: s.Group, Session: s.Session}
 	if s.Card != "" {
@@ -67,7 +63,7 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 		return f, err
 	}
 	part, own, err := sv.partOf(ctx, s)
-	if err == nil && own { // the session's own group, as a whole
+	if err == nil && own { // the session's own group
 		f.Blocks, err = sv.forget(ctx, ledger.Part{Group: s.Group})
 	}
 	if err != nil {
@@ -79,12 +75,12 @@ func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
 	return f, err
 }
 
-// forget returns how many inserted blocks it emptied.
+// forget returns the number of emptied blocks.
 func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ForgetTimeout)
 	defer cancel()
 	f := cache.Forget{Group: part.Group, Session: part.Session, Owner: part.Owner, Message: part.Message, Scope: part.Scope()}
-	defer sv.goOn() // with what fails here
+	defer sv.goOn() // retry a failure
 	defer sv.inHand(f)()
 	blocks, err = sv.try(ctx, f)
 	if err != nil {
@@ -93,8 +89,7 @@ func (sv *Service) forget(ctx context.Context, part ledger.Part) (blocks int, er
 	return blocks, err
 }
 
-// try forgets something, or goes on with it, and returns how many blocks it
-// emptied.
+// try starts or continues a forget. It returns the number of emptied blocks.
 func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err error) {
 	var deaf error
 	if !f.Emptied {
@@ -109,11 +104,10 @@ func (sv *Service) try(ctx context.Context, f cache.Forget) (blocks int, err err
 	return blocks, sv.o.State.Generations.End(ctx, f)
 }
 
-// empty raises a generation, and empties everything but the queue and the
-// memory. Which decisions show what was said in a session is not known, so that
-// all of the group's lose their block. For one message none does: its text was sent
-// in those conversations, and without the block their beginnings would change. With an
-// error it may have been done in part.
+// empty raises the generation, and empties everything but the queue and the memory. Decisions do
+// not record the sessions of their pieces, so all decisions of the group lose their blocks.
+// Forgetting one message empties no block: its text is in those conversations, whose beginnings
+// must not change. An error may leave a part done.
 func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raised cache.Forget, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), emptyTimeout)
 	defer cancel()
@@ -130,7 +124,7 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 	if failed != nil {
 		return blocks, f, errors.Join(err, failed)
 	}
-	// What was read meanwhile does not count, nor what was said in answer to it.
+	// Results read meanwhile, and their answers, are outdated too.
 	f.Emptied = true
 	again, err := sv.o.State.Generations.Raise(ctx, f)
 	if again.Generation == 0 {
@@ -140,21 +134,21 @@ func (sv *Service) empty(ctx context.Context, f cache.Forget) (blocks int, raise
 	return blocks, again, err
 }
 
-// notForgotten says what follows from a group that is not proven to be forgotten.
+// notForgotten adds the consequences of an unproven forget.
 func notForgotten(err error) error {
-	text := "not forgotten: %w; until it is, nothing of this group is recalled and new turns for it wait; the proxy retries by itself, also after a restart"
+	text := "not forgotten: %w; until it succeeds, this group is not recalled and its new turns wait; the proxy retries automatically, also after a restart"
 	if to := graphiti.Remedy(err); to != "" {
 		return fmt.Errorf(text+"; to do: %s", err, to)
 	}
 	return fmt.Errorf(text, err)
 }
 
-// Recallable returns the groups without those that have a forget under way.
+// Recallable returns the groups without a running forget.
 func (sv *Service) Recallable(reads []graphiti.Target) []graphiti.Target {
 	return slices.DeleteFunc(slices.Clone(reads), func(t graphiti.Target) bool { return sv.o.State.Generations.Blocks(t.Group) })
 }
 
-// inHand keeps finishForgets from what a command forgets, until its end.
+// inHand hides a command's forget from finishForgets until the command ends.
 func (sv *Service) inHand(f cache.Forget) (done func()) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -177,8 +171,8 @@ func (sv *Service) goOn() {
 	}
 }
 
-// finishForgets goes on with what could not be forgotten, in an earlier process,
-// on another replica, or while the memory was down. It ends with Close.
+// finishForgets continues unfinished forgets of earlier processes and other replicas, until
+// Close.
 func (sv *Service) finishForgets() {
 	defer close(sv.ended)
 	for pause := retryFirst; ; {
@@ -213,8 +207,8 @@ func (sv *Service) tryAgain(f cache.Forget) {
 	}
 }
 
-// mine reports whether this process goes on with something: the replica that
-// delivers does, unless a command is at it.
+// mine reports whether this process continues a forget: only the delivering replica does, unless
+// a command runs it.
 func (sv *Service) mine(f cache.Forget) bool {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()

@@ -74,7 +74,7 @@ func readLine(line []byte) (l Line, err error) {
 	d.DisallowUnknownFields()
 	err = d.Decode(of)
 	if err == nil && d.More() {
-		err = errors.New("there is more after the object")
+		err = errors.New("unexpected text after the object")
 	}
 	if of == any(&r) {
 		l = r.line()

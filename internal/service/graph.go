@@ -17,56 +17,52 @@ type GraphRequest struct {
 	Limit int `json:"limit,omitempty"` // most nodes
 }
 
-// Graph is what is connected with what.
+// Graph is a graph of entities and their connections.
 type Graph struct {
-	Nodes  []Node   `json:"nodes"` // the more connected first
+	Nodes  []Node   `json:"nodes"` // by number of connections
 	Edges  []Edge   `json:"edges"`
-	Note   string   `json:"note,omitempty"` // what is not shown
+	Note   string   `json:"note,omitempty"` // limits of the graph
 	Groups []string `json:"-"`
 }
 
-// Node is an entity of Graphiti's; in the embedded memory, somebody or something that is
-// mentioned.
+// Node is an entity of Graphiti's, or a name in messages of the embedded memory.
 type Node struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Count   int    `json:"count"` // messages that mention it, or facts about it
+	Count   int    `json:"count"` // number of messages or facts about it
 	Summary string `json:"summary,omitempty"`
 }
 
-// Edge connects two nodes: a fact of Graphiti's, or messages that mention both.
+// Edge connects two nodes by a fact of Graphiti's, or by messages with both names.
 type Edge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Says  string `json:"says"`            // the fact, or the newest message that mentions both, cut
-	Count int    `json:"count,omitempty"` // messages that mention both
+	Says  string `json:"says"`            // the fact, or the newest message with both, truncated
+	Count int    `json:"count,omitempty"` // number of messages with both
 	Since string `json:"since,omitempty"`
 	Until string `json:"until,omitempty"`
-	State State  `json:"state,omitempty"` // of a fact
-	ID    string `json:"id,omitempty"`    // of the message
+	State State  `json:"state,omitempty"` // validity of a fact
+	ID    string `json:"id,omitempty"`    // message ID
 }
 
-// Connections shows what is connected with what in a memory.
+// Connections shows the connections in a memory.
 var Connections = Operation[GraphRequest, Graph]{
-	Spec:    Spec{Name: "memory/graph", About: "What is connected with what: Graphiti's facts, or what messages mention together"},
+	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together"},
 	Default: GraphRequest{Limit: 60},
 	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
 		return h.Memory.Connections(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *GraphRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[GraphRequest](ownSelector),
 }
 
 const (
-	graphMessages = 2500 // the newest, from which the embedded memory's graph is made
+	graphMessages = 2500 // number of newest messages in the embedded memory's graph
 	maxSays       = 200  // characters of an edge
 	edgesPerNode  = 3
 )
 
-// Connections shows what is connected in the groups that a recall for the selector
-// searches: at most limit nodes.
+// Connections returns up to limit nodes of the groups of a recall.
 func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Graph, err error) {
 	g.Nodes, g.Edges = []Node{}, []Edge{}
 	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
@@ -82,10 +78,10 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 	for _, t := range targets {
 		g.Groups = append(g.Groups, t.Group)
 	}
-	if o, ok := sv.o.Memory.Outliner(); ok {
-		err = sv.mentioned(ctx, o, &g, limit)
-	} else {
+	if sv.o.Remote {
 		err = sv.related(ctx, targets, &g, limit)
+	} else {
+		err = sv.mentioned(ctx, &g, limit)
 	}
 	return g, err
 }
@@ -94,16 +90,16 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 type web struct {
 	nodes map[string]*Node
 	edges []edge
-	links map[string]int // of a node
+	links map[string]int // number of connections per node
 }
 
 type edge struct {
 	Edge
-	said int // index of the message that it says, where that is not written yet
+	said int // index of the message whose text the edge gets later
 }
 
-// into puts the limit most connected nodes into a graph, and the edges between them, the
-// best first. write writes what an edge says.
+// into adds the limit most connected nodes to a graph, and the best edges between them. write
+// sets the text of an edge.
 func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(*edge)) {
 	for i := range w.edges {
 		n := max(1, w.edges[i].Count)
@@ -129,14 +125,14 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 	}
 }
 
-// mentioned makes a graph of what the newest messages mention together.
-func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph, limit int) error {
-	said, more, err := sv.newestSaid(ctx, o, g.Groups)
+// mentioned builds a graph from names that the newest messages mention together.
+func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
+	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
 		return withRemedy(err)
 	}
 	if more {
-		g.Note = fmt.Sprintf("made of the newest %d messages", graphMessages)
+		g.Note = fmt.Sprintf("based on the newest %d messages", graphMessages)
 	}
 	m, tokens := newMentions(), make([][]token, len(said))
 	for i := range said {
@@ -154,7 +150,7 @@ func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph,
 	for name := range common {
 		w.nodes[name] = &Node{ID: graphiti.MessageID("mention " + name), Name: m.first[name], Count: counts[name]}
 	}
-	at := make(map[[2]string]int) // where the edge is
+	at := make(map[[2]string]int) // index of the edge
 	for i := range said {         // the newest first
 		list := slices.DeleteFunc(names[i], func(name string) bool { return !common[name] })
 		for a, from := range list {
@@ -177,7 +173,7 @@ func (sv *Service) mentioned(ctx context.Context, o graphiti.Outliner, g *Graph,
 	return nil
 }
 
-// mostMentioned are the names that most messages mention, and two at least.
+// mostMentioned returns the names with the most messages, at least two each.
 func mostMentioned(counts map[string]int, most int) map[string]bool {
 	var list []string
 	for name, n := range counts {
@@ -199,51 +195,52 @@ type saying struct {
 	at         time.Time
 }
 
-// newestSaid reads the newest messages of groups, the newest first, each once; more says
-// that there are others.
-func (sv *Service) newestSaid(ctx context.Context, o graphiti.Outliner, groups []string) (said []saying, more bool, err error) {
-	type one struct {
+// newestSaid returns the newest messages of groups, the newest first, each once. more reports
+// whether there are others.
+func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []saying, more bool, err error) {
+	type heading struct {
 		group int
-		place int64
+		id    graphiti.ID
 		at    time.Time
 	}
-	var all []one
-	seen := make(map[uint64]bool)
+	var all []heading
+	seen := make(map[graphiti.ID]bool)
 	for i, group := range groups {
-		err := o.Outline(ctx, group, func(h *graphiti.Heading) {
-			if !seen[h.Name] {
-				seen[h.Name] = true
-				all = append(all, one{i, h.Place, h.Said})
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{}) {
+			if err != nil {
+				return nil, false, err
 			}
-		})
-		if err != nil {
-			return nil, false, err
+			if !seen[r.ID] {
+				seen[r.ID] = true
+				all = append(all, heading{i, r.ID, r.Said})
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return b.at.Compare(a.at) })
+	slices.SortStableFunc(all, func(a, b heading) int { return b.at.Compare(a.at) })
 	more = len(all) > graphMessages
-	places := make([][]int64, len(groups))
-	for _, m := range all[:min(graphMessages, len(all))] {
-		places[m.group] = append(places[m.group], m.place)
+	ids := make([][]graphiti.ID, len(groups))
+	for _, h := range all[:min(graphMessages, len(all))] {
+		ids[h.group] = append(ids[h.group], h.id)
 	}
 	for i, group := range groups {
-		episodes, err := o.EpisodesAt(ctx, group, places[i])
-		if err != nil {
-			return nil, false, err
+		if len(ids[i]) == 0 {
+			continue
 		}
-		for j := range episodes {
-			side := episodes[j].Sides()[0]
-			if c, ok := graphiti.ParseCurated(side.Text); ok {
-				side.Text = c.Text
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{IDs: ids[i], Text: true}) {
+			if err != nil {
+				return nil, false, err
 			}
-			said = append(said, saying{side.Name, side.Text, episodes[j].ValidAt})
+			if c, ok := graphiti.ParseCurated(r.Text); ok {
+				r.Text = c.Text
+			}
+			said = append(said, saying{r.Name, r.Text, r.Said})
 		}
 	}
 	slices.SortStableFunc(said, func(a, b saying) int { return b.at.Compare(a.at) })
 	return said, more, nil
 }
 
-// cutTo returns the start of a text as one line, of at most some characters.
+// cutTo returns the start of a text in one line, with at most a number of characters.
 func cutTo(text string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 8*most)], "")), " "))
 	if len(runes) > most {

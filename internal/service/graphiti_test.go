@@ -16,22 +16,25 @@ import (
 // onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
 func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Memory {
 	t.Helper()
-	var there *graphiti.Memory
+	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, kind, g)})
+}
+
+// memoryOf connects to a Graphiti.
+func memoryOf(t *testing.T, kind string, g *graphititest.Server) *graphiti.Memory {
+	t.Helper()
 	at := remote.Options{Endpoint: g.URL()}
 	if kind == "graphiti-mcp" {
 		c, err := mcp.New(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		there = c.Memory()
-	} else {
-		c, err := rest.New(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there = c.Memory()
+		return c.Memory()
 	}
-	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: there})
+	c, err := rest.New(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Memory()
 }
 
 func startGraphiti(t *testing.T, kind string) *graphititest.Server {
@@ -71,7 +74,7 @@ func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 			}
 			g.Blind(graphititest.BlindListing)
 			in := service.Selector{Session: "typo"}
-			if _, err := service.Groups.Run(t.Context(), before.Host, &in); err == nil || !strings.Contains(err.Error(), "lists nothing of it") {
+			if _, err := service.Groups.Run(t.Context(), before.Host, &in); err == nil || !strings.Contains(err.Error(), "lists no messages of it") {
 				t.Errorf("a session that might be there: %v", err)
 			}
 			before.Close()
@@ -81,7 +84,7 @@ func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 				t.Fatalf("it is not found to begin with: %+v", found)
 			}
 			err := service.Export.Each(t.Context(), m.Host, &service.ExportRequest{Group: tc.group}, func(service.Record) error { return nil })
-			if err == nil || !strings.Contains(err.Error(), "lists nothing of it") || !strings.Contains(err.Error(), "; to do: ") {
+			if err == nil || !strings.Contains(err.Error(), "lists no messages of it") || !strings.Contains(err.Error(), "; to do: ") {
 				t.Errorf("export: %v", err)
 			}
 			if shown := run(t, m, service.Show, service.ShowRequest{Selector: tc.s, Last: 20}); len(shown.Unlisted) != 1 || shown.Unlisted[0] != tc.group {
@@ -116,7 +119,7 @@ func TestCatalogOfGraphiti(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := run(t, m, service.List, service.ListRequest{Limit: 50})
-			if len(all.Memories) != 2 || len(all.Conversations) != 2 || !strings.Contains(all.Note, "does not say which groups it holds") {
+			if len(all.Memories) != 2 || len(all.Conversations) != 2 || !strings.Contains(all.Note, "cannot list its groups") {
 				t.Fatalf("%+v", all)
 			}
 			for _, k := range all.Memories {
@@ -128,7 +131,7 @@ func TestCatalogOfGraphiti(t *testing.T) {
 				return
 			}
 			g.Blind(graphititest.BlindListing)
-			if _, _, err := call(t, m, "memory/list", `{}`); err == nil || !strings.Contains(err.Error(), "lists nothing of it") {
+			if _, _, err := call(t, m, "memory/list", `{}`); err == nil || !strings.Contains(err.Error(), "lists no messages of it") {
 				t.Errorf("of nothing that can be listed: %v", err)
 			}
 		})

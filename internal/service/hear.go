@@ -14,10 +14,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// Hear does what a person's message asks of the memory, and counts it. A statement takes
-// effect at once only in the place where it was said, and only if the message consists of
-// statements: any other message may quote somebody. Everything else waits for the person's
-// confirmation. A bot confirms nothing, so it asks for nothing.
+// Hear applies a person's message to the memory, and counts the effects. A statement takes effect
+// at once only in its own place, and only in a message of statements alone: other messages may
+// contain quotations. Everything else waits for the person's confirmation. A bot's message has no
+// effect.
 func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) {
 	if s.Who.SystemActor != "" {
 		return h
@@ -117,7 +117,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// targets returns the groups whose forgetting deletes what the message left, and the group
+// targets returns the groups of the message, whose forgetting deletes its effects, and the group
 // of its place.
 func (s *hearing) targets() (groups []string, here graphiti.Target) {
 	for _, to := range s.sv.namer().Writes(s.Who) {
@@ -130,7 +130,7 @@ func (s *hearing) targets() (groups []string, here graphiti.Target) {
 }
 
 // line returns the line of a statement. Its state is "" for a fact that needs no line. ok is
-// false if no group holds what the caller says.
+// false without a group for the line.
 func (s *hearing) line(one card.Statement) (l card.Line, ok bool) {
 	_, here := s.targets()
 	group := here.Group
@@ -202,8 +202,8 @@ func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.
 	return nil
 }
 
-// end ends the statements of the message's place that say a text. Those that apply elsewhere
-// end when the person confirms it.
+// end ends the matching statements of the message's place. Matching statements that apply
+// elsewhere end after the person's confirmation.
 func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 	groups, here := s.targets()
 	if here.Group == "" {
@@ -284,7 +284,7 @@ func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, 
 	return sv.cards().Put(ctx, *l, generation, groups...)
 }
 
-// undoForget makes valid again what accepting a line of "forget that …" ended.
+// undoForget revalidates the statements that an accepted "forget that …" line ended.
 func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
 	names, err := sv.saying(ctx, l.Group, l.Text)
 	if err != nil {
@@ -330,33 +330,29 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 			names = append(names, name)
 		}
 	}
-	err = sv.o.Memory.Export(ctx, group, func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			add(side.Name, side.Text)
+	for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
+		switch {
+		case unlisted(err):
+			continue
+		case err != nil:
+			return nil, err
 		}
-		return nil
-	})
-	if err == nil {
-		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: group}, func(m graphiti.Message) error {
-			add(m.Name, m.Content)
-			return nil
-		})
+		add(r.Name, r.Text)
 	}
-	if err == nil && sv.o.Remote {
-		var found []graphiti.Fact
-		found, err = sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
+	if sv.o.Remote {
+		found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
+		if err != nil {
+			return nil, withRemedy(err)
+		}
 		for _, f := range found {
 			add(f.UUID, f.Text)
 		}
 	}
-	if err != nil {
-		return nil, withRemedy(err)
-	}
 	return names, nil
 }
 
-// endMessages ends the turns and facts of a group that say a text, and those in turns. It
-// counts what it ended, without those in turns.
+// endMessages ends the matching turns and facts of a group, and the given turns. It returns the
+// number of the matching ones.
 func (sv *Service) endMessages(ctx context.Context, group, text string, turns map[string]bool, generation int64) (ended int, err error) {
 	found, err := sv.saying(ctx, group, text)
 	if err != nil {
@@ -384,12 +380,34 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 	return ended, nil
 }
 
+// EndTurn ends both messages of a person's turn in its groups, after a turn of a generation
+// has replaced it, and deletes the standing text that it said and the person has not
+// confirmed.
+func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, in []graphiti.Target, generation int64) error {
+	names := []string{graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant)}
+	said := hearing{sv: sv, Saying: capture.Saying{Who: who}}
+	var groups []string
+	if own, ok := said.own(); ok {
+		groups = append(groups, own)
+	}
+	for _, t := range in {
+		if err := sv.o.State.Ended.Add(ctx, t.Group, names, time.Now(), generation); err != nil {
+			return err
+		}
+		groups = append(groups, t.Group)
+		sv.o.Facts.DropGroup(t.Group)
+	}
+	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool { return l.Turn == turn && l.State != card.Confirmed })
+}
+
 // hearDirectives stores the directives of a message, such as "decision: …". Those of a
 // message that says anything else, and those for the person in a project, wait.
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
 	found, tooLong := capture.Directives(s.Text)
 	h.Refused += tooLong
-	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	// A template may continue the line of a directive with a question or a label.
+	continues := func(d capture.Directive) bool { return strings.ContainsAny(d.Text, "?？:：[]<>{}") }
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && !slices.ContainsFunc(found, continues) && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {

@@ -106,7 +106,7 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 func waitForRoom(ctx context.Context, pending func(context.Context) (int, error), tell func(waits string)) error {
 	left, err := waitForTurns(ctx, MaxPending, ImportTimeout, pending, tell)
 	if err == nil && left > MaxPending {
-		err = fmt.Errorf("%d turns wait for the memory, which has taken none for %s; see graphiti-proxy status", left, ImportTimeout)
+		err = fmt.Errorf("%d turns wait, because the memory has accepted none for %s; see graphiti-proxy status", left, ImportTimeout)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, e
 	case "assistant", "ai", "model":
 		t.Assistant = l.Content
 	default:
-		return t, fmt.Errorf("role: %q is not known; write user or assistant", l.Role)
+		return t, fmt.Errorf("role: unknown role %q; write user or assistant", l.Role)
 	}
 	if strings.TrimSpace(l.Content) == "" {
 		return t, errors.New("content: is empty")

@@ -16,22 +16,22 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 )
 
-// held is one message as a group holds it: a side of an episode.
+// held is a message in a group.
 type held struct {
-	in      graphiti.Target
-	owner   ledger.Owned
-	episode graphiti.Episode
-	side    graphiti.Side
+	in    graphiti.Target
+	owner ledger.Owned
+	row   graphiti.Row
+	entry []graphiti.Row // all rows of its stored entry
 }
 
-// errManyMessages says that an id means more than one message of a group.
+// errManyMessages means that an ID selects several messages of a group.
 var errManyMessages = errors.New("message: several messages of one group have this id; name them by their conversation (session) or group")
 
-// message finds the message with an id in the groups of whom a selector means: one
-// may be in several, such as what a person says of themselves in a project.
+// message returns the messages with an ID in the groups of a selector. A personal statement in a
+// project is in two groups.
 func (sv *Service) message(ctx context.Context, s Selector, id string) (found []held, err error) {
 	if s.Session != "" || s.Own || s.Card != "" {
-		return nil, invalid("message: its id says which it is; leave out session, own and card")
+		return nil, invalid("message: its id already selects it; remove session, own and card")
 	}
 	groups, err := sv.withOwners(ctx, s)
 	if err != nil {
@@ -51,11 +51,11 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 }
 
 func notTheirs(id string) error {
-	return invalid(fmt.Sprintf("message: nothing of theirs has the id %q; graphiti-proxy memory show prints the ids", id))
+	return invalid(fmt.Sprintf("message: the person has no message with the id %q; graphiti-proxy memory show prints the ids", id))
 }
 
-// withOwners finds the groups of whom a selector means, with what is known of whose they
-// are. Nobody named is the owner, where there is one.
+// withOwners returns the groups of a selector with their owners. The default is the owner of
+// single mode.
 func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -92,36 +92,40 @@ func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, 
 	return groups, nil
 }
 
-func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, id string) (found []held, err error) {
-	err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group}, func(g graphiti.Message) error {
-		if graphiti.MessageID(g.Name) == id {
-			return errors.New("message: it waits for Graphiti, and can be forgotten when it has arrived there (graphiti-proxy queue list), or now with its conversation (session)")
-		}
-		return nil
-	})
+func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string) (found []held, err error) {
+	id, ok := graphiti.ParseID(message)
+	if !ok {
+		return nil, nil
+	}
+	waiting, err := sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: o.Group})
 	if err != nil {
 		return nil, err
 	}
-	in := graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}
-	err = sv.o.Memory.Seek(ctx, o.Group, graphiti.Sought{Message: id}, func(e graphiti.Episode) error {
-		for _, side := range e.Sides() {
-			if graphiti.MessageID(side.Name) == id {
-				found = append(found, held{in, o, e, side})
-			}
+	if slices.ContainsFunc(waiting, func(r graphiti.Row) bool { return r.ID == id }) {
+		return nil, errors.New("message: it waits for delivery to Graphiti (graphiti-proxy queue list); forget it afterwards, or now with its conversation (session)")
+	}
+	for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{IDs: []graphiti.ID{id}, Text: true}) {
+		if err != nil {
+			return nil, withRemedy(err)
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, withRemedy(err)
-	case len(found) > 1:
+		found = append(found, held{in: graphiti.Target{Scope: graphiti.Scope(o.Scope), Group: o.Group}, owner: o, row: r})
+	}
+	if len(found) > 1 {
 		return nil, InvalidError{errManyMessages}
 	}
-	return found, nil
+	for i := range found {
+		for r, err := range sv.o.Memory.Rows(ctx, o.Group, graphiti.Filter{Keys: []string{found[i].row.Key}, Text: true}) {
+			if err != nil {
+				return nil, withRemedy(err)
+			}
+			found[i].entry = append(found[i].entry, r)
+		}
+	}
+	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
-// forgetMessage deletes one message of a selector's from every group that holds it, and
-// what was noted of it. Blocks that were sent with it stay in their conversations.
+// forgetMessage deletes a message from all its groups, with its notes. Blocks in conversations
+// remain.
 func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
 	id := s.Message
 	s.Message = ""
@@ -142,7 +146,7 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 		if err := sv.forgetNotes(ctx, h); err != nil {
 			return f, err
 		}
-		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: graphiti.MessageID(h.episode.Name)}); err != nil {
+		if _, err := sv.forget(ctx, ledger.Part{Group: h.in.Group, Message: h.entry[0].ID.String()}); err != nil {
 			return f, err
 		}
 		f.Groups = append(f.Groups, h.in.Group)
@@ -152,32 +156,31 @@ func (sv *Service) forgetHeld(ctx context.Context, id string, found []held) (f F
 	return f, nil
 }
 
-// keepOtherSide keeps what else is in the episode that holds a message: Graphiti
-// deletes episodes, and one may hold both sides of a turn. It is kept under a name of
-// its own, before anything is deleted, so that it is not lost on the way.
+// keepOtherSide stores the other side of a deleted entry under a new name. It does so before the
+// deletion, to lose nothing.
 func (sv *Service) keepOtherSide(ctx context.Context, h *held) error {
-	for _, side := range h.episode.Sides() {
-		if side.Name == h.side.Name {
+	for _, r := range h.entry {
+		if r.Name == h.row.Name {
 			continue
 		}
-		t := h.turn("beside", side)
+		t := h.turn("beside", &r)
 		t.Generation = sv.o.State.Generations.Now()
-		t.Said, t.Answered = h.episode.ValidAt, h.episode.ValidAt
-		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, side.Role), Speaker: side.Speaker, Role: side.Role, Source: h.episode.SourceDescription}}
-		if side.Role == graphiti.RoleAssistant {
-			t.User, t.Assistant = "", side.Text
+		t.Said, t.Answered = r.Said, r.Said
+		t.Restored = []ledger.Restored{{Name: graphiti.EpisodeName(t.ID, r.Role), Speaker: r.Speaker, Role: r.Role, Source: r.Source}}
+		if r.Role == graphiti.RoleAssistant {
+			t.User, t.Assistant = "", r.Text
 		}
 		if err := sv.o.Pipeline.Add(ctx, t); err != nil {
-			return fmt.Errorf("keep the other side of the turn: %w", err)
+			return fmt.Errorf("store the other side of the turn: %w", err)
 		}
 	}
 	return nil
 }
 
-// turn is a text that takes the place of one in the same group and conversation.
-func (h *held) turn(why string, text graphiti.Side) ledger.Turn {
+// turn returns a turn with a text for the group and conversation of a message.
+func (h *held) turn(why string, text *graphiti.Row) ledger.Turn {
 	t := ledger.Turn{
-		ID: digest(why, h.in.Group, h.side.Name, text.Text), SessionHash: ledger.SessionOf(h.episode.SourceDescription),
+		ID: digest(why, h.in.Group, h.row.Name, text.Text), SessionHash: h.row.Session,
 		Owner: h.owner.Owner, Speaker: text.Speaker, User: text.Text, Client: "graphiti-proxy",
 		Targets: []graphiti.Target{h.in}, Standalone: true,
 	}
@@ -187,11 +190,11 @@ func (h *held) turn(why string, text graphiti.Side) ledger.Turn {
 	return t
 }
 
-// forgetNotes deletes what was noted of a message for cards, and its conversation's
-// notes, which may repeat it.
+// forgetNotes deletes the card lines of a message, and the notes of its session, which may repeat
+// it.
 func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
-	t := h.turn("forget", h.side)
-	t.Said = h.episode.ValidAt
+	t := h.turn("forget", &h.row)
+	t.Said = h.row.Said
 	if err := sv.forgetLines(ctx, h); err != nil {
 		return err
 	}
@@ -199,16 +202,16 @@ func (sv *Service) forgetNotes(ctx context.Context, h *held) error {
 	if session == "" {
 		return nil
 	}
-	if h.owner.Shared { // it is not known who of them said it
+	if h.owner.Shared { // the message's owner is unknown
 		owner = ""
 	}
 	return sv.o.State.Snapshots.Drop(ctx, graphiti.SessionScopeOf(session, owner))
 }
 
-// forgetLines deletes the lines of a message, and what confirming them stored.
+// forgetLines deletes the card lines of a message, and the texts that their confirmation stored.
 func (sv *Service) forgetLines(ctx context.Context, h *held) error {
-	turn, ok := graphiti.TurnOf(h.side.Name)
-	curated, promoted := graphiti.ParseCurated(h.side.Text)
+	turn, ok := graphiti.TurnOf(h.row.Name)
+	curated, promoted := graphiti.ParseCurated(h.row.Text)
 	groups := []string{h.in.Group}
 	if own, ok := sv.ownGroup(h.owner.Owner); ok && own != h.in.Group { // a personal line of a project
 		groups = append(groups, own)
@@ -246,45 +249,43 @@ func (sv *Service) ownGroup(owner string) (string, bool) {
 	return sv.namer().Group(graphiti.ScopeUser, who)
 }
 
-// CorrectRequest names a message, and says what is true instead.
+// CorrectRequest names a message and its replacement.
 type CorrectRequest struct {
 	Selector
 	Text string `json:"text"`
 }
 
-// Corrected is what a message was replaced with.
+// Corrected describes the replacement of a message.
 type Corrected struct {
 	Forgotten
-	Kind string `json:"kind,omitempty"` // of a promoted text, which the new one is too
+	Kind string `json:"kind,omitempty"` // kind of the promoted text and of its replacement
 }
 
-// Correct keeps a statement as said now in place of a message, which is forgotten.
+// Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
-	Spec: Spec{Name: "memory/correct", About: "Keep a statement, as said now, in place of one message, which is forgotten", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
 		return h.Memory.Correct(ctx, in.Selector, in.Text)
 	},
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
 	},
-	Own: func(ctx context.Context, h *Host, in *CorrectRequest, own Selector) error {
-		return ownMessage(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[CorrectRequest](ownMessage),
 }
 
-// Correct keeps a statement of the person in every group that holds a message, and
-// forgets the message. The statement is kept first: what fails can be done again.
+// Correct stores a statement in every group of a message, and then forgets the message. It can be
+// repeated after a failure.
 func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corrected, err error) {
 	id := s.Message
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
 	case id == "":
-		return c, invalid("message: say which message is to be corrected; graphiti-proxy memory show prints the ids")
+		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")
 	case n == 0:
-		return c, invalid("text: is empty; write what is true instead, or forget the message")
+		return c, invalid("text: is empty; write the corrected text, or forget the message")
 	case n > most:
-		return c, invalid(fmt.Sprintf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most))
+		return c, invalid(fmt.Sprintf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most))
 	case sv.o.Pipeline.HoldsSecret(text):
-		return c, invalid("the text looks like it holds a credential; nothing was changed")
+		return c, invalid("the text appears to contain a credential; the message is unchanged")
 	}
 	s.Message = ""
 	found, err := sv.message(ctx, s, id)
@@ -292,7 +293,7 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 		return c, err
 	}
 	if slices.ContainsFunc(found, func(h held) bool { return sv.o.State.Generations.Blocks(h.in.Group) }) {
-		return c, errors.New("its group is being forgotten; try again when that has ended: graphiti-proxy status shows it")
+		return c, errors.New("its group is being forgotten; try again after the deletion: graphiti-proxy status shows its state")
 	}
 	var kept []ledger.Turn
 	for i := range found {
@@ -303,21 +304,21 @@ func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corr
 		kept, c.Kind = append(kept, t), t.Kind
 	}
 	c.Forgotten, err = sv.forgetHeld(ctx, id, found)
-	for i := range kept { // after the old one is off the card: it may have the words of the new one
+	for i := range kept { // the card may first have to drop an old line with the same words
 		if failed := sv.cards().Keep(&kept[i], []string{found[i].in.Group}); failed != nil {
-			sv.o.Log.Warn("a correction cannot be put on the card now", "error", failed)
+			sv.o.Log.Warn("put a correction on the card failed", "error", failed)
 		}
 	}
 	return c, err
 }
 
-// keepInstead keeps a text in place of a message: a promoted one as a text of its kind.
+// keepInstead stores the replacement of a message. A promoted text keeps its kind.
 func (sv *Service) keepInstead(ctx context.Context, h *held, text string) (ledger.Turn, error) {
-	t := h.turn("correct", graphiti.Side{Speaker: h.side.Speaker, Text: text})
-	if h.side.Role == graphiti.RoleAssistant {
-		t.Speaker = "" // a person says now what is true
+	t := h.turn("correct", &graphiti.Row{Speaker: h.row.Speaker, Text: text})
+	if h.row.Role == graphiti.RoleAssistant {
+		t.Speaker = "" // the person corrects the model
 	}
-	if c, ok := graphiti.ParseCurated(h.side.Text); ok && h.side.Role == graphiti.RoleSystem {
+	if c, ok := graphiti.ParseCurated(h.row.Text); ok && h.row.Role == graphiti.RoleSystem {
 		t.Kind = c.Kind
 	}
 	t.Said = time.Now()

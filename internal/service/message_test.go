@@ -193,13 +193,13 @@ func TestMessageRefused(t *testing.T) {
 	_, id := texts(t, m, "Miso")
 	for in, says := range map[string]string{
 		`{"message":""}`:                                  "message is empty",
-		`{"message":"123456789abc"}`:                      "has the id",
-		`{"message":"` + id + `","session":"s1"}`:         "leave out session",
-		`{"message":"` + id + `","user":"ann"}`:           "has the id",
+		`{"message":"123456789abc"}`:                      "message with the id",
+		`{"message":"` + id + `","session":"s1"}`:         "already selects",
+		`{"message":"` + id + `","user":"ann"}`:           "message with the id",
 		`{"message":"` + id + `","text":""}`:              "text: is empty",
-		`{"text":"x"}`:                                    "message: say which",
+		`{"text":"x"}`:                                    "message: name the message",
 		`{"message":"` + id + `","text":"` + token + `"}`: "credential",
-		`{"message":"` + id + `","last":5}`:               "only one that is to be forgotten",
+		`{"message":"` + id + `","last":5}`:               "selects only a message to forget",
 	} {
 		op := "memory/forget"
 		if strings.Contains(in, "text") {
@@ -222,7 +222,7 @@ func TestMessageRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := graphiti.MessageID(graphiti.EpisodeName("6f", graphiti.RoleUser))
-	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err == nil || !strings.Contains(err.Error(), "waits for Graphiti") {
+	if _, _, err := call(t, there, "memory/forget", `{"message":"`+waiting+`"}`); err == nil || !strings.Contains(err.Error(), "waits for delivery to Graphiti") {
 		t.Errorf("a message that waits: %v", err)
 	}
 }

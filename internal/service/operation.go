@@ -11,28 +11,27 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// Host is what operations run on: a running proxy, or the files of one that is not
-// running.
+// Host provides the memory and queue for operations: those of a running proxy, or its files.
 type Host struct {
-	Memory *Service // nil: it is off, or only the queue is open
-	Queue  Spool    // nil: the memory is off
+	Memory *Service // nil if memory is off, or only the queue is open
+	Queue  Spool    // nil if memory is off
 	Counts func(context.Context) (capture.QueueStatus, error)
 
-	// Passed returns the newest requests behind the one with a number, oldest first, of
-	// one owner, or of everybody where that is empty; nil: they are not noted.
+	// Passed returns the newest requests after a number, oldest first. An empty owner selects all
+	// owners. nil if the request log is off.
 	Passed func(after, limit int, owner string) []Request
 
-	// Status says how the proxy is. With fresh it asks the memory and waits for the
-	// answer; without, it reports the last answer.
+	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
+	// it reports the last one.
 	Status func(ctx context.Context, fresh bool) health.Status
 
 	next atomic.Pointer[Host]
 }
 
-// Become has Now return another host from then on.
+// Become makes Now return another host.
 func (h *Host) Become(next *Host) { h.next.Store(next) }
 
-// Now returns the host that h has become, or h. An operation runs on it.
+// Now returns the host that replaced h, or h. Operations run on it.
 func (h *Host) Now() *Host {
 	if next := h.next.Load(); next != nil {
 		return next
@@ -40,59 +39,58 @@ func (h *Host) Now() *Host {
 	return h
 }
 
-// Operation is one thing that people ask of a memory, its queue, or the proxy. Whoever
-// offers it, over HTTP or as a command, adds nothing to it.
+// Operation is a request to a memory, its queue, or the proxy. HTTP and commands mount it
+// unchanged.
 type Operation[In, Out any] struct {
 	Spec
-	Default In // input fields that the caller leaves out
+	Default In // defaults of input fields
 
 	Run  func(ctx context.Context, h *Host, in *In) (Out, error)
-	Each func(ctx context.Context, h *Host, in *In, f func(Out) error) error // replaces Run where there are many answers
+	Each func(ctx context.Context, h *Host, in *In, f func(Out) error) error // replaces Run for many answers
 
-	Audit func(in *In, out *Out) Entry // nil: it shows and changes nothing that is remembered
+	Audit func(in *In, out *Out) Entry // nil for operations that neither show nor change remembered text
 
-	// Own narrows an input to the memory of a caller who is no operator, or returns a
-	// ForbiddenError. nil: only operators may ask.
+	// Own narrows an input to the caller's memory, or returns a ForbiddenError. nil restricts the
+	// operation to operators.
 	Own func(ctx context.Context, h *Host, in *In, own Selector) error
 }
 
 // Spec describes an operation.
 type Spec struct {
 	Name  string // as in memory/show
-	About string // for people
+	About string // description for people
 
-	Reads         bool // it changes nothing, and its input is a few words, numbers and switches
-	WithoutMemory bool // it works while the memory is off
-	AnyDir        bool // it may be asked of a proxy with another data directory
+	Reads         bool // read-only, with a short input
+	WithoutMemory bool // works while memory is off
+	AnyDir        bool // works with a proxy of another data directory
 
-	Size  int64         // most bytes of its input; 0: the limit of the mount
-	Takes time.Duration // most time that it may wait for the memory; 0: it does not wait
-	Fails Failure       // kind of failure if a valid input fails
+	Size  int64         // maximum input bytes, or 0 for the mount's limit
+	Takes time.Duration // maximum wait for the memory, or 0 for no wait
+	Fails Failure       // fault of a failure with valid input
 }
 
-// Failure says what is at fault when an operation fails though its input is valid.
+// Failure is the fault of a failed operation with valid input.
 type Failure int
 
 // The kinds of failures.
 const (
-	OfInput  Failure = iota // what is named cannot be used as it was
+	OfInput  Failure = iota // the named thing is unusable
 	OfFiles                 // files of the proxy
-	OfMemory                // the memory does not answer, or refuses
+	OfMemory                // the memory is down or refuses
 )
 
-// Entry is what the audit log says of one call, apart from where it came from and
-// whether it succeeded. An Entry without What is not logged.
+// Entry is an audit log entry without its origin and result. An entry without What is not logged.
 type Entry struct {
 	What   string
-	Who    string // whose memory it was about
+	Who    string // the selected memory
 	Groups []string
 	More   []slog.Attr
 }
 
-// theQueue stands in the audit log for whose the turns of the queue are.
+// theQueue replaces the selected memory in audit entries of the queue.
 const theQueue = "the queue"
 
-// audit returns the audit entry of a call. The selector says about whom it was.
+// audit returns the audit entry of a call.
 func (s Selector) audit(what string, groups []string, more ...slog.Attr) Entry {
 	var parts []string
 	for _, p := range []struct{ what, value string }{
@@ -114,14 +112,13 @@ func (s Selector) audit(what string, groups []string, more ...slog.Attr) Entry {
 
 // Mountable is an Operation of any input and output types.
 type Mountable interface {
-	// Describe returns the description of the operation, and an example of its input and
-	// output. many says that it answers with any number of outputs.
+	// Describe returns the description and an example of input and output. many reports whether
+	// there may be many outputs.
 	Describe() (s Spec, in, out any, many bool)
 
-	// Call sets the input to the default, lets read fill it in, and runs the operation
-	// for a caller. Each of many outputs goes to emit; a single one is returned. An
-	// input that cannot be read is an InvalidError, one that the caller may not ask for
-	// is a ForbiddenError.
+	// Call sets the input to its default, calls read to fill it, and runs the operation. It
+	// passes each of many outputs to emit, and returns a single one. Unreadable input is an
+	// InvalidError; forbidden input is a ForbiddenError.
 	Call(ctx context.Context, h *Host, c Caller, read func(in any) error, emit func(out any) error) (out any, e Entry, err error)
 }
 

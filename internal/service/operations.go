@@ -15,8 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// Operations returns the table of what can be asked. Each operation is in it once, and
-// whoever offers operations mounts it.
+// Operations returns all operations.
 func Operations() []Mountable {
 	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
 		TurnsOf, Connections, Everybody, Requests}
@@ -27,13 +26,13 @@ type StatusRequest struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// Status says how the proxy is.
+// Status returns the proxy's status.
 var Status = Operation[StatusRequest, health.Status]{
-	Spec: Spec{Name: "status", About: "How the proxy is; fresh=true asks the memory now, else its last answer counts", Reads: true, WithoutMemory: true, AnyDir: true},
+	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Reads: true, WithoutMemory: true, AnyDir: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
 		st := h.Status(ctx, in.Fresh)
-		if h.Memory != nil && !h.Memory.Multi() { // of several people each sees their own
-			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // what cannot be counted is a fault of Memory
+		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only
+			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // a failure is Memory's fault
 		}
 		return st, nil
 	},
@@ -45,7 +44,7 @@ var Counts = Operation[struct{}, capture.QueueStatus]{
 	Run:  func(ctx context.Context, h *Host, _ *struct{}) (capture.QueueStatus, error) { return h.Counts(ctx) },
 }
 
-// TurnsRequest says which turns are listed: a ledger.ListOptions.
+// TurnsRequest selects turns, as ledger.ListOptions does.
 type TurnsRequest struct {
 	Condition ledger.Condition `json:"state"`
 	Group     string           `json:"group"`
@@ -53,7 +52,7 @@ type TurnsRequest struct {
 	Text      bool             `json:"text"`
 }
 
-// Turns lists turns that are not delivered, oldest first.
+// Turns lists undelivered turns, oldest first.
 var Turns = Operation[TurnsRequest, Listed]{
 	Spec:    Spec{Name: "queue/turns", About: "Undelivered turns", Reads: true, Fails: OfFiles},
 	Default: TurnsRequest{Limit: 50},
@@ -65,7 +64,7 @@ var Turns = Operation[TurnsRequest, Listed]{
 		return l, err
 	},
 	Audit: func(in *TurnsRequest, out *Listed) Entry {
-		if !in.Text { // nothing that was said
+		if !in.Text { // the answer contains no text
 			return Entry{}
 		}
 		var groups []string
@@ -81,8 +80,8 @@ var Turns = Operation[TurnsRequest, Listed]{
 // Retry delivers dead turns again.
 var Retry = change(Spec{Name: "queue/retry", About: "Deliver dead letters again", Fails: OfFiles}, "retry turns", Spool.Retry)
 
-// Drop deletes dead turns for good.
-var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters for good", Fails: OfFiles}, "drop turns", Spool.Drop)
+// Drop deletes dead turns.
+var Drop = change(Spec{Name: "queue/drop", About: "Delete dead letters permanently", Fails: OfFiles}, "drop turns", Spool.Drop)
 
 func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation[Selection, Affected] {
 	return Operation[Selection, Affected]{
@@ -100,34 +99,30 @@ func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation
 	}
 }
 
-// Groups finds the groups that somebody's memory is in.
+// Groups returns the groups of a selector.
 var Groups = Operation[Selector, Meant]{
-	Spec:  Spec{Name: "memory/groups", About: "The groups that somebody's memory is in", Takes: ForgetTimeout},
+	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
-	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
-		return ownSelector(ctx, h, in, own)
-	},
+	Own:   narrows[Selector](ownSelector),
 }
 
 // ShowRequest is the input of Show.
 type ShowRequest struct {
 	Selector
 	Last   int    `json:"last,omitempty"`
-	Before string `json:"before,omitempty"` // only what was said earlier, RFC 3339; empty: up to now
+	Before string `json:"before,omitempty"` // time limit in RFC 3339, or "" for now
 }
 
-// Show shows the last messages that are kept.
+// Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{
-	Spec:    Spec{Name: "memory/show", About: "The last messages that are kept, or the last ones that were said before a time"},
+	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time"},
 	Default: ShowRequest{Last: 50},
 	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
 		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
 	},
 	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *ShowRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[ShowRequest](ownSelector),
 }
 
 // ListRequest is the input of List.
@@ -136,36 +131,32 @@ type ListRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// List lists what there is memory of.
+// List lists memories and conversations.
 var List = Operation[ListRequest, Catalog]{
-	Spec:    Spec{Name: "memory/list", About: "What there is memory of: a person's own, projects and conversations, with counts"},
+	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts"},
 	Default: ListRequest{Limit: 50},
 	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
 		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
 	},
 	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *ListRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[ListRequest](ownSelector),
 }
 
 // SearchRequest is the input of Search.
 type SearchRequest struct {
 	Selector
 	Query string `json:"query"`
-	All   bool   `json:"all,omitempty"` // also what would not be shown
+	All   bool   `json:"all,omitempty"` // include results that recall omits
 }
 
-// Search finds what a message would recall.
+// Search returns the results of a recall.
 var Search = Operation[SearchRequest, Searched]{
-	Spec: Spec{Name: "memory/search", About: "What a message would recall"},
+	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall"},
 	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
 		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
 	},
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *SearchRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own:   narrows[SearchRequest](ownSelector),
 }
 
 // PromoteRequest is the input of Promote.
@@ -174,7 +165,7 @@ type PromoteRequest struct {
 	Promotion
 }
 
-// Promote keeps a text as it stands.
+// Promote stores a text verbatim.
 var Promote = Operation[PromoteRequest, Promoted]{
 	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim"},
 	Run: func(ctx context.Context, h *Host, in *PromoteRequest) (Promoted, error) {
@@ -183,9 +174,7 @@ var Promote = Operation[PromoteRequest, Promoted]{
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
-	Own: func(ctx context.Context, h *Host, in *PromoteRequest, own Selector) error {
-		return ownSelector(ctx, h, &in.Selector, own)
-	},
+	Own: narrows[PromoteRequest](ownSelector),
 }
 
 // ImportRequest is the input of Import.
@@ -193,11 +182,11 @@ type ImportRequest struct {
 	Selector
 	Lines []Line `json:"lines"`
 
-	notes int // lines that were taken out: notes of sessions
+	notes int // number of omitted session notes
 }
 
-// narrow narrows each line to the memory of a caller who is no operator. It takes the
-// notes of sessions out: they are kept under a name that does not show whose they are.
+// narrow narrows each line to the caller's memory. It omits session notes, because their names do
+// not reveal their owner.
 func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error {
 	t, err := h.Memory.belongings(ctx, own)
 	if err == nil {
@@ -218,7 +207,7 @@ func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error
 	return err
 }
 
-// Import keeps lines in their order, each once. FileImport calls it for a file.
+// Import stores each line once, in order. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
 	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
 	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
@@ -237,9 +226,8 @@ var Import = Operation[ImportRequest, Imported]{
 	},
 }
 
-// ForgetRequest is a Selector without empty fields. A field that is named and empty, as
-// from a variable that is not set, is refused: the request would forget more than was
-// meant.
+// ForgetRequest is a Selector without empty fields. It rejects empty fields, such as those from
+// unset variables, because the request would forget too much.
 type ForgetRequest struct{ Selector }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -252,21 +240,20 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if fields[name] == "" {
-			return fmt.Errorf("%s is empty: leave it out, or say what is meant", name)
+			return fmt.Errorf("%s is empty: remove it, or give it a value", name)
 		}
 	}
 	return nil
 }
 
-// Forget empties a group everywhere, or what was said in it in a session; or it
-// deletes one message.
+// Forget empties a group, deletes a session's messages in it, or deletes one message.
 var Forget = Operation[ForgetRequest, Forgotten]{
-	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or what was said in it in a session; or delete one message", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or delete one session's messages in it, or one message", Fails: OfMemory, Takes: ForgetTimeout},
 	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
 		return h.Memory.Forget(ctx, in.Selector)
 	},
 	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
-		if in.Card != "" { // what it says is nobody's business here
+		if in.Card != "" { // the audit log contains no text
 			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
 		}
 		if in.Message != "" {
@@ -282,16 +269,16 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 	},
 }
 
-// Accept confirms that the memory of a registered person is theirs.
+// Accept confirms a registered person's memory.
 var Accept = Operation[Acceptance, Accepted]{
-	Spec: Spec{Name: "registry/accept", About: "Say that the memory of a registered person is theirs", Fails: OfMemory, Takes: ForgetTimeout},
+	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
 	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
 	Audit: func(in *Acceptance, _ *Accepted) Entry {
 		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
 	},
 }
 
-// ExportRequest names a group, or a session in a group and whose session it is.
+// ExportRequest names a group, or a session of a person in it.
 type ExportRequest struct {
 	Group      string `json:"group"`
 	Session    string `json:"session"`
@@ -303,9 +290,9 @@ func (r *ExportRequest) selector() Selector {
 	return Selector{Group: r.Group, Session: r.Session, User: r.User, Credential: r.Credential}
 }
 
-// Export returns everything that is kept of a group, or of a session in it.
+// Export returns all records of a group, or of a session in it.
 var Export = Operation[ExportRequest, Record]{
-	Spec: Spec{Name: "memory/export", About: "All that is kept of a group, or of a session in it, as JSON Lines of Record", Reads: true},
+	Spec: Spec{Name: "memory/export", About: "All stored data of a group, or of a session in it, as JSON Lines of Record", Reads: true},
 	Each: func(ctx context.Context, h *Host, in *ExportRequest, f func(Record) error) error {
 		return h.Memory.Export(ctx, in.selector(), f)
 	},

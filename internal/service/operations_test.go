@@ -78,17 +78,17 @@ func TestRefused(t *testing.T) {
 		{"memory/import", `{"lines":[{"role":"user","content":"x"}],` + bad + `}`, noGroup, false},
 		{"memory/import", `{"lines":[{"role":"user","content":"x","group":"a/b"}]}`, noGroup, true},
 
-		{"memory/promote", `{"kind":"decision","text":" "}`, "say what to keep", false},
+		{"memory/promote", `{"kind":"decision","text":" "}`, "write the text to store", false},
 		{"memory/promote", `{"kind":"idea","text":"x"}`, "write one of decision", true},
 		{"memory/promote", `{"kind":"decision","scope":"galaxy","text":"x"}`, "write user, workspace", true},
-		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "no workspace", true},
-		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "beside the group", true},
+		{"memory/promote", `{"kind":"decision","scope":"workspace","text":"x"}`, "needs a workspace", true},
+		{"memory/promote", `{"kind":"decision","group":"team-notes","text":"x"}`, "next to the group", true},
 		{"memory/promote", `{"kind":"procedure","text":"` + strings.Repeat("é", 8001) + `"}`, "8000", true},
 		{"memory/promote", `{"kind":"preference","text":"the token is ` + token + `"}`, "credential", true},
 
 		{"memory/show", `{"last":0}`, "last must be 1 to 10000", false},
 		{"memory/show", `{"last":10001}`, "last must be 1 to 10000", false},
-		{"memory/show", `{"user":"josh","own":true}`, "own: means", false},
+		{"memory/show", `{"user":"josh","own":true}`, "own: adds", false},
 		{"memory/show", `{"before":"yesterday"}`, `before: "yesterday" is not a time; write e.g. 2026-11-25T12:00:00Z`, false},
 		{"memory/list", `{"limit":0}`, "limit must be 1 to 1000", false},
 		{"memory/list", `{"limit":1001}`, "limit must be 1 to 1000", false},
@@ -98,17 +98,17 @@ func TestRefused(t *testing.T) {
 
 		{"memory/import", `{"lines":[]}`, "send 1 to 4000 lines", false},
 		{"memory/import", `{"lines":[{"role":"user"}]}`, "line 1: content: is empty", true},
-		{"memory/import", `{"lines":[{"role":"user","content":"x"},{"role":"tool","content":"x"}]}`, `line 2: role: "tool"`, true},
+		{"memory/import", `{"lines":[{"role":"user","content":"x"},{"role":"tool","content":"x"}]}`, `line 2: role: unknown role "tool"`, true},
 		{"memory/import", `{"lines":[{"role":"user","content":"x","number":7,"timestamp":"yesterday"}]}`, "line 7: timestamp", true},
 
-		{"memory/forget", `{"group":"g","session":""}`, "session is empty: leave it out, or say what is meant", false},
-		{"memory/forget", `{"group":"g","card":""}`, "card is empty: leave it out, or say what is meant", false},
-		{"memory/forget", `{"group":""}`, "group is empty: leave it out, or say what is meant", false},
+		{"memory/forget", `{"group":"g","session":""}`, "session is empty: remove it, or give it a value", false},
+		{"memory/forget", `{"group":"g","card":""}`, "card is empty: remove it, or give it a value", false},
+		{"memory/forget", `{"group":""}`, "group is empty: remove it, or give it a value", false},
 		{"memory/forget", `{"group":"g","sesion":"s1"}`, `unknown field "sesion"`, false},
 		{"memory/forget", `{"group":7}`, "cannot unmarshal number", false},
 		{"memory/forget", `{}`, "name one group", false},
 		{"memory/forget", `{"user":"josh"}`, "name one group", false},
-		{"memory/forget", `{"card":"No such line."}`, "no line of the card says that", false},
+		{"memory/forget", `{"card":"No such line."}`, "no line of the card matches", false},
 		{"memory/export", `{}`, "name one group", false},
 
 		{"requests", `{"limit":0}`, "limit must be 1 to 1000", false},
@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	multi := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
-	for op, says := range map[string]string{"memory/list": "say whose memories are meant", "memory/show": "say whose memory is meant", "memory/groups": "say whose memory is meant"} {
+	for op, says := range map[string]string{"memory/list": "name a person with", "memory/show": "name a memory with", "memory/groups": "name a memory with"} {
 		if _, _, err := call(t, multi, op, `{}`); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s of nobody: %v", op, err)
 		}

@@ -30,10 +30,10 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 		return ledger.Turn{}, false
 	}
 	of := map[graphiti.Scope]string{
-		graphiti.ScopeSession:   "one conversation of theirs",
+		graphiti.ScopeSession:   "one of their conversations",
 		graphiti.ScopeWorkspace: "one workspace, as they work in it", // which one a request may have claimed
 		graphiti.ScopeUser:      "themselves, over all projects and clients",
-		graphiti.ScopeAgent:     "what one agent knows of them",
+		graphiti.ScopeAgent:     "one agent's view of them",
 	}[target.Scope]
 	if of == "" {
 		return ledger.Turn{}, false

@@ -52,7 +52,7 @@ type Accepted struct {
 func (sv *Service) Accept(ctx context.Context, a Acceptance) (Accepted, error) {
 	key, ok := sv.o.People.MemoryOf(a.ID)
 	if !ok {
-		return Accepted{}, invalid(fmt.Sprintf("nobody in identity.users_file, as it was read last, has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))
+		return Accepted{}, invalid(fmt.Sprintf("no person of identity.users_file has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))
 	}
 	if !a.Keep {
 		found, err := sv.Find(ctx, Selector{User: key})
@@ -60,7 +60,7 @@ func (sv *Service) Accept(ctx context.Context, a Acceptance) (Accepted, error) {
 			return Accepted{}, err
 		}
 		if held := slices.DeleteFunc(found.Groups, func(o ledger.Owned) bool { return o.Empty || o.Shared }); len(held) > 0 {
-			return Accepted{}, invalid(fmt.Sprintf("something is held in the memory of %s; if it is this person's, say so with keep, else run graphiti-proxy memory forget --user %s first", a.ID, a.ID))
+			return Accepted{}, invalid(fmt.Sprintf("the memory of %s is not empty; if it is this person's, confirm that with keep, else run graphiti-proxy memory forget --user %s first", a.ID, a.ID))
 		}
 	}
 	if err := sv.o.People.Accept(ctx, a.ID); err != nil {

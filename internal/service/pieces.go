@@ -7,42 +7,41 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// The kinds of pieces; KindFact is one, too.
+// The kinds of pieces, besides KindFact.
 const (
 	KindMessage = "message"
 	KindCard    = "card"
 	KindNote    = "note"
 )
 
-// maxPieces bounds the pieces whose texts are looked up for one answer.
+// maxPieces bounds the lookups for one answer.
 const maxPieces = 20_000
 
-// What is said of all turns together.
+// Notes on all turns together.
 const (
-	noteEmptied = "Some blocks were emptied, because a memory or a conversation that they may show was forgotten. They are not sent again. What the model answered with them stays in the client's conversation."
-	noteGone    = "A piece without a text was forgotten or corrected since. The blocks that show it stay in this conversation as they were sent."
-	noteNoFacts = "This memory cannot look its facts up: the blocks show them as they were sent."
-	noteMany    = "There are more pieces than are looked up at once: ask for fewer turns."
-	noteOthers  = "What was found in memories that are not yours alone is not looked up."
-	noteDamaged = "What was found for some turns cannot be read any more."
+	noteEmptied = "Some blocks were emptied, because their memory or conversation was forgotten. They are not sent again. The model's answers to them stay in the client's conversation."
+	noteGone    = "A piece without a text has been forgotten or corrected. Its blocks stay unchanged in this conversation."
+	noteNoFacts = "This memory cannot read single facts. The blocks show them as sent."
+	noteMany    = "There are too many pieces to read at once: request fewer turns."
+	noteOthers  = "Results from memories that you share with others are not shown."
+	noteDamaged = "The search results of some turns are no longer readable."
 )
 
-// explain adds to the turns what was decided for them. groups are those that were looked
-// into for the conversation; owner is whose decisions alone are shown, empty: everybody's.
+// explain adds decisions to the turns. groups are the conversation's groups. A non-empty owner
+// restricts the decisions to that owner's.
 func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner string, x *Explained) error {
 	keys, of := keysOf(x.Turns)
 	decided, err := sv.o.State.Decisions.WithPieces(ctx, keys)
 	if err != nil {
 		return err
 	}
-	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[[16]byte][]*Piece)}
+	l := lookup{sv: sv, groups: groups, owner: owner, wanted: make(map[string]*wanted), cards: make(map[string][]*Piece)}
 	for i, d := range decided {
 		if d != nil {
 			x.Turns[of[i]].Decision = l.decision(d)
@@ -50,33 +49,33 @@ func (sv *Service) explain(ctx context.Context, groups []ledger.Owned, owner str
 	}
 	for _, group := range slices.Sorted(maps.Keys(l.wanted)) {
 		if err := l.find(ctx, l.wanted[group]); err != nil {
-			l.say(fmt.Sprintf("Not looked up: %s: %v.", group, err))
+			l.say(fmt.Sprintf("Not read: %s: %v.", group, err))
 		}
 	}
 	if err := l.findCards(ctx); err != nil {
-		l.say(fmt.Sprintf("The card was not looked up: %v.", err))
+		l.say(fmt.Sprintf("The card was not read: %v.", err))
 	}
 	x.Note = strings.TrimSpace(x.Note + " " + strings.Join(l.notes, " "))
 	return nil
 }
 
-// lookup finds what pieces are now.
+// lookup looks up the current texts of pieces.
 type lookup struct {
 	sv     *Service
 	groups []ledger.Owned
 	owner  string
 	wanted map[string]*wanted // by group
-	cards  map[[16]byte][]*Piece
+	cards  map[string][]*Piece
 	pieces int
 	notes  []string
 }
 
-// wanted are the pieces of one group.
+// wanted holds the pieces of one group.
 type wanted struct {
 	in       ledger.Owned
 	messages map[string][]*Piece // by name
 	facts    map[string][]*Piece // by UUID
-	sources  map[string][]*Piece // facts, by the UUID of the message that said them last
+	sources  map[string][]*Piece // facts by the UUID of their latest message
 }
 
 func (l *lookup) say(note string) {
@@ -85,9 +84,8 @@ func (l *lookup) say(note string) {
 	}
 }
 
-// decision describes a decision. Its pieces are looked up later. It is nil for one that is
-// not known to be the caller's: they may have imported a message with the name of another
-// person's.
+// decision returns a decision. Its pieces are looked up later. It returns nil for a decision of
+// another owner: callers may import a message under the name of another person's.
 func (l *lookup) decision(d *inject.Decision) *Decision {
 	c, err := d.Pieces.Read()
 	if err != nil {
@@ -110,7 +108,7 @@ func (l *lookup) decision(d *inject.Decision) *Decision {
 		if len(rest) > 0 && rest[0].Line == n {
 			all, rest = append(all, &rest[0]), rest[1:]
 		} else {
-			all = append(all, &inject.Piece{Verdict: inject.Shown, Line: n}) // a note
+			all = append(all, &inject.Piece{Verdict: inject.Shown, Line: n}) // a session note
 		}
 	}
 	for i := range rest {
@@ -119,7 +117,7 @@ func (l *lookup) decision(d *inject.Decision) *Decision {
 	out.Pieces = make([]Piece, len(all))
 	for i, p := range all {
 		out.Pieces[i] = pieceOf(p, lines)
-		if p.Card == [16]byte{} && p.Line > 0 && p.Line <= c.Opening {
+		if p.Card == "" && p.Line > 0 && p.Line <= c.Opening {
 			out.Pieces[i].Kind = KindNote
 			out.Pieces[i].Text = out.Pieces[i].Line
 			continue
@@ -138,7 +136,7 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 		out.Strength = &p.Strength
 	}
 	switch {
-	case p.Card != [16]byte{}:
+	case p.Card != "":
 		out.Kind = KindCard
 	case p.Episode != "":
 		out.Kind, out.ID = KindMessage, graphiti.MessageID(p.Episode)
@@ -147,7 +145,7 @@ func pieceOf(p *inject.Piece, lines []string) Piece {
 	return out
 }
 
-// want has a piece looked up.
+// want registers a piece for lookup.
 func (l *lookup) want(to *Piece, p *inject.Piece) {
 	if l.pieces++; l.pieces > maxPieces {
 		l.say(noteMany)
@@ -164,7 +162,7 @@ func (l *lookup) want(to *Piece, p *inject.Piece) {
 	if w == nil {
 		w = &wanted{in: ledger.Owned{Group: p.Group, Scope: string(p.Scope)}, messages: make(map[string][]*Piece), facts: make(map[string][]*Piece), sources: make(map[string][]*Piece)}
 		i := slices.IndexFunc(l.groups, func(o ledger.Owned) bool { return o.Group == p.Group })
-		if i < 0 && l.owner != "" { // it may be of a group that their requests may read, and they may not
+		if i < 0 && l.owner != "" { // recall may read a group that its owner may not list
 			l.say(noteOthers)
 			return
 		}
@@ -192,24 +190,11 @@ func (l *lookup) find(ctx context.Context, w *wanted) error {
 	}
 	names, sources := slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(w.sources))
 	if len(names)+len(sources) > 0 {
-		err := l.sv.o.Memory.Seek(ctx, w.in.Group, graphiti.Sought{Names: names, UUIDs: sources}, func(e graphiti.Episode) error {
-			for _, side := range e.Sides() {
-				w.found(side, e.SourceDescription, e.ValidAt)
+		for r, err := range l.sv.rows(ctx, ledger.Part{Group: w.in.Group}, graphiti.Filter{Names: names, Keys: sources, Text: true}) {
+			if err != nil {
+				return err
 			}
-			for _, p := range w.sources[e.UUID] {
-				p.Conversation, p.ID = sessionIn(&w.in, e.SourceDescription), graphiti.MessageID(e.Name)
-				p.Turn, _ = graphiti.TurnOf(e.Name)
-			}
-			return nil
-		})
-		if err == nil {
-			err = l.sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: w.in.Group}, func(m graphiti.Message) error {
-				w.found(graphiti.Side{Name: m.Name, Role: m.RoleType, Text: m.Content}, m.SourceDescription, m.Timestamp)
-				return nil
-			})
-		}
-		if err != nil {
-			return withRemedy(err)
+			w.found(&r)
 		}
 	}
 	l.sayGone(w.messages)
@@ -227,18 +212,20 @@ func (l *lookup) sayGone(pieces map[string][]*Piece) {
 	}
 }
 
-// found notes what a message says now.
-func (w *wanted) found(side graphiti.Side, source string, at time.Time) {
-	text := side.Text
-	if c, ok := graphiti.ParseCurated(text); ok && side.Role == graphiti.RoleSystem {
-		text = c.Text
+// found sets the text of the pieces of a message, and the source of facts.
+func (w *wanted) found(r *graphiti.Row) {
+	for _, p := range w.messages[r.Name] {
+		p.Text, p.Role, p.Time, p.Conversation = textOf(r), string(r.Role), dateOf(r.Said), sessionIn(&w.in, r)
 	}
-	for _, p := range w.messages[side.Name] {
-		p.Text, p.Role, p.Time, p.Conversation = text, string(side.Role), dateOf(at), sessionIn(&w.in, source)
+	for _, p := range w.sources[r.Key] {
+		if p.ID == "" { // an entry's second row is the answer
+			p.Conversation, p.ID = sessionIn(&w.in, r), r.ID.String()
+			p.Turn, _ = graphiti.TurnOf(r.Name)
+		}
 	}
 }
 
-// findFacts looks up facts, and reports whether the memory can.
+// findFacts looks up facts. known reports whether the memory supports this.
 func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err error) {
 	if len(w.facts) == 0 {
 		return true, nil
@@ -269,7 +256,7 @@ func (l *lookup) findFacts(ctx context.Context, w *wanted) (known bool, err erro
 	return known && len(w.facts) <= graphiti.MaxFacts, nil
 }
 
-// findCards looks up entries of the card.
+// findCards looks up card entries.
 func (l *lookup) findCards(ctx context.Context) error {
 	if len(l.cards) == 0 {
 		return nil
@@ -285,7 +272,7 @@ func (l *lookup) findCards(ctx context.Context) error {
 			add(p.Scope, p.Group)
 		}
 	}
-	for _, o := range l.groups { // a rule may hold because it was said in two places
+	for _, o := range l.groups { // another group may contain the same rule
 		add(o.Scope, o.Group)
 	}
 	slices.SortFunc(reads, func(a, b graphiti.Target) int { return cmp.Compare(a.Group, b.Group) })

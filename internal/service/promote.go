@@ -31,7 +31,7 @@ type Promoted struct {
 // Promote keeps a text of a kind in a scope, once.
 func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) (Promoted, error) {
 	if strings.TrimSpace(p.Text) == "" {
-		return Promoted{}, invalid("say what to keep as text, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
+		return Promoted{}, invalid("write the text to store, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
 	}
 	if err := s.check(); err != nil {
 		return Promoted{}, err
@@ -41,10 +41,10 @@ func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) (Promot
 
 func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept Promoted, err error) {
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
-		return kept, fmt.Errorf("kind: %q is not known; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
+		return kept, fmt.Errorf("kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}
 	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
-		return kept, fmt.Errorf("text: has %d characters, %d are the most; shorten it, or raise ingest.max_message_chars", n, most)
+		return kept, fmt.Errorf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most)
 	}
 	scope := p.Scope
 	if scope == "" { // the most durable one that was named
@@ -60,7 +60,7 @@ func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept P
 		return kept, err
 	}
 	if sv.o.Pipeline.HoldsSecret(p.Text) {
-		return kept, errors.New("the text looks like it holds a credential; it was not stored")
+		return kept, errors.New("the text appears to contain a credential, so it was not stored")
 	}
 	kept = Promoted{[]string{target.Group}, sv.keptFor(target.Scope, who, target.Group)}
 	return kept, sv.store(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))

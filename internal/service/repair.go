@@ -37,7 +37,7 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 	}
 	for _, name := range names {
 		if !slices.Contains(databases, name) {
-			return nil, invalid(fmt.Sprintf("%q is no file of a data directory; write one of %s", name, strings.Join(databases, ", ")))
+			return nil, invalid(fmt.Sprintf("%q is not a file of a data directory; write one of %s", name, strings.Join(databases, ", ")))
 		}
 	}
 	for _, name := range names {
@@ -53,7 +53,7 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 		done = append(done, one)
 	}
 	if len(done) == 0 {
-		return nil, fmt.Errorf("there is nothing to repair in %s", dir)
+		return nil, fmt.Errorf("no files to repair in %s", dir)
 	}
 	return done, nil
 }

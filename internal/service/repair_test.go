@@ -15,7 +15,7 @@ func TestRepairOfNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"memory.db": "nothing can be read", "../memory.db": "no file of a data", "state.db": "no such file"} {
+	for name, want := range map[string]string{"memory.db": "nothing can be read", "../memory.db": "not a file of a data", "state.db": "no such file"} {
 		if _, err := service.Repair(t.Context(), dir, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -65,7 +65,7 @@ type Looking struct {
 
 // Requests lists the newest requests that passed.
 var Requests = Operation[RequestsRequest, Passed]{
-	Spec:    Spec{Name: "requests", About: "The newest requests: client, model, status, what memory did, how long each part took", Reads: true, WithoutMemory: true},
+	Spec:    Spec{Name: "requests", About: "The newest requests: client, model, status, outcome of memory, duration of each part", Reads: true, WithoutMemory: true},
 	Default: RequestsRequest{Limit: 100},
 	Run: func(_ context.Context, h *Host, in *RequestsRequest) (Passed, error) {
 		p := Passed{Requests: []Request{}, Last: in.After}
@@ -75,7 +75,7 @@ var Requests = Operation[RequestsRequest, Passed]{
 		case CheckLimit(in.Limit) != nil:
 			return p, CheckLimit(in.Limit)
 		case h.Passed == nil:
-			return p, errors.New("requests are not noted here: a proxy that runs notes them")
+			return p, errors.New("the request log exists only in a running proxy")
 		}
 		p.Requests = append(p.Requests, h.Passed(in.After, in.Limit, in.own)...)
 		if n := len(p.Requests); n > 0 {
@@ -85,7 +85,7 @@ var Requests = Operation[RequestsRequest, Passed]{
 	},
 	Own: func(_ context.Context, h *Host, in *RequestsRequest, own Selector) (err error) {
 		if h.Memory == nil {
-			return ForbiddenError{errors.New("while memory is off, it is not known whose requests are whose")}
+			return ForbiddenError{errors.New("while memory is off, the callers of requests are unknown")}
 		}
 		_, in.own, err = h.Memory.asked(own)
 		if err == nil && in.own == "" { // which would mean everybody

@@ -70,9 +70,9 @@ const (
 func restored(t *ledger.Turn, l *Line) error {
 	switch {
 	case l.Where != "memory" && l.Where != "queue" && l.Where != notes:
-		return fmt.Errorf("where: %q is not known; write memory, queue or session", l.Where)
+		return fmt.Errorf("where: unknown value %q; write memory, queue or session", l.Where)
 	case len(l.Episode) > maxEpisode || len(l.Source) > maxSource:
-		return fmt.Errorf("name, source: one of them is longer than an export has it; %d and %d bytes are the most", maxEpisode, maxSource)
+		return fmt.Errorf("name, source: one of them is too long; at most %d and %d bytes are allowed", maxEpisode, maxSource)
 	case strings.TrimSpace(l.Content) == "":
 		return errors.New("text: is empty")
 	case l.Where == notes:
@@ -95,7 +95,7 @@ func restored(t *ledger.Turn, l *Line) error {
 	case graphiti.RoleUser, graphiti.RoleSystem:
 		t.User = l.Content
 	default:
-		return fmt.Errorf("role: %q is not known; write user, assistant or system", l.Role)
+		return fmt.Errorf("role: unknown role %q; write user, assistant or system", l.Role)
 	}
 	return nil
 }

@@ -11,34 +11,32 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Selector says whose memory is meant, and which part of it. At least one
-// field is set.
+// Selector selects a memory, or a part of it. It has at least one field.
 type Selector struct {
 	User       string `json:"user,omitempty"`
-	Agent      string `json:"agent,omitempty"` // of the user
+	Agent      string `json:"agent,omitempty"` // agent of the user
 	Workspace  string `json:"workspace,omitempty"`
-	Session    string `json:"session,omitempty"` // its id, or the hash that lists have
+	Session    string `json:"session,omitempty"` // its ID, or the hash in listings
 	Group      string `json:"group,omitempty"`
-	Credential string `json:"credential,omitempty"` // sha256:<hex>, in multi mode; with commas between several
+	Credential string `json:"credential,omitempty"` // sha256:<hex>, or several with commas, in multi mode
 
-	// Own adds the person's own memory to the workspace.
+	// Own adds the person's own memory to a workspace.
 	Own bool `json:"own,omitempty"`
 
-	// Card is a line of their card. Only that line is forgotten.
+	// Card is a card line. Only that line is forgotten.
 	Card string `json:"card,omitempty"`
 
-	// Message is the id of one message of theirs: to forget or to correct that alone, or
-	// to see its conversation.
+	// Message is a message ID, for forget, correct, restore and conversation.
 	Message string `json:"message,omitempty"`
 }
 
-// check refuses a group that cannot be one, and an own without a workspace.
+// check rejects an invalid group, and own without a workspace.
 func (s Selector) check() error {
 	if s.Message != "" {
-		return invalid("message: only one that is to be forgotten or corrected is named by its id")
+		return invalid("message: an id selects only a message to forget or correct")
 	}
 	if s.Own && (s.Workspace == "" || s.Session+s.Agent+s.Group != "") {
-		return invalid("own: means what is a person's own beside a workspace; name a workspace, and no session, agent or group")
+		return invalid("own: adds a person's own memory to a workspace; name a workspace, and no session, agent or group")
 	}
 	if s.Group == "" {
 		return nil
@@ -49,22 +47,22 @@ func (s Selector) check() error {
 	return nil
 }
 
-// checkOne refuses a selector that does not name one group, or a session in one.
+// checkOne rejects selectors of anything but one group, or a session in it.
 func (s Selector) checkOne() error {
 	if s.Group == "" || s.Own || s.Agent != "" || s.Workspace != "" || s.Session == "" && (s.User != "" || s.Credential != "") {
-		return invalid("name one group, and for a session in it the session and whose it is; POST /api/v1/memory/groups finds them")
+		return invalid("name one group, and for a session in it the session and its person; POST /api/v1/memory/groups lists them")
 	}
 	return s.check()
 }
 
-// InvalidError says that something cannot be meant.
+// InvalidError means that the input is invalid.
 type InvalidError struct{ error }
 
 func (e InvalidError) Unwrap() error { return e.error }
 
 func invalid(text string) error { return InvalidError{errors.New(text)} }
 
-// meant is who a selector means; nobody named is the owner, where there is one.
+// meant returns the caller of a selector. The default is the owner of single mode.
 func (sv *Service) meant(s Selector) (graphiti.Who, error) {
 	who, err := sv.who(s)
 	if err == nil && who.User == "" && !sv.o.Multi {
@@ -76,19 +74,19 @@ func (sv *Service) meant(s Selector) (graphiti.Who, error) {
 	return who, err
 }
 
-// asked is who a selector means, and whose turns are theirs; empty: whoever's.
+// asked returns the caller of a selector, and the owner of their turns, or "" for any owner.
 func (sv *Service) asked(s Selector) (who graphiti.Who, owner string, err error) {
 	who, err = sv.who(s)
 	if s.User != "" || s.Credential != "" {
 		owner = who.Owner()
 	}
 	if err == nil && s.Session != "" && owner == "" && s.Group == "" && sv.o.Multi {
-		err = errors.New("session: several people may use the same id; say whose it is with user or credential")
+		err = errors.New("session: several people may use the same id; name its person with user or credential")
 	}
 	return who, owner, err
 }
 
-// who is the caller that a selector means.
+// who returns the caller of a selector.
 func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	multi := sv.o.Multi
 	read := func(what, value string, key func(string) (string, bool), to *string) {
@@ -111,7 +109,7 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	w.User = sv.o.Resolve(w.User)
 	switch upstream, fingerprints, ok := readFingerprints(s.Credential); {
 	case s.Credential != "" && (!ok || !multi):
-		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, with commas between several, and <name>/ before them for one of upstreams; it needs identity.mode multi"))
+		err = errors.Join(err, errors.New("credential: write sha256: and 64 hex digits, separated by commas, with <name>/ before them for a named upstream; it needs identity.mode multi"))
 	case s.Credential != "":
 		w.SetCredentials(upstream, fingerprints...)
 		if w.User == "" {
@@ -125,8 +123,8 @@ func (sv *Service) who(s Selector) (w graphiti.Who, err error) {
 	return w, err
 }
 
-// readFingerprints reads sha256:<hex>, or several with commas between them, and
-// before them the name of the upstream that they are for, and a slash.
+// readFingerprints parses sha256:<hex>, or several with commas, after an optional upstream name
+// and a slash.
 func readFingerprints(list string) (upstream string, fingerprints []string, ok bool) {
 	if name, rest, named := strings.Cut(list, "/"); named {
 		upstream, list = strings.TrimSpace(name), rest
@@ -141,7 +139,7 @@ func readFingerprints(list string) (upstream string, fingerprints []string, ok b
 	return upstream, fingerprints, true
 }
 
-// targets are the groups that a recall for the selector would search.
+// targets returns the groups of a recall.
 func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	if s.Group != "" {
 		return []graphiti.Target{{Group: s.Group}}, nil
@@ -157,9 +155,8 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 	return reads, nil
 }
 
-// shown returns the groups whose messages are shown for a selector: those of the
-// narrowest scope that it names, and the person's own where the selector covers them
-// too. If the selector names a part of it, only that is shown.
+// shown returns the groups to show: those of the selector's narrowest scope, and with Own the
+// person's own.
 func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 	targets, err := sv.targets(s)
 	if err != nil || s.Group != "" {
@@ -176,10 +173,10 @@ func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
 	return targets, err
 }
 
-// errNobody says that a selector means nobody.
-var errNobody = errors.New("say whose memory is meant: user, agent, workspace, session, group or credential")
+// errNobody means that a selector has no owner.
+var errNobody = errors.New("name a memory with user, agent, workspace, session, group or credential")
 
-// narrowest is the scope that a selector names.
+// narrowest returns the narrowest scope of a selector.
 func narrowest(s Selector) graphiti.Scope {
 	switch {
 	case s.Session != "":
@@ -192,10 +189,10 @@ func narrowest(s Selector) graphiti.Scope {
 	return graphiti.ScopeUser
 }
 
-// scopes are those that a text can be put into by hand.
+// scopes are the scopes for manual texts.
 var scopes = []graphiti.Scope{graphiti.ScopeUser, graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeAgent}
 
-// target is the group of a scope for a selector.
+// target returns the group of a scope.
 func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.Who, error) {
 	who, err := sv.meant(s)
 	if err != nil {
@@ -203,7 +200,7 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 	}
 	sc := graphiti.Scope(cmp.Or(scope, string(graphiti.ScopeUser)))
 	if !slices.Contains(scopes, sc) {
-		return graphiti.Target{}, who, fmt.Errorf("scope: %q is not known; write user, workspace, session or agent", scope)
+		return graphiti.Target{}, who, fmt.Errorf("scope: unknown scope %q; write user, workspace, session or agent", scope)
 	}
 	if s.Group != "" {
 		if err := graphiti.CheckGroup(s.Group); err != nil {
@@ -212,14 +209,14 @@ func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.W
 		if scope == "" {
 			var ok bool
 			if sc, ok = graphiti.ScopeOf(s.Group); !ok {
-				return graphiti.Target{}, who, errors.New("scope: the id of the group does not show it; write user, workspace, session or agent beside the group")
+				return graphiti.Target{}, who, errors.New("scope: the group's id does not contain it; write user, workspace, session or agent next to the group")
 			}
 		}
 		return graphiti.Target{Scope: sc, Group: s.Group}, who, nil
 	}
 	g, ok := sv.namer().Group(sc, who)
 	if !ok {
-		return graphiti.Target{}, who, fmt.Errorf("scope: no %s is named; name one, or choose another scope", sc)
+		return graphiti.Target{}, who, fmt.Errorf("scope: needs a %s; name one, or choose another scope", sc)
 	}
 	return graphiti.Target{Scope: sc, Group: g}, who, nil
 }

@@ -1,14 +1,12 @@
-// Package service owns the operations that people run on a memory: show, list, search,
-// promote, import, export and forget. It owns those on the queue of its turns, too. Each
-// operation is one value in one table, which the admin side and the commands mount.
+// Package service owns the operations on a memory and on the queue of its turns. Each operation
+// is one value in one table, which the admin listener and the commands mount.
 //
-// It must not know flags, HTTP, or how a request is served. Of our packages it
-// may import cache and capture with theirs, the memories, inject and health.
+// It must not import flags, HTTP, or request handling. Of this module it may import cache,
+// capture, the memories, inject and health.
 package service
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -29,19 +27,19 @@ type Options struct {
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 
-	Remote bool      // the memory is not a file of ours
-	Shared *redis.DB // what replicas share
-	Name   string    // of this replica
+	Remote bool      // the memory is Graphiti
+	Shared *redis.DB // state that replicas share
+	Name   string    // name of this replica
 
-	Multi bool   // every credential is its own tenant
-	Owner string // the person of single mode
+	Multi bool   // every credential is a tenant
+	Owner string // person of single mode
 
 	// Resolve returns the key of a registered person for any of their identities.
 	// Registered returns that person's name.
 	Resolve    func(user string) string
 	Registered func(key string) (name string, ok bool)
 
-	People People // those who are registered
+	People People // registered people
 
 	Settings Settings
 	Log      *slog.Logger
@@ -50,36 +48,34 @@ type Options struct {
 // Settings may change while the proxy runs.
 type Settings struct {
 	Namer    graphiti.Namer
-	MaxFacts int           // most facts of a search
-	MaxChars int           // most characters of a text
-	Timeout  time.Duration // of one call to the memory
+	MaxFacts int           // maximum facts of a search
+	MaxChars int           // maximum characters of a text
+	Timeout  time.Duration // limit of one call to the memory
 
-	Directives bool // Stated looks for directives
-	Remember   bool // Stated looks for what a person asks to have remembered
+	Directives bool // hear directives
+	Remember   bool // hear requests to remember or forget
 }
 
-// Service runs operations on the memory, and on what else is kept of a person. It is
-// safe for concurrent use.
+// Service runs operations on the memory and on other state of a person. It is safe for concurrent
+// use.
 type Service struct {
 	o   Options
 	set atomic.Pointer[Settings]
 
-	seed maphash.Seed // of what stands for names
-
-	base  context.Context // of what is done without being asked
+	base  context.Context // context of background work
 	close context.CancelFunc
-	ended chan struct{} // closed when that has ended
-	wake  chan struct{} // more than one says nothing new
+	ended chan struct{} // closed after background work ends
+	wake  chan struct{} // capacity 1: further wakes add nothing
 
-	hearings sync.WaitGroup // messages that ask to forget something
+	hearings sync.WaitGroup // background work for messages
 
-	mu       sync.Mutex     // guards what follows
-	commands map[string]int // that forget something now, by what it is
+	mu       sync.Mutex     // protects the fields below
+	commands map[string]int // running forget commands, by group and scope
 }
 
-// New returns a Service. Until Close it goes on with forgets that are not finished.
+// New returns a Service. Until Close it continues unfinished forgets.
 func New(o Options) *Service {
-	sv := &Service{o: o, seed: maphash.MakeSeed(), ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int)}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
 	o.State.Generations.OnBlocked(o.Pipeline.Withhold)
@@ -88,14 +84,14 @@ func New(o Options) *Service {
 	return sv
 }
 
-// Close ends the unfinished forgets of this process. The next process goes on with them.
+// Close stops unfinished forgets. The next process continues them.
 func (sv *Service) Close() {
 	sv.close()
 	<-sv.ended
 	sv.hearings.Wait()
 }
 
-// Set changes the settings from the next call on.
+// Set changes the settings of later calls.
 func (sv *Service) Set(s Settings) { sv.set.Store(&s) }
 
 func (sv *Service) settings() *Settings   { return sv.set.Load() }

@@ -3,66 +3,64 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // Record is one line of an export.
 type Record struct {
-	Group string `json:"group,omitempty"` // in an export, if the fields below do not name it
+	Group string `json:"group,omitempty"` // set in exports if the fields below do not determine it
 
 	Scope string `json:"scope,omitempty"`
 
-	// Whose it is, in an export. No user: the owner.
+	// The owner, in exports. An empty user is the owner of single mode.
 	User      string `json:"user,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
 	Session   string `json:"session,omitempty"`
 
-	ID      string `json:"id,omitempty"` // by which people name the message, where messages are shown
-	Name    string `json:"name"`         // of the message
-	Where   string `json:"where"`        // memory, queue, or session: a note on a session whose client may drop its history
+	ID      string `json:"id,omitempty"` // message ID, in listings
+	Name    string `json:"name"`         // message name
+	Where   string `json:"where"`        // memory, queue, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
 	Time    string `json:"time,omitempty"`
-	Ended   string `json:"ended,omitempty"` // since when its person has ended it, where messages are shown
+	Ended   string `json:"ended,omitempty"` // time at which the person ended it, in listings
 	Source  string `json:"source,omitempty"`
 }
 
-// Found is a fact that a search found.
+// Found is a search result.
 type Found struct {
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`
-	Verdict string `json:"verdict"` // shown, or why not
+	Verdict string `json:"verdict"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
 
-	// Strength is how well the fact answers the text, from 0 to 1; nil if the memory
-	// does not measure it.
+	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
 }
 
-// Shown is what Show found; Groups are the groups that it looked into.
+// Shown is the result of Show.
 type Shown struct {
 	Messages []Record       `json:"messages"`
-	Earlier  string         `json:"earlier,omitempty"`  // before which more was said: the next page of a timeline; empty: nothing more is known
-	Card     []string       `json:"card,omitempty"`     // what new conversations begin with, the more important first
+	Earlier  string         `json:"earlier,omitempty"`  // end of the previous page, or "" if there is none
+	Card     []string       `json:"card,omitempty"`     // card of new conversations, by importance
 	Pending  []Standing     `json:"pending,omitempty"`  // lines that wait for confirmation
-	Others   []ledger.Owned `json:"others,omitempty"`   // groups of theirs that were not looked into
-	Unlisted []string       `json:"unlisted,omitempty"` // groups of which the memory lists nothing, though a search finds something
+	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
+	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list, though a search has results
 	Groups   []string       `json:"-"`
 }
 
-// Searched is what Search found; Groups are the groups that it searched.
+// Searched is the result of Search.
 type Searched struct {
 	Facts    []Found        `json:"facts"`
-	MinScore float64        `json:"min_score"` // strength that one of them must have for any to be shown
+	MinScore float64        `json:"min_score"` // strength that a result needs
 	Others   []ledger.Owned `json:"others,omitempty"`
 	Groups   []string       `json:"-"`
 }
@@ -80,19 +78,19 @@ func (s *Searched) Threshold() string {
 	says := fmt.Sprintf("recall.min_score is %.2f", s.MinScore)
 	switch {
 	case len(s.Facts) == 0:
-		return says + "; nothing was found"
+		return says + "; no match"
 	case best == nil:
-		return says + "; this memory does not measure how strongly a fact answers"
+		return says + "; this memory does not measure the strength of a match"
 	case shown:
 	case weak && *best < s.MinScore:
-		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f: nothing is shown", *best, s.MinScore-*best)
+		return says + fmt.Sprintf("; the strongest fact has %.2f and misses it by %.2f, so no fact is shown", *best, s.MinScore-*best)
 	case weak:
-		return says + "; the text does not say what it is about: nothing is shown"
+		return says + "; the text contains no question to search for, so no fact is shown"
 	}
 	return says + fmt.Sprintf("; the strongest fact has %.2f", *best)
 }
 
-// maxShown bounds how many messages are shown at once.
+// maxShown bounds the messages of one listing.
 const maxShown = 10_000
 
 // CheckLast returns an error unless n is between 1 and maxShown.
@@ -103,8 +101,8 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of what a selector means, oldest first: of those that
-// were said before a time, where one is given (RFC 3339).
+// Show returns the last n messages of a selector, oldest first. A non-empty before (RFC 3339)
+// limits their time.
 func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
 	shown := Shown{Messages: []Record{}}
 	until, err := momentIn(before)
@@ -124,89 +122,82 @@ func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (
 
 func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time, shown *Shown) error {
 	l := timeline{n: n, until: until}
-	targets, err := sv.shown(s)
+	places, err := sv.shownPlaces(ctx, s)
 	if err != nil {
 		return err
 	}
-	if s.Session != "" {
-		return sv.showSession(ctx, s, &l, shown)
-	}
-	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
-	for _, t := range targets {
-		shown.Groups = append(shown.Groups, t.Group)
-		episodes, err := sv.episodes(ctx, t.Group, &l)
-		unlisted := false
-		if err == nil && len(episodes) == 0 {
-			unlisted, err = sv.o.Memory.Unlisted(ctx, t.Group)
-		}
-		if err != nil {
-			return withRemedy(err)
-		}
-		if unlisted {
-			shown.Unlisted = append(shown.Unlisted, t.Group)
-		}
-		for _, e := range episodes {
-			for _, said := range e.Sides() {
-				if s.Own && listed[said.Name] {
-					continue
-				}
-				listed[said.Name] = said.Name != ""
-				l.add(e.ValidAt, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(said.Name), Name: said.Name, Where: "memory", Role: string(said.Role), Text: said.Text, Source: e.SourceDescription})
+	listed := make(map[string]bool) // a personal statement in a project is in both groups
+	for _, o := range places {
+		shown.Groups = append(shown.Groups, o.Group)
+		var stored, queued []moment
+		key, entries, rest := "", 0, 0
+		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, l.filter(s.Session != "")) {
+			switch {
+			case unlisted(err):
+				shown.Unlisted = append(shown.Unlisted, o.Group)
+				continue
+			case err != nil:
+				return err
+			case !r.Waiting && r.Key != key:
+				key, entries, rest = r.Key, entries+1, r.Rest
+			}
+			if (s.Own || s.Session != "") && listed[r.Name] {
+				continue
+			}
+			listed[r.Name] = r.Name != ""
+			m := moment{r.Said, recordOf(&r)}
+			m.Group, m.Scope, m.ID, m.Time = o.Group, o.Scope, r.ID.String(), r.Said.UTC().Format(time.RFC3339)
+			if r.Waiting {
+				queued = append(queued, m)
+			} else {
+				stored = append(stored, m)
 			}
 		}
-		err = sv.o.Pipeline.Waiting(ctx, ledger.Part{Group: t.Group}, func(g graphiti.Message) error {
-			if !listed[g.Name] && l.reaches(g.Timestamp) { // else it has arrived meanwhile
-				l.add(g.Timestamp, Record{Group: t.Group, Scope: string(t.Scope), ID: graphiti.MessageID(g.Name), Name: g.Name, Where: "queue", Role: string(g.RoleType), Text: g.Content, Source: g.SourceDescription})
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+		if s.Session == "" && until.IsZero() {
+			l.more = l.more || entries == n
+		} else if s.Session == "" {
+			l.more = l.more || rest > 0
+			slices.Reverse(stored)
 		}
+		l.all = append(append(l.all, stored...), queued...)
 	}
 	shown.Messages, shown.Earlier = l.page()
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
-// showSession shows what was said in a session, in whatever groups.
-func (sv *Service) showSession(ctx context.Context, s Selector, l *timeline, shown *Shown) error {
+// shownPlaces returns the groups to show, or for a session its part of each group.
+func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger.Owned, err error) {
+	targets, err := sv.shown(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Session == "" {
+		for _, t := range targets {
+			places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+		}
+		return places, nil
+	}
 	groups, err := sv.groups(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	parts, err := sv.parts(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	listed := make(map[string]bool) // what a person says of themselves in a project is in their own memory too
+	known, err := sv.o.Pipeline.Owned(ctx, "")
 	for _, o := range append(groups, parts...) {
-		shown.Groups = append(shown.Groups, o.Group)
-		err := sv.export(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, func(r Record) error {
-			at, failed := time.Parse(time.RFC3339, r.Time)
-			if r.Where == "session" || failed != nil || !l.reaches(at) || listed[r.Name] {
-				return nil //nolint:nilerr // a record without a time is not shown
-			}
-			listed[r.Name] = r.Name != ""
-			l.add(at, Record{Group: o.Group, Scope: r.Scope, ID: graphiti.MessageID(r.Name), Name: r.Name, Where: r.Where, Role: r.Role, Text: r.Text, Source: r.Source})
-			return nil
-		})
-		var unlisted *graphiti.UnlistedError
-		if errors.As(err, &unlisted) {
-			shown.Unlisted = append(shown.Unlisted, o.Group)
-		} else if err != nil {
-			return err
-		}
+		o.Scope = sv.addressed(known, o.Group).Scope
+		places = append(places, o)
 	}
-	shown.Messages, shown.Earlier = l.page()
-	return nil
+	return places, err
 }
 
-// Search returns the facts that would be found for a text, best first. With all set it
-// also returns those that would not be shown.
+// Search returns the results of a recall, best first. all includes results that recall omits.
 func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
 	found := Searched{Facts: []Found{}}
 	if strings.TrimSpace(query) == "" {
-		return found, invalid("query: is empty; write what to search for")
+		return found, invalid("query: is empty; write a text to search for")
 	}
 	if err := s.check(); err != nil {
 		return found, err
@@ -225,7 +216,7 @@ func (sv *Service) search(ctx context.Context, s Selector, query string, all boo
 	}
 	query = sv.o.Pipeline.Redacted(query)
 	if !all && !strings.HasSuffix(query, "?") {
-		query += "?" // who searches asks; with all it is explained what a message would get
+		query += "?" // a query is a question; with all it is a message to explain
 	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {

@@ -13,24 +13,24 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// statsDays is how many days are counted, today's included.
+// statsDays is the number of counted days, including today.
 const statsDays = 7
 
-// Figures are what memory did. What was kept is counted in the memory, so that what was
-// forgotten is not counted; all else was counted when it happened.
+// Figures are counts of memory use. The memory counts stored turns, so forgotten turns do not
+// count. Everything else was counted when it happened.
 type Figures struct {
-	Conversations int `json:"conversations"` // in which something was kept
-	Turns         int `json:"turns"`         // that were kept
+	Conversations int `json:"conversations"` // conversations with stored turns
+	Turns         int `json:"turns"`         // stored turns
 
-	Blocks int `json:"blocks"`     // that were shown, each counted once
-	Chars  int `json:"characters"` // of memory in them
-	Tokens int `json:"tokens"`     // that those are about, as inject.Tokens estimates it
+	Blocks int `json:"blocks"`     // shown blocks, each counted once
+	Chars  int `json:"characters"` // characters of memory in blocks
+	Tokens int `json:"tokens"`     // estimate of inject.Tokens
 	Silent int `json:"silent"`     // turns without a block
 
-	Input    int     `json:"input_tokens"`  // of requests, as providers said it
-	Cached   int     `json:"cached_tokens"` // of those, read from prompt caches, as providers said it
-	Requests int     `json:"requests"`      // that may have had memory; a turn has several
-	WaitedMs float64 `json:"waited_ms"`     // that they waited for memory, all together
+	Input    int     `json:"input_tokens"`  // as providers reported
+	Cached   int     `json:"cached_tokens"` // input tokens from prompt caches
+	Requests int     `json:"requests"`      // requests with possible memory; a turn has several
+	WaitedMs float64 `json:"waited_ms"`     // total wait of the requests for memory
 }
 
 // Day is one day's figures, in UTC.
@@ -39,43 +39,40 @@ type Day struct {
 	Figures
 }
 
-// Week is the figures of the last seven days, and of the process.
+// Week is the figures of seven days, and of the process.
 type Week struct {
-	Days   []Day          `json:"days"` // the first of them first
+	Days   []Day          `json:"days"` // oldest first
 	Week   Figures        `json:"week"`
 	Silent map[string]int `json:"silent_by_reason"`
 	Lost   map[string]int `json:"lost_by_reason,omitempty"` // answers that were not stored
 
-	// Since the proxy started: its requests by what memory did. A turn has several.
+	// Requests since the start, by outcome. A turn has several.
 	Started  string           `json:"started,omitempty"`
 	Outcomes map[string]int64 `json:"outcomes_since_start,omitempty"`
 
-	// Shortened counts the texts since the start whose middle was left out, because they
-	// are longer than ingest.max_message_chars.
+	// Shortened counts the texts since the start that exceeded ingest.max_message_chars.
 	Shortened int `json:"shortened_since_start,omitempty"`
 
-	Notes  []string `json:"notes,omitempty"` // what is not counted
+	Notes  []string `json:"notes,omitempty"` // limits of the counts
 	Groups []string `json:"-"`
 }
 
-// Stats counts what memory did in the last seven days.
+// Stats counts the memory use of the last seven days.
 var Stats = Operation[Selector, Week]{
-	Spec: Spec{Name: "memory/stats", About: "What memory did in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of everybody, where nobody is named"},
+	Spec: Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential"},
 	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
 		w, err := h.Memory.Stats(ctx, *in)
-		if err == nil && h.Status != nil && *in == (Selector{}) { // a proxy runs
+		if err == nil && h.Status != nil && *in == (Selector{}) { // the proxy is running
 			s := h.Status(ctx, false)
 			w.Started, w.Outcomes, w.Shortened = dateOf(s.Started), s.Memory.Outcomes, s.Queue.Shortened
 		}
 		return w, err
 	},
 	Audit: func(in *Selector, out *Week) Entry { return in.audit("count", out.Groups) },
-	Own: func(ctx context.Context, h *Host, in *Selector, own Selector) error {
-		return ownSelector(ctx, h, in, own)
-	},
+	Own:   narrows[Selector](ownSelector),
 }
 
-// Stats counts what memory did in the last seven days for a person, or for everybody.
+// Stats counts the last seven days of a person, or of all people.
 func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	groups, owner, err := sv.counted(ctx, s)
 	if err != nil {
@@ -92,34 +89,34 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 	if owner != "" || s == (Selector{}) {
 		counts, together, err = sv.o.State.Figures.Since(ctx, from, statsDays, owner)
 	} else {
-		err = errors.New("nobody knows whose this group is")
+		err = errors.New("the owner of this group is unknown")
 	}
 	for i := range counts {
 		w.add(&w.Days[i].Figures, &counts[i])
 	}
 	switch {
 	case err != nil:
-		w.Notes = append(w.Notes, fmt.Sprintf("only what was kept is counted: %v", err))
+		w.Notes = append(w.Notes, fmt.Sprintf("only stored messages are counted: %v", err))
 	case together && owner != "":
-		w.Notes = append(w.Notes, "so many people asked on one day that the figures of some are counted together; they are in no person's own")
+		w.Notes = append(w.Notes, "one day had too many people, so the statistics of some are combined, and missing from their own")
 	}
 	if sv.o.Remote {
 		w.Notes = append(w.Notes, notAllGroups)
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
-	k := kept{from: from, turns: make(map[uint64]bool), talks: make(map[talkOn]bool)}
+	k := kept{from: from, turns: make(map[graphiti.TurnID]bool), talks: make(map[talkOn]bool)}
 	for _, o := range groups {
 		w.Groups = append(w.Groups, o.Group)
-		if err := sv.headings(ctx, o.Group, func(h *graphiti.Heading, _ string) { k.add(&w, h) }); err != nil {
+		if err := sv.headings(ctx, o.Group, func(r *graphiti.Row) { k.add(&w, r) }); err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("not counted: %s: %v", cmp.Or(shortWorkspace(o.Key), o.Group), err))
 		}
 	}
 	return w, nil
 }
 
-// counted returns the groups in which is counted what was kept of whom a selector means,
-// and the owner of the other figures; empty: everybody.
+// counted returns the groups to count, and the owner of the other figures. An empty owner is
+// everyone.
 func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Owned, owner string, err error) {
 	if s != (Selector{}) {
 		if groups, err = sv.theirs(ctx, s); err == nil {
@@ -130,7 +127,7 @@ func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Own
 		}
 		return groups, owner, err
 	}
-	if !sv.o.Multi { // also where they have written nothing so far: other clients may have
+	if !sv.o.Multi { // other clients may have written to empty groups
 		if groups, err = sv.theirs(ctx, s); err != nil {
 			return nil, "", err
 		}
@@ -144,7 +141,7 @@ func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Own
 	return groups, "", err
 }
 
-// add adds what was counted on a day.
+// add adds the counts of a day.
 func (w *Week) add(day *Figures, c *cache.Counts) {
 	for _, f := range []*Figures{day, &w.Week} {
 		f.Blocks += int(c.Blocks)
@@ -166,39 +163,38 @@ func (w *Week) add(day *Figures, c *cache.Counts) {
 	}
 }
 
-// kept counts turns and conversations, each once: one may be in several groups, and a
-// conversation goes on for days.
+// kept counts each turn and conversation once, across groups and days.
 type kept struct {
 	from  time.Time
-	turns map[uint64]bool
+	turns map[graphiti.TurnID]bool
 	talks map[talkOn]bool
 }
 
-// talkOn is a conversation on a day; -1: in the week.
+// talkOn is a conversation on a day, or in the week if day is -1.
 type talkOn struct {
 	talk string
 	day  int
 }
 
-func (k *kept) add(w *Week, h *graphiti.Heading) {
-	i := int(h.Said.Sub(k.from) / (24 * time.Hour))
-	if h.Said.Before(k.from) || i >= statsDays || h.Turn == 0 || h.Role == graphiti.RoleSystem { // not said, but promoted
+func (k *kept) add(w *Week, r *graphiti.Row) {
+	i := int(r.Said.Sub(k.from) / (24 * time.Hour))
+	if r.Said.Before(k.from) || i >= statsDays || r.Turn == (graphiti.TurnID{}) || r.Role == graphiti.RoleSystem { // promoted texts are not turns
 		return
 	}
 	day := &w.Days[i]
-	if !k.turns[h.Turn] {
-		k.turns[h.Turn] = true
+	if !k.turns[r.Turn] {
+		k.turns[r.Turn] = true
 		day.Turns++
 		w.Week.Turns++
 	}
-	if h.Talk == "" {
+	if r.Session == "" {
 		return
 	}
-	if on := (talkOn{h.Talk, i}); !k.talks[on] {
+	if on := (talkOn{r.Session, i}); !k.talks[on] {
 		k.talks[on] = true
 		day.Conversations++
 	}
-	if on := (talkOn{h.Talk, -1}); !k.talks[on] {
+	if on := (talkOn{r.Session, -1}); !k.talks[on] {
 		k.talks[on] = true
 		w.Week.Conversations++
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// me is what the person of single mode calls themselves.
+// me is the name of single mode's person in selectors.
 const me = "me"
 
-// Owner is the person of single mode.
+// Owner returns the person of single mode.
 func (sv *Service) Owner() string { return sv.o.Owner }
 
-// Multi reports whether every credential is its own tenant.
+// Multi reports whether every credential is a tenant.
 func (sv *Service) Multi() bool { return sv.o.Multi }
 
-// Whose says in words whose memory a selector means.
+// Whose returns a selector's memory in words.
 func (s Selector) Whose() string {
 	if key, ok := graphiti.WorkspaceKey(s.Workspace); ok {
 		s.Workspace = key
@@ -44,7 +44,7 @@ func (s Selector) Whose() string {
 	return strings.Join(parts, " of ")
 }
 
-// shortWorkspace is a workspace's key as people call it.
+// shortWorkspace returns a workspace's display name.
 func shortWorkspace(key string) string {
 	for _, prefix := range []string{graphiti.RepoPrefix + "github.com/", graphiti.RepoPrefix, graphiti.PathPrefix} {
 		if short, ok := strings.CutPrefix(key, prefix); ok {
@@ -54,7 +54,7 @@ func shortWorkspace(key string) string {
 	return key
 }
 
-// keptFor says in words whose a scope of somebody is.
+// keptFor returns the owner of a group in words.
 func (sv *Service) keptFor(scope graphiti.Scope, who graphiti.Who, group string) string {
 	person := strings.TrimPrefix(who.User, "user:")
 	if who.User == sv.o.Owner && !sv.o.Multi {
@@ -73,9 +73,8 @@ func (sv *Service) keptFor(scope graphiti.Scope, who graphiti.Who, group string)
 	return "the group " + group
 }
 
-// markEmpty notes which of the groups hold nothing: they are only where
-// something would be written. Of one that is not known because the memory does
-// not answer it is not said.
+// markEmpty marks groups without messages: the proxy would only write to them. It marks no group
+// that the memory cannot list now.
 func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
@@ -95,8 +94,11 @@ func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
 	}
 }
 
-// withRemedy says what to do about a call to the memory that failed.
+// withRemedy adds the remedy to an error of the memory.
 func withRemedy(err error) error {
+	if err == nil {
+		return nil
+	}
 	if to := graphiti.Remedy(err); to != "" {
 		return fmt.Errorf("%w; to do: %s", err, to)
 	}

@@ -68,9 +68,9 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
 	must(err)
 	p, err := capture.Open(capture.Options{
-		Bounds: capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
-		Place:  capture.Place{Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, Verify: true, Withheld: state.Generations.Blocked()},
-		Events: capture.Events{OnStored: facts.DropGroup}, Log: log,
+		Bounds:      capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
+		Destination: capture.Destination{Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, Verify: true, Withheld: state.Generations.Blocked()},
+		Events:      capture.Events{OnStored: facts.DropGroup}, Log: log,
 	})
 	must(err)
 	planner := inject.New(inject.Services{Log: log}, nil, inject.Settings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
@@ -88,7 +88,7 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 			return []service.Request{{Number: 1, Path: "/v1/models", Status: 200}}
 		},
 		Status: func(context.Context, bool) health.Status {
-			return health.Status{Ready: true, Started: began, Memory: health.Memory{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
+			return health.Status{Ready: true, Started: began, Memory: health.MemoryStatus{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
 		},
 	}}
 	m.close = sync.OnceFunc(func() {
@@ -121,7 +121,7 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	m.Settle(t)
 }
 
-// Hear has the memory do what a message asks of it, which somebody typed in a conversation.
+// Hear has the memory obey the requests in a message that a person typed in a conversation.
 func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
 	t.Helper()
 	return m.Memory.Hear(t.Context(), capture.Saying{
@@ -132,7 +132,7 @@ func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard 
 // Settle waits until the memory has processed all stored turns.
 func (m *Memory) Settle(t testing.TB) {
 	t.Helper()
-	polltest.Until(t, "the memory to hold what was kept", func() bool { return m.Pipeline.Status().Pending == 0 })
+	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
 // people contains only the owner, with their own memory.

@@ -91,7 +91,7 @@ func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 // TestMemoryTroubleKeepsTheProxyReady, and is told: all of it, in words that
 // hold no address.
 func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
-	st := health.Status{Ready: true, Memory: health.Memory{Backend: "graphiti", Where: "http://secret-host"}}
+	st := health.Status{Ready: true, Memory: health.MemoryStatus{Backend: "graphiti", Where: "http://secret-host"}}
 	st.Memory.Fail(health.FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
 	st.Memory.Fail(health.FaultStalled, time.Time{}, "secret-host keeps none", "start it again")
 	status, body := get(t, start(t, "", st)+"/readyz", "")

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxConns bounds the open connections: twice as many as may serve callers, so that
-	// there is always one to close for a health check. The file descriptors that package
-	// wire leaves to others suffice for them.
+	// maxConns limits the open connections to twice the number that may serve callers, so
+	// that a health check can always close one. The file descriptors that package wire
+	// leaves to others suffice for them.
 	maxConns = 4 * maxCalls
 
 	// maxStrangers bounds the waiting connections of one address without a credential.

@@ -22,7 +22,7 @@ const (
 func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if asked := r.Header.Get(InstanceHeader); asked != "" && asked != s.o.Instance {
-			writeError(w, http.StatusMisdirectedRequest, "this proxy does not own the data_dir that is meant")
+			writeError(w, http.StatusMisdirectedRequest, "this proxy does not use the requested data_dir")
 			return
 		}
 		next(w, r)
@@ -38,12 +38,12 @@ func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {
-			writeError(w, http.StatusForbidden, "the admin side does not answer to pages of other sites")
+			writeError(w, http.StatusForbidden, "the admin side rejects requests from other sites' pages")
 			return
 		}
 		if s.open() {
 			if origin := r.Header.Get("Origin"); !local(r.Host) || origin != "" && !s.ours(origin, r.Host) {
-				writeError(w, http.StatusForbidden, "the admin side without a token answers to programs on this machine only, by its address; set admin.token for others")
+				writeError(w, http.StatusForbidden, "without a token, the admin side serves only programs on this machine, by its address; set admin.token for others")
 				return
 			}
 			next(w, withCaller(r, service.Operator))
@@ -56,7 +56,7 @@ func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 			tooMany(w, writeError, err.Error())
 		case errors.Is(err, ErrUnknown):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="graphiti-proxy"`)
-			writeError(w, http.StatusUnauthorized, "the admin side needs the token that admin.token names, as Authorization: Bearer …")
+			writeError(w, http.StatusUnauthorized, "the admin side needs admin.token, as Authorization: Bearer …")
 		case err != nil:
 			writeError(w, http.StatusForbidden, err.Error())
 		default:

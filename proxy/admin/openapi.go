@@ -25,12 +25,12 @@ type endpoint struct {
 // endpoints returns the endpoints of any proxy, and the operations.
 func (s *Server) endpoints() []endpoint {
 	type ready struct {
-		Ready  bool          `json:"ready"`
-		Memory health.Memory `json:"memory"`
+		Ready  bool                `json:"ready"`
+		Memory health.MemoryStatus `json:"memory"`
 	}
 	list := []endpoint{
 		{method: "GET", path: "/healthz", about: "200 while the process lives", open: true, serve: s.healthz},
-		{method: "GET", path: "/readyz", about: "200 when requests are forwarded; the body says whether memory works", out: ready{}, open: true, serve: s.readyz},
+		{method: "GET", path: "/readyz", about: "200 when requests are forwarded; the body reports the state of the memory", out: ready{}, open: true, serve: s.readyz},
 		{method: "GET", path: "/metrics", about: "Metrics for Prometheus", open: true, serve: s.o.Metrics.ServeHTTP},
 		{method: "GET", path: root + "openapi.json", about: "This document", serve: s.openAPI},
 	}
@@ -59,7 +59,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 		"info":    map[string]any{"title": "graphiti-proxy, the admin side", "version": "1"},
 		"paths":   paths,
 		"components": map[string]any{"securitySchemes": map[string]any{
-			"token": map[string]any{"type": "http", "scheme": "bearer", "description": "admin.token, where one is set"},
+			"token": map[string]any{"type": "http", "scheme": "bearer", "description": "admin.token, if set"},
 		}},
 	})
 }
@@ -76,7 +76,7 @@ func (e *endpoint) described() map[string]any {
 	answers := map[string]any{"200": ok}
 	if !e.open {
 		op["security"] = []any{map[string]any{"token": []string{}}}
-		failed := map[string]any{"description": "what is wrong", "content": jsonOf(refusal{})}
+		failed := map[string]any{"description": "the error", "content": jsonOf(refusal{})}
 		for _, code := range []string{"400", "401", "403", "404", "421", "429", "500", "502"} {
 			answers[code] = failed
 		}

@@ -59,6 +59,6 @@ func addrOf(s string) (netip.Addr, bool) {
 // networkOf returns the network of one client: an IPv4 address, or the first 64 bits of an
 // IPv6 address.
 func networkOf(a netip.Addr) netip.Prefix {
-	p, _ := a.Prefix(min(a.BitLen(), 64)) // every address has so many
+	p, _ := a.Prefix(min(a.BitLen(), 64)) // cannot fail: no address has fewer bits
 	return p
 }

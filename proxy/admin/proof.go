@@ -9,7 +9,7 @@ import (
 )
 
 // A command identifies the proxy before it sends a secret: it sends a challenge, and the
-// proxy proves that it knows the secret of the data directory.
+// proxy proves that it has the secret of the data directory.
 const (
 	ChallengeHeader = "X-Graphiti-Challenge"
 	ProofHeader     = "X-Graphiti-Proof"

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrUnknown is the error for a credential of no known person.
-var ErrUnknown = errors.New("this is neither admin.token nor a credential that anybody is known by")
+var ErrUnknown = errors.New("this is neither admin.token nor a known credential")
 
 // errGuesses answers a wrong credential after too many from one address.
 var errGuesses = errors.New("too many wrong tokens; try again in a second")

@@ -1,6 +1,6 @@
 // Package identity determines the caller of a request. It reads the claims of the request
-// (person, session, project, agent, system actor), what its credential proves, and the
-// registry of people.
+// (person, session, project, agent, system actor), its credential, and the registry of
+// people.
 //
 // It owns the tables of sources (sources.go), the fingerprints of credentials, and the
 // registry. It must not depend on the content of a request or on connections. Of our

@@ -48,8 +48,9 @@ const (
 // Identify returns the caller of a request with these claims. It changes cl.
 //
 // In multi mode the tenant of the credential owns all claims of the request. Two kinds of
-// credentials prove a person: one that the registry assigns to a person, whatever the
-// request claims, and one of a trusted gateway that names a person. A proven person has
+// credentials prove a person: a credential that the registry assigns to a person,
+// regardless of the request's claims, and a trusted gateway's if the request names a
+// person. A proven person has
 // the same groups with every credential; their conversations and projects stay private to
 // them.
 //
@@ -105,9 +106,9 @@ func (id *Settings) trusts(shown credentials) bool {
 	return gateway
 }
 
-// tenant determines, in multi mode, what the credentials prove, and returns the registered
-// person or nil. It never looks up an unproven name: the answer would reveal to any caller
-// who is registered and has memory turned off.
+// tenant determines the proven tenant or person of the credentials in multi mode, and
+// returns the registered person or nil. It never reads the registry by an unproven name: the
+// answer would reveal registered people, and which of them turned memory off.
 func (id *Settings) tenant(cl *Claims, c *Caller, shown credentials, upstream string) *Person {
 	w := &c.Who
 	c.Known = true

@@ -229,21 +229,19 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 const identityNotes = `
 ## Contradictions
 
-A header of these tables with two different values names no person, and neither does ` + "`X-OpenWebUI-User-Jwt`" + ` with an invalid signature: the request has no memory (` + "`off; reason=untrusted`" + `). Equal values are accepted. A person whom ` + "`identity.users_file`" + ` identifies by the credential remains that person.
+A request with two different values in a header of these tables, or with an invalid ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `). A person whom ` + "`identity.users_file`" + ` identifies by the credential remains that person.
 
 In single mode, a request that may come from a web page has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, or an ` + "`Origin`" + ` of another machine, several of them, or an unreadable one (including ` + "`null`" + `).
 
 ## Tenants
 
-In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant. Its ID is a SHA-256 over ` + "`graphiti-proxy.identity.2`" + `, a kind (` + "`credential`, `credentials`, `upstream`, `person`" + `) and its length-prefixed parts, so different kinds cannot collide. The parts are the SHA-256 of a credential, those of several credentials in order, or a person's key. In ` + "`/u/<name>/…`" + ` the kind is ` + "`upstream`" + `, and the name precedes the credentials: another server may assign the same credential to someone else.
+In multi mode, conversations, projects and unconfirmed persons are scoped to a tenant: a registered person, a credential, or several credentials that a request sends together. In ` + "`/u/<name>/…`" + ` the name is part of the tenant, because another server may assign the same credential to someone else.
 
 ` + "`memory forget --credential sha256:<hex>`" + ` accepts several credentials with commas, for callers that send several together, and the prefix ` + "`<name>/`" + ` for a named upstream.
 
 ## Accepted credentials
 
-An answer 401 or 403 has no ` + "`X-Graphiti-Memory`" + ` header, and its request is not stored.
-
-In multi mode, recall for a credential is empty (` + "`empty; facts=0`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. A new credential has no memory yet, so this costs nothing, except one request per credential after a loss of the state. Earlier blocks of a conversation are replayed in any case.
+In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. Earlier blocks of a conversation are replayed in any case.
 `
 
 // TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
@@ -261,12 +259,12 @@ func TestReferenceOfSources(t *testing.T) {
 		}
 		switch table.What {
 		case "session":
-			b.WriteString("\nThen the conversation's history: the same messages of the person and the same answers, in the same directory or project. An answer before the first message of the person, such as a greeting, does not count.\n\nA session belongs to a person and a project: the same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
+			b.WriteString("\nThen the conversation's history: the same messages of the person and the same answers, in the same directory or project, from the first message of the person on.\n\nA session belongs to a person and a project: the same ID in two projects means two sessions. A request without a directory takes the project of its session, found by ID or by a referenced answer.\n")
 		case "user":
 			b.WriteString("\nWith a key in `identity.trusted_keys`, only headers name a person, because a gateway forwards the body and `?userId=` from its callers. `identity.body_users` accepts those sources too, for servers that write the body themselves ([OpenAI SDKs](../deploy/recipes/openai-sdks.md)).\n")
 			b.WriteString("\nThen `identity.owner` (single mode) or the credential (multi mode). In multi mode, a name is scoped to its credential, with two exceptions: credentials in `identity.trusted_keys`, and credentials that `identity.users_file` assigns to a person, who remains that person regardless of other claims.\n")
 		case "workspace":
-			b.WriteString("\nThe working directory comes from the prompt of a known client (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush), from the position where the client itself writes it. For Codex, the last one counts. A request has no memory (`off; reason=place`) with two different statements, because a file of the repository may contain one. The same holds if one of these clients, or one with tools for commands or files, names no directory and neither its session, `X-Graphiti-Workspace` nor Codex's metadata does, and for a directory on another machine without another source. [privacy.md](privacy.md) describes clones and hostile repositories. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
+			b.WriteString("\nThe working directory comes from the prompt of a known client (Claude Code, opencode, Copilot CLI, Cline, Continue, pi, Roo, Kilo, Qwen Code, Codex, Gemini CLI, Kimi Code, Mistral Vibe, gptme, Grok CLI, Nanocoder, Crush), from the position where the client itself writes it. For Codex, the last one counts. [privacy.md](privacy.md) describes clones, hostile repositories, and requests without a usable directory. `.graphiti-proxy-ignore` and `workspace.ignored` apply to all of these sources.\n")
 		}
 	}
 	b.WriteString(identityNotes)

@@ -83,8 +83,9 @@ func (cl *Claims) Application() (hash, name string) {
 	if name = cl.program.Name; name == "" || name == dialect.Other {
 		name = Client(cl.h.UserAgent())
 	}
-	var buf [2]string
-	shown := credentialsOf(cl.h, buf[:0])
-	sum := graphiti.Digest("application", append([]string{name}, slices.Sorted(slices.Values(shown))...)...)
+	var buf [3]string
+	parts := credentialsOf(cl.h, append(buf[:0], name))
+	slices.Sort(parts[1:])
+	sum := graphiti.Digest("application", parts...)
 	return hex.EncodeToString(sum[:8]), name
 }

@@ -76,7 +76,7 @@ func (p *peopleReader) read(b []byte) {
 // members calls the reader of each member of a mapping.
 func (p *peopleReader) members(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		p.fail(n, "%s must hold %s", what, names(readers))
+		p.fail(n, "%s must contain %s", what, names(readers))
 		return
 	}
 	seen := make(map[string]bool)
@@ -85,7 +85,7 @@ func (p *peopleReader) members(n *yaml.Node, what string, readers map[string]fun
 		read := readers[k.Value]
 		switch {
 		case read == nil:
-			p.fail(k, "%s is not known; %s may hold %s", k.Value, what, names(readers))
+			p.fail(k, "%s is unknown; %s may contain %s", k.Value, what, names(readers))
 		case seen[k.Value]:
 			p.fail(k, "%s is given twice; keep one", k.Value)
 		default:

@@ -46,7 +46,7 @@ func TestPeople(t *testing.T) {
 func TestMistakesInTheRegistry(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"no list", "users: josh\n", "users.yaml:1: users must be a list of people, each with an id"},
-		{"unknown member", "people: []\n", "users.yaml:1: people is not known; the file may hold users"},
+		{"unknown member", "people: []\n", "users.yaml:1: people is unknown; the file may contain users"},
 		{"no id", "users:\n- admin: true\n", "users.yaml:2: a person has no id; write e.g. id: josh"},
 		{"bad id", "users:\n- id: a b\n", `users.yaml:2: id: "a b" is not valid; write up to 100 letters, digits, dots, - and _`},
 		{"twice the same id", "users:\n- id: a\n- id: a\n", `users.yaml:3: id: "a" is another person's already, in line 2`},
@@ -55,9 +55,9 @@ func TestMistakesInTheRegistry(t *testing.T) {
 		{"flag", "users:\n- id: a\n  memoryEnabled: maybe\n", `users.yaml:3: memoryEnabled: "maybe" is not true or false`},
 		{"a credential as it is", "users:\n- id: a\n  keys: [sk-secret]\n", "users.yaml:3: keys: not the SHA-256 of a credential; write sha256: and the 64 hex digits that this prints: printf %s \"$KEY\" | sha256sum"},
 		{"given twice", "users:\n- id: a\n  admin: true\n  admin: false\n", "users.yaml:4: admin is given twice; keep one"},
-		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must hold admin, displayName, id, identities, key, keys, memoryEnabled"},
+		{"a person who is no mapping", "users:\n- josh\n", "users.yaml:2: a person must contain admin, displayName, id, identities, key, keys, memoryEnabled"},
 		{"not YAML", "users: [\n", "users.yaml: line 1: did not find expected node content"},
-		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is not known; a person may hold admin, displayName, id, identities, key, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
+		{"two mistakes", "users:\n- id: a\n  x: 1\n- admin: 2\n", "users.yaml:3: x is unknown; a person may contain admin, displayName, id, identities, key, keys, memoryEnabled\nusers.yaml:4: admin: \"2\" is not true or false\nusers.yaml:4: a person has no id; write e.g. id: josh"},
 	} {
 		_, err := readPeople(t, tc.text)
 		if err == nil {

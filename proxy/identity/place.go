@@ -27,7 +27,7 @@ func (cl *Claims) Workspace(at Place) (key, why string) {
 // Workspaces returns the project keys of all sources, including overridden ones.
 func (cl *Claims) Workspaces(at Place) []string {
 	cl.at, cl.located = at, true
-	return append(cl.all(Workspace), workspace.Key(at.Repo.Claimed))
+	return cl.all(Workspace)
 }
 
 // NamedWorkspace returns the workspace in the header X-Graphiti-Workspace.

@@ -36,8 +36,8 @@ type Judged struct {
 
 // Judge compares registered people with known, the memory that each proof belonged to
 // before. A person is doubted if a proof belonged to another memory, or if the person's
-// memory had proofs before and the person has none of them. A person without any keys and
-// identities, now and before, is not doubted.
+// memory had proofs before and the person has lost all of them. A person without any keys
+// and identities, now and before, is not doubted.
 func Judge(list []Person, known map[[32]byte]string) Judged {
 	j := Judged{people: slices.Clone(list), Claims: make(map[[32]byte]string)}
 	byMemory := make(map[string]string, len(list))
@@ -111,7 +111,7 @@ func (d *Doubt) Why() string {
 	if d.Was != "" {
 		return fmt.Sprintf("a key or an identity of %s belonged to the memory of %s before", d.ID, d.Was)
 	}
-	return fmt.Sprintf("%[2]s holds no earlier key or identity of %[1]s: the id may belong to another person now", d.Memory, d.ID)
+	return fmt.Sprintf("no earlier key or identity of %[1]s matches %[2]s: the id may be another person's now", d.Memory, d.ID)
 }
 
 // Remedy returns the operator's next step.

@@ -23,8 +23,8 @@ const (
 
 var signs = []sign{signTag, signPlace, signWords}
 
-// Client counts the signs of one version of a client since the process began.
-type Client struct {
+// ClientSigns counts the signs of one version of a client since the process began.
+type ClientSigns struct {
 	Name    string // the name in package dialect, or an unknown client's name for itself
 	Version string // empty if unknown
 
@@ -50,14 +50,14 @@ const (
 // clients counts the signs of all versions of clients. It is safe for concurrent use.
 type clients struct {
 	mu   sync.Mutex // guards the other fields
-	seen map[string]map[string]*Client
+	seen map[string]map[string]*ClientSigns
 	n    int
-	said map[*Client]bool // clients with requests that contain a person's words
+	said map[*ClientSigns]bool // clients with requests that contain a person's words
 }
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
 // all further clients. The caller holds mu.
-func (c *clients) of(name string, version []byte) *Client {
+func (c *clients) of(name string, version []byte) *ClientSigns {
 	if one := c.seen[name][string(version)]; one != nil {
 		return one
 	}
@@ -67,12 +67,12 @@ func (c *clients) of(name string, version []byte) *Client {
 			return one
 		}
 	}
-	one := &Client{Name: name, Version: string(version)}
+	one := &ClientSigns{Name: name, Version: string(version)}
 	if c.seen == nil {
-		c.seen, c.said = make(map[string]map[string]*Client), make(map[*Client]bool)
+		c.seen, c.said = make(map[string]map[string]*ClientSigns), make(map[*ClientSigns]bool)
 	}
 	if c.seen[one.Name] == nil {
-		c.seen[one.Name] = make(map[string]*Client)
+		c.seen[one.Name] = make(map[string]*ClientSigns)
 	}
 	c.seen[one.Name][one.Version], c.n = one, c.n+1
 	return one
@@ -113,7 +113,7 @@ const (
 var remedies = [...]string{
 	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
 	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
-	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true where each path is one project",
+	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project",
 }
 
 // Remedy returns the remedy for the cause.
@@ -154,20 +154,20 @@ func (o *Observer) Asked(a Ask) {
 }
 
 // unplaced counts a request with an unknown place, and logs the client's first one.
-func (o *Observer) unplaced(one *Client, m Missing) {
+func (o *Observer) unplaced(one *ClientSigns, m Missing) {
 	about := []any{slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())}
 	switch m {
 	case MissingForm:
 		if one.NoPlace++; one.NoPlace == 1 {
-			o.log.Warn("it is not known where a client works: its requests have no memory", about...)
+			o.log.Warn("a client's project is unknown, so its requests have no memory", about...)
 		}
 	case MissingDirectory:
 		if one.NoDirectory++; one.NoDirectory == 1 {
-			o.log.Warn("a client's tools work on files, and it names no directory: its requests have no memory", about...)
+			o.log.Warn("a client works on files and names no directory, so its requests have no memory", about...)
 		}
 	case MissingHere:
 		if one.NotHere++; one.NotHere == 1 {
-			o.log.Warn("a client's directory is not on this machine: its requests have no memory", about...)
+			o.log.Warn("a client's directory is not on this machine, so its requests have no memory", about...)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (o *Observer) Kept(kind, product, words string) {
 
 // Clients returns the clients for which a rule may no longer match, by name and
 // version.
-func (o *Observer) Clients() (all []Client) {
+func (o *Observer) Clients() (all []ClientSigns) {
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	for _, versions := range o.clients.seen {
@@ -205,7 +205,7 @@ func (o *Observer) Clients() (all []Client) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Client) int {
+	slices.SortFunc(all, func(a, b ClientSigns) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
 	return all

@@ -79,17 +79,17 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
 		lost:    newTally(func(why Loss) metric.ObserveOption { return labels("reason", string(why)) }),
 		signs:   newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
-		duration: histogram("memory_duration", "Time that memory took of a request.",
+		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
 		chars:     counter("inserted_chars", "Characters of the blocks of newest turns."),
-		abandoned: counter("abandoned_requests", "Requests whose client left before the answer's end."),
-		searches: histogram("recall_duration", "Searches for facts in one group, by where they came from (live: a search; cache, stale: what was found before) and their outcome.",
+		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
+		searches: histogram("recall_duration", "Searches for facts in one group, by source (live: a search; cache, stale: cached results) and outcome.",
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
-		repeated: counter("repeated_blocks", "Blocks that were sent again as they were, so that the beginning of the request stays what it was."),
+		repeated: counter("repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
-		inputTokens: counter("input_tokens", "Tokens of requests, as providers said in answers that were read."),
+		inputTokens: counter("input_tokens", "Tokens of requests, reported by providers in answers that the proxy read."),
 		cachedInput: counter("cached_input_tokens", "Of those, the tokens that providers read from their prompt caches."),
 		bySearch:    make(map[searchKey]metric.MeasurementOption),
 	}
@@ -117,17 +117,17 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		}
 	}
 	for _, st := range inject.Statuses {
-		for _, re := range inject.Reasons {
+		for _, re := range inject.Explanations {
 			for _, so := range inject.Sources {
-				in.requests.expect(outcomeKey{st, re, so}, false)
+				in.requests.expect(outcomeKey{st, re.Reason, so}, false)
 			}
 		}
 	}
 	return in, errors.Join(
-		in.requests.report(m, "requests", "Requests of understood dialects, by what memory did."),
-		in.answers.report(m, "upstream_answers", "Requests that were sent to an upstream, by the class of the answer's status; unreachable: there was none, or it broke off in its head; timeout: it did not come in time."),
-		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer came to no good end; no_end: no end was recognized; encoding, unread: it could not be read; store: it could not be written."),
-		in.signs.report(m, "client_signs", "What may say that no rule matches a client any more, by client: unknown_tag: a turn whose kept words begin with a tag that no rule knows; no_place: a request whose place is not known; no_words: one in which nothing is taken for a person's words."))
+		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
+		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
+		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread: reading failed; store: writing failed."),
+		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
 }
 
 // labels returns attributes from alternating names and values.

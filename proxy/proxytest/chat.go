@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// wireMessage is a message as the API has it.
+// wireMessage is a message in the API's format.
 type wireMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
@@ -129,7 +129,7 @@ func contentText(m wireMessage, allowed []string) (text, wrong string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
 	c, stream, usage, n, wrong := readChat(rec.Body)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)

@@ -51,7 +51,7 @@ func geminiObject(raw json.RawMessage, where string, allowed []string) (m member
 	for name, v := range all {
 		camel := camelCase(name)
 		if _, twice := m[camel]; twice {
-			return nil, fmt.Sprintf("Invalid JSON payload received. %q at '%s' stands twice.", camel, where)
+			return nil, fmt.Sprintf("Invalid JSON payload received. %q at '%s' is given twice.", camel, where)
 		}
 		m[camel] = v
 		if !slices.Contains(allowed, camel) {

@@ -46,7 +46,7 @@ func googleError(status int, message string) map[string]any {
 	return map[string]any{"error": map[string]any{"code": status, "message": message, "status": googleStatus(status)}}
 }
 
-func (p *Provider) gemini(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) gemini(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
 	method := geminiMethod(r.URL.Path)
 	if r.Header.Get("X-Goog-Api-Key") == "" && r.URL.Query().Get("key") == "" && r.Header.Get("Authorization") == "" {
 		refuse(w, rec, http.StatusForbidden, "Method doesn't allow unregistered callers (callers without established identity).")

@@ -207,7 +207,7 @@ func thoughtOf(before []Message) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (p *Provider) messages(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) messages(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
 	count := strings.HasSuffix(r.URL.Path, "/count_tokens")
 	c, req, wrong := readMessages(rec.Body, count)
 	if wrong == "" && r.Header.Get("anthropic-version") == "" {

@@ -18,7 +18,7 @@ type Message struct{ Role, Text string }
 type Reply struct {
 	Text            string
 	Tool, Arguments string
-	Thinks          bool // precede it by a signed thought, if the API has them
+	Thinks          bool // precede it by a signed thought, if the API supports that
 	Cached          int  // tokens that OpenAI's APIs report as read from the prompt cache
 }
 

@@ -15,8 +15,8 @@ import (
 // maxBody limits a request's body.
 const maxBody = 64 << 20
 
-// Request is one request as it was received.
-type Request struct {
+// Received is one received request.
+type Received struct {
 	Method  string
 	Path    string
 	Query   string
@@ -26,7 +26,7 @@ type Request struct {
 	Left    chan struct{} // closed when the client disconnects before the answer's end
 }
 
-// Faults describes faults in answers. The zero value has none.
+// Faults describes faults in answers. The zero value describes correct answers.
 type Faults struct {
 	Status     int           // answer with this error
 	Delay      time.Duration // before the head
@@ -45,7 +45,7 @@ type Provider struct {
 	server *http.Server
 
 	mu       sync.Mutex // protects the fields below
-	requests []*Request
+	requests []*Received
 	faults   Faults
 	answer   func(Conversation) Reply
 	answers  int
@@ -86,10 +86,10 @@ func (p *Provider) SetAnswer(f func(Conversation) Reply) {
 }
 
 // Requests returns all requests so far, in order.
-func (p *Provider) Requests() []*Request {
+func (p *Provider) Requests() []*Received {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]*Request(nil), p.requests...)
+	return append([]*Received(nil), p.requests...)
 }
 
 // Forget discards the recorded requests.
@@ -104,7 +104,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	rec := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Headers: r.Header.Clone(), Body: body, Left: make(chan struct{})}
+	rec := &Received{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Headers: r.Header.Clone(), Body: body, Left: make(chan struct{})}
 	p.mu.Lock()
 	p.requests = append(p.requests, rec)
 	faults, answer := p.faults, p.answer
@@ -153,7 +153,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // apis are the APIs of the provider, by path.
-var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Request, Faults, func(Conversation) Reply){
+var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Received, Faults, func(Conversation) Reply){
 	"POST /v1/chat/completions":       (*Provider).chat,
 	"POST /v1/responses":              (*Provider).responses,
 	"POST /v1/responses/input_tokens": (*Provider).responses,
@@ -176,7 +176,7 @@ func unknown(object []byte, where string, allowed []string) string {
 }
 
 // refuse answers with an error in the API's shape.
-func refuse(w http.ResponseWriter, rec *Request, status int, message string) {
+func refuse(w http.ResponseWriter, rec *Received, status int, message string) {
 	rec.Refused = message
 	if ofGoogle(rec.Path) {
 		writeJSON(w, status, googleError(status, message))

@@ -133,7 +133,7 @@ func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Con
 			c.Messages = append(c.Messages, Message{Role: "tool", Text: string(it.Output)})
 		case "reasoning":
 			if s := thoughtOf(c.Messages); it.Encrypted != "" && it.Encrypted != s {
-				return c, r, "prefix_mismatch: the reasoning item belongs to another conversation"
+				return c, r, "prefix_mismatch: the reasoning item is bound to a different conversation"
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (it *responseItem) message() (m Message, wrong string) {
 	return m, ""
 }
 
-func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Request, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
 	c, req, wrong := readResponses(rec.Body, p.conversation)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)

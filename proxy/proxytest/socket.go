@@ -11,7 +11,7 @@ import (
 // socket answers the Responses API over a WebSocket. It records each client message as a
 // request with the method WS. Later messages may refer to answers, stored or
 // not.
-func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Request, answer func(Conversation) Reply) {
+func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Received, answer func(Conversation) Reply) {
 	conn, _, _, err := ws.UpgradeHTTP(r, w)
 	if err != nil {
 		opened.Refused = err.Error()
@@ -23,7 +23,7 @@ func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Reques
 		if err != nil {
 			return
 		}
-		rec := &Request{Method: "WS", Path: r.URL.Path, Headers: opened.Headers, Body: body, Left: make(chan struct{})}
+		rec := &Received{Method: "WS", Path: r.URL.Path, Headers: opened.Headers, Body: body, Left: make(chan struct{})}
 		p.mu.Lock()
 		p.requests = append(p.requests, rec)
 		p.mu.Unlock()

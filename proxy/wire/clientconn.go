@@ -215,8 +215,8 @@ func (c *clientConn) reset() {
 }
 
 // take takes the connection from the server when the calling handler returns: the
-// server writes nothing more and frees the request. The server calls then after
-// releasing the connection.
+// server stops writing and frees the request. The server calls then after releasing the
+// connection.
 func (c *clientConn) take(ctx *fasthttp.RequestCtx, then func()) {
 	c.taken = then
 	c.holds.Store(2) // the serving goroutine, reported by Follow, and the one it starts, which calls Close

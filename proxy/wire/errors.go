@@ -26,21 +26,21 @@ func (e *ClientError) Code() string {
 }
 
 // ErrBodyLate reports that the client fell silent within a body.
-var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout bounds the silence in one"}
+var ErrBodyLate = &ClientError{fasthttp.StatusRequestTimeout, "graphiti-proxy: the request's body did not arrive in time; limits.body_timeout limits its silence"}
 
 // ErrClientKey reports a request without a valid key of client.keys.
-var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: the request shows no key of the setting client.keys; send one as the API key, or add yours there"}
+var ErrClientKey = &ClientError{fasthttp.StatusUnauthorized, "graphiti-proxy: the request has no key of the setting client.keys; send one as the API key, or add yours there"}
 
 // errUnknownUpstream answers a request for an unconfigured upstream: sending it to
 // another would leak its credential and conversation.
-var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path is not /u/NAME/… with a name that the setting upstreams has; add the name there, or correct the base URL"}
+var errUnknownUpstream = &ClientError{fasthttp.StatusNotFound, "graphiti-proxy: the path is not /u/NAME/… with a name from the setting upstreams; add the name there, or correct the base URL"}
 
 var (
-	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is spoken here; turn HTTP/2 without TLS off in the client"}
-	errUpgrade = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: an upgrade to another protocol than websocket is not passed on; turn it off in the client"}
+	errHTTP2   = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: only HTTP/1.1 is supported; turn off HTTP/2 without TLS in the client"}
+	errUpgrade = &ClientError{fasthttp.StatusNotImplemented, "graphiti-proxy: upgrades to protocols other than websocket are not forwarded; turn them off in the client"}
 	errCoding  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's Transfer-Encoding is not chunked"}
 	errField   = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: a header line is folded, has no colon, or has a blank in its name"}
-	errTarget  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's target is no path; send one that begins with /"}
+	errTarget  = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's target is not a path; send a path that begins with /"}
 	errShort   = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body ended early"}
 	errBody    = &ClientError{fasthttp.StatusBadRequest, "graphiti-proxy: the request's body cannot be read"}
 )

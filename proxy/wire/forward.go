@@ -125,8 +125,8 @@ func (x *Exchange) readHead(up *upstreamConn, h *AnswerHead) (n int, err error) 
 	}
 }
 
-// sendInterim relays a 1xx answer, but not to HTTP/1.0, which has none, and not 100,
-// which fasthttp has already sent.
+// sendInterim relays a 1xx answer, but not to HTTP/1.0, which does not define them, and
+// not 100, which fasthttp has already sent.
 func (x *Exchange) sendInterim(h *AnswerHead) error {
 	if h.Status == fasthttp.StatusContinue || !x.ctx.Request.Header.IsHTTP11() {
 		return nil

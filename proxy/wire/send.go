@@ -35,8 +35,8 @@ func (o *Outgoing) length() (n int) {
 	return n
 }
 
-// buildHead writes the request's head into x.out: the client's fields without those
-// that are hop-by-hop or addressed to the proxy.
+// buildHead writes the request's head into x.out: the client's fields without hop-by-hop
+// fields and fields for the proxy.
 func (x *Exchange) buildHead(up *Upstream, o *Outgoing) error {
 	h := &x.ctx.Request.Header
 	out := append(append(x.out[:0], h.Method()...), ' ')

@@ -30,8 +30,7 @@ func (x *Exchange) trailer() func(yield func(name, value []byte) bool) {
 	}
 }
 
-// appendTrailers appends the trailer's fields, except those that would be removed from a
-// head.
+// appendTrailers appends the trailer's fields, except fields that a head must not forward.
 func (x *Exchange) appendTrailers(dst []byte) []byte {
 	for name, value := range x.trailer() {
 		if !hopByHop(name) && !namedBy(x.head.connection, name) && !x.w.o.Own(name) {

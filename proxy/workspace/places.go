@@ -54,6 +54,15 @@ func (r *Repo) Key() string {
 	return graphiti.PathPrefix + r.Main
 }
 
+// Keys returns the keys that may name the directory's project: the address, the path and
+// the address that does not count.
+func (r *Repo) Keys() []string {
+	if r.Main == "" {
+		return nil
+	}
+	return []string{Key(r.Remote), graphiti.PathPrefix + r.Main, Key(r.Claimed)}
+}
+
 // Places finds the repository of a directory. It reads each directory every few
 // minutes and starts no process. It is safe for concurrent use.
 type Places struct {

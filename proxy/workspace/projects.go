@@ -208,11 +208,11 @@ func (p *Projects) owns(key string, c *checkout) bool {
 		return true
 	case readOnly || !p.isNew(c.Root, err):
 	case err != nil:
-		p.log.Warn("which repositories belong to which project cannot be read or kept: each directory is a project of its own until that file is mended, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
+		p.log.Warn("read or store the file of projects failed, each directory is its own project until the file is repaired, or deleted and bound again", "directory", c.Root, "workspace", key, "file", p.file, "error", err)
 	case first.gone():
-		p.log.Warn("a directory has the remote of a project whose own directory was deleted or moved: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
+		p.log.Warn("a directory has the remote of a project with a deleted or moved directory, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
 	default:
-		p.log.Warn("a directory has the remote of a project that another one was seen with first: its memory is kept apart", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
+		p.log.Warn("a directory has the remote of another directory's project, so its memory is separate", "directory", c.Root, "workspace", key, "project", first.Git, "to_do", joins)
 	}
 	return false
 }

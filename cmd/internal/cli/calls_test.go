@@ -140,7 +140,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	same(t, at, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: "user_josh", Session: "s", User: "josh"}})
 	for i, p := range at {
 		_, err := Call(t.Context(), p, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "idea", Text: "x"}})
-		if err == nil || !strings.HasPrefix(err.Error(), `kind: "idea" is not known; write one of `) {
+		if err == nil || !strings.HasPrefix(err.Error(), `kind: unknown kind "idea"; write one of `) {
 			t.Errorf("place %d refuses with %v", i, err)
 		}
 	}
@@ -198,11 +198,11 @@ func TestFind(t *testing.T) {
 		"by the directory":               {o, ""},
 		"by what the directory says":     {with(func(o *ClientOptions) { o.Listen = "127.0.0.1:1" }), ""},
 		"by its address":                 {with(func(o *ClientOptions) { o.ByAddress = true }), ""},
-		"a wrong token":                  {with(func(o *ClientOptions) { o.Token = "wrong" }), "refuses the token"},
+		"a wrong token":                  {with(func(o *ClientOptions) { o.Token = "wrong" }), "rejects the token"},
 		"the owner of another":           {with(func(o *ClientOptions) { o.DataDir = empty }), "owns another: set data_dir to that one"},
 		"nobody, by the address":         {with(func(o *ClientOptions) { o.Listen, o.ByAddress = "127.0.0.1:1", true }), "no proxy answers on 127.0.0.1:1"},
 		"the admin side is off":          {ClientOptions{Listen: "off", DataDir: empty}, "admin.listen is off"},
-		"by its address without a proof": {with(func(o *ClientOptions) { o.DataDir, o.ByAddress = empty, true }), "gets no token"},
+		"by its address without a proof": {with(func(o *ClientOptions) { o.DataDir, o.ByAddress = empty, true }), "the token is not sent"},
 	} {
 		opened := errors.New("files are opened")
 		at, err := Find(t.Context(), tc.o, func(found error) (*Place, error) { return nil, fmt.Errorf("%w: %w", opened, found) })

@@ -53,7 +53,7 @@ const (
 
 // ErrStranger is the error if the program that answers does not prove that it is the
 // intended proxy. It receives neither the token nor any memory.
-var ErrStranger = errors.New("does not prove that it is the proxy that is meant")
+var ErrStranger = errors.New("does not prove that it is this data_dir's proxy")
 
 // send makes one call. It returns an error for any status except 200.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
@@ -101,10 +101,10 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized && c.o.open {
-		return nil, fmt.Errorf("%s asks for a token, and does not prove that it is the proxy that is meant: a proxy whose memory is off has no data_dir to prove it with; ask its /readyz, or let its admin side speak TLS (tls.listeners)", c.o.Listen)
+		return nil, fmt.Errorf("%s wants a token, and does not prove that it is this data_dir's proxy: without memory, a proxy has no data_dir to prove it with; use its /readyz, or TLS on its admin side (tls.listeners)", c.o.Listen)
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
-		return nil, errors.New("the admin side refuses the token; set admin.token to the proxy's")
+		return nil, errors.New("the admin side rejects the token; set admin.token to the proxy's")
 	}
 	var refusal struct {
 		Error string `json:"error"`
@@ -120,14 +120,14 @@ func (c *Client) silent() error {
 	if c.o.Listen == "off" {
 		return fmt.Errorf("%w: admin.listen is off; set it to an address and restart the proxy", ErrNoProxy)
 	}
-	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the address of the one that runs", ErrNoProxy, c.o.Listen)
+	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the running proxy's address", ErrNoProxy, c.o.Listen)
 }
 
 func (c *Client) stranger() error {
 	if datadir.Secret(c.o.DataDir) == nil {
-		return fmt.Errorf("%s %w, and gets no token: %s holds no secret to ask it for; run this where the proxy's data_dir is, with the same settings, or let its admin side speak TLS (tls.listeners)", c.o.Listen, ErrStranger, c.o.DataDir)
+		return fmt.Errorf("%s %w, so the token is not sent: %s contains no secret to check; run this command with the proxy's data_dir and settings, or use TLS on its admin side (tls.listeners)", c.o.Listen, ErrStranger, c.o.DataDir)
 	}
-	return fmt.Errorf("%s %w, and gets no token: it does not know the secret in %s; see which program listens there, and set admin.listen and data_dir to the proxy's", c.o.Listen, ErrStranger, c.o.DataDir)
+	return fmt.Errorf("%s %w, so the token is not sent: it does not have the secret in %s; check which program listens there, and set admin.listen and data_dir to the proxy's", c.o.Listen, ErrStranger, c.o.DataDir)
 }
 
 func (c *Client) notOurs() error {

@@ -144,8 +144,8 @@ func MemoryLine(cfg *config.Config) string {
 		return "off (memory.backend)"
 	case cfg.Memory.Backend == "embedded":
 		return "embedded, in " + cfg.DataDir
-	case !cfg.Memory.Consent:
-		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; set memory.consent to true to send conversations there"
+	case !cfg.Consented():
+		return "OFF: Graphiti at " + cfg.Memory.Endpoint + " needs your consent; to send conversations there, set memory.consent to that address"
 	}
 	line := "Graphiti at " + cfg.Memory.Endpoint
 	if o, err := redis.Parse(cfg.State.RedisURL); err == nil && cfg.State.Backend == "redis" {

@@ -38,8 +38,8 @@ func TryConnection(ctx context.Context, w io.Writer, m MemoryService, cfg *confi
 	if cfg.State.Backend == "redis" {
 		remote.Run(ctx, report, "redis", func(ctx context.Context) error { return redis.Check(ctx, cfg.State.RedisURL) }, redis.CheckRemedy)
 	}
-	if !cfg.Memory.Consent {
-		report(remote.Check{Name: "consent: not given", OK: true, Remedy: "set memory.consent to true: until then the proxy forwards, and keeps nothing"})
+	if !cfg.Consented() {
+		report(remote.Check{Name: "consent: not given", OK: true, Remedy: "set memory.consent to " + cfg.Memory.Endpoint + "; until then the proxy forwards requests without memory"})
 	}
 	if asJSON {
 		if err := terminal.JSON(w, all); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,8 +18,10 @@ func TestMissingConsentIsSaid(t *testing.T) {
 	}
 	t.Cleanup(func() { g.Close() })
 	for _, consent := range []bool{true, false} {
-		cfg := &config.Config{}
-		cfg.Memory.Endpoint, cfg.Memory.Consent = g.URL(), consent
+		cfg, err := config.Load(config.Sources{Flags: map[string]string{"memory.endpoint": g.URL(), "memory.consent": strconv.FormatBool(consent), "data_dir": t.TempDir()}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		m, err := ConnectMemory(MemoryOptions{Kind: "graphiti", Remote: remote.Options{Endpoint: g.URL()}})
 		if err != nil {
 			t.Fatal(err)

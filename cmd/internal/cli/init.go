@@ -36,10 +36,11 @@ func NewInitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [file]",
 		Short: "Write a configuration file with every setting explained",
-		Long: "Write a configuration file with every setting explained; all of them are comments,\n" +
-			"so that the defaults are in force until you change one. Without a name it is\n" +
-			"$XDG_CONFIG_HOME/graphiti-proxy/config.yaml, which is read by itself; another one is\n" +
-			"read with --config. - prints it. A file that is there is kept, unless --force is given.",
+		Long: "Write a configuration file with every setting explained. All settings are\n" +
+			"commented out, so that the defaults apply until you change one. The default name\n" +
+			"is $XDG_CONFIG_HOME/graphiti-proxy/config.yaml, which the proxy reads by itself;\n" +
+			"other files need --config. - prints the file. An existing file is not replaced\n" +
+			"without --force.",
 		Example: "  graphiti-proxy init\n  graphiti-proxy init settings.yaml   # read with --config settings.yaml\n  graphiti-proxy init - | less",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -53,7 +54,7 @@ func NewInitCommand() *cobra.Command {
 				name = args[0]
 			}
 			if name == "" {
-				return errors.New("there is no home directory to write a file to; name one, and start with --config")
+				return errors.New("no home directory to write the file to; name a file, and start with --config")
 			}
 			if name == "-" {
 				config.Template(c.OutOrStdout())
@@ -66,7 +67,7 @@ func NewInitCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	c.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return c
 }
 
@@ -80,7 +81,7 @@ func writeTemplate(name string, force bool) error {
 	}
 	f, err := os.OpenFile(name, flags, 0o600) // #nosec G304 -- the user's own
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already; name another file, or add --force to replace it", name)
+		return fmt.Errorf("%s already exists; name another file, or add --force to replace it", name)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)

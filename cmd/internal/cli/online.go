@@ -46,7 +46,7 @@ func askAll(ctx context.Context, cfg *config.Config, ask AskMemory) (list []reac
 }
 
 // reach returns an error unless a server answers at an address. Any status counts as an
-// answer, except 508 Loop Detected, from a proxy of ours at its own upstream's address.
+// answer, except 508 Loop Detected, which the proxy returns for its own requests.
 func reach(ctx context.Context, base string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/models", nil)
 	if err != nil {
@@ -55,12 +55,12 @@ func reach(ctx context.Context, base string) error {
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w; correct the address, or start what should answer there", err)
+		return fmt.Errorf("%w; correct the address, or start the server there", err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // ends the answer properly
 	if resp.StatusCode == http.StatusLoopDetected {
-		return fmt.Errorf("it leads back to itself; write the provider's address")
+		return fmt.Errorf("it is the proxy's own address; write the provider's")
 	}
 	return nil
 }

@@ -41,14 +41,14 @@ func PrintRepaired(w io.Writer, r *service.Repaired) {
 	lost := slices.ContainsFunc(r.Tables, func(t sqlite.Saved) bool { return t.Lost })
 	fmt.Fprintf(w, "%s: ", r.File)
 	if !lost {
-		fmt.Fprintln(w, "everything can be read")
+		fmt.Fprintln(w, "all data is readable")
 	} else {
-		fmt.Fprintln(w, "some of it is lost")
+		fmt.Fprintln(w, "some data is lost")
 	}
 	for _, t := range r.Tables {
 		line := fmt.Sprintf("  %-12s %s saved", t.Table, terminal.Count(t.Rows, "row"))
 		if t.Lost {
-			line += ", the others cannot be read"
+			line += ", the others are unreadable"
 		}
 		fmt.Fprintln(w, line)
 	}
@@ -62,10 +62,10 @@ func PrintGroups(w io.Writer, groups []ledger.Owned) {
 	for _, g := range groups {
 		note := ""
 		if g.Session != "" {
-			note = "what was said in that conversation"
+			note = "only that conversation's messages"
 		}
 		if g.Shared {
-			note = "kept: other people wrote to it too"
+			note = "not deleted: other people wrote to it too"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
 	}

@@ -23,7 +23,7 @@ func TestPrinted(t *testing.T) {
 	for _, want := range []string{
 		"no undelivered turns NUMBER STATE AGE BYTES ATTEMPTS GROUP REASON 7 dead 1m30s 12 3 user_josh 400",
 		`user: "Hello,\nyou." assistant: "Hello." … and 2 more; list them with --limit`,
-		"user_josh user workspace_w workspace path:/w kept: other people wrote to it too user_ann user what was said in that conversation",
+		"user_josh user workspace_w workspace path:/w not deleted: other people wrote to it too user_ann user only that conversation's messages",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -75,7 +75,7 @@ func proves(conn net.Conn, secret []byte) bool {
 		return false
 	}
 	defer resp.Body.Close()
-	// Read the rest and nothing more: the connection stays in use.
+	// Read the rest of the answer only: the connection stays in use.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Close || answer.Buffered() > 0 {
 		return false
 	}

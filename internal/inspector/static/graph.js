@@ -74,8 +74,8 @@ function mark(n, nodes, links) {
 function chosen(n, nodes, links) {
   for (const o of nodes) o.g.classList.toggle("far", n !== null && o !== n && !n.near.has(o));
   for (const l of links) l.line.classList.toggle("near", n !== null && (l.source === n || l.target === n));
-  if (n === null) picked.textContent = "Choose a circle to see what it is connected with.";
-  else picked.textContent = n.name + (n.near.size ? ": connected with " + [...n.near].map((o) => o.name).join(", ") : ": connected with nothing that is shown");
+  if (n === null) picked.textContent = "Choose a circle to see its connections.";
+  else picked.textContent = n.name + (n.near.size ? ": connected with " + [...n.near].map((o) => o.name).join(", ") : ": no visible connections");
 }
 
 function place(nodes, links) {

@@ -66,7 +66,7 @@ function send(chosen) {
     } catch {
       // what came is no answer of ours
     }
-    if (!done) fault(call.status === 403 ? "The proxy does not take the file from this page." : "The import did not finish.", "Load the page again, and import the file again: each message is kept once.");
+    if (!done) fault(call.status === 403 ? "The proxy rejected the import from this page." : "The import did not finish.", "Reload the page and import the file again: each message is stored once.");
   });
   result.replaceChildren();
   button.disabled = true;
@@ -87,9 +87,9 @@ function paragraph(text, of) {
 }
 
 function good(s) {
-  const left = s.left ? " " + count(s.left, "turn") + " are on disk and wait for the memory." : "";
-  const notes = s.notes ? " " + count(s.notes, "note") + " of sessions left out: only an operator may import them." : "";
-  result.replaceChildren(paragraph(count(s.kept, "message") + " kept. " + count(s.known, "message") + " skipped: they were there already." + notes + left, "notice"));
+  const left = s.left ? " " + count(s.left, "turn") + " on disk, waiting for the memory." : "";
+  const notes = s.notes ? " " + count(s.notes, "session note") + " skipped: only operators may import them." : "";
+  result.replaceChildren(paragraph(count(s.kept, "message") + " stored. " + count(s.known, "message") + " skipped as duplicates." + notes + left, "notice"));
   form.reset();
 }
 
@@ -98,6 +98,6 @@ function fault(says, remedy, lines) {
   box.className = "fault";
   box.append(paragraph(says));
   if (remedy) box.append(paragraph("To do: " + remedy, "todo"));
-  if (lines) box.append(paragraph(count(lines, "message") + " arrived before that. Import the file again to continue: each message is kept once."));
+  if (lines) box.append(paragraph(count(lines, "message") + " imported before the failure. Import the file again to continue: each message is stored once."));
   result.replaceChildren(box);
 }

@@ -20,14 +20,14 @@ async function look() {
   try {
     const answer = await fetch("/live/rows?after=" + last, { headers: { Accept: "text/html" } });
     if (answer.redirected || answer.status === 401 || answer.status === 403) {
-      news.textContent = "You are logged out. Load the page again to log in.";
+      news.textContent = "You are logged out. Reload the page to log in.";
       return;
     }
     if (!answer.ok) throw new Error(String(answer.status));
     add(Number(answer.headers.get("X-Last")), await answer.text());
     wait = every;
   } catch {
-    news.textContent = "The proxy does not answer. It is asked again.";
+    news.textContent = "The proxy does not answer. Retrying.";
     wait = Math.min(2 * wait, patience);
   }
   timer = setTimeout(look, wait);
@@ -63,7 +63,7 @@ function follow() {
 pause.addEventListener("click", () => {
   paused = !paused;
   pause.setAttribute("aria-pressed", String(paused));
-  pause.textContent = paused ? "Go on" : "Pause";
+  pause.textContent = paused ? "Resume" : "Pause";
   news.textContent = paused ? "Paused." : "";
   clearTimeout(timer);
   timer = 0;

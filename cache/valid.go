@@ -1,43 +1,48 @@
-package main
+package cache
 
 import (
 	"context"
 	"slices"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cache"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// valid searches a memory without the messages that their person has ended.
+// Search returns a search without the messages that their person has ended.
+func (e *Ended) Search(in inject.Searcher) inject.Searcher { return valid{in, e} }
+
+// Recent returns a search of recent messages without ended ones.
+func (e *Ended) Recent(in inject.Recent) inject.Recent { return validRecent{in, e} }
+
+// valid searches a memory without ended messages.
 type valid struct {
 	inject.Searcher
-	ended *cache.Ended
+	ended *Ended
 }
 
 func (v valid) Search(ctx context.Context, groups []string, query string, most int) ([]graphiti.Fact, error) {
 	found, err := v.Searcher.Search(ctx, groups, query, most)
-	return withoutEnded(ctx, v.ended, found, err, groups...)
+	return v.ended.remove(ctx, found, err, groups...)
 }
 
 // validRecent is valid for messages that a remote memory may not have processed yet.
 type validRecent struct {
 	recent inject.Recent
-	ended  *cache.Ended
+	ended  *Ended
 }
 
 func (v validRecent) Recent(ctx context.Context, group, query string, most int) ([]graphiti.Fact, error) {
 	found, err := v.recent.Recent(ctx, group, query, most)
-	return withoutEnded(ctx, v.ended, found, err, group)
+	return v.ended.remove(ctx, found, err, group)
 }
 
-// withoutEnded removes ended messages, and facts from ended messages only. If the state
+// remove removes ended messages, and facts from ended messages only. If the state
 // cannot be read, it returns no facts: one of them may have been ended.
-func withoutEnded(ctx context.Context, ended *cache.Ended, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
+func (e *Ended) remove(ctx context.Context, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
 	if err != nil || len(found) == 0 {
 		return found, err
 	}
-	since, err := ended.In(ctx, groups...)
+	since, err := e.In(ctx, groups...)
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,0 +1,211 @@
+package capture
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+const (
+	// holdFor is the longest time that a turn is held.
+	holdFor = 30 * time.Minute
+
+	// maxHeld is the most held turns. Further ones are recorded at once.
+	maxHeld = 1000
+)
+
+// doubts are the held turns: each is recorded if its session continues with it, dropped
+// if its session continues without it, and otherwise recorded after holdFor. Their texts are
+// on disk only.
+type doubts struct {
+	disk *ledger.Ledger
+	wake chan struct{} // the verdict on a turn is known
+
+	mu   sync.Mutex // protects the fields below
+	n    int
+	refs map[string][]*heldRef // by session
+}
+
+// heldRef refers to a held turn.
+type heldRef struct {
+	key, session string
+	before, with dialect.Fingerprint
+	at           time.Time
+	keep, drop   bool
+}
+
+func newDoubts() doubts {
+	return doubts{wake: make(chan struct{}, 1), refs: make(map[string][]*heldRef)}
+}
+
+// load reads the turns that the last process held.
+func (d *doubts) load(log *slog.Logger) {
+	err := d.disk.EachHeld("", func(h *ledger.Held) error {
+		d.add(h)
+		return nil
+	})
+	if err != nil {
+		log.Warn("read held turns failed", "error", err)
+	}
+}
+
+func (d *doubts) add(h *ledger.Held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	refs := d.refs[h.Turn.Session]
+	if !slices.ContainsFunc(refs, func(r *heldRef) bool { return r.key == h.Key }) {
+		d.addLocked(&heldRef{key: h.Key, session: h.Turn.Session, before: h.Before, with: h.With, at: h.At})
+	}
+}
+
+func (d *doubts) addLocked(r *heldRef) {
+	d.refs[r.session] = append(d.refs[r.session], r)
+	d.n++
+}
+
+// retry returns a turn that could not be recorded.
+func (d *doubts) retry(r *heldRef) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.addLocked(r)
+}
+
+func (d *doubts) isFull() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.n >= maxHeld
+}
+
+// Hold stores a turn on disk until its session shows whether it is one. before is the
+// fingerprint of the conversation before the person's message, and with includes it.
+func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error {
+	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
+		return nil
+	}
+	if p.isClosed() || p.doubts.isFull() {
+		return p.Add(ctx, t)
+	}
+	p.clean(&t)
+	h := ledger.Held{Key: pendingKey(&t), Turn: t, Before: before, With: with, At: time.Now()}
+	if err := p.doubts.disk.Hold(&h); err != nil {
+		return p.Add(ctx, t)
+	}
+	p.doubts.add(&h)
+	return nil
+}
+
+// Holds reports whether the session has held turns.
+func (p *Pipeline) Holds(session string) bool {
+	p.doubts.mu.Lock()
+	defer p.doubts.mu.Unlock()
+	return len(p.doubts.refs[session]) > 0
+}
+
+// GoesOn reports that a session continues with a history, given by its fingerprints. It does
+// not wait.
+func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint) {
+	d := &p.doubts
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.refs[session] {
+		r.keep = slices.Contains(history, r.with)
+		r.drop = !r.keep && slices.Contains(history, r.before)
+	}
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take removes and returns the turns to record, and to drop.
+func (d *doubts) take(now time.Time) (keep, drop []*heldRef) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for session, refs := range d.refs {
+		rest := slices.DeleteFunc(refs, func(r *heldRef) bool {
+			switch {
+			case r.drop:
+				drop = append(drop, r)
+			case r.keep || now.Sub(r.at) >= holdFor:
+				keep = append(keep, r)
+			default:
+				return false
+			}
+			d.n--
+			return true
+		})
+		if d.refs[session] = rest; len(rest) == 0 {
+			delete(d.refs, session)
+		}
+	}
+	return keep, drop
+}
+
+// runDoubts settles held turns until Shutdown.
+func (p *Pipeline) runDoubts() {
+	tick := time.NewTicker(upkeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+		case <-p.doubts.wake:
+		}
+		p.settleDoubts(time.Now())
+	}
+}
+
+// settleDoubts records and drops the held turns with a verdict.
+func (p *Pipeline) settleDoubts(now time.Time) {
+	keep, drop := p.doubts.take(now)
+	for _, r := range keep {
+		if err := p.recordHeld(r.key); err != nil {
+			p.log.Warn("store held turn failed, retrying", "error", err)
+			p.doubts.retry(r)
+		}
+	}
+	for _, r := range drop {
+		if err := p.doubts.disk.Unhold(r.key); err != nil {
+			p.log.Warn("delete held turn failed", "error", err)
+		}
+	}
+}
+
+// recordHeld records a held turn, and then deletes it from the held ones.
+func (p *Pipeline) recordHeld(key string) error {
+	var turns []ledger.Turn
+	err := p.doubts.disk.EachHeld(key, func(h *ledger.Held) error {
+		turns = append(turns, h.Turn)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := p.AddAll(context.Background(), turns); err != nil {
+		return err
+	}
+	return p.doubts.disk.Unhold(key)
+}
+
+// forget deletes the held turns of a part that are older than a generation.
+func (d *doubts) forget(part ledger.Part, generation int64) error {
+	var keys []string
+	err := d.disk.EachHeld("", func(h *ledger.Held) error {
+		if part.Message == "" && part.Means(&h.Turn) && h.Turn.Generation < generation {
+			keys = append(keys, h.Key)
+		}
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = d.disk.Unhold(key)
+		}
+	}
+	return err
+}

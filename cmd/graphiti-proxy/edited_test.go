@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEditedMessagesReplaceEarlierOnes: a message after the same history ends the earlier
+// turn as soon as the conversation continues with it.
+func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
+	t.Parallel()
+	const noted = "Understood, I will keep that in mind."
+	answered := func(text string) []m { return []m{user(text), {"role": "assistant", "content": noted}} }
+	cat, rex, bello := answered("My cat is called Miso."), answered("My dog is called Rex."), answered("My dog is called Bello.")
+	thanks := user("Thanks, that is all for today.")
+	with := func(parts ...[]m) (all []m) {
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		name     string
+		session  string
+		requests [][]m
+		rex      bool // Rex is recalled
+	}{
+		{"edited", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
+		{"edited, without a session id", "", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
+		{"the first message", "s", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, false},
+		{"two conversations that begin alike", "", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, true},
+		{"not continued", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1])}, true},
+		{"continued with the first", "s", [][]m{with(cat[:1]), with(cat, bello[:1]), with(cat, rex[:1]), with(cat, rex, []m{thanks})}, true},
+		{"one after the other", "s", [][]m{with(rex[:1]), with(rex, bello[:1]), with(rex, bello, []m{thanks})}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, t.TempDir(), nil)
+			for i, messages := range tc.requests {
+				var headers []string
+				if tc.session != "" {
+					headers = []string{"X-Graphiti-Session", tc.session}
+				}
+				if status, _ := w.exchange("/v1/chat/completions", chat(messages...), headers...); status != 200 {
+					t.Fatalf("request %d: status %d", i, status)
+				}
+				w.delivered(i + 1)
+			}
+			_, _, saw := w.say("What is my dog called?")
+			if strings.Contains(saw, "Rex") != tc.rex {
+				t.Errorf("a later conversation sees %q, want Rex in it: %v", saw, tc.rex)
+			}
+		})
+	}
+}
+
+// TestEditedRulesReplaceEarlierOnes: the rule of an edited message does not open later
+// conversations.
+func TestEditedRulesReplaceEarlierOnes(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	place := []string{"X-Graphiti-Workspace", "github_repo:github.com/acme/shop"}
+	replied := m{"role": "assistant", "content": "Understood, I will keep that in mind."}
+	const first, second = "Always deploy with make ship.", "Always deploy with make release."
+	for i, messages := range [][]m{{user("hello")}, {user("hello"), replied, user(first)}, {user("hello"), replied, user(second)}, {user("hello"), replied, user(second), replied, user("Thanks, that is all.")}} {
+		w.exchange("/v1/chat/completions", chat(messages...), append([]string{"X-Graphiti-Session", "s"}, place...)...)
+		w.delivered(i + 1)
+	}
+	if block := w.opening("next", "hello", place...); strings.Contains(block, "make ship") || !strings.Contains(block, "make release") {
+		t.Errorf("the next conversation begins with %q, want the second rule only", block)
+	}
+}

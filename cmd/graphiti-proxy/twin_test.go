@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// TestTwins: a request with a turn's message, another prompt and no tools is about the turn,
+// before the turn, beside it and after it.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	const words = "The pager of team Ibex is 5512, note it in the runbook."
+	turn := chat(m{"role": "system", "content": "You are an agent."}, user(words))
+	turn["tools"] = []m{{"type": "function", "function": m{"name": "note", "parameters": m{"type": "object"}}}}
+	about := func(text string) m { return chat(m{"role": "system", "content": "You check messages."}, user(text)) }
+	for _, tc := range []struct {
+		name  string
+		about m
+		kept  bool
+	}{
+		{"the message", about(words), false},
+		{"a request with the message in it", about("Name this conversation.\n\n" + words + "\n\nAnswer in five words."), false},
+		{"another message", about("The pager of team Lynx is 6623, is that a prime number?"), true},
+		{"the prompt of the turn", chat(m{"role": "system", "content": "You are an agent."}, user("Is this good English: "+words)), true},
+	} {
+		for _, when := range []string{"before", "beside", "after"} {
+			t.Run(tc.name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				w := start(t, t.TempDir(), nil)
+				asked, turned := make(chan struct{}), make(chan struct{})
+				w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+					if c.Tools {
+						return proxytest.Reply{Text: "It is in the runbook now."}
+					}
+					if when == "beside" {
+						close(asked)
+						<-turned
+					}
+					return proxytest.Reply{Text: "Team pager answered"}
+				})
+				send := func(body m) { w.exchange("/v1/chat/completions", body) }
+				switch when {
+				case "before":
+					send(tc.about)
+					w.delivered(1)
+					send(turn)
+				case "beside":
+					ended := make(chan struct{})
+					go func() { defer close(ended); send(tc.about) }()
+					<-asked
+					send(turn)
+					close(turned)
+					<-ended
+				case "after":
+					send(turn)
+					w.delivered(1)
+					send(tc.about)
+				}
+				w = w.restart()
+				rows := strings.Join(w.held(), "\n")
+				if !strings.Contains(rows, "It is in the runbook now.") || tc.kept && !strings.Contains(rows, "Team pager answered") {
+					t.Errorf("the memory has %q, want the turn, and the other request: %v", rows, tc.kept)
+				}
+				_, _, saw := w.say("What is the pager of team Ibex?")
+				if !strings.Contains(saw, "5512") || !tc.kept && (strings.Contains(saw, "Name this") || strings.Count(saw, "5512") != 1) {
+					t.Errorf("a later conversation sees %q, want the turn, once", saw)
+				}
+			})
+		}
+	}
+}

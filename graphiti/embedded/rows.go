@@ -1,0 +1,204 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// pageRows is the number of entries per query. No query is open while the caller uses them.
+const pageRows = 256
+
+// Rows implements graphiti.Lister.
+func (e *Store) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return func(yield func(graphiti.Row, error) bool) {
+		err := e.rows(ctx, group, &f, func(r *graphiti.Row) bool { return yield(*r, nil) })
+		if err != nil {
+			yield(graphiti.Row{}, fmt.Errorf("list messages: %w", err))
+		}
+	}
+}
+
+// rows calls f until it returns false.
+func (e *Store) rows(ctx context.Context, group string, filter *graphiti.Filter, f func(*graphiti.Row) bool) error {
+	if group == "" {
+		return e.latest(ctx, filter, f)
+	}
+	g, ok, err := e.group(ctx, group)
+	if err != nil || !ok {
+		return err
+	}
+	if filter.Last > 0 {
+		ids, err := e.ids(ctx, `SELECT * FROM (SELECT id FROM messages WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?) ORDER BY id`,
+			g<<placeBits, g<<placeBits|maxPlace, filter.Last)
+		if err != nil {
+			return err
+		}
+		return e.pages(ctx, group, ids, filter, true, f)
+	}
+	var ids []int64
+	named := len(filter.Names)+len(filter.Keys) > 0
+	if named {
+		if ids, err = e.named(ctx, g, filter); err != nil {
+			return err
+		}
+	}
+	if !named || len(filter.IDs) > 0 {
+		messages, talks, err := e.outline(ctx, group)
+		if err != nil {
+			return err
+		}
+		chosen := choose(messages, talks, filter)
+		if !filter.Text && !named {
+			headings(group, chosen, talks, f)
+			return nil
+		}
+		for i := range chosen {
+			ids = append(ids, g<<placeBits|int64(chosen[i].place))
+		}
+	}
+	if named {
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	return e.pages(ctx, group, ids, filter, !named, f)
+}
+
+// choose returns the messages that a filter selects, regardless of Names and Keys.
+func choose(messages []outlined, talks []string, f *graphiti.Filter) []outlined {
+	chosen := messages
+	if len(f.IDs)+len(f.Roles) > 0 || f.Session != "" || !f.Before.IsZero() {
+		wanted := make(map[graphiti.ID]bool, len(f.IDs))
+		for _, id := range f.IDs {
+			wanted[id] = true
+		}
+		talk := slices.Index(talks, f.Session)
+		before := f.Before.UnixMilli()
+		if f.Before.Nanosecond()%int(time.Millisecond) > 0 {
+			before++
+		}
+		chosen = nil
+		for i := range messages {
+			m := &messages[i]
+			if (len(wanted) == 0 || wanted[m.id]) && (f.Session == "" || int(m.talk) == talk) &&
+				(len(f.Roles) == 0 || slices.Contains(f.Roles, roles[m.role])) && (f.Before.IsZero() || m.said < before) {
+				chosen = append(chosen, *m)
+			}
+		}
+	}
+	if !f.Newest {
+		return chosen
+	}
+	if len(chosen) == len(messages) { // the outline's own
+		chosen = slices.Clone(chosen)
+	}
+	slices.SortFunc(chosen, func(a, b outlined) int { return cmp.Or(cmp.Compare(b.said, a.said), cmp.Compare(b.place, a.place)) })
+	return chosen
+}
+
+// headings calls f for rows without texts, until it returns false.
+func headings(group string, chosen []outlined, talks []string, f func(*graphiti.Row) bool) {
+	var r graphiti.Row // one for all, because it escapes
+	for i := range chosen {
+		m := &chosen[i]
+		r = graphiti.Row{ID: m.id, Group: group, Turn: m.turn, Session: talks[m.talk], Role: roles[m.role], Said: time.UnixMilli(m.said), Rest: len(chosen) - i - 1}
+		if !f(&r) {
+			return
+		}
+	}
+}
+
+// named returns the ids of a group's messages with a name or a key.
+func (e *Store) named(ctx context.Context, group int64, f *graphiti.Filter) ([]int64, error) {
+	keys := []int64{}
+	for _, key := range f.Keys {
+		if id, err := strconv.ParseInt(key, 10, 64); err == nil {
+			keys = append(keys, id)
+		}
+	}
+	byName, _ := json.Marshal(append([]string{}, f.Names...)) // strings only
+	byKey, _ := json.Marshal(keys)                            // numbers only
+	return e.ids(ctx, `SELECT m.id FROM json_each(?2) j CROSS JOIN messages m ON m.grp = ?1 AND m.name = j.value
+		UNION SELECT m.id FROM json_each(?3) j CROSS JOIN messages m ON m.id = j.value AND m.grp = ?1`, group, string(byName), string(byKey))
+}
+
+func (e *Store) ids(ctx context.Context, query string, args ...any) (ids []int64, err error) {
+	err = e.db.Each(ctx, query, args, func(scan func(...any) error) error {
+		var id int64
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+// pages reads messages in the order of ids and calls f for their rows, until it returns false.
+// exact reports whether the filter selects all entries with these ids.
+func (e *Store) pages(ctx context.Context, group string, ids []int64, filter *graphiti.Filter, exact bool, f func(*graphiti.Row) bool) error {
+	for len(ids) > 0 {
+		page := ids[:min(pageRows, len(ids))]
+		ids = ids[len(page):]
+		list, err := e.page(ctx, group, page)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			sides := list[i].Sides()
+			if filter.Newest {
+				slices.Reverse(sides)
+			}
+			for j := range sides {
+				sides[j].Rest = len(ids) + len(list) - i - 1
+				if (exact && len(sides) == 1 || filter.Has(&sides[j])) && !f(&sides[j]) {
+					return nil
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Store) page(ctx context.Context, group string, ids []int64) (list []graphiti.Row, err error) {
+	numbers, _ := json.Marshal(ids) // numbers only
+	list = make([]graphiti.Row, 0, len(ids))
+	err = e.db.Each(ctx, `SELECT m.id, m.name, m.speaker, m.role, m.content, m.source, m.said
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value ORDER BY j.key`, []any{string(numbers)}, func(scan func(...any) error) error {
+		var id, said int64
+		r := graphiti.Row{Group: group}
+		err := scan(&id, &r.Name, &r.Speaker, &r.Role, &r.Text, &r.Source, &said)
+		r.Key, r.Said = strconv.FormatInt(id, 10), time.UnixMilli(said)
+		list = append(list, r)
+		return err
+	})
+	return list, err
+}
+
+// latest calls f for the last message of each group, without its text, until f returns false.
+func (e *Store) latest(ctx context.Context, filter *graphiti.Filter, f func(*graphiti.Row) bool) error {
+	if filter.Last != 1 || filter.Text {
+		return errors.ErrUnsupported
+	}
+	var list []graphiti.Row
+	err := e.db.Each(ctx, "SELECT g.name, m.said FROM groups g JOIN messages m ON m.id = "+lastOf, nil, func(scan func(...any) error) error {
+		var r graphiti.Row
+		var said int64
+		err := scan(&r.Group, &said)
+		r.Said = time.UnixMilli(said)
+		list = append(list, r)
+		return err
+	})
+	for i := 0; i < len(list) && err == nil; i++ {
+		if !f(&list[i]) {
+			break
+		}
+	}
+	return err
+}

@@ -1,0 +1,164 @@
+package embedded
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// naive selects rows by comparing all of them.
+func naive(all []graphiti.Row, f graphiti.Filter) (out []graphiti.Row) {
+	if f.Last > 0 && !f.Newest {
+		return slices.Clone(all[max(0, len(all)-f.Last):])
+	}
+	for _, r := range all {
+		if f.Has(&r) {
+			out = append(out, r)
+		}
+	}
+	if !f.Newest {
+		return out
+	}
+	slices.Reverse(out)
+	slices.SortStableFunc(out, func(a, b graphiti.Row) int { return b.Said.Compare(a.Said) })
+	n := len(out)
+	if f.Last > 0 {
+		for n = min(n, f.Last); n > 0 && n < len(out) && out[n].Said.Equal(out[n-1].Said); n++ {
+		}
+	}
+	return out[:n]
+}
+
+// TestRows compares random filters with a naive loop.
+func TestRows(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a test's
+	e := openEmbedded(t)
+	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	sessions := []string{"s1", "s2", "", `x","n":"s1`}
+	var list []graphiti.Message
+	for i := range 700 {
+		name := graphiti.EpisodeName(fmt.Sprintf("%032x", i/2), roles[i%2])
+		if i%11 == 0 {
+			name = fmt.Sprintf("another client's %d'\"];--", i)
+		}
+		list = append(list, graphiti.Message{
+			Name: name, RoleType: roles[random.IntN(len(roles))], Role: "jo", Content: fmt.Sprint("text ", i), Timestamp: start.Add(time.Duration(random.IntN(90)) * 500 * time.Millisecond),
+			SourceDescription: fmt.Sprintf(`{"n":"s2","session":%q}`, sessions[random.IntN(len(sessions))]),
+		})
+	}
+	for _, group := range []string{"g", "h"} {
+		if err := e.Write(t.Context(), group, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := rowsOf(t, e, "g", graphiti.Filter{Text: true})
+	other := rowsOf(t, e, "h", graphiti.Filter{Text: true, Last: 5})
+	if len(all) != len(list) {
+		t.Fatalf("got %d rows, want %d", len(all), len(list))
+	}
+	for range 1000 {
+		f := graphiti.Filter{Text: true}
+		some := func() *graphiti.Row { return &all[random.IntN(len(all))] }
+		if random.IntN(4) == 0 {
+			f.Last = random.IntN(800)
+			f.Newest = random.IntN(2) == 0
+		}
+		if f.Last == 0 || f.Newest {
+			for range random.IntN(3) {
+				f.IDs = append(f.IDs, some().ID)
+			}
+			for range random.IntN(3) * random.IntN(2) {
+				f.Names, f.Keys = append(f.Names, some().Name, "gone"), append(f.Keys, some().Key, other[0].Key, "1 OR 1=1")
+			}
+			if random.IntN(3) == 0 {
+				f.Session = sessions[random.IntN(len(sessions))]
+			}
+			if random.IntN(3) == 0 {
+				f.Roles = []graphiti.RoleType{roles[random.IntN(3)], roles[random.IntN(3)]}
+			}
+			if random.IntN(3) == 0 {
+				f.Before = some().Said.Add(time.Duration(random.IntN(3)-1) * time.Microsecond)
+			}
+			f.Newest = (f.Newest || random.IntN(3) == 0) && len(f.Names) == 0
+			if !f.Newest {
+				f.Last = 0
+			}
+		}
+		want, got := naive(all, f), rowsOf(t, e, "g", f)
+		for i := range got {
+			got[i].Rest = 0
+		}
+		for i := range want {
+			want[i].Rest = 0
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Fatalf("%+v (-want +got):\n%s", f, diff)
+		}
+		if f.Text = false; f.Last == 0 && len(f.Names) == 0 {
+			ids := func(rows []graphiti.Row) (ids []graphiti.ID) {
+				for _, r := range rows {
+					ids = append(ids, r.ID)
+				}
+				return ids
+			}
+			if diff := gocmp.Diff(ids(want), ids(rowsOf(t, e, "g", f))); diff != "" {
+				t.Fatalf("headings of %+v (-want +got):\n%s", f, diff)
+			}
+		}
+	}
+}
+
+// TestRows_Groups covers listings of all groups and of none.
+func TestRows_Groups(t *testing.T) {
+	e := openEmbedded(t)
+	manyMessages(t, e, "g", 4)
+	manyMessages(t, e, "h", 2)
+	last := rowsOf(t, e, "", graphiti.Filter{Last: 1})
+	slices.SortFunc(last, func(a, b graphiti.Row) int { return cmp.Compare(a.Group, b.Group) })
+	if len(last) != 2 || last[0].Group != "g" || last[1].Group != "h" || last[0].Said.Sub(last[1].Said) != 2*time.Second {
+		t.Errorf("got %+v, want the last messages of g and h", last)
+	}
+	for _, err := range e.Rows(t.Context(), "", graphiti.Filter{Text: true}) {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("got %v for all messages of all groups, want ErrUnsupported", err)
+		}
+	}
+	if rows := rowsOf(t, e, "missing", graphiti.Filter{Names: []string{"x"}}); rows != nil {
+		t.Errorf("got %+v of a missing group, want none", rows)
+	}
+}
+
+// TestRows_Stopped covers a caller that stops, and messages that are deleted meanwhile.
+func TestRows_Stopped(t *testing.T) {
+	e := openEmbedded(t)
+	manyMessages(t, e, "g", 600)
+	n := 0
+	for range e.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
+		if n++; n == 300 {
+			break
+		}
+	}
+	n = 0
+	for _, err := range e.Rows(t.Context(), "g", graphiti.Filter{Text: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 1 {
+			if err := e.Forget(t.Context(), "g"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n != pageRows {
+		t.Errorf("got %d rows after a deletion, want the %d that were read", n, pageRows)
+	}
+}

@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+// episodes lists the episodes of a service.
+type episodes interface {
+	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Export(ctx context.Context, group string, f func(graphiti.Episode) error) error
+}
+
+var errStopped = errors.New("the caller stopped")
+
+// Rows implements graphiti.Lister for a service that lists episodes.
+func Rows(ctx context.Context, c episodes, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return func(yield func(graphiti.Row, error) bool) {
+		if group == "" {
+			yield(graphiti.Row{}, errors.ErrUnsupported)
+			return
+		}
+		var list []graphiti.Row
+		err := read(ctx, c, group, &f, func(r graphiti.Row) bool {
+			if f.Newest {
+				list = append(list, r)
+				return true
+			}
+			return yield(r, nil)
+		})
+		switch {
+		case errors.Is(err, errStopped):
+		case err != nil:
+			yield(graphiti.Row{}, err)
+		default:
+			slices.SortStableFunc(list, func(a, b graphiti.Row) int { return a.Said.Compare(b.Said) })
+			for i, r := range slices.Backward(list) {
+				r.Rest = i
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// read calls f for each selected row in the order of storage.
+func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter, f func(graphiti.Row) bool) error {
+	listed := false
+	each := func(e graphiti.Episode) error {
+		listed = true
+		for _, r := range e.Rows() {
+			if filter.Has(&r) && !f(r) {
+				return errStopped
+			}
+		}
+		return nil
+	}
+	list := func() error {
+		if filter.Last == 0 {
+			return c.Export(ctx, group, each)
+		}
+		episodes, err := c.Episodes(ctx, group, filter.Last)
+		for i := 0; i < len(episodes) && err == nil; i++ {
+			err = each(episodes[i])
+		}
+		return err
+	}
+	if err := list(); err != nil || listed || filter.Named() {
+		return err
+	}
+	facts, err := c.Search(ctx, []string{group}, graphiti.BroadQuery(group), 1)
+	if err != nil || len(facts) == 0 {
+		return err
+	}
+	// The search may have found a message that was stored since.
+	if err := list(); err != nil || listed {
+		return err
+	}
+	return &graphiti.UnlistedError{Group: group}
+}

@@ -1,0 +1,213 @@
+package graphiti
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// Row is a message in a memory, or on its way there.
+type Row struct {
+	ID      ID     // equal in every group with a copy
+	Group   string // its group
+	Turn    TurnID // zero if it belongs to no turn
+	Session string // hash of its session, or ""
+	Role    RoleType
+	Said    time.Time
+	Waiting bool // the memory does not have it yet
+
+	// The fields below may be empty unless Filter.Text is set.
+	Key     string // backend's ID of the stored entry. An entry with both sides of a turn has two rows
+	Name    string // stable name, see EpisodeName
+	Speaker string
+	Text    string
+	Source  string // source description, a small JSON object
+
+	// Rest is the number of selected entries after this one, regardless of Filter.Last, if
+	// Filter.Newest is set.
+	Rest int
+}
+
+// ID identifies a message by its name. People use it in commands, because names may be long
+// and untrusted. The zero ID belongs to messages without a name.
+type ID [hashBytes]byte
+
+// String returns the ID in hex, or "" for the zero ID.
+func (id ID) String() string {
+	if id == (ID{}) {
+		return ""
+	}
+	return hex.EncodeToString(id[:])
+}
+
+// IDOf returns the ID of a message name.
+func IDOf(name string) (id ID) {
+	if name == "" {
+		return id
+	}
+	return ID(shortSum("message", name))
+}
+
+// ParseID returns the ID that String returned. ok is false for other texts.
+func ParseID(s string) (id ID, ok bool) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(id) || strings.ToLower(s) != s {
+		return id, false
+	}
+	return ID(b), true
+}
+
+// MessageID returns the ID of a message name in hex.
+func MessageID(name string) string { return IDOf(name).String() }
+
+// TurnID identifies a turn: its ID in a message name if that has 32 hex digits, and a hash of
+// it otherwise.
+type TurnID [16]byte
+
+func turnIDOf(name string) (id TurnID) {
+	turn, ok := TurnOf(name)
+	if !ok {
+		return id
+	}
+	if len(turn) == 2*len(id) {
+		if _, err := hex.Decode(id[:], []byte(turn)); err == nil {
+			return id
+		}
+	}
+	sum := sha256.Sum256([]byte(turn))
+	return TurnID(sum[:len(id)])
+}
+
+// Identify sets the fields that follow from the name and the source.
+func (r *Row) Identify() {
+	r.ID, r.Turn, r.Session = IDOf(r.Name), turnIDOf(r.Name), gjson.Get(r.Source, "session").Str
+}
+
+// Filter selects rows of a group. Its conditions apply together.
+type Filter struct {
+	// A row has one of the IDs, Names or Keys. No value selects all rows.
+	IDs         []ID
+	Names, Keys []string
+
+	Session string     // hash of a session
+	Roles   []RoleType // any of these
+	Before  time.Time  // said earlier
+
+	// Last limits the entries to the last ones: in the order of storage, without other
+	// conditions, or with Newest by time, together with all entries of the earliest moment.
+	Last int
+
+	// Newest orders rows by time, the latest first, and those of one moment in reverse order
+	// of storage. The default is the order of storage. It excludes Names and Keys.
+	Newest bool
+
+	// Text requests all fields. An embedded memory reads the others from RAM.
+	Text bool
+}
+
+// Named reports whether the filter names single messages.
+func (f *Filter) Named() bool { return len(f.IDs)+len(f.Names)+len(f.Keys) > 0 }
+
+// Has reports whether the filter selects a row with all fields, regardless of Last.
+func (f *Filter) Has(r *Row) bool {
+	switch {
+	case f.Named() && !slices.Contains(f.IDs, r.ID) && !slices.Contains(f.Names, r.Name) && !slices.Contains(f.Keys, r.Key),
+		f.Session != "" && r.Session != f.Session,
+		len(f.Roles) > 0 && !slices.Contains(f.Roles, r.Role),
+		!f.Before.IsZero() && !r.Said.Before(f.Before):
+		return false
+	}
+	return true
+}
+
+// maxMoment bounds the entries of one listing that exceeds Filter.Last.
+const maxMoment = 10_000
+
+// Rows returns rows as Lister does, also with Last and Newest together.
+func (m *Memory) Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error] {
+	last := f.Last
+	if last == 0 || !f.Newest {
+		return m.Lister.Rows(ctx, group, f)
+	}
+	f.Last = 0
+	return func(yield func(Row, error) bool) {
+		n, before := 0, Row{}
+		for r, err := range m.Lister.Rows(ctx, group, f) {
+			if err == nil && (n == 0 || r.Key != before.Key) {
+				if n >= last && (n >= maxMoment || !r.Said.Equal(before.Said)) {
+					return
+				}
+				n, before = n+1, r
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Lister lists messages.
+type Lister interface {
+	// Rows returns rows of a group, or of all groups if group is "". Remote memories cannot
+	// list all groups (errors.ErrUnsupported); the embedded one can with Last 1 alone. Rows
+	// stored or deleted meanwhile may be missing, and no row repeats. An error ends the
+	// sequence. A remote memory returns an UnlistedError if a listing is empty and a search
+	// finds facts. Only Memory.Rows supports Last and Newest together.
+	Rows(ctx context.Context, group string, f Filter) iter.Seq2[Row, error]
+}
+
+// AnswerMark returns the text before the answer in an episode with both sides of a turn, in
+// Graphiti's format.
+func AnswerMark(speaker string) string { return "\n" + speaker + "(" + string(RoleAssistant) + "): " }
+
+// Rows returns the rows of an episode of one message, "speaker(role): text", or of a turn with
+// both sides.
+func (e *Episode) Rows() []Row {
+	r := Row{Key: e.UUID, Name: e.Name, Group: e.Group, Source: e.SourceDescription, Said: e.ValidAt}
+	r.Speaker, r.Role, r.Text = spoken(e.Content)
+	return r.Sides()
+}
+
+// Sides returns the identified row of each message in an entry. The source holds the offset of
+// an answer, because the text may contain false marks.
+func (r Row) Sides() []Row {
+	r.Identify()
+	at := int(gjson.Get(r.Source, "answer").Int())
+	turn, ours := TurnOf(r.Name)
+	if at <= 0 || at >= len(r.Text) || !utf8.RuneStart(r.Text[at]) || !ours || r.Role != RoleUser {
+		return []Row{r}
+	}
+	text, marked := strings.CutPrefix(r.Text[at:], AnswerMark(r.Speaker))
+	if !marked {
+		return []Row{r}
+	}
+	answer := r
+	r.Text = r.Text[:at]
+	answer.Name, answer.Role, answer.Text = EpisodeName(turn, RoleAssistant), RoleAssistant, text
+	answer.Identify()
+	return []Row{r, answer}
+}
+
+// spoken parses Graphiti's stored text of a message.
+func spoken(content string) (speaker string, role RoleType, text string) {
+	for at := 0; ; {
+		i := strings.Index(content[at:], "): ")
+		if i < 0 {
+			return "", "", content
+		}
+		head := content[:at+i]
+		at += i + len("): ")
+		for _, r := range []RoleType{RoleUser, RoleAssistant, RoleSystem} {
+			if name, ok := strings.CutSuffix(head, "("+string(r)); ok && !strings.Contains(name, "\n") {
+				return name, r, content[at:]
+			}
+		}
+	}
+}

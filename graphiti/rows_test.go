@@ -1,0 +1,100 @@
+package graphiti_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+)
+
+// TestMemory_Rows compares the same filters in each memory.
+func TestMemory_Rows(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	var list []graphiti.Message
+	for i := range 4 {
+		user, answer := graphiti.EpisodeName(fmt.Sprint(i), graphiti.RoleUser), graphiti.EpisodeName(fmt.Sprint(i), graphiti.RoleAssistant)
+		source := fmt.Sprintf(`{"session":"s%d"}`, i%2)
+		at := start.Add(time.Duration(i) * time.Minute)
+		if i == 3 { // both sides in one entry
+			list = append(list, graphiti.Message{Name: user, RoleType: graphiti.RoleUser, Content: "q3" + graphiti.AnswerMark("") + "a3", Timestamp: at, SourceDescription: `{"session":"s1","answer":2}`})
+			continue
+		}
+		list = append(list, graphiti.Message{Name: user, RoleType: graphiti.RoleUser, Content: fmt.Sprint("q", i), Timestamp: at, SourceDescription: source},
+			graphiti.Message{Name: answer, RoleType: graphiti.RoleAssistant, Content: fmt.Sprint("a", i), Timestamp: at.Add(time.Second), SourceDescription: source})
+	}
+	name := func(i int, role graphiti.RoleType) string { return graphiti.EpisodeName(fmt.Sprint(i), role) }
+	filters := map[string]struct {
+		f    graphiti.Filter
+		want string
+	}{
+		"all":               {graphiti.Filter{}, "q0 a0 q1 a1 q2 a2 q3 a3"},
+		"newest":            {graphiti.Filter{Newest: true}, "a3 q3 a2 q2 a1 q1 a0 q0"},
+		"last":              {graphiti.Filter{Last: 2}, "a2 q3 a3"},
+		"last ones by time": {graphiti.Filter{Last: 2, Newest: true}, "a3 q3 a2"},
+		"a session":         {graphiti.Filter{Session: "s1"}, "q1 a1 q3 a3"},
+		"a role":            {graphiti.Filter{Roles: []graphiti.RoleType{graphiti.RoleUser}, Newest: true}, "q3 q2 q1 q0"},
+		"an ID":             {graphiti.Filter{IDs: []graphiti.ID{graphiti.IDOf(name(1, graphiti.RoleAssistant))}}, "a1"},
+		"names":             {graphiti.Filter{Names: []string{name(0, graphiti.RoleUser), name(3, graphiti.RoleUser), "gone"}}, "q0 q3"},
+		"no such ID":        {graphiti.Filter{IDs: []graphiti.ID{{1}}}, ""},
+	}
+	for kind, m := range map[string]func() (*graphititest.Server, *graphiti.Memory){
+		"embedded": func() (*graphititest.Server, *graphiti.Memory) { return nil, openEmbedded(t) },
+		"REST":     func() (*graphititest.Server, *graphiti.Memory) { return overREST(t, graphititest.Options{}) },
+		"MCP": func() (*graphititest.Server, *graphiti.Memory) {
+			return overMCP(t, graphititest.Options{MCP: graphititest.Today})
+		},
+	} {
+		s, m := m()
+		if err := m.Write(t.Context(), "g", list); err != nil {
+			t.Fatal(err)
+		}
+		if s != nil {
+			settle(t, s)
+		}
+		key := ""
+		for name, tc := range filters {
+			var texts []string
+			tc.f.Text = true
+			for r, err := range m.Rows(t.Context(), "g", tc.f) {
+				if err != nil || r.ID != graphiti.IDOf(r.Name) {
+					t.Fatalf("%s, %s: got %+v, %v", kind, name, r, err)
+				}
+				texts, key = append(texts, r.Text), r.Key
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(texts, " ")); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", kind, name, diff)
+			}
+		}
+		for r, err := range m.Rows(t.Context(), "g", graphiti.Filter{Keys: []string{key}, Text: true}) {
+			if err != nil || r.Key != key {
+				t.Errorf("%s: got %+v, %v, want key %q", kind, r, err, key)
+			}
+			break // the rest is not needed
+		}
+		if s == nil {
+			continue
+		}
+		for _, err := range m.Rows(t.Context(), "", graphiti.Filter{Last: 1}) {
+			if !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s: got %v for all groups, want ErrUnsupported", kind, err)
+			}
+		}
+		s.Blind(graphititest.BlindListing)
+		var unlisted *graphiti.UnlistedError
+		n := 0
+		for _, err := range m.Rows(t.Context(), "g", graphiti.Filter{Session: "s1"}) {
+			if n++; !errors.As(err, &unlisted) {
+				t.Errorf("%s: got %v for an unlisted group, want an UnlistedError", kind, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: got %d results for an unlisted group, want one error", kind, n)
+		}
+	}
+}

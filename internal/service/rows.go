@@ -1,0 +1,128 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+var errForgetting = errors.New("it is being forgotten")
+
+// rows returns the rows of a part of a group: first those in the memory, then those that wait
+// for it. It reads the queue first, because turns move from the queue to the memory. An error
+// of the memory does not end the sequence. Filter.Last and Newest do not apply to waiting
+// rows.
+func (sv *Service) rows(ctx context.Context, part ledger.Part, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	return func(yield func(graphiti.Row, error) bool) {
+		if part.Session != "" {
+			f.Session = graphiti.SessionHash(part.Session)
+		}
+		waiting, err := sv.o.Pipeline.Waiting(ctx, part)
+		if err != nil {
+			yield(graphiti.Row{}, err)
+			return
+		}
+		arrived := make(map[string]bool, len(waiting))
+		for i := range waiting {
+			arrived[waiting[i].Name] = false
+		}
+		for r, err := range sv.o.Memory.Rows(ctx, part.Group, f) {
+			if len(arrived) > 0 {
+				arrived[r.Name] = true
+			}
+			if !yield(r, withRemedy(err)) {
+				return
+			}
+		}
+		for _, r := range waiting {
+			if !arrived[r.Name] && f.Has(&r) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// headings calls f for each row of a group, also after an error of the memory. The embedded
+// memory does not read texts for it.
+func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.Row)) (failed error) {
+	if sv.o.State.Generations.Blocks(group) {
+		return errForgetting
+	}
+	var r graphiti.Row // one for all, because it escapes
+	for one, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{}) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		r = one
+		f(&r)
+	}
+	return failed
+}
+
+// unlisted reports whether the memory does not list the messages of a group.
+func unlisted(err error) bool {
+	var u *graphiti.UnlistedError
+	return errors.As(err, &u)
+}
+
+// sessionIn returns the hash of a row's session. A session's own group contains only that
+// session.
+func sessionIn(o *ledger.Owned, r *graphiti.Row) string {
+	if o.Scope == string(graphiti.ScopeSession) && o.Key != "" {
+		return graphiti.SessionHash(o.Key)
+	}
+	return r.Session
+}
+
+// recordOf returns a row as answers have it.
+func recordOf(r *graphiti.Row) Record {
+	where := "memory"
+	if r.Waiting {
+		where = "queue"
+	}
+	return Record{Name: r.Name, Where: where, Role: string(r.Role), Text: r.Text, Source: r.Source}
+}
+
+// textOf returns the text of a row, without the form of a curated text.
+func textOf(r *graphiti.Row) string {
+	if c, ok := graphiti.ParseCurated(r.Text); ok && r.Role == graphiti.RoleSystem {
+		return c.Text
+	}
+	return r.Text
+}
+
+// spanned counts messages, and holds the times of the first and the last one.
+type spanned struct {
+	messages    int
+	first, last time.Time
+}
+
+func (s *spanned) count(at time.Time) {
+	s.messages++
+	if at.IsZero() {
+		return
+	}
+	if s.first.IsZero() || at.Before(s.first) {
+		s.first = at
+	}
+	if at.After(s.last) {
+		s.last = at
+	}
+}
+
+func (s *spanned) span() Span {
+	return Span{Messages: s.messages, First: momentOf(s.first), Last: momentOf(s.last)}
+}
+
+// momentOf returns a time in the format of lists. Its fixed length makes texts comparable.
+func momentOf(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}

@@ -1,0 +1,330 @@
+package proxy
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+)
+
+// sessionOf identifies a session by its caller, the workspace that a header names, and
+// its id. Other callers may use the same id.
+type sessionOf struct {
+	base    dialect.Fingerprint
+	session string
+}
+
+// sessionNote is a note about the earlier requests of a session. It is dropped if the
+// memo is full.
+type sessionNote struct {
+	place  dialect.Place
+	placed bool // place is known
+
+	// Common properties of the session's turns. A client's own request in the session (a
+	// chore) differs in them.
+	tools  bool   // turns offer tools
+	free   bool   // turns do not ask for a structured answer
+	prompt uint64 // hash of the system prompt of the newest turn with tools
+
+	// odd is the conversation up to the message of the last chore. If a later history
+	// contains it, it was a turn, and the session has new properties.
+	odd dialect.Fingerprint
+}
+
+func (s *decider) noteKey(of sessionOf) memo.Key {
+	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(of.base), Name: s.memo.Name(of.session)}
+}
+
+// sessionNote returns the note about a session; zero if there is none.
+func (s *decider) sessionNote(of sessionOf) sessionNote {
+	n, _ := s.memo.Get(s.noteKey(of)).(sessionNote)
+	return n
+}
+
+// changeNote changes the note about a session.
+func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
+	s.memo.Update(s.noteKey(of), func(was any) (any, int) {
+		n, _ := was.(sessionNote)
+		change(&n)
+		return n, len(n.place.Directory) + len(n.place.Repo)
+	})
+}
+
+// noteTurn notes the place that a turn states, because other requests of the session may
+// state none. It is called only for turns: the request for a title, or a probe, may state
+// no place, or another place.
+func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
+	change := func(n *sessionNote) {
+		if !at.seen || at.says {
+			n.place, n.placed = at.place, true
+		}
+		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
+		if c.Tools {
+			n.prompt = c.PromptHash()
+		}
+	}
+	was := s.sessionNote(of)
+	now := was
+	if change(&now); now != was {
+		s.changeNote(of, change)
+	}
+}
+
+// isChore reports whether a request repeats a session's messages, but is no turn of it,
+// such as a client's request for a title: it asks for a structured answer although the
+// session's turns do not, or it offers no tools although they do, and has another system
+// prompt or asks for a summary.
+func (s *decider) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	if c.Answered() || !answeredBefore(c) {
+		return false
+	}
+	h := s.sessionNote(of)
+	without := !c.Tools && h.tools && (c.PromptHash() != h.prompt || c.Beside() == dialect.KindSummary)
+	if !without && (!c.Format || !h.free) {
+		return false
+	}
+	for i := range c.Last {
+		if c.Messages[i].Person && chain[i] == h.odd {
+			s.changeNote(of, func(n *sessionNote) { n.tools, n.free, n.odd = c.Tools, !c.Format, dialect.Fingerprint{} })
+			return false
+		}
+	}
+	s.changeNote(of, func(n *sessionNote) { n.odd = chain[c.Last] })
+	return true
+}
+
+// answeredBefore reports whether the model has answered before the person's newest
+// message.
+func answeredBefore(c *dialect.Conversation) bool {
+	for i := range c.Answers {
+		if i < c.Last {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	quotableTurns = 16
+	quotableFor   = 2 * time.Hour
+	twinFor       = time.Minute
+	quotedRunes   = 24  // programs shorten the messages that they quote
+	minQuoted     = 10  // runes
+	maxTwin       = 512 // runes
+	maxQuoting    = 64 << 10
+	maxTitle      = 80  // bytes
+	maxTitled     = 512 // bytes of each message
+)
+
+// quotable is how a recent turn of a caller begins: by it a request about the turn is
+// recognized.
+type quotable struct {
+	said, answered []byte // normalized; answered is empty before the end of the answer
+	twin           []byte // more of the message, if the turn opens its conversation without tools
+	tools          bool   // it offered tools
+	prompt         uint64 // hash of its system prompt
+	at             time.Time
+	stored         sentTurn // zero if the turn is not stored
+}
+
+// normalized returns the letters and digits of a text, of at most so many runes, in lower
+// case. It drops the escapes of JSON in a text.
+func normalized(text []byte, most int) []byte {
+	out := make([]byte, 0, min(len(text), most*utf8.UTFMax))
+	for n := 0; n < most && len(text) > 0; {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		if r == '\\' && len(text) > 0 && bytes.IndexByte([]byte("nrt"), text[0]) >= 0 {
+			text = text[1:]
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			out = utf8.AppendRune(out, unicode.ToLower(r))
+			n++
+		}
+	}
+	return out
+}
+
+func quotablesKey(caller dialect.Fingerprint) memo.Key { return sessionsKey(caller, "quotable") }
+
+// quotables returns the recent turns of a caller.
+func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
+	all, _ := s.memo.Get(quotablesKey(caller)).([]quotable)
+	return all
+}
+
+// addQuotable stores how a turn begins, or replaces what is stored of the same turn.
+func (s *decider) addQuotable(caller dialect.Fingerprint, q quotable) {
+	s.memo.Update(quotablesKey(caller), func(was any) (any, int) {
+		all, _ := was.([]quotable)
+		all = slices.DeleteFunc(slices.Clone(all), func(o quotable) bool {
+			return len(o.answered) == 0 && o.prompt == q.prompt && o.tools == q.tools && bytes.Equal(o.said, q.said)
+		})
+		all = append(all[max(0, len(all)-quotableTurns+1):], q)
+		return all, len(all) * (2*quotedRunes + maxTwin)
+	})
+}
+
+// quotableOf returns how a turn with this message begins; ok is false for a short message.
+func quotableOf(said string, tools bool, prompt uint64, opens bool) (q quotable, ok bool) {
+	q = quotable{said: normalized([]byte(said), quotedRunes), tools: tools, prompt: prompt, at: time.Now()}
+	if opens && !tools {
+		q.twin = normalized([]byte(said), maxTwin)
+	}
+	return q, utf8.RuneCount(q.said) >= minQuoted
+}
+
+// noteOpening stores how a conversation begins when its first request arrives: requests
+// about a turn may arrive before its answer.
+func (s *decider) noteOpening(c *dialect.Conversation, at *where) {
+	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok && c.Opens() {
+		s.addQuotable(at.person, q)
+	}
+}
+
+// quotable stores how the turn begins and how its answer begins.
+func (p *pendingTurn) quotable() {
+	q, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
+	q.answered = normalized([]byte(p.turn.Assistant), quotedRunes)
+	if ok && utf8.RuneCount(q.answered) >= minQuoted {
+		q.stored = sentTurn{turn: p.turn.ID, targets: p.turn.Targets}
+		p.s.addQuotable(p.at.person, q)
+	}
+}
+
+// quoted returns the turn of the caller, if there is one, that a request quotes: its message
+// and its answer, or its message shortly before or after the turn offers tools.
+func (s *decider) quoted(c *dialect.Conversation, at *where) *quotable {
+	all := s.quotables(at.person)
+	if len(all) == 0 {
+		return nil
+	}
+	raw := c.Raw(c.Last)
+	text := normalized(raw[:min(len(raw), maxQuoting)], maxQuoting)
+	for i := len(all) - 1; i >= 0; i-- {
+		q := &all[i]
+		answered := len(q.answered) > 0 && bytes.Contains(text, q.answered)
+		if time.Since(q.at) < quotableFor && bytes.Contains(text, q.said) && (answered || c.Opens() && q.isTwin(c.PromptHash(), time.Now())) {
+			return q
+		}
+	}
+	return nil
+}
+
+// isTwin reports whether a request without tools, with the message of the turn in its own,
+// is about the turn: agents ask so for a title, or check the message.
+func (q *quotable) isTwin(prompt uint64, at time.Time) bool {
+	return q.tools && q.prompt != prompt && at.Sub(q.at).Abs() < twinFor
+}
+
+// hasTwin reports whether the turn, which opens a conversation without tools, is about a
+// turn that arrived after it.
+func (p *pendingTurn) hasTwin() bool {
+	if p.tools || !p.opens {
+		return false
+	}
+	text := normalized([]byte(p.turn.User), maxTwin)
+	return slices.ContainsFunc(p.s.quotables(p.at.person), func(q quotable) bool {
+		return q.isTwin(p.prompt, p.turn.Said) && bytes.Contains(text, q.said)
+	})
+}
+
+// twins returns the stored turns that are about this turn, if it opens a conversation with
+// tools.
+func (p *pendingTurn) twins() (stored []sentTurn) {
+	own, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
+	if !ok || !p.tools || !p.opens {
+		return nil
+	}
+	for _, q := range p.s.quotables(p.at.person) {
+		if q.stored.turn != "" && own.isTwin(q.prompt, q.at) && bytes.Contains(q.twin, own.said) {
+			stored = append(stored, q.stored)
+		}
+	}
+	return stored
+}
+
+// aboutTurn returns KindProbe for a request about an earlier turn, such as for its title:
+// it quotes the turn, and lacks its tools or has another system prompt. A quotation without
+// these differences leaves a doubt, as does a request that continues a session without its
+// tools.
+func (s *decider) aboutTurn(of sessionOf, c *dialect.Conversation, at *where) (kind dialect.Kind, doubt bool) {
+	if c.Tools || c.Answered() {
+		return dialect.KindTurn, false
+	}
+	if answeredBefore(c) {
+		return dialect.KindTurn, s.sessionNote(of).tools
+	}
+	switch q := s.quoted(c, at); {
+	case q == nil:
+		return dialect.KindTurn, false
+	case q.tools || q.prompt != c.PromptHash():
+		return dialect.KindProbe, false
+	}
+	return dialect.KindTurn, true
+}
+
+// lastTurn returns the end of the turn before the newest, if the request offers no tools:
+// a client may ask for a title of it.
+func lastTurn(c *dialect.Conversation) string {
+	if c.Tools || !answeredBefore(c) {
+		return ""
+	}
+	var b strings.Builder
+	for i := c.Last - 1; i >= 0; i-- {
+		m := &c.Messages[i]
+		if m.Person || m.Role == dialect.RoleAssistant {
+			text := c.Text(i)
+			b.Write(text[:min(len(text), maxTitled)])
+			b.WriteByte('\n')
+		}
+		if m.Person {
+			break
+		}
+	}
+	return b.String()
+}
+
+// isTitle reports whether an answer may be the title of a turn: a short line that is no
+// sentence, of words that the turn has. A request for a title is longer than the title: a
+// short question with a short answer is a person's.
+func isTitle(turn, asks, answer string) bool {
+	answer = strings.TrimSpace(answer)
+	if turn == "" || len(asks) <= maxTitle || len(answer) > maxTitle || strings.ContainsAny(answer, "\n.!?。！？") {
+		return false
+	}
+	return words.Holds(turn, answer)
+}
+
+// opening counts the sessions of a person with the same first message.
+type opening struct {
+	sessions int
+	last     string
+}
+
+// template is the number of sessions after which an identical first message counts as a
+// program's.
+const template = 100
+
+// isTemplate reports whether a turn begins a session with exactly the same message as
+// many other sessions: a program wrote such a message.
+func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+	if answeredBefore(c) {
+		return false
+	}
+	var o opening
+	words := person.Link(dialect.RoleUser, c.Text(c.Last))
+	s.memo.Update(memo.Key{Kind: memo.Sessions, Owner: memo.Owner(words)}, func(was any) (any, int) {
+		if o, _ = was.(opening); o.last != session && !c.Answered() {
+			o = opening{o.sessions + 1, session}
+		}
+		return o, len(o.last)
+	})
+	return o.sessions > template
+}

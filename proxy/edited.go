@@ -1,0 +1,72 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
+)
+
+// maxSent is the number of turns after one history that are remembered.
+const maxSent = 4
+
+// sentTurn is a stored turn of a session.
+type sentTurn struct {
+	with    [16]byte // the conversation up to its message
+	turn    string
+	targets []graphiti.Target
+}
+
+func sentKey(session string, before dialect.Fingerprint) memo.Key {
+	return sessionsKey(before.Link(dialect.RoleOther, []byte(session)), "sent")
+}
+
+// sent notes a stored turn by the history before it.
+func (p *pendingTurn) sent() {
+	p.s.memo.Update(sentKey(p.turn.Session, p.opening), func(was any) (any, int) {
+		turns, _ := was.([]sentTurn)
+		if !slices.ContainsFunc(turns, func(t sentTurn) bool { return t.with == p.last }) {
+			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.last, p.turn.ID, p.turn.Targets})
+		}
+		return turns, 128 * len(turns)
+	})
+}
+
+// editedAway returns the turns that the person has replaced: they had the same history as
+// the turn before the newest, and the conversation continues without them. An edited message
+// alone is no evidence, because programs also send other messages after the same history.
+func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprint, session string, root dialect.Fingerprint) (away []sentTurn) {
+	i := c.Last - 1
+	for i >= 0 && !c.Messages[i].Person {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	if i > 0 {
+		root = chain[i-1]
+	}
+	key := sentKey(session, root)
+	turns, _ := s.memo.Get(key).([]sentTurn)
+	goesOn := func(t sentTurn) bool { return t.with == [16]byte(chain[i]) }
+	if len(turns) < 2 || !slices.ContainsFunc(turns, goesOn) {
+		return nil
+	}
+	away = slices.DeleteFunc(slices.Clone(turns), goesOn)
+	s.memo.Update(key, func(any) (any, int) {
+		turns = slices.DeleteFunc(slices.Clone(turns), func(t sentTurn) bool { return !goesOn(t) })
+		return turns, 128 * len(turns)
+	})
+	return away
+}
+
+// endEdited ends the turns that the person has replaced.
+func (p *pendingTurn) endEdited() {
+	for _, t := range p.edited {
+		if err := p.memory.Edits.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
+			p.s.log.Warn("end edited turn failed", "error", err)
+		}
+	}
+}
