@@ -99,8 +99,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			"omit it.\n\n" +
 			"--import deletes the turns of one memory import --agents, by the name that it\n" +
 			"printed. Later imports leave those turns out.\n\n" +
-			"It cannot delete copies outside of the proxy: the provider's histories, and\n" +
-			"backups.",
+			"It cannot delete copies outside of the proxy: the provider's histories, backups.",
 		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
 	}
 	s := selectorFlags(c)

@@ -21,7 +21,8 @@ func newMemoryImportCommand() *cobra.Command {
 		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
 			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
 			"with required role and content, and \"group\" as an alternative to \"scope\"; or the\n" +
-			"conversations.json of a ChatGPT or Claude account export, or the .zip with it;\n" +
+			"conversations.json of a ChatGPT or Claude account export, or the .zip or folder\n" +
+			"with it, of which the current branch of each conversation is imported;\n" +
 			"or the output of graphiti-proxy memory export, which is stored unchanged. A\n" +
 			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
 			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
@@ -99,6 +100,9 @@ func importFile(c *cobra.Command, at *cli.Place, s *service.Selector, name strin
 	}
 	return cli.Output(c, done, func(w io.Writer) {
 		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		if done.LeftOut > 0 {
+			fmt.Fprintf(w, "%s skipped: replaced by an edit or another answer, hidden, or marked as not to remember\n", terminal.Count(done.LeftOut, "message"))
+		}
 		if done.NotTaken > 0 {
 			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
 		}

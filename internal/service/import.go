@@ -42,6 +42,10 @@ type Imported struct {
 	// turns of transcripts.
 	NotTaken int `json:"not_taken,omitempty"`
 
+	// LeftOut counts messages of an export outside of the current branches, hidden ones,
+	// and those of conversations that are not to be remembered.
+	LeftOut int `json:"left_out,omitempty"`
+
 	Groups []string `json:"-"`
 }
 
