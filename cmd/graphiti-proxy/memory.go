@@ -85,8 +85,7 @@ func newMemoryForgetCommand() *cobra.Command {
 			"the remaining data and the remedy. Until it succeeds, the group is not recalled\n" +
 			"and its new turns wait. Running it again also deletes newer messages.\n\n" +
 			"Without a flag, it deletes all memory of this machine's owner.\n\n" +
-			"It lists groups with messages of several people, and does not delete them; delete\n" +
-			"them with --group.\n\n" +
+			"It only lists groups with messages of several people; delete those with --group.\n\n" +
 			"--session deletes one conversation's messages in every group. Facts that Graphiti\n" +
 			"also learned from other conversations stay. Running conversations that use the\n" +
 			"same groups lose their blocks. The ID is the client's, or the one from memory\n" +
