@@ -43,7 +43,6 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	}
 	in := &archived{closers: []io.Closer{f}}
 	info, err := f.Stat()
-	var z *zip.Reader
 	switch {
 	case err != nil:
 	case info.IsDir():
@@ -51,8 +50,9 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 	case !info.Mode().IsRegular(): // a pipe, as of a shell's <(…)
 		return f, 0, nil
 	default:
-		if z, err = zip.NewReader(f, info.Size()); err != nil {
-			return f, info.Size(), nil
+		z, notZip := zip.NewReader(f, info.Size())
+		if notZip != nil {
+			return f, info.Size(), nil //nolint:nilerr // any other file contains lines or an export
 		}
 		err = in.add(z, 0)
 	}
@@ -99,8 +99,7 @@ func (a *archived) add(in fs.FS, depth int) error {
 			return fmt.Errorf("open %s in the export: %w", name, err)
 		}
 		if nested {
-			defer f.Close()
-			return a.unpack(f, depth+1)
+			return errors.Join(a.unpack(f, depth+1), f.Close())
 		}
 		a.readers, a.closers = append(a.readers, f), append(a.closers, f)
 		if info, err := f.Stat(); err == nil {
