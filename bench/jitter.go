@@ -25,7 +25,7 @@ const (
 // memories is an embedded memory in this process, with a group for each conversation.
 type memories struct {
 	store   *embedded.Store
-	chooser *inject.Memory
+	chooser *inject.Planner
 	convs   []*locomo
 	texts   []map[string]string // of each conversation, by ID
 	facts   int
@@ -37,7 +37,7 @@ func remember(dir string, convs []*locomo, chars, facts int) (*memories, error) 
 		return nil, err
 	}
 	m := &memories{store: store, convs: convs, facts: facts,
-		chooser: inject.New(inject.Services{}, graphiti.Namer{}, inject.Settings{MaxFacts: facts, MaxChars: chars, Guard: inject.GuardQuote})}
+		chooser: inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{MaxFacts: facts, MaxChars: chars, Guard: inject.GuardQuote})}
 	for i, c := range convs {
 		messages, texts, err := c.messages()
 		if err == nil {
@@ -183,7 +183,7 @@ func printShares(name string, share [5]float64) {
 
 // messages returns the messages of the conversation in the form of an import, and their texts
 // by ID.
-func (c *locomo) messages() (out []graphiti.Message, texts map[string]string, err error) {
+func (c *locomo) messages() (out []graphiti.Row, texts map[string]string, err error) {
 	texts = make(map[string]string)
 	for _, s := range c.Sessions {
 		at, err := time.Parse("3:04 pm on 2 January, 2006", s.Date)
@@ -197,8 +197,8 @@ func (c *locomo) messages() (out []graphiti.Message, texts map[string]string, er
 			if t.Speaker == c.Speaker {
 				role = graphiti.RoleUser
 			}
-			out = append(out, graphiti.Message{Name: fmt.Sprint("m", len(out)), RoleType: role, Role: t.Speaker, Content: t.Text,
-				Timestamp: at.Add(time.Duration(i) * time.Minute), SourceDescription: string(source)})
+			out = append(out, graphiti.Row{Name: fmt.Sprint("m", len(out)), Role: role, Speaker: t.Speaker, Text: t.Text,
+				Said: at.Add(time.Duration(i) * time.Minute), Source: string(source)})
 		}
 	}
 	return out, texts, nil

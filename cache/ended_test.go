@@ -45,6 +45,9 @@ func TestEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			want("w", "one", "three")
+			if got, err := s.Ended.In(t.Context()); len(got) > 0 || err != nil {
+				t.Errorf("ended in no groups: got %v, %v, want none", got, err)
+			}
 			if err := s.Snapshots.Forget(t.Context(), "w"); err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-func dial(t *testing.T, s *redistest.Server) *redis.DB {
+func dial(t *testing.T, s *redistest.Redis) *redis.DB {
 	t.Helper()
 	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
 	if err != nil {

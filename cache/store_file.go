@@ -165,7 +165,7 @@ func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(lists)-1)+") ORDER BY list, born, key", args, do)
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN ("+strings.TrimSuffix(strings.Repeat("?,", len(lists)), ",")+") ORDER BY list, born, key", args, do)
 }
 
 func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {

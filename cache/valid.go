@@ -36,8 +36,9 @@ func (v validRecent) Recent(ctx context.Context, group, query string, most int) 
 	return v.ended.remove(ctx, found, err, group)
 }
 
-// remove removes ended messages, and facts from ended messages only. If the state
-// cannot be read, it returns no facts: one of them may have been ended.
+// remove removes ended messages, facts from ended messages only, and distilled facts with an
+// ended message. If the state cannot be read, it returns no facts: one of them may have been
+// ended.
 func (e *Ended) remove(ctx context.Context, found []graphiti.Fact, err error, groups ...string) ([]graphiti.Fact, error) {
 	if err != nil || len(found) == 0 {
 		return found, err
@@ -52,6 +53,6 @@ func (e *Ended) remove(ctx context.Context, found []graphiti.Fact, err error, gr
 	return slices.DeleteFunc(slices.Clone(found), func(f graphiti.Fact) bool {
 		_, message := since[f.Episode]
 		_, fact := since[f.UUID]
-		return message || fact
+		return message || fact || slices.ContainsFunc(f.Messages, func(m string) bool { _, distilled := since[m]; return distilled })
 	}), nil
 }

@@ -93,7 +93,7 @@ func TestSourceOfATurn(t *testing.T) {
 	}
 	tn = ledger.Turn{ID: "1", Assistant: "Done.", Tools: "read_file ×2"}
 	got := messagesOf(&tn, graphiti.ScopeUser, 0, 100, time.Now())
-	if len(got) != 1 || got[0].Content != "Done.\n(tools used: read_file ×2)" || got[0].SourceDescription != `{"source":"graphiti-proxy","scope":"user"}` {
+	if len(got) != 1 || got[0].Text != "Done.\n(tools used: read_file ×2)" || got[0].Source != `{"source":"graphiti-proxy","scope":"user"}` {
 		t.Errorf("got %+v, want one message with the answer and its tools", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // down is a memory that takes nothing.
 func down() *fakeMemory {
-	return &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
+	return &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 }
 
 // end stops a pipeline, however long that takes.

@@ -53,7 +53,7 @@ func BenchmarkTurn(b *testing.B) {
 // stuck is a memory that is down.
 type stuck struct{ fakeMemory }
 
-func (*stuck) Write(context.Context, string, []graphiti.Message) error {
+func (*stuck) Write(context.Context, string, []graphiti.Row) error {
 	return &graphiti.StatusError{Code: 503, RetryAfter: time.Hour}
 }
 
@@ -163,8 +163,8 @@ func BenchmarkBacklog(b *testing.B) {
 // sink is a memory that keeps everything and takes no time.
 type sink struct{}
 
-func (sink) Write(context.Context, string, []graphiti.Message) error { return nil }
-func (sink) Episodes(context.Context, string, int) ([]graphiti.Episode, error) {
+func (sink) Write(context.Context, string, []graphiti.Row) error { return nil }
+func (sink) Episodes(context.Context, string, int) ([]graphiti.Row, error) {
 	return nil, nil
 }
 func (sink) Forget(context.Context, string) error { return nil }
@@ -177,7 +177,7 @@ func (sink) Search(context.Context, []string, string, int) ([]graphiti.Fact, err
 }
 
 func (sink) Clock() time.Time { return time.Time{} }
-func (sink) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+func (sink) ForgetEpisodes(context.Context, string, func(*graphiti.Row) bool) ([]string, error) {
 	return nil, nil
 }
 

@@ -17,9 +17,9 @@ import (
 
 // refusing is a memory that is down, and refuses what holds a word.
 func refusing(word string) *fakeMemory {
-	return &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
+	return &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		for _, m := range messages {
-			if strings.Contains(m.Content, word) {
+			if strings.Contains(m.Text, word) {
 				return &graphiti.StatusError{Code: 422}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // replica opens a pipeline that shares its spool over a Redis of the test's.
-func replicaOf(t *testing.T, path string, m Memory, s *redistest.Server) *Pipeline {
+func replicaOf(t *testing.T, path string, m Memory, s *redistest.Redis) *Pipeline {
 	t.Helper()
 	p, err := Open(Options{
 		Bounds:      Bounds{MaxTurns: 1000, MaxBytes: 1 << 20, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: time.Second, StallAfter: time.Minute},

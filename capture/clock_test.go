@@ -98,7 +98,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	later := turn("0 later", "a")
 	later.Backfill = true
 	turns := []ledger.Turn{later, turn("1", "a"), turn("2", "a"), turn("3", "b"), turn("4", "a")}
-	hand := func(t *testing.T, s ledger.Line) {
+	hand := func(t *testing.T, s ledger.Dispatch) {
 		t.Helper()
 		give := func(group string, n int) []ledger.Entry {
 			t.Helper()
@@ -119,7 +119,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		give("a", 1)
 	}
 	want := []string{"2", "4", "0 later", "3", "1"}
-	doubts := func(t *testing.T, s ledger.Line) (ids []string) {
+	doubts := func(t *testing.T, s ledger.Dispatch) (ids []string) {
 		t.Helper()
 		if err := s.InDoubt(func(e ledger.Entry) { ids = append(ids, e.Turn.ID) }); err != nil {
 			t.Fatal(err)

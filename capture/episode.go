@@ -75,7 +75,7 @@ func (p *Pipeline) HoldsSecret(text string) bool {
 
 // messagesOf returns the messages of a turn for one group, except for the sides that the
 // group has already.
-func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
+func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChars int, now time.Time) []graphiti.Row {
 	if len(t.Restored) > 0 {
 		return restored(t, have, maxChars, now)
 	}
@@ -87,7 +87,7 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 	if t.Tools != "" {
 		answer = strings.TrimSpace(answer) + "\n(tools used: " + t.Tools + ")"
 	}
-	var out []graphiti.Message
+	var out []graphiti.Row
 	for _, m := range []struct {
 		side ledger.Sides
 		role graphiti.RoleType
@@ -101,13 +101,13 @@ func messagesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, maxChar
 		if m.at.After(now) { // Graphiti hides messages from the future
 			m.at = now
 		}
-		out = append(out, graphiti.Message{
-			Name:              graphiti.EpisodeName(t.ID, m.role),
-			Role:              t.Speaker,
-			RoleType:          m.role,
-			Content:           text,
-			Timestamp:         m.at.UTC(),
-			SourceDescription: source,
+		out = append(out, graphiti.Row{
+			Name:    graphiti.EpisodeName(t.ID, m.role),
+			Speaker: t.Speaker,
+			Role:    m.role,
+			Text:    text,
+			Said:    m.at.UTC(),
+			Source:  source,
 		})
 	}
 	return out
@@ -125,7 +125,7 @@ const (
 
 // episodesOf is messagesOf for a memory that reads each message with a model. It returns
 // none for a turn without content, or one that only repeats known facts.
-func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Episodes, maxChars int, now time.Time) []graphiti.Message {
+func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Episodes, maxChars int, now time.Time) []graphiti.Row {
 	turn := t.Kind == "" && len(t.Restored) == 0
 	if turn && (t.Known || idle(t)) {
 		return nil
@@ -135,8 +135,8 @@ func episodesOf(t *ledger.Turn, scope graphiti.Scope, have ledger.Sides, per Epi
 		return list
 	}
 	said, answered := &list[0], &list[1]
-	said.SourceDescription = sourceOf(t, scope, len(said.Content))
-	said.Content += graphiti.AnswerMark(answered.Role) + answered.Content
+	said.Source = sourceOf(t, scope, len(said.Text))
+	said.Text += graphiti.AnswerMark(answered.Speaker) + answered.Text
 	return list[:1]
 }
 
@@ -148,7 +148,7 @@ func idle(t *ledger.Turn) bool {
 }
 
 // restored returns the messages of an exported turn in their stored form.
-func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (out []graphiti.Message) {
+func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (out []graphiti.Row) {
 	for _, r := range t.Restored {
 		side, text, at := ledger.SideUser, t.User, t.Said
 		if r.Role == graphiti.RoleAssistant {
@@ -160,15 +160,15 @@ func restored(t *ledger.Turn, have ledger.Sides, maxChars int, now time.Time) (o
 		if at.After(now) {
 			at = now
 		}
-		out = append(out, graphiti.Message{
-			Name: r.Name, Role: r.Speaker, RoleType: r.Role, Content: graphiti.ShortenMiddle(text, truncated, maxChars), Timestamp: at.UTC(), SourceDescription: r.Source,
+		out = append(out, graphiti.Row{
+			Name: r.Name, Speaker: r.Speaker, Role: r.Role, Text: graphiti.ShortenMiddle(text, truncated, maxChars), Said: at.UTC(), Source: r.Source,
 		})
 	}
 	return out
 }
 
 // curated returns the message of a curated text for one group.
-func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Sides, maxChars int, now time.Time) []graphiti.Message {
+func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Sides, maxChars int, now time.Time) []graphiti.Row {
 	at := t.Said
 	if at.After(now) {
 		at = now
@@ -177,12 +177,12 @@ func curated(t *ledger.Turn, scope graphiti.Scope, source string, have ledger.Si
 	if text == "" || have != 0 {
 		return nil
 	}
-	return []graphiti.Message{{
-		Name:              graphiti.EpisodeName(t.ID, graphiti.RoleSystem),
-		RoleType:          graphiti.RoleSystem,
-		Content:           graphiti.Curated{Kind: t.Kind, Scope: scope, At: at, Text: text}.String(),
-		Timestamp:         at.UTC(),
-		SourceDescription: source,
+	return []graphiti.Row{{
+		Name:   graphiti.EpisodeName(t.ID, graphiti.RoleSystem),
+		Role:   graphiti.RoleSystem,
+		Text:   graphiti.Curated{Kind: t.Kind, Scope: scope, At: at, Text: text}.String(),
+		Said:   at.UTC(),
+		Source: source,
 	}}
 }
 

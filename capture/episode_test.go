@@ -37,10 +37,8 @@ func TestWhatAModelReadsOfATurn(t *testing.T) {
 		tc.turn.Said = time.Unix(0, 0)
 		var got []string
 		for _, m := range episodesOf(&tc.turn, graphiti.ScopeUser, tc.have, tc.per, 1000, time.Now()) {
-			got = append(got, m.Content)
-			// Graphiti puts the speaker before it.
-			e := graphiti.Episode{Name: m.Name, Content: m.Role + "(" + string(m.RoleType) + "): " + m.Content, SourceDescription: m.SourceDescription}
-			if sides := e.Rows(); tc.per == PerTurn && tc.turn.Kind == "" && tc.have == 0 && tc.turn.User != "" && tc.turn.Assistant != "" && (len(sides) != 2 || sides[0].Text != tc.turn.User || sides[1].Text != tc.turn.Assistant) {
+			got = append(got, m.Text)
+			if sides := m.Sides(); tc.per == PerTurn && tc.turn.Kind == "" && tc.have == 0 && tc.turn.User != "" && tc.turn.Assistant != "" && (len(sides) != 2 || sides[0].Text != tc.turn.User || sides[1].Text != tc.turn.Assistant) {
 				t.Errorf("%s: read back as %+v", name, sides)
 			}
 		}

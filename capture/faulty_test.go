@@ -16,7 +16,7 @@ import (
 // faulty is a spool whose disk is full now and then: before says of a write
 // that it does not happen, after that it happens and is reported as failed.
 type faulty struct {
-	ledger.Line
+	ledger.Dispatch
 	before, after func(what string, entries []ledger.Entry) bool
 }
 
@@ -34,15 +34,15 @@ func (f *faulty) try(what string, entries []ledger.Entry, write func() error) er
 }
 
 func (f *faulty) MarkSent(entries []ledger.Entry) error {
-	return f.try("hand over", entries, func() error { return f.Line.MarkSent(entries) })
+	return f.try("hand over", entries, func() error { return f.Dispatch.MarkSent(entries) })
 }
 
 func (f *faulty) Requeue(entries []ledger.Entry, reason string) error {
-	return f.try("take back", entries, func() error { return f.Line.Requeue(entries, reason) })
+	return f.try("take back", entries, func() error { return f.Dispatch.Requeue(entries, reason) })
 }
 
 func (f *faulty) MarkDead(e *ledger.Entry, reason string) (gone ledger.Size, err error) {
-	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Line.MarkDead(e, reason); return err })
+	err = f.try("mark dead", []ledger.Entry{*e}, func() error { gone, err = f.Dispatch.MarkDead(e, reason); return err })
 	return gone, err
 }
 
@@ -76,7 +76,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 				now := func(f func(string, []ledger.Entry) bool) func(string, []ledger.Entry) bool {
 					return func(what string, e []ledger.Entry) bool { return f != nil && full.Load() && f(what, e) }
 				}
-				box(p).spool.Line = &faulty{box(p).spool.Line, now(tc.before), now(tc.after)}
+				box(p).spool.Dispatch = &faulty{box(p).spool.Dispatch, now(tc.before), now(tc.after)}
 				if _, err := p.AddAll(context.Background(), []ledger.Turn{spoken("0", "a"), spoken("1", "a")}); err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func TestLossCountsOnce(t *testing.T) {
 	full.Store(true)
 	g := &graph{takes: time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
-		box(p).spool.Line = &faulty{Line: box(p).spool.Line, before: func(what string, _ []ledger.Entry) bool { return what == "take back" && full.Load() }}
+		box(p).spool.Dispatch = &faulty{Dispatch: box(p).spool.Dispatch, before: func(what string, _ []ledger.Entry) bool { return what == "take back" && full.Load() }}
 		add(t, p, spoken("lost", "a"))
 		time.Sleep(100 * time.Millisecond)
 		g.restart()

@@ -101,7 +101,7 @@ func (b *outbox) forgetHeld(ctx context.Context, part ledger.Part) error {
 		}
 		return nil
 	}
-	names, err := b.memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Episode) bool {
+	names, err := b.memory.ForgetEpisodes(ctx, part.Group, func(e *graphiti.Row) bool {
 		return part.Said(e) || strings.HasPrefix(e.Name, graphiti.CheckNamePrefix)
 	})
 	var turns []string

@@ -182,13 +182,13 @@ func TestATextIsToldAgain(t *testing.T) {
 // to yet does not come after its group was emptied, also where acceptance is
 // taken for delivery, and where each group has a queue of its own.
 func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
-	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Server, Memory) { return service(t, o) }
-	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Server, Memory) {
+	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) { return service(t, o) }
+	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
 		o.MCP = graphititest.Today
 		return mcpService(t, o)
 	}
 	for name, tc := range map[string]struct {
-		open   func(*testing.T, graphititest.Options) (*graphititest.Server, Memory)
+		open   func(*testing.T, graphititest.Options) (*graphititest.Graphiti, Memory)
 		verify bool
 	}{"verified": {rest, true}, "taken for delivered": {rest, false}, "over MCP": {mcp, true}, "over MCP, taken for delivered": {mcp, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -317,8 +317,8 @@ func TestForgettingASession(t *testing.T) {
 // TestForgettingASessionThatWaits: what is in the queue, or dead, of one person;
 // another's session of the same name stays.
 func TestForgettingASessionThatWaits(t *testing.T) {
-	m := &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
-		if strings.Contains(messages[0].Content, "refused") {
+	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
+		if strings.Contains(messages[0].Text, "refused") {
 			return &graphiti.StatusError{Code: 422}
 		}
 		return &graphiti.StatusError{Code: 503}
@@ -341,7 +341,7 @@ func TestForgettingASessionThatWaits(t *testing.T) {
 	}
 }
 
-func settle(t *testing.T, g *graphititest.Server) {
+func settle(t *testing.T, g *graphititest.Graphiti) {
 	t.Helper()
 	if err := g.Settle(context.Background()); err != nil {
 		t.Fatal(err)

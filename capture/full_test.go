@@ -52,7 +52,7 @@ func TestFullRedisIsDrained(t *testing.T) {
 	}
 	room("0")
 	var up atomic.Bool
-	m := &fakeMemory{fail: func(string, []graphiti.Message) error {
+	m := &fakeMemory{fail: func(string, []graphiti.Row) error {
 		if !up.Load() {
 			return &graphiti.StatusError{Code: 503}
 		}

@@ -39,7 +39,7 @@ type graph struct {
 
 type accepted struct {
 	group string
-	m     graphiti.Message
+	m     graphiti.Row
 	at    time.Time
 }
 
@@ -48,7 +48,7 @@ func (g *graph) work() {
 	for len(g.queue) > 0 && !g.dead && !g.queue[0].at.After(time.Now()) {
 		next := g.queue[0]
 		g.queue = g.queue[1:]
-		if g.raises != nil && g.raises(next.m.Content) {
+		if g.raises != nil && g.raises(next.m.Text) {
 			if g.apart {
 				continue
 			}
@@ -67,7 +67,7 @@ func (g *graph) asked(call, group string) error {
 	return g.fails(call, group)
 }
 
-func (g *graph) Write(_ context.Context, group string, messages []graphiti.Message) error {
+func (g *graph) Write(_ context.Context, group string, messages []graphiti.Row) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.work()
@@ -75,7 +75,7 @@ func (g *graph) Write(_ context.Context, group string, messages []graphiti.Messa
 		return err
 	}
 	for _, m := range messages {
-		if g.refuses != nil && g.refuses(m.Content) {
+		if g.refuses != nil && g.refuses(m.Text) {
 			return &graphiti.StatusError{Code: 422}
 		}
 	}
@@ -93,7 +93,7 @@ func (g *graph) Write(_ context.Context, group string, messages []graphiti.Messa
 	return nil
 }
 
-func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphiti.Episode, err error) {
+func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphiti.Row, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.work()
@@ -102,11 +102,11 @@ func (g *graph) Episodes(_ context.Context, group string, n int) (list []graphit
 		return nil, err
 	}
 	for _, a := range g.kept {
-		if a.group == group && !a.m.Timestamp.After(time.Now().Add(-g.behind)) {
-			list = append(list, graphiti.Episode{Name: a.m.Name, Group: group, ValidAt: a.m.Timestamp})
+		if a.group == group && !a.m.Said.After(time.Now().Add(-g.behind)) {
+			list = append(list, graphiti.Row{Name: a.m.Name, Group: group, Said: a.m.Said})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b graphiti.Episode) int { return a.ValidAt.Compare(b.ValidAt) })
+	slices.SortStableFunc(list, func(a, b graphiti.Row) int { return a.Said.Compare(b.Said) })
 	return list[max(0, len(list)-n):], nil
 }
 
@@ -118,12 +118,12 @@ func (g *graph) Forget(_ context.Context, group string) error {
 	return nil
 }
 
-func (g *graph) ForgetEpisodes(_ context.Context, group string, meant func(*graphiti.Episode) bool) (gone []string, err error) {
+func (g *graph) ForgetEpisodes(_ context.Context, group string, meant func(*graphiti.Row) bool) (gone []string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.work()
 	g.kept = slices.DeleteFunc(g.kept, func(a accepted) bool {
-		if a.group != group || !meant(&graphiti.Episode{Name: a.m.Name, Group: group, ValidAt: a.m.Timestamp}) {
+		if a.group != group || !meant(&graphiti.Row{Name: a.m.Name, Group: group, Said: a.m.Said}) {
 			return false
 		}
 		gone = append(gone, a.m.Name)

@@ -63,7 +63,7 @@ type replicas struct {
 // report is the leader's state, published to the other replicas.
 type report struct {
 	Name string
-	deliver.Status
+	deliver.Progress
 }
 
 // join makes an outbox share the queue in Redis; local is its own ledger.
@@ -90,7 +90,7 @@ func (b *outbox) replicaStatusLocked(s *QueueStatus) {
 	case t.report.Name == t.Name: // a report from an earlier leadership
 		s.Deliverer = ""
 	case t.report.Name != "":
-		s.delivery(&t.report.Status)
+		s.delivery(&t.report.Progress)
 	}
 	if d := t.spool.Down(); d != nil {
 		s.SharedDown, s.SharedError = &d.Since, d.Why

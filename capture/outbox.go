@@ -101,7 +101,7 @@ func (b *outbox) openRecent(spool string) newest {
 	o := justsaid.Options{
 		Path: filepath.Join(filepath.Dir(spool), "recent.db"), Outbox: b.spool, Log: b.log,
 		For: func() time.Duration { return b.opts().RecentFor },
-		Say: func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+		Say: func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 			return messagesOf(t, scope, 0, b.opts().MaxChars, time.Now())
 		},
 	}

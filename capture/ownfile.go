@@ -25,7 +25,7 @@ type ownFile struct {
 // openOwnFile opens the memory's ledger and prunes it each minute until stop is closed.
 func openOwnFile(set *settings, o *Options, stop chan struct{}) (*ownFile, error) {
 	k := &ownFile{settings: set, Events: o.Events, log: o.Log}
-	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+	k.Ledger = o.Ledger(func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		return messagesOf(t, scope, 0, k.opts().MaxChars, time.Now())
 	})
 	groups, err := k.Ledger.Promoted(context.Background())

@@ -149,7 +149,7 @@ func TestTurnThatCannotBeWritten(t *testing.T) {
 	}
 	defer e.Close()
 	fails := true
-	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Message {
+	l := e.Ledger(func(tn *ledger.Turn, scope graphiti.Scope) []graphiti.Row {
 		if fails && tn.ID == "2" {
 			panic("a mistake in the middle of a transaction")
 		}

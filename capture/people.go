@@ -21,10 +21,8 @@ func (b *outbox) SessionGroups(ctx context.Context, session string) ([]ledger.Ow
 // Waiting implements Queue.
 func (b *outbox) Waiting(ctx context.Context, part ledger.Part) (list []graphiti.Row, err error) {
 	err = b.spool.Waiting(ctx, part, func(e ledger.Entry) error {
-		for _, m := range messagesOf(&e.Turn, e.Scope, e.Have, b.opts().MaxChars, time.Now()) {
-			r := graphiti.Row{
-				Group: part.Group, Name: m.Name, Role: m.RoleType, Speaker: m.Role, Text: m.Content, Source: m.SourceDescription, Said: m.Timestamp, Waiting: true,
-			}
+		for _, r := range messagesOf(&e.Turn, e.Scope, e.Have, b.opts().MaxChars, time.Now()) {
+			r.Group, r.Waiting = part.Group, true
 			r.Identify()
 			list = append(list, r)
 		}

@@ -74,18 +74,18 @@ type fakeMemory struct {
 	mu   sync.Mutex
 	got  map[string][]string // names by group, in order
 	from map[string]string   // who spoke, and the sources, by group
-	fail func(group string, m []graphiti.Message) error
+	fail func(group string, m []graphiti.Row) error
 
-	refusesAll bool               // what the proxy asks of its own, too
-	checks     []graphiti.Episode // messages of its own
+	refusesAll bool           // what the proxy asks of its own, too
+	checks     []graphiti.Row // messages of its own
 }
 
-func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Message) error {
+func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) && !f.refusesAll {
 		for i := range messages {
-			f.checks = append(f.checks, graphiti.Episode{Group: group, Name: messages[i].Name, Content: messages[i].Content})
+			f.checks = append(f.checks, graphiti.Row{Group: group, Name: messages[i].Name, Text: messages[i].Text})
 		}
 		return nil
 	}
@@ -98,8 +98,8 @@ func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.
 		f.got, f.from = make(map[string][]string), make(map[string]string)
 	}
 	for _, m := range messages {
-		f.got[group] = append(f.got[group], m.Content)
-		f.from[group] += m.Role + m.SourceDescription
+		f.got[group] = append(f.got[group], m.Text)
+		f.from[group] += m.Speaker + m.Source
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (*fakeMemory) Search(context.Context, []string, string, int) ([]graphiti.Fa
 func (f *fakeMemory) Clock() time.Time             { return time.Time{} }
 func (f *fakeMemory) Health(context.Context) error { return nil }
 
-func (f *fakeMemory) Episodes(_ context.Context, group string, _ int) ([]graphiti.Episode, error) {
+func (f *fakeMemory) Episodes(_ context.Context, group string, _ int) ([]graphiti.Row, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if strings.HasPrefix(group, graphiti.CheckGroupPrefix) {
@@ -136,7 +136,7 @@ func (f *fakeMemory) Forget(_ context.Context, group string) error {
 	return nil
 }
 
-func (f *fakeMemory) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+func (f *fakeMemory) ForgetEpisodes(context.Context, string, func(*graphiti.Row) bool) ([]string, error) {
 	return nil, nil
 }
 
@@ -303,7 +303,7 @@ func TestSameTurnOfAnotherGroup(t *testing.T) {
 // TestTurnsOfAGroupStayInOrder, also over failures.
 func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 	calls := 0
-	m := &fakeMemory{fail: func(string, []graphiti.Message) error {
+	m := &fakeMemory{fail: func(string, []graphiti.Row) error {
 		if calls++; calls < 3 {
 			return errors.New("down")
 		}
@@ -326,9 +326,9 @@ func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 
 // TestRefusedTurnIsPutAside, and the others of its batch get through.
 func TestRefusedTurnIsPutAside(t *testing.T) {
-	m := &fakeMemory{fail: func(_ string, messages []graphiti.Message) error {
+	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		for _, msg := range messages {
-			if msg.Content == "user 2" {
+			if msg.Text == "user 2" {
 				return &graphiti.StatusError{Code: 422, Detail: "no"}
 			}
 		}
@@ -346,7 +346,7 @@ func TestRefusedTurnIsPutAside(t *testing.T) {
 
 // TestFullSpoolDropsTheOldest, and counts them.
 func TestFullSpoolDropsTheOldest(t *testing.T) {
-	m := &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
+	m := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, m, func(o *Options) { o.MaxTurns = 10 })
 	for i := range 25 {
@@ -366,7 +366,7 @@ func TestFullSpoolDropsTheOldest(t *testing.T) {
 
 // TestWhatWasNotDeliveredSurvives the end of the process.
 func TestWhatWasNotDeliveredSurvives(t *testing.T) {
-	down := &fakeMemory{fail: func(string, []graphiti.Message) error { return errors.New("down") }}
+	down := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, down)
 	add(t, p, turn("1", "g"))
@@ -408,9 +408,9 @@ func TestMessagesOfATurn(t *testing.T) {
 	}
 	got := messagesOf(&tn, graphiti.ScopeUser, 0, 16, now)
 	source := `{"source":"graphiti-proxy","scope":"user","client":"OpenAI"}`
-	want := []graphiti.Message{
-		{Name: "graphiti-proxy.turn.ab.user", RoleType: "user", Content: "hi ééééé", Timestamp: now.Add(-time.Minute), SourceDescription: source},
-		{Name: "graphiti-proxy.turn.ab.assistant", RoleType: "assistant", Content: "You said:", Timestamp: now, SourceDescription: source},
+	want := []graphiti.Row{
+		{Name: "graphiti-proxy.turn.ab.user", Role: "user", Text: "hi ééééé", Said: now.Add(-time.Minute), Source: source},
+		{Name: "graphiti-proxy.turn.ab.assistant", Role: "assistant", Text: "You said:", Said: now, Source: source},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ import (
 func TestNothingKeptHoldsASecret(t *testing.T) {
 	const secret = "hunter22xyz"
 	const line = "DB_PASSWORD=" + secret
-	m := &fakeMemory{fail: func(group string, _ []graphiti.Message) error {
+	m := &fakeMemory{fail: func(group string, _ []graphiti.Row) error {
 		if group == "refused" {
 			return &graphiti.StatusError{Code: 422, Detail: `{"detail":"what was said before it, ` + line + `, is too long"}`}
 		}

@@ -95,7 +95,7 @@ func TestManyRefusedTurns(t *testing.T) {
 // TestRefusedTurnsWaitAgain, over either store, where it shows that nothing at
 // all is accepted.
 func TestRefusedTurnsWaitAgain(t *testing.T) {
-	m := &fakeMemory{refusesAll: true, fail: func(string, []graphiti.Message) error { return &graphiti.StatusError{Code: 422} }}
+	m := &fakeMemory{refusesAll: true, fail: func(string, []graphiti.Row) error { return &graphiti.StatusError{Code: 422} }}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	for i := range 10 {
 		add(t, p, turn(fmt.Sprint(i), "g"))

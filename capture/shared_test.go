@@ -15,7 +15,7 @@ import (
 // overRedisName has the tests of this package share their spools over Redis.
 const overRedisName = "CAPTURE_TEST_OVER_REDIS"
 
-var servers sync.Map // *redistest.Server by the path of the local spool
+var servers sync.Map // *redistest.Redis by the path of the local spool
 
 // overRedis is what a pipeline shares in the tests that TestAllOverRedis runs;
 // nil in others.
@@ -29,10 +29,10 @@ func overRedis(t testing.TB, path string) *Shared {
 		s = redistest.Start(t)
 		servers.Store(path, s)
 	}
-	return &Shared{DB: dial(t, s.(*redistest.Server)), Name: "replica"}
+	return &Shared{DB: dial(t, s.(*redistest.Redis)), Name: "replica"}
 }
 
-func dial(t testing.TB, s *redistest.Server) *redis.DB {
+func dial(t testing.TB, s *redistest.Redis) *redis.DB {
 	t.Helper()
 	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
 	if err != nil {

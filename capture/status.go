@@ -35,6 +35,8 @@ type QueueStatus struct {
 	LastError string     `json:"last_error,omitempty"`
 	Remedy    string     `json:"remedy,omitempty"` // remedy for LastError
 
+	Distilled graphiti.Spent `json:"-"` // of the model that distils facts, since the start
+
 	// Diagnosis is the reason for a stall or for missing listings.
 	Diagnosis graphiti.Diagnosis `json:"diagnosis,omitempty"`
 
@@ -89,7 +91,7 @@ func (b *outbox) status(s *QueueStatus) {
 }
 
 // delivery sets the fields of a delivery status, local or from the leader.
-func (s *QueueStatus) delivery(d *deliver.Status) {
+func (s *QueueStatus) delivery(d *deliver.Progress) {
 	s.UnderWay, s.Lost, s.Breaker, s.Diagnosis = d.InFlight, d.Lost, d.Breaker, d.Diagnosis
 	s.Failing, s.Stalled, s.Unlisted = at(d.Failing), at(d.Stalled), at(d.Unlisted)
 	s.LastError, s.Remedy = d.LastError, d.Remedy

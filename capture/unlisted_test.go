@@ -35,7 +35,7 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 		for _, call := range []graphititest.Call{graphititest.Tool("add_memory"), graphititest.Tool("search_memory_facts"), graphititest.Messages, graphititest.Search} {
 			t.Run(fmt.Sprintf("%s, %s", call, name), func(t *testing.T) {
 				t.Parallel()
-				var s *graphititest.Server
+				var s *graphititest.Graphiti
 				var m Memory
 				if strings.HasPrefix(string(call), "tool") {
 					s, m = mcpService(t, graphititest.Options{MCP: graphititest.Today})

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mcp.Client) {
+func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *mcp.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -33,7 +33,7 @@ func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Server, *mc
 }
 
 // settled waits until the stand-in has worked off all that it accepted.
-func settled(t *testing.T, s *graphititest.Server) {
+func settled(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -46,7 +46,7 @@ func settled(t *testing.T, s *graphititest.Server) {
 // when the server refuses that at first, and the next process deletes one that the last
 // one left.
 func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
-	left := func(s *graphititest.Server) (n int) {
+	left := func(s *graphititest.Graphiti) (n int) {
 		for _, e := range s.Episodes("a") {
 			if strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) {
 				n++
@@ -72,7 +72,7 @@ func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
 	waitFor(t, "the refusals, and the removal", func() bool { return len(refusals) == cap(refusals) && left(s) == 0 })
 	stop(t, p)
 
-	if err := m.Write(t.Context(), "a", []graphiti.Message{{Name: graphiti.CheckNamePrefix + "x", RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now()}}); err != nil {
+	if err := m.Write(t.Context(), "a", []graphiti.Row{{Name: graphiti.CheckNamePrefix + "x", Role: graphiti.RoleUser, Text: graphiti.CheckText, Said: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the barrier of an earlier process", func() bool { return left(s) == 1 })
@@ -108,7 +108,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 					for range 3 {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = time.Second })
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a call that hangs is no stalled worker
+					})
 					var ids []string
 					for i := range 6 {
 						ids = append(ids, fmt.Sprint(i))

@@ -39,7 +39,7 @@ func quick(o *Options) deliver.Timing {
 }
 
 // service is a stand-in Graphiti, and what sends to it.
-func service(t *testing.T, o graphititest.Options) (*graphititest.Server, *rest.Client) {
+func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *rest.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -98,7 +98,7 @@ func spoken(id string, groups ...string) ledger.Turn {
 
 // once checks that a group holds both messages of each turn, once, and after a
 // moment nothing else.
-func once(t *testing.T, s *graphititest.Server, group string, turns ...string) {
+func once(t *testing.T, s *graphititest.Graphiti, group string, turns ...string) {
 	t.Helper()
 	waitFor(t, "our own messages to be removed", func() bool {
 		return !slices.ContainsFunc(s.Episodes(group), func(e graphititest.Episode) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) })
@@ -306,9 +306,9 @@ func TestBusyGroup(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	tn := spoken("old", "a")
 	tn.Said, tn.Answered = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-	var others []graphiti.Message
+	var others []graphiti.Row
 	for i := range 300 {
-		others = append(others, graphiti.Message{Name: fmt.Sprint("other ", i), RoleType: graphiti.RoleUser, Content: "x", Timestamp: time.Now()})
+		others = append(others, graphiti.Row{Name: fmt.Sprint("other ", i), Role: graphiti.RoleUser, Text: "x", Said: time.Now()})
 	}
 	if err := m.Write(context.Background(), "a", others); err != nil {
 		t.Fatal(err)

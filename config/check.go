@@ -39,6 +39,7 @@ func (c *Config) check(fail func(error)) {
 		fail(errors.New("upstream: an address is empty; omit the setting to use its default"))
 	}
 	c.checkUpstreams(fail)
+	c.checkDistil(fail)
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		fail(errors.New("tls.cert, tls.key: one is set without the other; write both, or none"))
 	}
@@ -60,6 +61,24 @@ func (c *Config) check(fail func(error)) {
 		fail(fmt.Errorf("recall.query: get-memory is a call of Graphiti's REST service, and memory.backend is %s; write search", c.Memory.Backend))
 	}
 	c.checkState(fail)
+}
+
+// checkDistil rejects incomplete settings of the model that distils facts.
+func (c *Config) checkDistil(fail func(error)) {
+	switch d := &c.Distil; {
+	case d.Upstream && d.URL+d.APIKey != "":
+		fail(errors.New("distil.upstream: distil.url or distil.api_key is set too; leave one of them out"))
+	case d.Upstream && d.Model == "":
+		fail(errors.New("distil.model: distil.upstream is set, and there is no model; write the name of one that your provider has"))
+	case d.Upstream && c.RemoteMemory():
+		fail(fmt.Errorf("distil.upstream: Graphiti extracts facts itself, and memory.backend is %s; leave distil.upstream out", c.Memory.Backend))
+	case !d.Upstream && d.URL == "" && d.Model+d.APIKey != "":
+		fail(errors.New("distil.url: distil.model or distil.api_key is set, and there is no address; write e.g. http://127.0.0.1:11434/v1"))
+	case d.URL != "" && d.Model == "":
+		fail(errors.New("distil.model: distil.url is set, and there is no model; write the name of one that the server has"))
+	case d.URL != "" && c.RemoteMemory():
+		fail(fmt.Errorf("distil.url: Graphiti extracts facts itself, and memory.backend is %s; leave distil.url out", c.Memory.Backend))
+	}
 }
 
 var (

@@ -37,7 +37,7 @@ type Config struct {
 		Endpoint          string        `key:"memory.endpoint" kind:"url" doc:"Graphiti's address; setting only this selects graphiti; GRAPHITI_URL sets it"`
 		APIKey            string        `key:"memory.api_key" secret:"yes" doc:"sent to Graphiti as Authorization: Bearer"`
 		DropBoundThinking bool          `key:"memory.drop_bound_thinking" reload:"yes" default:"false" doc:"after memory forget removed a block from an Anthropic conversation, ask the API to drop the thinking bound to that block instead of rejecting the request; adds thinking.block_binding and a beta header to the request"`
-		Consent           string        `key:"memory.consent" default:"false" kind:"consent" doc:"the address of memory.endpoint or embedding.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
+		Consent           string        `key:"memory.consent" default:"false" kind:"consent" doc:"the address of memory.endpoint, embedding.url or distil.url, if conversations may be sent there; true means the address in the same source: the file, the environment or the flags"`
 		Timeout           time.Duration `key:"memory.timeout" reload:"yes" default:"30s" min:"1ms" doc:"maximum time for one call to the memory, other than recall"`
 		LocalFor          time.Duration `key:"memory.local_for" reload:"yes" default:"10m" min:"0s" doc:"how long delivered messages stay searchable locally; messages that Graphiti has not processed are always searchable"`
 
@@ -96,6 +96,15 @@ type Config struct {
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"bearer token for embedding.url"`
 	}
+	Distil struct {
+		URL         string        `key:"distil.url" kind:"url" doc:"an endpoint with OpenAI's Chat Completions API, such as http://127.0.0.1:11434/v1, to send quiet conversations of the embedded memory to, so that a model distils facts from them; needs distil.model and memory.consent"`
+		Upstream    bool          `key:"distil.upstream" default:"false" doc:"true: instead of distil.url, ask distil.model at the provider of the person's latest request, with that request's API key, which is held in RAM only"`
+		Model       string        `key:"distil.model" doc:"name of the model that distils facts"`
+		APIKey      string        `key:"distil.api_key" secret:"yes" doc:"bearer token for distil.url"`
+		After       time.Duration `key:"distil.after" reload:"yes" default:"10m" min:"1s" doc:"silence before a conversation is sent to the model; a conversation with 4,000 new characters is sent at once"`
+		DailyTokens int           `key:"distil.daily_tokens" reload:"yes" default:"200000" min:"0" doc:"maximum number of tokens for facts per day (UTC)"`
+		Pause       bool          `key:"distil.pause" reload:"yes" default:"false" doc:"true sends no conversations to the model; they wait"`
+	}
 	Identity struct {
 		Mode         string   `key:"identity.mode" default:"single" kind:"one of single, multi" doc:"single: one person's machine; multi: every credential is its own tenant"`
 		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
@@ -150,7 +159,7 @@ type Config struct {
 }
 
 // consented are the addresses in the source that says memory.consent: true.
-type consented struct{ memory, embedding string }
+type consented struct{ memory, embedding, distil string }
 
 // Consented reports whether conversations may be sent to memory.endpoint, or to
 // embedding.url if the memory is embedded.
@@ -159,6 +168,12 @@ func (c *Config) Consented() bool {
 		return c.consents(c.Memory.Endpoint, c.consentFor.memory)
 	}
 	return c.consents(c.Embedding.URL, c.consentFor.embedding)
+}
+
+// DistilConsented reports whether conversations may be sent to distil.url, or back to their
+// providers.
+func (c *Config) DistilConsented() bool {
+	return c.Distil.Upstream || c.consents(c.Distil.URL, c.consentFor.distil)
 }
 
 // consents reports whether consent covers an address. beside is the one that true means.

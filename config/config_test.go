@@ -137,6 +137,8 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:2: workspace.clones: "~/src/*" is not an absolute path; write e.g. /home/me/src/*`},
 		{"a file for what is no secret", "", []string{"GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE=/x"}, nil,
 			`environment: GRAPHITI_PROXY_MEMORY_ENDPOINT_FILE is not a setting; did you mean GRAPHITI_PROXY_MEMORY_ENDPOINT?`},
+		{"nothing similar", "", []string{"GRAPHITI_PROXY_GRAPHITI_URL=http://x"}, nil,
+			`environment: GRAPHITI_PROXY_GRAPHITI_URL is not a setting; graphiti-proxy config print lists them all`},
 		{"a secret twice", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/x", "GRAPHITI_PROXY_ADMIN_TOKEN=s3cret"}, nil,
 			`environment GRAPHITI_PROXY_ADMIN_TOKEN_FILE: GRAPHITI_PROXY_ADMIN_TOKEN is set as well; keep one`},
 		{"a secret's file that is not there", "", []string{"GRAPHITI_PROXY_ADMIN_TOKEN_FILE=/nowhere/token"}, nil,
@@ -176,6 +178,20 @@ func TestMistakes(t *testing.T) {
 			`graphiti-proxy.yaml:1: upstreams: ollama needs an address`},
 		{"a named upstream that is the proxy", "upstreams:\n  me: http://localhost:8787\n", nil, nil,
 			`graphiti-proxy.yaml:1: upstreams.me: "http://localhost:8787" is this proxy itself, listening on 127.0.0.1:8787; write the server's own address`},
+		{"a model for facts without an address", "distil:\n  model: m\n", nil, nil,
+			"graphiti-proxy.yaml:2: distil.url: distil.model or distil.api_key is set, and there is no address; write e.g. http://127.0.0.1:11434/v1"},
+		{"two models for facts", "distil:\n  upstream: true\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, nil,
+			"graphiti-proxy.yaml:2: distil.upstream: distil.url or distil.api_key is set too; leave one of them out"},
+		{"an upstream for facts without a model", "distil:\n  upstream: true\n", nil, nil,
+			"graphiti-proxy.yaml:2: distil.model: distil.upstream is set, and there is no model; write the name of one that your provider has"},
+		{"facts of Graphiti and of an upstream", "memory:\n  endpoint: http://g:8000\ndistil:\n  upstream: true\n  model: m\n", nil, nil,
+			"graphiti-proxy.yaml:4: distil.upstream: Graphiti extracts facts itself, and memory.backend is graphiti; leave distil.upstream out"},
+		{"an address for facts without a model", "distil:\n  url: http://127.0.0.1:1/v1\n", nil, nil,
+			"graphiti-proxy.yaml:2: distil.model: distil.url is set, and there is no model; write the name of one that the server has"},
+		{"facts of Graphiti and of a model", "memory:\n  endpoint: http://g:8000\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, nil,
+			"graphiti-proxy.yaml:4: distil.url: Graphiti extracts facts itself, and memory.backend is graphiti; leave distil.url out"},
+		{"facts from the proxy itself", "distil:\n  url: http://127.0.0.1:8787/v1\n  model: m\n", nil, nil,
+			`graphiti-proxy.yaml:2: distil.url: "http://127.0.0.1:8787/v1" is this proxy itself, listening on 127.0.0.1:8787; write the model server's own address`},
 		{"replicas with an owner each", "state:\n  backend: redis\n  redis_url: redis://x\nmemory:\n  backend: \"off\"\n", nil, nil,
 			"graphiti-proxy.yaml:2: identity.owner: with state.backend redis, each replica would create its own owner; write e.g. github_login:octocat, or set identity.mode to multi"},
 	} {
@@ -413,6 +429,28 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 		}
 		if cfg.Consented() != tc.want || cfg.ConsentFor() != tc.other {
 			t.Errorf("%s: got %v, for %q; want %v, for %q", tc.name, cfg.Consented(), cfg.ConsentFor(), tc.want, tc.other)
+		}
+	}
+}
+
+// TestConsentForFacts: consent in a file counts for the address in the same file.
+func TestConsentForFacts(t *testing.T) {
+	const consent = "memory:\n  consent: true\n"
+	for _, tc := range []struct {
+		name, file string
+		env        []string
+		want       bool
+	}{
+		{"same file", consent + "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, true},
+		{"another address in the environment", consent, []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, false},
+		{"the address itself, in another source", "memory:\n  consent: http://127.0.0.1:2/v1/\n", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m"}, true},
+		{"another address", "memory:\n  consent: http://127.0.0.1:3/v1\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
+		{"the address of the embeddings", "memory:\n  consent: http://127.0.0.1:1/e\nembedding:\n  url: http://127.0.0.1:1/e\ndistil:\n  url: http://127.0.0.1:1/v1\n  model: m\n", nil, false},
+		{"withdrawn", "distil:\n  url: http://127.0.0.1:1/v1\n  model: m\n" + consent, []string{"GRAPHITI_PROXY_MEMORY_CONSENT=false"}, false},
+		{"both in the environment", "", []string{"GRAPHITI_PROXY_DISTIL_URL=http://127.0.0.1:2/v1", "GRAPHITI_PROXY_DISTIL_MODEL=m", "GRAPHITI_PROXY_MEMORY_CONSENT=true"}, true},
+	} {
+		if c, err := load(t, tc.file, tc.env, nil); err != nil || c.DistilConsented() != tc.want {
+			t.Errorf("%s: got consent %v, %v; want %v", tc.name, c.DistilConsented(), err, tc.want)
 		}
 	}
 }

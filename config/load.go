@@ -124,6 +124,9 @@ func (l *loader) source(read func()) {
 	if sets("embedding.url") {
 		c.consentFor.embedding = c.Embedding.URL
 	}
+	if sets("distil.url") {
+		c.consentFor.distil = c.Distil.URL
+	}
 }
 
 // give sets a value and records its origin.

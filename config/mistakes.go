@@ -84,9 +84,10 @@ func unknown(name string, all iter.Seq[string]) string {
 	return name + " is not a setting; graphiti-proxy config print lists them all"
 }
 
-// Nearest returns the most similar name, or "" if none is close.
+// Nearest returns the most similar name, or "" if none is close. The prefix of environment
+// variables does not make two names similar.
 func Nearest(name string, names []string) string {
-	best, distance := "", len(name)/2+1
+	best, distance := "", len(strings.TrimPrefix(name, envPrefix))/2+1
 	for _, n := range names {
 		if d := edits(name, n); d < distance {
 			best, distance = n, d

@@ -51,6 +51,7 @@ func (c *Config) checkUpstreams(fail func(error)) {
 		{"upstream.anthropic", c.Upstream.Anthropic, "the provider's address, e.g. https://api.anthropic.com"},
 		{"upstream.gemini", c.Upstream.Gemini, "the provider's address, e.g. https://generativelanguage.googleapis.com"},
 		{"memory.endpoint", c.Memory.Endpoint, "Graphiti's address, e.g. http://127.0.0.1:8000"},
+		{"distil.url", c.Distil.URL, "the model server's own address"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Named)) {
 		all = append(all, address{"upstreams." + name, c.Named[name], "the server's own address"})

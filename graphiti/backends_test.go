@@ -15,7 +15,7 @@ import (
 )
 
 // start starts a stand-in Graphiti that ends with the test.
-func start(t *testing.T, o graphititest.Options) *graphititest.Server {
+func start(t *testing.T, o graphititest.Options) *graphititest.Graphiti {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -26,7 +26,7 @@ func start(t *testing.T, o graphititest.Options) *graphititest.Server {
 }
 
 // overREST is a stand-in Graphiti and a client of its REST service.
-func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
+func overREST(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
 	r, err := rest.New(remote.Options{Endpoint: s.URL()})
@@ -38,7 +38,7 @@ func overREST(t *testing.T, o graphititest.Options) (*graphititest.Server, *grap
 }
 
 // overMCP is a stand-in Graphiti and a client of its MCP server.
-func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Server, *graphiti.Memory) {
+func overMCP(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *graphiti.Memory) {
 	t.Helper()
 	s := start(t, o)
 	m, err := mcp.New(remote.Options{Endpoint: s.URL()})
@@ -59,7 +59,7 @@ func openEmbedded(t *testing.T) *graphiti.Memory {
 	return e.Memory()
 }
 
-func settle(t *testing.T, s *graphititest.Server) {
+func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

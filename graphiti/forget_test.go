@@ -43,17 +43,17 @@ func TestForgettingEpisodes(t *testing.T) {
 			ctx := t.Context()
 			for i, text := range []string{"b: My dog is called Rex.", "a: My cat is called Miso.", "a: My dog is called Rex.", "a: The bird sings.", "b: The bird is blue."} {
 				session, text, _ := strings.Cut(text, ": ")
-				err := m.Write(ctx, "g", []graphiti.Message{{
-					Name: fmt.Sprint(session, i+1), Role: session, RoleType: graphiti.RoleUser, Content: text,
-					Timestamp: time.Now().Add(-time.Minute), SourceDescription: `{"session":"` + session + `"}`,
+				err := m.Write(ctx, "g", []graphiti.Row{{
+					Name: fmt.Sprint(session, i+1), Speaker: session, Role: graphiti.RoleUser, Text: text,
+					Said: time.Now().Add(-time.Minute), Source: `{"session":"` + session + `"}`,
 				}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				settled()
 			}
-			of := func(session string) func(*graphiti.Episode) bool {
-				return func(e *graphiti.Episode) bool { return strings.Contains(e.SourceDescription, `"`+session+`"`) }
+			of := func(session string) func(*graphiti.Row) bool {
+				return func(e *graphiti.Row) bool { return strings.Contains(e.Source, `"`+session+`"`) }
 			}
 			for _, want := range [][]string{{"a2", "a3", "a4"}, nil} {
 				names, err := m.ForgetEpisodes(ctx, "g", of("a"))

@@ -51,17 +51,21 @@ func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	if s == ScopeWorkspace && n.Named && tenant == "" && free(name) {
 		return name, true
 	}
-	whole := keyNamed(s, name) == key
+	owned := key
+	if tenant != "" {
+		owned = "tenant:" + tenant + "|" + key
+	}
+	sum := sha256.Sum256([]byte(owned))
+	if !n.Raw {
+		var b [64]byte
+		id := append(append(append(b[:0], "graphiti_"...), s...), '_')
+		return string(hex.AppendEncode(id, sum[:16])), true
+	}
 	raw := string(s) + "_" + name
 	if tenant != "" {
 		raw = "t" + tenant[:min(rawTenant, len(tenant))] + "_" + raw
-		key = "tenant:" + tenant + "|" + key
 	}
-	sum := sha256.Sum256([]byte(key))
-	if n.Raw {
-		return rawID(raw, whole, hex.EncodeToString(sum[:rawHash/2])), true
-	}
-	return "graphiti_" + string(s) + "_" + hex.EncodeToString(sum[:16]), true
+	return rawID(raw, keyNamed(s, name) == key, hex.EncodeToString(sum[:rawHash/2])), true
 }
 
 // agentJoint separates an agent and its person in a raw ID.

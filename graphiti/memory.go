@@ -35,9 +35,10 @@ type Searcher interface {
 
 // Writer stores messages.
 type Writer interface {
-	// Write sends messages of one group, in order. A nil error means that the backend accepted
-	// them: Graphiti's 202 only means that they are queued.
-	Write(ctx context.Context, group string, messages []Message) error
+	// Write sends messages of one group, in order, with their name, role, speaker, text, time and
+	// source. A nil error means that the backend accepted them: Graphiti's 202 only means that
+	// they are queued.
+	Write(ctx context.Context, group string, messages []Row) error
 
 	// Apart reports whether each group has its own queue, so that the progress of one group is
 	// independent of others. It matters only for queueing backends.
@@ -51,8 +52,8 @@ type Writer interface {
 
 // Arrivals lists the stored episodes of a backend that queues messages.
 type Arrivals interface {
-	// Episodes returns the last n episodes of a group, oldest first.
-	Episodes(ctx context.Context, group string, n int) ([]Episode, error)
+	// Episodes returns the last n episodes of a group, oldest first, before Row.Sides.
+	Episodes(ctx context.Context, group string, n int) ([]Row, error)
 }
 
 // Forgetter deletes. Its methods return nil only after verifying the deletion.
@@ -60,10 +61,10 @@ type Forgetter interface {
 	// Forget deletes a group and all its facts. A missing group is not an error.
 	Forget(ctx context.Context, group string) error
 
-	// ForgetEpisodes deletes the episodes of a group that meant selects, and the facts first
-	// extracted from them, if the backend records that. It returns the names of the deleted
-	// episodes.
-	ForgetEpisodes(ctx context.Context, group string, meant func(*Episode) bool) ([]string, error)
+	// ForgetEpisodes deletes the episodes of a group that meant selects by their name and source,
+	// and the facts first extracted from them, if the backend records that. It returns the names
+	// of the deleted episodes.
+	ForgetEpisodes(ctx context.Context, group string, meant func(*Row) bool) ([]string, error)
 }
 
 // Connection is the connection to the backend.

@@ -79,7 +79,7 @@ func TestForgettingASessionIsProven(t *testing.T) {
 				m, s := serviceOf(t, over, tc.o)
 				writeOne(t, m, s, "stays", "The bird sings.")
 				writeOne(t, m, s, "goes", "Zyx qwv.")
-				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *graphiti.Episode) bool { return e.Name == "goes" })
+				_, err := m.ForgetEpisodes(t.Context(), "g", func(e *graphiti.Row) bool { return e.Name == "goes" })
 				var left *graphiti.RemainsError
 				if errors.As(err, &left) != tc.fails || !tc.fails && err != nil || tc.fails && left.Episodes != 1 {
 					t.Errorf("ForgetEpisodes: %+v, %v; want a RemainsError with 1 episode: %v", left, err, tc.fails)
@@ -91,7 +91,7 @@ func TestForgettingASessionIsProven(t *testing.T) {
 	writeOne(t, m, s, "goes", "Zyx qwv.")
 	s.Blind(graphititest.BlindListing)
 	var left *graphiti.RemainsError
-	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
+	if _, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Row) bool { return true }); !errors.As(err, &left) || left.Facts != 1 {
 		t.Errorf("ForgetEpisodes with a server that lists nothing: %v, want a RemainsError with 1 fact", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestForgettingASessionMeanwhile(t *testing.T) {
 		once.Do(func() { writeOne(t, m, s, "goes", "Zyx qwv.") })
 		serve(w, r)
 	})
-	names, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Episode) bool { return true })
+	names, err := m.ForgetEpisodes(t.Context(), "g", func(*graphiti.Row) bool { return true })
 	if err != nil || len(names) != 1 {
 		t.Errorf("ForgetEpisodes: %q, %v; want the episode that was kept meanwhile", names, err)
 	}
@@ -124,7 +124,7 @@ func TestSmokeProvesItsCleanUp(t *testing.T) {
 	}
 }
 
-func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Memory, *graphititest.Server) {
+func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Memory, *graphititest.Graphiti) {
 	t.Helper()
 	if over == "REST" {
 		s, r := overREST(t, o)
@@ -135,9 +135,9 @@ func serviceOf(t *testing.T, over string, o graphititest.Options) (*graphiti.Mem
 	return m, s
 }
 
-func writeOne(t *testing.T, m *graphiti.Memory, s *graphititest.Server, name, text string) {
+func writeOne(t *testing.T, m *graphiti.Memory, s *graphititest.Graphiti, name, text string) {
 	t.Helper()
-	err := m.Write(t.Context(), "g", []graphiti.Message{{Name: name, Role: "josh", RoleType: graphiti.RoleUser, Content: text, Timestamp: time.Now().Add(-time.Minute)}})
+	err := m.Write(t.Context(), "g", []graphiti.Row{{Name: name, Speaker: "josh", Role: graphiti.RoleUser, Text: text, Said: time.Now().Add(-time.Minute)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Row is a message in a memory, or on its way there.
+// Row is a message in a memory, or on its way there. It may also be a stored entry with both sides
+// of a turn, before Sides.
 type Row struct {
 	ID      ID     // equal in every group with a copy
 	Group   string // its group
@@ -167,14 +168,6 @@ type Lister interface {
 // Graphiti's format.
 func AnswerMark(speaker string) string { return "\n" + speaker + "(" + string(RoleAssistant) + "): " }
 
-// Rows returns the rows of an episode of one message, "speaker(role): text", or of a turn with
-// both sides.
-func (e *Episode) Rows() []Row {
-	r := Row{Key: e.UUID, Name: e.Name, Group: e.Group, Source: e.SourceDescription, Said: e.ValidAt}
-	r.Speaker, r.Role, r.Text = spoken(e.Content)
-	return r.Sides()
-}
-
 // Sides returns the identified row of each message in an entry. The source holds the offset of
 // an answer, because the text may contain false marks.
 func (r Row) Sides() []Row {
@@ -193,21 +186,4 @@ func (r Row) Sides() []Row {
 	answer.Name, answer.Role, answer.Text = EpisodeName(turn, RoleAssistant), RoleAssistant, text
 	answer.Identify()
 	return []Row{r, answer}
-}
-
-// spoken parses Graphiti's stored text of a message.
-func spoken(content string) (speaker string, role RoleType, text string) {
-	for at := 0; ; {
-		i := strings.Index(content[at:], "): ")
-		if i < 0 {
-			return "", "", content
-		}
-		head := content[:at+i]
-		at += i + len("): ")
-		for _, r := range []RoleType{RoleUser, RoleAssistant, RoleSystem} {
-			if name, ok := strings.CutSuffix(head, "("+string(r)); ok && !strings.Contains(name, "\n") {
-				return name, r, content[at:]
-			}
-		}
-	}
 }

@@ -16,17 +16,17 @@ import (
 // TestMemory_Rows compares the same filters in each memory.
 func TestMemory_Rows(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	var list []graphiti.Message
+	var list []graphiti.Row
 	for i := range 4 {
 		user, answer := graphiti.EpisodeName(fmt.Sprint(i), graphiti.RoleUser), graphiti.EpisodeName(fmt.Sprint(i), graphiti.RoleAssistant)
 		source := fmt.Sprintf(`{"session":"s%d"}`, i%2)
 		at := start.Add(time.Duration(i) * time.Minute)
 		if i == 3 { // both sides in one entry
-			list = append(list, graphiti.Message{Name: user, RoleType: graphiti.RoleUser, Content: "q3" + graphiti.AnswerMark("") + "a3", Timestamp: at, SourceDescription: `{"session":"s1","answer":2}`})
+			list = append(list, graphiti.Row{Name: user, Role: graphiti.RoleUser, Text: "q3" + graphiti.AnswerMark("") + "a3", Said: at, Source: `{"session":"s1","answer":2}`})
 			continue
 		}
-		list = append(list, graphiti.Message{Name: user, RoleType: graphiti.RoleUser, Content: fmt.Sprint("q", i), Timestamp: at, SourceDescription: source},
-			graphiti.Message{Name: answer, RoleType: graphiti.RoleAssistant, Content: fmt.Sprint("a", i), Timestamp: at.Add(time.Second), SourceDescription: source})
+		list = append(list, graphiti.Row{Name: user, Role: graphiti.RoleUser, Text: fmt.Sprint("q", i), Said: at, Source: source},
+			graphiti.Row{Name: answer, Role: graphiti.RoleAssistant, Text: fmt.Sprint("a", i), Said: at.Add(time.Second), Source: source})
 	}
 	name := func(i int, role graphiti.RoleType) string { return graphiti.EpisodeName(fmt.Sprint(i), role) }
 	filters := map[string]struct {
@@ -43,10 +43,10 @@ func TestMemory_Rows(t *testing.T) {
 		"names":             {graphiti.Filter{Names: []string{name(0, graphiti.RoleUser), name(3, graphiti.RoleUser), "gone"}}, "q0 q3"},
 		"no such ID":        {graphiti.Filter{IDs: []graphiti.ID{{1}}}, ""},
 	}
-	for kind, m := range map[string]func() (*graphititest.Server, *graphiti.Memory){
-		"embedded": func() (*graphititest.Server, *graphiti.Memory) { return nil, openEmbedded(t) },
-		"REST":     func() (*graphititest.Server, *graphiti.Memory) { return overREST(t, graphititest.Options{}) },
-		"MCP": func() (*graphititest.Server, *graphiti.Memory) {
+	for kind, m := range map[string]func() (*graphititest.Graphiti, *graphiti.Memory){
+		"embedded": func() (*graphititest.Graphiti, *graphiti.Memory) { return nil, openEmbedded(t) },
+		"REST":     func() (*graphititest.Graphiti, *graphiti.Memory) { return overREST(t, graphititest.Options{}) },
+		"MCP": func() (*graphititest.Graphiti, *graphiti.Memory) {
 			return overMCP(t, graphititest.Options{MCP: graphititest.Today})
 		},
 	} {

@@ -80,6 +80,7 @@ type Namer struct {
 	Recall Scopes // scopes to read
 	Ingest Scopes // scopes to write
 	Also   Also   // more groups to read
+	Facts  bool   // a model distils facts
 }
 
 // Reads returns the groups that recall searches for a caller, in order of preference. about
@@ -131,6 +132,15 @@ func (n Namer) Beside(w Who) (t Target, ok bool) {
 	}
 	g, ok := n.Group(ScopeUser, w)
 	return Target{ScopeUser, g}, ok
+}
+
+// Person returns the person's own group, which has distilled facts that matter in all of their
+// projects. ok is false without a project or a person, and without facts.
+func (n Namer) Person(w Who) (t Target, ok bool) {
+	if !n.Facts {
+		return t, false
+	}
+	return n.Beside(w)
 }
 
 // targets returns the caller's distinct groups for the scopes.

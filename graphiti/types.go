@@ -32,6 +32,19 @@ type Fact struct {
 	// Callers use it to omit messages in the conversation.
 	Episode string
 
+	// Messages holds the names of the messages that a distilled fact is from.
+	Messages []string
+
+	// OfUser is Distilled.OfUser of a distilled fact.
+	OfUser bool
+
+	// Keys holds the keys of a distilled fact in lookups.
+	Keys []string
+
+	// Past reports whether the fact is shown though it is no longer valid, because the question
+	// is about the past.
+	Past bool
+
 	// Dated reports whether the text contains its date.
 	Dated bool
 
@@ -54,27 +67,6 @@ const (
 	RoleAssistant RoleType = "assistant"
 	RoleSystem    RoleType = "system"
 )
-
-// Message is a message to store.
-type Message struct {
-	Name              string // stable and unique, see EpisodeName
-	Role              string // speaker's name; may be empty
-	RoleType          RoleType
-	Content           string
-	Timestamp         time.Time // time of the message, never in the future
-	SourceDescription string    // a small JSON object
-}
-
-// Episode is a stored message or turn.
-type Episode struct {
-	UUID              string
-	Name              string
-	Group             string
-	Content           string // Graphiti stores "role(role_type): content"
-	SourceDescription string
-	CreatedAt         time.Time
-	ValidAt           time.Time
-}
 
 const turnPrefix = "graphiti-proxy.turn."
 

@@ -14,7 +14,7 @@ import (
 // summary plans a request in which the client summarizes its history. Search results are
 // inserted before the client's instruction, which later requests omit, so blocks in the
 // history stay unchanged. The decision has a key of its own.
-func (m *Memory) summary(t *turn, who graphiti.Who, p Plan) Plan {
+func (m *Planner) summary(t *turn, who graphiti.Who, p Plan) Plan {
 	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
 	// The instruction may not be a person's message. The fingerprint is then that of the
 	// previous turn.
@@ -68,7 +68,7 @@ func (s *shown) size() (n int) {
 
 // show records the lines of a session's blocks. A client that summarizes the session in
 // another request omits the blocks, because it never saw them.
-func (m *Memory) show(t *turn, who graphiti.Who) {
+func (m *Planner) show(t *turn, who graphiti.Who) {
 	id := t.sessionID(who)
 	s := m.session(id).shown
 	blocks := []string{t.decision.Block}
@@ -88,14 +88,14 @@ func (m *Memory) show(t *turn, who graphiti.Who) {
 	}
 	if len(lines) > len(s.lines) {
 		s.lines = lines[max(0, len(lines)-shownLines):]
-		m.change(id, func(all *session) { all.shown = s })
+		m.change(id, func(all *sessionMemo) { all.shown = s })
 	}
 }
 
 // unseen returns the block for a summary request and its number of facts: first the
 // session's recorded lines, then the search results. It omits lines in the text that the
 // client summarizes.
-func (m *Memory) unseen(t *turn, who graphiti.Who, found string) (block string, facts int) {
+func (m *Planner) unseen(t *turn, who graphiti.Who, found string) (block string, facts int) {
 	var list []string
 	if s := m.session(t.sessionID(who)).shown; s.generation == t.mode.Generation {
 		list = slices.Clone(s.lines)

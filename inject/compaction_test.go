@@ -111,7 +111,7 @@ func TestSummaryOfATranscript(t *testing.T) {
 		o := *m.opts()
 		o.Search = knows(tc.found...)
 		o.Facts = &fakeFacts{}
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		mode := both
 		mode.Generation = tc.since
 		got, p := ask(t, m, tc.body, mode)

@@ -11,7 +11,7 @@ import (
 
 // DryRun returns a Memory that decides with these services but has no effects: it neither
 // stores decisions, nor caches searches, nor prefetches.
-func DryRun(s Services, g Groups, set Settings) *Memory {
+func DryRun(s Services, g Groups, set RecallSettings) *Planner {
 	all := *s.orNothing()
 	all.Decisions, all.Facts, all.Snapshots, all.Memo = readDecisions{all.Decisions}, noFacts{}, readSnapshots{all.Snapshots}, memo.New(0)
 	set.Prefetch = false

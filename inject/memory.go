@@ -34,10 +34,14 @@ type Services struct {
 type Groups interface {
 	Reads(w graphiti.Who, about bool) []graphiti.Target // groups to search, in order of preference
 	Writes(w graphiti.Who) []graphiti.Target
+
+	// Person returns the group to search in a project for facts that matter in all of the
+	// person's projects. ok is false if there is none.
+	Person(w graphiti.Who) (t graphiti.Target, ok bool)
 }
 
-// Settings configures a Memory.
-type Settings struct {
+// RecallSettings configures a Planner.
+type RecallSettings struct {
 	Timeout    time.Duration // maximum delay of a request, including storage
 	Background time.Duration // limit of a background search
 	MaxFacts   int           // facts per block
@@ -62,11 +66,11 @@ type Settings struct {
 type options struct {
 	*Services
 	Groups
-	Settings
+	RecallSettings
 }
 
-// Memory decides about blocks. It is safe for concurrent use.
-type Memory struct {
+// Planner decides about blocks. It is safe for concurrent use.
+type Planner struct {
 	o      atomic.Pointer[options]
 	base   context.Context // parent of background searches
 	cancel context.CancelFunc
@@ -81,20 +85,20 @@ type Memory struct {
 }
 
 // New returns a Memory that is ready for use.
-func New(s Services, g Groups, set Settings) *Memory {
-	m := &Memory{warming: make(chan struct{}, prefetches)}
+func New(s Services, g Groups, set RecallSettings) *Planner {
+	m := &Planner{warming: make(chan struct{}, prefetches)}
 	m.o.Store(&options{s.orNothing(), g, set})
 	m.base, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-func (m *Memory) opts() *options { return m.o.Load() }
+func (m *Planner) opts() *options { return m.o.Load() }
 
 // Set replaces the groups and settings, from the next request on.
-func (m *Memory) Set(g Groups, set Settings) { m.o.Store(&options{m.opts().Services, g, set}) }
+func (m *Planner) Set(g Groups, set RecallSettings) { m.o.Store(&options{m.opts().Services, g, set}) }
 
 // Close cancels background searches and waits for them.
-func (m *Memory) Close() {
+func (m *Planner) Close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
@@ -103,7 +107,7 @@ func (m *Memory) Close() {
 }
 
 // begin reports whether background work may start. Close waits for it until running.Done.
-func (m *Memory) begin() bool {
+func (m *Planner) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

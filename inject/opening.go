@@ -28,7 +28,7 @@ const leftOffChars = 300
 // opening returns the standing lines of a block: in a new conversation the card and the
 // previous conversation, after a compaction the card and the session's snapshot. Only
 // lines of the card have a Fact.
-func (m *Memory) opening(t *turn, who graphiti.Who) (opening []Candidate) {
+func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 	o := m.opts()
 	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 	count := o.MaxFacts
@@ -86,7 +86,7 @@ func (t *turn) begins() bool {
 
 // card returns the visible entries of the card. It adds their groups to the turn, because
 // forgetting one of them empties the block.
-func (m *Memory) card(ctx context.Context, t *turn, who graphiti.Who) (shown []Candidate) {
+func (m *Planner) card(ctx context.Context, t *turn, who graphiti.Who) (shown []Candidate) {
 	if m.opts().CardChars <= 0 {
 		return nil
 	}
@@ -119,7 +119,7 @@ func lastKey(who graphiti.Who) string {
 
 // rememberLast records the latest session of a project. scopes are the scopes of the
 // session's snapshot.
-func (m *Memory) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
+func (m *Planner) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return
 	}
@@ -143,7 +143,7 @@ func inProject(groups []graphiti.Target) bool {
 
 // leftOff returns the line about the person's previous conversation in the project, for
 // the first turn of a new one.
-func (m *Memory) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
+func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []string {
 	o := m.opts()
 	if o.Resume <= 0 || !t.mode.Ingest || !inProject(o.Reads(who, false)) || len(t.at) > 1 || t.c.Summarised() {
 		return nil

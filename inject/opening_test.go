@@ -43,7 +43,7 @@ func laid(text string) graphiti.Fact {
 const hello = `{"messages":[{"role":"user","content":"hello"}]}`
 
 // opened is a Memory whose conversations begin with something.
-func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*options)) *Memory {
+func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*options)) *Planner {
 	t.Helper()
 	m := memory(t, search, &fakeDecisions{}, &fakeFacts{})
 	o := *m.opts()
@@ -51,7 +51,7 @@ func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*option
 	if change != nil {
 		change(&o)
 	}
-	m.Set(o.Groups, o.Settings)
+	m.Set(o.Groups, o.RecallSettings)
 	return m
 }
 

@@ -14,24 +14,36 @@ func TestPersonInProject(t *testing.T) {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}
 	}
 	strong, weak, project := fact("strong", 0.5), fact("weak", 0.1), fact("of the project", 0.5)
+	oneKey, keys := fact("one key", 0.5), fact("several keys", 0.7)
+	oneKey.Messages, keys.Messages = []string{"m1"}, []string{"m2"}
+	rule, far := fact("everywhere", 0.45), fact("everywhere, far weaker", 0.1)
+	rule.Messages, rule.OfUser = []string{"m3"}, true
+	nearRule := rule
+	nearRule.Text, nearRule.Strength = "everywhere, weak", 0.37
 	for _, tc := range []struct {
 		name       string
 		ofProject  []graphiti.Fact
 		ofPerson   []graphiti.Fact
 		noProject  bool
+		apart      bool
 		want       []string
 		whyNothing Reason
 	}{
-		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, []string{"of the project", "strong"}, ""},
-		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, []string{"strong"}, ""},
-		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, []string{"of the project"}, ""},
-		{"nothing answers", nil, []graphiti.Fact{weak}, false, nil, ReasonWeak},
-		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, []string{"strong", "weak"}, ""},
-		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, nil, ReasonWeak},
-		{"nothing was found", nil, nil, false, nil, ReasonNothing},
+		{"both answer", []graphiti.Fact{project}, []graphiti.Fact{strong, weak}, false, false, []string{"of the project", "strong"}, ""},
+		{"only the person's answers", nil, []graphiti.Fact{strong, weak}, false, false, []string{"strong"}, ""},
+		{"a word happens to be the same", []graphiti.Fact{project}, []graphiti.Fact{weak}, false, false, []string{"of the project"}, ""},
+		{"distilled", nil, []graphiti.Fact{keys, oneKey}, false, false, []string{"several keys"}, ""},
+		{"nothing answers", nil, []graphiti.Fact{weak}, false, false, nil, ReasonWeak},
+		{"outside of projects", nil, []graphiti.Fact{strong, weak}, true, false, []string{"strong", "weak"}, ""},
+		{"outside of projects, too weak", nil, []graphiti.Fact{weak}, true, false, nil, ReasonWeak},
+		{"one key of a fact for all projects", nil, []graphiti.Fact{nearRule, oneKey}, false, false, []string{"everywhere, weak"}, ""},
+		{"not about the person", []graphiti.Fact{project}, []graphiti.Fact{strong, keys, rule}, false, true, []string{"of the project", "everywhere"}, ""},
+		{"not about the person, and weak", nil, []graphiti.Fact{strong, nearRule}, false, true, nil, ReasonWeak},
+		{"far weaker than another group's", []graphiti.Fact{far}, []graphiti.Fact{strong}, false, false, []string{"strong"}, ""},
+		{"nothing was found", nil, nil, false, false, nil, ReasonNothing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ch := &chooser{minScore: 0.25, count: 12, max: 2000}
+			ch := &chooser{minScore: 0.25, count: 12, max: 2000, apart: tc.apart}
 			found := []Scoped{{graphiti.ScopeUser, tc.ofPerson}}
 			if !tc.noProject {
 				found = []Scoped{{graphiti.ScopeWorkspace, tc.ofProject}, {graphiti.ScopeUser, tc.ofPerson}}

@@ -76,7 +76,7 @@ type Unseen struct {
 // holds the conversation's fingerprints. first skips the lookup of decisions, because the
 // session is new. Plan handles all failures and returns when ctx ends; without a deadline,
 // the timeout of the settings applies.
-func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
+func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode Mode) (p Plan) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("recall panicked", "error", fmt.Sprint(r))
@@ -139,7 +139,7 @@ func (m *Memory) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 }
 
 // decide returns the outcome of the newest turn. A new decision is stored before use.
-func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
+func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 	made := t.earlier[len(t.earlier)-1]
 	switch {
 	case made != nil && made.Block == "" && t.forgotten():
@@ -189,7 +189,7 @@ func (m *Memory) decide(t *turn, who graphiti.Who) Outcome {
 }
 
 // keep stores a decision. A block that cannot be stored is not used.
-func (m *Memory) keep(t *turn, d Decision, o Outcome) Outcome {
+func (m *Planner) keep(t *turn, d Decision, o Outcome) Outcome {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
 	d.Generation = t.mode.Generation
@@ -220,12 +220,16 @@ func outcomeOf(d *Decision, s Source) Outcome {
 }
 
 // recall searches for the newest turn and makes a block of the results.
-func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
+func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
 	query, ok := m.question(query, t.deadline)
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	reads := t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	person, apart := t.o.Person(who)
+	if apart = apart && !slices.Contains(reads, person); apart {
+		reads = append(reads, person)
+	}
 	t.reads, t.owner = reads, who.Owner()
 	for _, r := range reads {
 		t.groups = append(t.groups, r.Group)
@@ -259,6 +263,7 @@ func (m *Memory) recall(t *turn, who graphiti.Who, query string) (Decision, Outc
 	}
 	recent = unlearnt(recent, found)
 	ch := chooserOf(t)
+	ch.apart = apart
 	opened, _ := formatBlock(linesOfAll(before))
 	ch.opening = linesIn([]string{opened})
 	if !weighed {
@@ -336,7 +341,7 @@ func silence(all []Candidate) Reason {
 
 // Choose judges search results for a text at the start of a conversation. least is the
 // strength required of the best result.
-func (m *Memory) Choose(text string, found []Scoped) (all []Candidate, least float64) {
+func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least float64) {
 	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {

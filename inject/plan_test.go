@@ -153,15 +153,17 @@ func (r readied) Ready(group string) bool { return r.ready == nil || r.ready(gro
 // targets are the same two for everybody.
 type targets struct{}
 
+func (targets) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+
 func (t targets) Reads(w graphiti.Who, _ bool) []graphiti.Target { return t.Writes(w) }
 func (targets) Writes(graphiti.Who) []graphiti.Target {
 	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
 }
 
 // memory is a Memory over fakes.
-func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Memory {
+func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Planner {
 	t.Helper()
-	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, Settings{
+	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, RecallSettings{
 		Timeout: 400 * time.Millisecond, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000,
 		Compaction: true, StaleAfter: 30 * 24 * time.Hour,
 	})
@@ -172,7 +174,7 @@ func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeF
 var both = Mode{Recall: true, Ingest: true}
 
 // ask plans for a body and returns what the upstream would get.
-func ask(t testing.TB, m *Memory, body string, mode Mode) (string, Plan) {
+func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 	t.Helper()
 	c, ok := parse(t, body)
 	if !ok {
@@ -363,7 +365,7 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		m := memory(t, slow, &fakeDecisions{}, cache)
 		o := *m.opts()
 		o.Search = readied{slow, ready}
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took > most || took < least || got != turn1 || p.Outcome.Status != StatusTimeout {
@@ -650,7 +652,7 @@ func BenchmarkRecall(b *testing.B) {
 	}, blocks, &fakeFacts{})
 	o := *m.opts()
 	o.MaxChars, o.MinScore = 600, 0.15
-	m.Set(o.Groups, o.Settings)
+	m.Set(o.Groups, o.RecallSettings)
 	c, _ := parse(b, `{"messages":[{"role":"user","content":"Which bed of the garden is for the beans?"}]}`)
 	chain := hasher.Chain(c, dialect.Root("", "user:p"), nil)
 	who := graphiti.Who{User: "user:p", Session: "session:1"}

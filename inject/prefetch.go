@@ -50,7 +50,7 @@ func (w *warm) size() (n int) {
 // Prefetch starts a background search about a finished turn, for the next turn of its
 // session. The results answer a similar question at once, and any other question if the
 // backend is late.
-func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered string) {
+func (m *Planner) Prefetch(who graphiti.Who, generation int64, said, answered string) {
 	if !m.opts().Prefetch || who.Session == "" {
 		return
 	}
@@ -68,7 +68,7 @@ func (m *Memory) Prefetch(who graphiti.Who, generation int64, said, answered str
 	go m.prefetch(who, generation, query)
 }
 
-func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
+func (m *Planner) prefetch(who graphiti.Who, generation int64, query string) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("prefetch panicked", "error", fmt.Sprint(r))
@@ -91,12 +91,12 @@ func (m *Memory) prefetch(who graphiti.Who, generation int64, query string) {
 		}
 		w.facts = append(w.facts, f.facts)
 	}
-	m.change(snapshotID(who), func(s *session) { s.warm = w })
+	m.change(snapshotID(who), func(s *sessionMemo) { s.warm = w })
 }
 
 // prepared returns the session's prefetch, if its generation and groups match. atOnce
 // reports whether the question's terms resemble those of the prefetch.
-func (m *Memory) prepared(session TurnKey, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
+func (m *Planner) prepared(session TurnKey, query string, generation int64, reads []graphiti.Target) (facts [][]graphiti.Fact, atOnce bool) {
 	w := &m.session(session).warm
 	if w.facts == nil || w.generation != generation || !slices.Equal(w.groups, reads) {
 		return nil, false
@@ -116,7 +116,7 @@ func terms(text string, most int) map[string]bool {
 		text   string
 		counts int
 	}{{said, saidCounts}, {answered, 1}} {
-		words.Each(part.text, func(w []byte, k words.Kind) bool {
+		words.Each(part.text, func(w []byte, k words.Significance) bool {
 			if k == words.Content {
 				if count[string(w)] == 0 {
 					all = append(all, string(w))

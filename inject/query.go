@@ -26,7 +26,7 @@ var window = [...]int{maxQuery / 4, maxQuery / 12}
 
 // question redacts and truncates a query, because backends and embedding services must
 // not receive pasted credentials. ok is false if redaction takes too long.
-func (m *Memory) question(query string, by time.Time) (_ string, ok bool) {
+func (m *Planner) question(query string, by time.Time) (_ string, ok bool) {
 	query, ok = m.opts().Redact(query, by)
 	return string(cut([]byte(query), maxQuery)), ok
 }
@@ -84,7 +84,7 @@ func leans(question []byte) bool {
 func asksBriefly(text []byte) bool {
 	text = cutWord(text, shortQuestion)
 	n, content := 0, false
-	words.Each(string(text), func(_ []byte, k words.Kind) bool {
+	words.Each(string(text), func(_ []byte, k words.Significance) bool {
 		n++
 		content = content || k != words.Function
 		return !content

@@ -12,7 +12,7 @@ type Explanation struct {
 // Explanations lists all reasons. The response header, metrics, pages, commands and docs
 // read this list.
 var Explanations = []Explanation{
-	{ReasonNone, "the memory was too slow or failed", ""},
+	{ReasonNone, "the memory was too slow or failed, or recall.enabled is false", ""},
 	{ReasonTitle, "the client asked for a title", ""},
 	{ReasonSummary, "the client asked for a summary of the conversation", ""},
 	{ReasonProbe, "the client sent the request for itself", ""},

@@ -70,7 +70,7 @@ type Searched struct {
 // search searches all targets concurrently. Cached results return at once, and stale ones
 // are refreshed in the background. It waits for the others until the deadline; later
 // results only fill the cache. It fails if there are no results and a search failed.
-func (m *Memory) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
+func (m *Planner) search(query string, generation int64, targets []graphiti.Target, deadline time.Time) ([][]graphiti.Fact, []Searched, Source, error) {
 	out := make([][]graphiti.Fact, len(targets))
 	looks, now := make([]Searched, len(targets)), time.Now()
 	source := SourceCache
@@ -126,7 +126,7 @@ func (m *Memory) search(query string, generation int64, targets []graphiti.Targe
 const unready = 5
 
 // mustRead reports whether the backend must first read one of these groups.
-func (m *Memory) mustRead(targets []graphiti.Target) bool {
+func (m *Planner) mustRead(targets []graphiti.Target) bool {
 	search := m.opts().Search
 	return slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !search.Ready(t.Group) })
 }
@@ -151,7 +151,7 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 }
 
 // flyAll starts searches of all groups with missing or stale cache entries.
-func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
+func (m *Planner) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
 	flights := make([]<-chan singleflight.Result, len(looks))
 	for i := range looks {
 		if looks[i].Source != SourceCache {
@@ -162,12 +162,12 @@ func (m *Memory) flyAll(looks []Searched, query string, generation int64) []<-ch
 }
 
 // fly joins or starts a search. Background limits its duration, and Close cancels it.
-func (m *Memory) fly(k flightKey) <-chan singleflight.Result {
+func (m *Planner) fly(k flightKey) <-chan singleflight.Result {
 	return m.flights.DoChan(k.String(), func() (any, error) { return m.run(k), nil })
 }
 
 // run searches with its own context, because the search may outlive the first request.
-func (m *Memory) run(k flightKey) *flight {
+func (m *Planner) run(k flightKey) *flight {
 	f := &flight{began: time.Now()}
 	if !m.begin() {
 		f.err = context.Canceled
@@ -185,7 +185,7 @@ func (m *Memory) run(k flightKey) *flight {
 }
 
 // find searches the backend and caches the results. It contains panics.
-func (m *Memory) find(ctx context.Context, k flightKey, f *flight) {
+func (m *Planner) find(ctx context.Context, k flightKey, f *flight) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.opts().Log.Error("search panicked", "error", fmt.Sprint(r))

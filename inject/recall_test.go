@@ -29,7 +29,7 @@ func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
 func TestFunctionWordsAreSearched(t *testing.T) {
 	const body = `{"messages":[{"role":"user","content":"When is my sister's birthday?"},{"role":"assistant","content":"In May."},{"role":"user","content":"and his?"}]}`
 	found := always("His birthday is in June")
-	m := New(Services{Search: service{found}}, targets{}, Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.25})
+	m := New(Services{Search: service{found}}, targets{}, RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.25})
 	t.Cleanup(m.Close)
 	if _, p := ask(t, m, body, both); p.Outcome.Facts != 1 {
 		t.Errorf("a service: %+v", p.Outcome)

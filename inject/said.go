@@ -17,7 +17,7 @@ type Recent interface {
 
 // said returns recent messages of each target that meet MinScore. The search is almost
 // instant; one that takes longer is skipped.
-func (m *Memory) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
+func (m *Planner) said(query string, targets []graphiti.Target, deadline time.Time) [][]graphiti.Fact {
 	if soon := time.Now().Add(m.opts().Timeout / unready); soon.Before(deadline) {
 		deadline = soon
 	}

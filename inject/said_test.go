@@ -92,7 +92,7 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 					return tc.known, tc.fails
 				}),
 				Recent: saidIn{"u": {tc.said}}, Facts: &fakeFacts{}, Decisions: &fakeDecisions{},
-			}, targets{}, Settings{Timeout: 400 * time.Millisecond, Background: time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.25})
+			}, targets{}, RecallSettings{Timeout: 400 * time.Millisecond, Background: time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.25})
 			got, p := ask(t, m, turn1about, both)
 			want := turn1about
 			if tc.lines != nil {

@@ -5,30 +5,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// session is the cached state of a person's session in a workspace. It is immutable.
-type session struct {
+// sessionMemo is the cached state of a person's session in a workspace. It is immutable.
+type sessionMemo struct {
 	keys  turnKeys
 	warm  warm
 	shown shown
 }
 
-func (s *session) size() int { return s.keys.size() + s.warm.size() + s.shown.size() }
+func (s *sessionMemo) size() int { return s.keys.size() + s.warm.size() + s.shown.size() }
 
 func sessionKey(id TurnKey) memo.Key { return memo.Key{Kind: memo.Turns, Owner: memo.Owner(id)} }
 
 // session returns the cached state of a session, which may be empty. id is a snapshotID.
-func (m *Memory) session(id TurnKey) *session {
-	if s, ok := m.opts().Memo.Get(sessionKey(id)).(*session); ok {
+func (m *Planner) session(id TurnKey) *sessionMemo {
+	if s, ok := m.opts().Memo.Get(sessionKey(id)).(*sessionMemo); ok {
 		return s
 	}
-	return &session{}
+	return &sessionMemo{}
 }
 
 // change replaces the cached state of a session by a modified copy.
-func (m *Memory) change(id TurnKey, change func(*session)) {
+func (m *Planner) change(id TurnKey, change func(*sessionMemo)) {
 	m.opts().Memo.Update(sessionKey(id), func(was any) (any, int) {
-		var now session
-		if s, ok := was.(*session); ok {
+		var now sessionMemo
+		if s, ok := was.(*sessionMemo); ok {
 			now = *s
 		}
 		change(&now)

@@ -149,7 +149,7 @@ func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
 // Remember adds a finished turn to the short-term memory of its session. work comes from
 // NoteOf. Remember may wait for a file, so requests must not call it.
-func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said string) {
+func (m *Planner) Remember(who graphiti.Who, generation int64, work []byte, said string) {
 	if who.Session == "" {
 		return
 	}
@@ -185,7 +185,7 @@ func (m *Memory) Remember(who graphiti.Who, generation int64, work []byte, said 
 
 // resumed returns the lines of the session's snapshot if the client has compacted or
 // dropped the history.
-func (m *Memory) resumed(t *turn, who graphiti.Who) []string {
+func (m *Planner) resumed(t *turn, who graphiti.Who) []string {
 	if t.first || t.c.HeldElsewhere() || len(t.at) > 1 && !t.c.Summarised() {
 		return nil
 	}

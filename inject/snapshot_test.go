@@ -103,7 +103,7 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		kept := fakeSnapshots{}
 		o := *m.opts()
 		o.Snapshots, o.Redact = kept, redact
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		var c dialect.Conversation
 		if tc.body != "" && !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
 			t.Fatalf("%s: not understood", name)

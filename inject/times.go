@@ -25,7 +25,7 @@ func (t *times) add(d time.Duration) {
 
 // SearchTimes returns the number of recent measured searches, and the median and the 90th
 // percentile of their durations.
-func (m *Memory) SearchTimes() (n int, half, most time.Duration) {
+func (m *Planner) SearchTimes() (n int, half, most time.Duration) {
 	m.times.mu.Lock()
 	n = min(m.times.n, timed)
 	all := slices.Clone(m.times.ring[:n])

@@ -20,7 +20,7 @@ func TestRecallThatNeverWaits(t *testing.T) {
 		}, &fakeDecisions{}, &fakeFacts{})
 		o := *m.opts()
 		o.NoWait = true
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		start := time.Now()
 		got, p := ask(t, m, turn1, both)
 		if took := time.Since(start); took != 0 || got != turn1 || p.Outcome.Status != StatusTimeout {

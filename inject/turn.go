@@ -43,7 +43,7 @@ type lists struct {
 var pooled = sync.Pool{New: func() any { return new(lists) }}
 
 // lookUp loads the decisions of all turns.
-func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
+func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
 	t.at, t.from = t.at[:0], t.from[:0]
 	for i := 0; i <= t.c.Last; i++ {
 		if t.c.Messages[i].Person {
@@ -61,14 +61,14 @@ func (m *Memory) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprin
 }
 
 // nameTurns computes the keys of the turns.
-func (m *Memory) nameTurns(t *turn, who graphiti.Who) {
+func (m *Planner) nameTurns(t *turn, who graphiti.Who) {
 	known := &turnKeys{}
 	if len(t.from) >= turnsMin {
 		known = &m.session(t.sessionID(who)).keys
 	}
 	var more *turnKeys
 	if t.keys, more = known.append(t.keys[:0], who.Session, t.from); more != nil {
-		m.change(t.sessionID(who), func(s *session) { s.keys = *more })
+		m.change(t.sessionID(who), func(s *sessionMemo) { s.keys = *more })
 	}
 }
 
@@ -131,7 +131,7 @@ func (u *Unseen) wanted(d *Decision, most int) bool {
 
 // ToBackfill returns the unseen turns to store. It repeats failed decision lookups and may
 // wait for them.
-func (m *Memory) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
+func (m *Planner) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, error) {
 	if !slices.ContainsFunc(turns, func(u Unseen) bool { return u.doubt }) {
 		return turns, nil
 	}
@@ -202,4 +202,4 @@ func (t *turn) blocks() []string {
 }
 
 // Writes returns the groups that store a turn.
-func (m *Memory) Writes(who graphiti.Who) []graphiti.Target { return m.opts().Writes(who) }
+func (m *Planner) Writes(who graphiti.Who) []graphiti.Target { return m.opts().Writes(who) }

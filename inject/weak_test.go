@@ -39,7 +39,7 @@ func TestSilence(t *testing.T) {
 		}, &fakeDecisions{}, &fakeFacts{})
 		o := *m.opts()
 		o.MinScore = tc.least
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		body := `{"messages":[{"role":"user","content":"` + tc.said + `"}]}`
 		got, p := ask(t, m, body, both)
 		if p.Outcome.Status != tc.want.Status || p.Outcome.Reason != tc.want.Reason || p.Outcome.Facts != tc.want.Facts {
@@ -50,7 +50,7 @@ func TestSilence(t *testing.T) {
 		}
 		// Once decided, it stays so, whatever is found by then.
 		o.MinScore = 1 - tc.least
-		m.Set(o.Groups, o.Settings)
+		m.Set(o.Groups, o.RecallSettings)
 		if again, _ := ask(t, m, body, both); again != got {
 			t.Errorf("%s: another decision for the same turn: %s", tc.name, again)
 		}

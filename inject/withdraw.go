@@ -23,7 +23,7 @@ func (u Unanswered) Exists() bool { return u.decision != nil }
 // Withdraw removes the newest turn's block after the provider rejected the request with it:
 // retries of the turn have no block either. It reports false and changes nothing if it
 // cannot store that, because a later request would repeat the block.
-func (m *Memory) Withdraw(u Unanswered) bool {
+func (m *Planner) Withdraw(u Unanswered) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), u.timeout)
 	defer cancel()
 	d := *u.decision
@@ -43,7 +43,7 @@ func (p *Plan) Withdrawn() {
 }
 
 // optOut replaces the decision of an unanswered turn after the person disables memory.
-func (m *Memory) optOut(t *turn, made *Decision) {
+func (m *Planner) optOut(t *turn, made *Decision) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
 	d := *made

@@ -76,11 +76,11 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 	}
 }
 
-// isChore reports whether a request repeats a session's messages, but is no turn of it,
+// noteChore reports whether a request repeats a session's messages, but is no turn of it,
 // such as a client's request for a title: it asks for a structured answer although the
 // session's turns do not, or it offers no tools although they do, and has another system
-// prompt or asks for a summary.
-func (s *decider) isChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+// prompt or asks for a summary. It notes this for the session.
+func (s *decider) noteChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
@@ -133,8 +133,8 @@ type quotable struct {
 	stored         sentTurn // zero if the turn is not stored
 }
 
-// normalized returns the letters and digits of a text, of at most so many runes, in lower
-// case. It drops the escapes of JSON in a text.
+// normalized returns the letters and digits of a text, up to most runes, in lower case. It
+// drops the escapes of JSON in a text.
 func normalized(text []byte, most int) []byte {
 	out := make([]byte, 0, min(len(text), most*utf8.UTFMax))
 	for n := 0; n < most && len(text) > 0; {
@@ -151,7 +151,7 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-func quotablesKey(caller dialect.Fingerprint) memo.Key { return sessionsKey(caller, "quotable") }
+func quotablesKey(caller dialect.Fingerprint) memo.Key { return keyOf(caller, quotablesName) }
 
 // quotables returns the recent turns of a caller.
 func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
@@ -159,7 +159,8 @@ func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
 	return all
 }
 
-// addQuotable stores how a turn begins, or replaces what is stored of the same turn.
+// addQuotable stores the beginning of a turn. It replaces an entry of the same turn without an
+// answer.
 func (s *decider) addQuotable(caller dialect.Fingerprint, q quotable) {
 	s.memo.Update(quotablesKey(caller), func(was any) (any, int) {
 		all, _ := was.([]quotable)
@@ -183,7 +184,10 @@ func quotableOf(said string, tools bool, prompt uint64, opens bool) (q quotable,
 // noteOpening stores how a conversation begins when its first request arrives: requests
 // about a turn may arrive before its answer.
 func (s *decider) noteOpening(c *dialect.Conversation, at *where) {
-	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok && c.Opens() {
+	if !c.Opens() {
+		return
+	}
+	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok {
 		s.addQuotable(at.person, q)
 	}
 }
@@ -238,8 +242,11 @@ func (p *pendingTurn) hasTwin() bool {
 // twins returns the stored turns that are about this turn, if it opens a conversation with
 // tools.
 func (p *pendingTurn) twins() (stored []sentTurn) {
+	if !p.tools || !p.opens || !p.kept() {
+		return nil
+	}
 	own, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
-	if !ok || !p.tools || !p.opens {
+	if own.at = p.turn.Said; !ok {
 		return nil
 	}
 	for _, q := range p.s.quotables(p.at.person) {
@@ -312,15 +319,15 @@ type opening struct {
 // program's.
 const template = 100
 
-// isTemplate reports whether a turn begins a session with exactly the same message as
-// many other sessions: a program wrote such a message.
-func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+// countOpening counts the first message of a session, and reports whether many sessions
+// begin with exactly this message: a program wrote such a message.
+func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if answeredBefore(c) {
 		return false
 	}
 	var o opening
 	words := person.Link(dialect.RoleUser, c.Text(c.Last))
-	s.memo.Update(memo.Key{Kind: memo.Sessions, Owner: memo.Owner(words)}, func(was any) (any, int) {
+	s.memo.Update(keyOf(words, openingName), func(was any) (any, int) {
 		if o, _ = was.(opening); o.last != session && !c.Answered() {
 			o = opening{o.sessions + 1, session}
 		}

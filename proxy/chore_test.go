@@ -48,7 +48,7 @@ func TestChoresOfASession(t *testing.T) {
 				t.Fatalf("%s, %d: not understood", tc.name, n)
 			}
 			kind := c.Kind
-			if kind == dialect.KindTurn && s.isChore(of, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
+			if kind == dialect.KindTurn && s.noteChore(of, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
 				kind = c.Beside()
 			}
 			if kind == dialect.KindTurn {
@@ -69,7 +69,7 @@ func TestTemplates(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
 			t.Fatal("not understood")
 		}
-		return s.isTemplate(who, session, &c)
+		return s.countOpening(who, session, &c)
 	}
 	for n := range template {
 		session := fmt.Sprint("session:", n)

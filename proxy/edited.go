@@ -20,7 +20,7 @@ type sentTurn struct {
 }
 
 func sentKey(session string, before dialect.Fingerprint) memo.Key {
-	return sessionsKey(before.Link(dialect.RoleOther, []byte(session)), "sent")
+	return keyOf(before.Link(dialect.RoleOther, []byte(session)), sentName)
 }
 
 // sent notes a stored turn by the history before it.
@@ -62,11 +62,11 @@ func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprin
 	return away
 }
 
-// endEdited ends the turns that the person has replaced.
-func (p *pendingTurn) endEdited() {
-	for _, t := range p.edited {
+// endTurns ends stored turns that this turn replaces, or that were requests about it.
+func (p *pendingTurn) endTurns(turns []sentTurn) {
+	for _, t := range turns {
 		if err := p.memory.Edits.EndTurn(context.Background(), p.who, t.turn, t.targets, p.turn.Generation); err != nil {
-			p.s.log.Warn("end edited turn failed", "error", err)
+			p.s.log.Warn("end replaced turn failed", "error", err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off.Reason == inject.ReasonNone {
-		dry := inject.DryRun(inject.Services{}, namer, inject.Settings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
+		dry := inject.DryRun(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -174,13 +174,13 @@ func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
 
 // served notes what was planned last.
 type served struct {
-	*inject.Memory
+	*inject.Planner
 	session string
 	plan    inject.Plan
 }
 
 func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan {
-	s.session, s.plan = who.Session, s.Memory.Plan(ctx, c, chain, who, first, mode)
+	s.session, s.plan = who.Session, s.Planner.Plan(ctx, c, chain, who, first, mode)
 	return s.plan
 }
 
@@ -189,14 +189,14 @@ func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
-	settings := inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
-	live, dry := &served{Memory: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
+	settings := inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000}
+	live, dry := &served{Planner: inject.New(services, namer, settings)}, inject.DryRun(services, namer, settings)
 	t.Cleanup(live.Close)
 	t.Cleanup(dry.Close)
 	stub := newStub(t, say(okAnswer))
 	s, base := start(t, stub.url(), func(o *Options) {
 		o.Routes.Limits.Messages = 1000
-		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: live, Sessions: stateSessions{st}, Turns: keptTurns{}}}
+		o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: live, Sessions: stateSessions{st}, Turns: keptTurns{}}}
 	})
 	recalled := 0
 	for _, f := range fixtures(t) {
@@ -261,7 +261,7 @@ func outcomeWords(header string) string {
 // TestRefusalsInTheirOrder: of several reasons why a request has no memory the first
 // counts, and taking it away shows the next.
 func TestRefusalsInTheirOrder(t *testing.T) {
-	m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}, Rules: Rules{
+	m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}, Rules: Rules{
 		SkipPaths: []string{chatPath}, SkipModels: []string{"m"}, Ignored: []string{"/i*"}, Trusted: []string{"/trusted"},
 	}}, Off: Off{Reason: inject.ReasonConsent}}
 	header := map[string][]string{"Origin": {"https://evil.example"}, "X-Graphiti-User": {"a", "b"}, memoryHeader: {"off"}, "Content-Encoding": {"unknown"}}
@@ -289,7 +289,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	} {
 		var planner Planner
 		if m.Off.Reason == inject.ReasonNone {
-			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.Settings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
+			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
 			t.Cleanup(dry.Close)
 			planner = dry
 		}

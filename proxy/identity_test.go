@@ -142,7 +142,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 					t.Fatal(err)
 				}
 				namer.Ingest = namer.Recall
-				e := explained(t, &Memory{Settings: Settings{Identity: mode.identity, Recall: true, Ingest: true, Rules: Rules{RemotePaths: true}}}, namer, rec.path, header, []byte(rec.body))
+				e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: mode.identity, Recall: true, Ingest: true, Rules: Rules{RemotePaths: true}}}, namer, rec.path, header, []byte(rec.body))
 				person := mode.person(want.user)
 				var groups []graphiti.Target
 				add := func(s graphiti.Scope, key string) {
@@ -254,7 +254,7 @@ func TestNamesOfTheRegistry(t *testing.T) {
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", People: registry}}}, graphiti.Namer{}, chatPath, headers, []byte(said("", "")))
+		e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", People: registry}}}, graphiti.Namer{}, chatPath, headers, []byte(said("", "")))
 		if got := e.Claims[identity.User].Key; got != tc.user || (e.Off != "") != tc.off {
 			t.Errorf("%s: %s, off %q", tc.name, got, e.Off)
 		}
@@ -263,11 +263,11 @@ func TestNamesOfTheRegistry(t *testing.T) {
 
 // TestTemporaryChatIsNotKept: Open WebUI's, which begin with local:.
 func TestTemporaryChatIsNotKept(t *testing.T) {
-	e := explained(t, &Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
+	e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {
 		t.Errorf("got %+v, want no writes, some reads", e)
 	}
-	e = explained(t, &Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}, "x-litellm-session-id": {"s"}}, []byte(said("", "")))
+	e = explained(t, &Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}, "x-litellm-session-id": {"s"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {
 		t.Errorf("beside another session: %+v", e)
 	}
@@ -288,7 +288,7 @@ func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 		{chatPath, `"litellm_metadata":{"user":"josh"}`},
 	} {
 		for _, allowed := range []bool{false, true} {
-			m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Multi: true, Trusted: trusted, BodyUsers: allowed}}}
+			m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Multi: true, Trusted: trusted, BodyUsers: allowed}}}
 			header := map[string][]string{"Authorization": {"Bearer sk-gateway"}}
 			e := explained(t, m, graphiti.Namer{}, tc.path, header, []byte(said(tc.members, "")))
 			if named := e.Claims[identity.User].Key != ""; named != allowed || (len(e.Reads) > 0) != allowed {
@@ -321,7 +321,7 @@ func TestMemoryHeader(t *testing.T) {
 		{[]string{"false"}, false, false},
 		{[]string{""}, true, true},
 	} {
-		e := explained(t, &Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{memoryHeader: tc.values}, []byte(said("", "")))
+		e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{memoryHeader: tc.values}, []byte(said("", "")))
 		if len(e.Reads) > 0 != tc.recall || len(e.Writes) > 0 != tc.ingest {
 			t.Errorf("%q: reads %d, writes %d (%s)", tc.values, len(e.Reads), len(e.Writes), e.Off)
 		}
@@ -338,13 +338,13 @@ func TestExplanationFollowsTheConfiguration(t *testing.T) {
 		reads, writes bool
 		off           string
 	}{
-		{"all", Memory{Settings: Settings{Recall: true, Ingest: true}}, "", true, true, ""},
-		{"recall alone", Memory{Settings: Settings{Recall: true}}, "", true, false, ""},
-		{"ingest alone", Memory{Settings: Settings{Ingest: true}}, "", false, true, ""},
+		{"all", Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true}}, "", true, true, ""},
+		{"recall alone", Memory{MemorySettings: MemorySettings{Recall: true}}, "", true, false, ""},
+		{"ingest alone", Memory{MemorySettings: MemorySettings{Ingest: true}}, "", false, true, ""},
 		{"neither", Memory{}, "", false, false, "recall.enabled and ingest.enabled"},
-		{"no consent", Memory{Settings: Settings{Recall: true, Ingest: true}, Off: Off{Reason: inject.ReasonConsent}}, "", false, false, "consent"},
-		{"a title", Memory{Settings: Settings{Recall: true, Ingest: true}}, "auxiliary", false, false, "title"},
-		{"a subagent", Memory{Settings: Settings{Recall: true, Ingest: true}}, "subagent", true, false, ""},
+		{"no consent", Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true}, Off: Off{Reason: inject.ReasonConsent}}, "", false, false, "consent"},
+		{"a title", Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true}}, "auxiliary", false, false, "title"},
+		{"a subagent", Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true}}, "subagent", true, false, ""},
 	} {
 		tc.memory.Identity.Owner = "user:o"
 		header := map[string][]string{}
@@ -360,7 +360,7 @@ func TestExplanationFollowsTheConfiguration(t *testing.T) {
 
 // TestQueryThatContradictsItself names nobody.
 func TestQueryThatContradictsItself(t *testing.T) {
-	e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}, graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
+	e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}, graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
 	if e.Off == "" || len(e.Reads)+len(e.Writes) > 0 {
 		t.Errorf("two people in the query: %+v", e)
 	}

@@ -111,13 +111,13 @@ func keptAsker(tb testing.TB, request []byte, off bool, change ...func(*Options)
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
 	m := inject.New(inject.Services{Search: st, Facts: noCache{}, Decisions: &heldDecisions{state: st}}, namer,
-		inject.Settings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
+		inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 	tb.Cleanup(m.Close)
 	_, base := start(tb, bareUpstream(tb), append(change, func(o *Options) {
 		if off {
 			return
 		}
-		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: m, Sessions: stateSessions{st}, Turns: keptTurns{}}}
+		o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: Services{Planner: m, Sessions: stateSessions{st}, Turns: keptTurns{}}}
 	})...)
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {

@@ -95,9 +95,9 @@ type Hearer interface {
 // written for the request includes it.
 type Generations interface{ Now() int64 }
 
-// Figures counts requests, lost answers and tokens for the memory's statistics. It must
+// Statistics counts requests, lost answers and tokens for the memory's statistics. It must
 // not block.
-type Figures interface {
+type Statistics interface {
 	// Asked counts a request by its plan. It must not retain the plan's slices.
 	Asked(who graphiti.Who, p inject.Plan)
 
@@ -110,7 +110,7 @@ type Figures interface {
 
 // Memory contains the settings and services of the memory.
 type Memory struct {
-	Settings
+	MemorySettings
 	Services
 	Off Off // if there is no Planner
 }
@@ -121,8 +121,8 @@ type Off struct {
 	Missed func()        // is called for each turn of a person that is forwarded without memory; must not block; may be nil
 }
 
-// Settings are the settings of the memory.
-type Settings struct {
+// MemorySettings are the settings of the memory.
+type MemorySettings struct {
 	Identity identity.Settings
 	Rules    Rules
 	Recall   bool
@@ -149,7 +149,8 @@ type Services struct {
 	Hearer      Hearer
 	Tenants     Tenants
 	Generations Generations
-	Figures     Figures
+	Figures     Statistics
+	Providers   Providers // nil if no model of the caller's provider distils facts
 	Responses   *response.Workers
 	Pending     *PendingTurns // the turns that have not ended
 }

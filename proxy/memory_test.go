@@ -69,7 +69,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 		s.routes.Store(&routes{})
 		var until time.Time
 		c := posted(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"a long answer that could tell a conversation"},{"role":"user","content":"two"}]}`)
-		c.memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.orNothing()
+		c.memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Timeout: 400 * time.Millisecond}, Services: Services{Planner: planner{func(ctx context.Context) inject.Plan { until, _ = ctx.Deadline(); return inject.Plan{} }}, Sessions: hanging{}}}.orNothing()
 		start := time.Now()
 		d := s.decide(c)
 		if took := time.Since(start); took != 400*time.Millisecond {
@@ -112,7 +112,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 		var mu sync.Mutex
 		var log strings.Builder
 		_, url := start(t, model.URL(), func(o *Options) {
-			o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Second}, Services: m}
+			o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Second}, Services: m}
 			o.Log = slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))
 		})
 		req, _ := http.NewRequest(http.MethodPost, url+chatPath, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))

@@ -64,6 +64,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
 	}
+	if clean {
+		wire.Contain(p.s.log, "ending requests about a turn", func() { p.endTurns(p.twins()) })
+	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
 		p.finish(a)
@@ -211,10 +214,9 @@ func (p *pendingTurn) add(answer string) error {
 	if p.doubt || isTitle(p.about, p.turn.User, answer) {
 		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
 	}
-	p.edited = append(p.edited, p.twins()...)
 	p.quotable()
 	p.sent()
-	p.endEdited()
+	p.endTurns(p.edited)
 	if p.history != nil {
 		p.memory.Doubts.GoesOn(p.who.Session, p.history)
 	}

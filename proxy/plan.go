@@ -101,7 +101,7 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}
-	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.isTemplate(at.person, f.id, p.conv))
+	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.countOpening(at.person, f.id, p.conv))
 	return mode
 }
 

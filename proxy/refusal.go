@@ -22,7 +22,7 @@ func skipped(reason inject.Reason) *refusal {
 
 // The refusals, in the order of their steps. The barred step first refuses every request
 // if memory is off, with the reason in Off. The reasons of a request that is not refused
-// come later, from mode in plan.go and from inject.Memory.Plan.
+// come later, from mode in plan.go and from inject.Planner.Plan.
 var (
 	// By the path, before all other steps (decide).
 	notServed = skipped(inject.ReasonAPI)

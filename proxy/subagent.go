@@ -30,14 +30,24 @@ type firstMessage struct {
 	at    dialect.Fingerprint // of the conversation up to this message
 }
 
-func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
-	return sessionsKey(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), "call text")
-}
-func callsKey(asked dialect.Fingerprint) memo.Key    { return sessionsKey(asked, "calls") }
-func subagentKey(first dialect.Fingerprint) memo.Key { return sessionsKey(first, "subagent") }
+// The names of entries whose owner is a fingerprint.
+const (
+	callTextName uint64 = iota + 1
+	callsName
+	subagentName
+	quotablesName
+	sentName
+	openingName
+)
 
-func sessionsKey(f dialect.Fingerprint, kind string) memo.Key {
-	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f.Link(dialect.RoleOther, []byte(kind)))}
+func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
+	return keyOf(caller.Link(dialect.RoleUser, bytes.TrimSpace(text)), callTextName)
+}
+func callsKey(asked dialect.Fingerprint) memo.Key    { return keyOf(asked, callsName) }
+func subagentKey(first dialect.Fingerprint) memo.Key { return keyOf(first, subagentName) }
+
+func keyOf(f dialect.Fingerprint, name uint64) memo.Key {
+	return memo.Key{Kind: memo.Sessions, Owner: memo.Owner(f), Name: name}
 }
 
 // openCalls stores the strings in the arguments of an answer's tool calls.
@@ -131,10 +141,10 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 	return m
 }
 
-// isSubagent reports whether the first message of a conversation is the task of a
+// noteSubagent notes and reports whether the first message of a conversation is the task of a
 // subagent. A client's own request about an open call counts too: it names an argument of
 // the call after a label.
-func (s *decider) isSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
+func (s *decider) noteSubagent(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) bool {
 	s.closeCalls(c, chain, at)
 	m := firstOf(c, chain, at)
 	known, _ := s.memo.Get(subagentKey(m.at)).(subagentNote)

@@ -41,7 +41,7 @@ func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 // remembering has the proxy insert with a planner.
 func remembering(p Planner) func(*Options) {
 	return func(o *Options) {
-		o.Memory = Memory{Settings: Settings{Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}, Services: Services{Planner: p}}
+		o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}, Services: Services{Planner: p}}
 	}
 }
 

@@ -51,6 +51,9 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	if !reads(&c.request, d) {
 		return nil, 0
 	}
+	if len(d.plan.Write) > 0 {
+		c.sawProvider(d.who.Owner())
+	}
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order, meta.Lost = p.order(), p.unread

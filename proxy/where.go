@@ -43,22 +43,23 @@ type where struct {
 // placed is the place, the session and the project of a request.
 type placed struct {
 	where
-	session session
+	session foundSession
 	project project
 	pending *pendingTurn // the turn that a request without a person's message continues
 }
 
-// session is the session of a request.
-type session struct {
-	id    string
-	byID  bool // named by the client's id or the connection, not by an answer
-	first bool // no earlier request of the conversation was found
-	held  *heldEnd
-	kind  dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
-	guess bool         // the kind was inferred from the session's other turns
-	doubt bool         // the request may be about another turn
-	agent bool         // the request is from a subagent
-	chain []dialect.Fingerprint
+// foundSession is the session of a request.
+type foundSession struct {
+	id       string
+	byID     bool // named by the client's id or the connection, not by an answer
+	anywhere bool // found without its place: not by its messages, whose fingerprints include it
+	first    bool // no earlier request of the conversation was found
+	held     *heldEnd
+	kind     dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
+	guess    bool         // the kind was inferred from the session's other turns
+	doubt    bool         // the request may be about another turn
+	agent    bool         // the request is from a subagent
+	chain    []dialect.Fingerprint
 }
 
 // where finds the place, the session and the project of a request, and the root of its
@@ -80,18 +81,18 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 		return at, stopped(p.conv)
 	}
 	s.memo.Keep(p.conv, at.root, f.chain, &b.known)
-	if f.id == "" {
+	if f.anywhere = f.id != ""; !f.anywhere {
 		f.id, f.first = s.spoken(ctx, known, p.conv, f.chain, &at.where)
 	}
 	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
 	case f.kind != dialect.KindTurn:
-	case s.isChore(of, p.conv, f.chain):
+	case s.noteChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
 	default:
 		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at.where)
 	}
-	f.agent = s.isSubagent(p.conv, f.chain, &at.where) || p.subagent
+	f.agent = s.noteSubagent(p.conv, f.chain, &at.where) || p.subagent
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }
@@ -162,9 +163,9 @@ type heldEnd struct {
 	session string
 }
 
-// of returns h if a request with this place can belong to the conversation, else nil: it
-// has the same person and workspace, and the same place unless the client may change its
-// directory (moves).
+// of returns h if a request with this place can belong to the conversation, and nil
+// otherwise. Such a request has the same person and workspace, and the same place unless
+// the client may change its directory (moves).
 func (h *heldEnd) of(at *where, moves bool) *heldEnd {
 	if h == nil || h.at.base != at.base || !moves && at.says && h.at.place != (dialect.Place{}) && h.at.place != at.place {
 		return nil
@@ -271,8 +272,7 @@ func (s *decider) spoken(ctx context.Context, known Sessions, c *dialect.Convers
 	return session, true
 }
 
-// askedIn returns the fingerprint of a conversation up to a person's message with an answer,
-// whatever the answer.
+// askedIn returns the fingerprint of a conversation up to a person's message with any answer.
 func askedIn(f dialect.Fingerprint) dialect.Fingerprint {
 	return f.Link(dialect.RoleOther, []byte("asked"))
 }
@@ -363,8 +363,8 @@ func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "
 // person's memory.
 //
 // A summary covers a whole conversation, and some clients ask for it with another prompt,
-// which does not state the place. This does not count for a session that was found by its
-// messages or answers.
+// which does not state the place. A session found by its messages needs no statement: their
+// fingerprints include the place.
 func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) bool {
 	works, local := p.claims.Program().Places, m.Identity.Places != nil
 	switch {
@@ -376,7 +376,7 @@ func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) 
 		return true
 	case kind == dialect.KindTurn:
 		return works
-	case kind == dialect.KindSummary && (at.session.first || at.session.byID):
+	case kind == dialect.KindSummary && (at.session.first || at.session.anywhere):
 		return works || local && !at.seen
 	}
 	return false

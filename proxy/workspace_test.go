@@ -91,7 +91,7 @@ func TestRulesOfPlaces(t *testing.T) {
 		for k, v := range tc.headers {
 			header[k] = v
 		}
-		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}}
+		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: tc.id, Rules: tc.rules}}
 		e := explained(t, m, graphiti.Namer{}, chatPath, header, []byte(said("", "* Current working directory: "+tc.in)))
 		if e.Off != tc.want {
 			t.Errorf("%s: %q, want %q: %+v", tc.name, e.Off, tc.want, e.Claims)
@@ -164,7 +164,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		for k, v := range tc.headers {
 			headers[k] = []string{v}
 		}
-		e := explained(t, &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: id, Rules: Rules{RemotePaths: tc.byPath}}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
+		e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: id, Rules: Rules{RemotePaths: tc.byPath}}}, graphiti.Namer{}, chatPath, headers, []byte(said("", tc.prompt)))
 		if got := e.Claims[identity.Workspace]; got.Key != tc.key || got.Why != tc.why || e.Off != tc.off {
 			t.Errorf("%s: got %+v, %q, want %q, %v, off %q", tc.name, got, e.Off, tc.key, tc.why, tc.off)
 		}
@@ -185,7 +185,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		key     string
 	}{
 		{name: "nothing was seen", summary: summary, unknown: true},
-		{name: "nothing could be seen", summary: summary, chained: true},
+		{name: "the session was found by an answer, and its place is lost", summary: summary, chained: true, unknown: true},
 		{name: "in multi mode directories say nothing", summary: summary, multi: true},
 		{name: "it says where", summary: summary + "\n* Current working directory: /nowhere\n* Git repository: acme/app", key: "github_repo:github.com/acme/app"},
 		{name: "a turn said where", before: "* Current working directory: /nowhere\n* Git repository: acme/app", summary: summary, key: "github_repo:github.com/acme/app"},
@@ -194,7 +194,7 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 		{name: "and in multi mode", before: "You are Cline, an agent.", summary: "You are Cline, an agent.", multi: true, unknown: true},
 	} {
 		s := idle()
-		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}}
+		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Multi: tc.multi}}}
 		if !tc.multi {
 			m.Identity.Places = workspace.NewPlaces()
 		}
@@ -234,7 +234,7 @@ func TestPlaceOfASession(t *testing.T) {
 		{"Codex may change it, or say nothing", []step{{prompt: "/a", codex: true, directory: "/a"}, {prompt: "Go on.", codex: true, directory: "/a"}, {prompt: "/b", codex: true, directory: "/b"}, {prompt: "Go on.", codex: true, directory: "/b"}}},
 	} {
 		s := idle()
-		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}
+		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}
 		for i, step := range tc.steps {
 			c := prompted(step.prompt)
 			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
@@ -258,7 +258,7 @@ func TestLookThatPanics(t *testing.T) {
 		p := workspace.NewPlaces()
 		p.Read = func(string) workspace.Repo { panic("BUG") }
 		s := idle()
-		m := &Memory{Settings: Settings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}}
+		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", Places: p}}}
 		c := prompted("Working directory: /r")
 		c.memory = m
 		if w := s.located(c, graphiti.Who{}, false, false); !w.unknown || w.key != "" {

@@ -39,12 +39,12 @@ const maxBarriers = 16
 
 func barrierName() string { return graphiti.CheckNamePrefix + rand.Text() }
 
-func isBarrier(e *graphiti.Episode) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
+func isBarrier(e *graphiti.Row) bool { return strings.HasPrefix(e.Name, graphiti.CheckNamePrefix) }
 
-func barrierMessage(name string) []graphiti.Message {
-	return []graphiti.Message{{
-		Name: name, RoleType: graphiti.RoleUser, Timestamp: time.Now(),
-		Content: graphiti.CheckText, SourceDescription: `{"source":"graphiti-proxy","scope":"probe"}`,
+func barrierMessage(name string) []graphiti.Row {
+	return []graphiti.Row{{
+		Name: name, Role: graphiti.RoleUser, Said: time.Now(),
+		Text: graphiti.CheckText, Source: `{"source":"graphiti-proxy","scope":"probe"}`,
 	}}
 }
 

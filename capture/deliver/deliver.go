@@ -15,7 +15,7 @@ type Item struct {
 
 	// Messages are the messages that the group lacked when the item was read. Have also
 	// counts messages verified since.
-	Messages []graphiti.Message
+	Messages []graphiti.Row
 }
 
 // Ledger stores turns until their delivery is verified. Several goroutines call its
@@ -51,10 +51,10 @@ type Ledger interface {
 // Backend stores messages. Its calls must end when their context does.
 type Backend interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-	Write(ctx context.Context, group string, messages []graphiti.Message) error
-	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Write(ctx context.Context, group string, messages []graphiti.Row) error
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
 	Forget(ctx context.Context, group string) error
-	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]string, error)
+	ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error)
 	Health(ctx context.Context) error
 
 	// Clock returns the latest time that the memory's clock is known to have reached:

@@ -131,7 +131,7 @@ func (s *serial) work() {
 	}
 }
 
-func (s *serial) Write(_ context.Context, group string, messages []graphiti.Message) error {
+func (s *serial) Write(_ context.Context, group string, messages []graphiti.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work()
@@ -150,12 +150,12 @@ func (s *serial) Write(_ context.Context, group string, messages []graphiti.Mess
 	return nil
 }
 
-func (s *serial) Episodes(_ context.Context, group string, _ int) (list []graphiti.Episode, err error) {
+func (s *serial) Episodes(_ context.Context, group string, _ int) (list []graphiti.Row, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work()
 	for _, name := range s.kept[group] {
-		list = append(list, graphiti.Episode{Name: name, UUID: "id of " + name})
+		list = append(list, graphiti.Row{Name: name, Key: "id of " + name})
 	}
 	return list, nil
 }
@@ -172,7 +172,7 @@ func (s *serial) Forget(_ context.Context, group string) error {
 	return nil
 }
 
-func (s *serial) ForgetEpisodes(context.Context, string, func(*graphiti.Episode) bool) ([]string, error) {
+func (s *serial) ForgetEpisodes(context.Context, string, func(*graphiti.Row) bool) ([]string, error) {
 	return nil, nil
 }
 
@@ -408,7 +408,7 @@ func TestACallIsBoundedInBytes(t *testing.T) {
 		for i, length := range []int{20 << 10, 20 << 10, 20 << 10, 200 << 10, 10} {
 			it := item(int64(i+1), "a", time.Now())
 			it.Messages = it.Messages[:1]
-			it.Messages[0].Content = strings.Repeat("x", length)
+			it.Messages[0].Text = strings.Repeat("x", length)
 			s.items = append(s.items, it)
 		}
 		end := begin(t, l)

@@ -51,7 +51,7 @@ func fitting(items []Item) int {
 	size := 0
 	for i := range items {
 		for _, m := range items[i].Messages {
-			size += len(m.Content)
+			size += len(m.Text)
 		}
 		if size > maxBatchBytes && i > 0 {
 			return i
@@ -80,7 +80,7 @@ func (l *Loop) give(ctx context.Context, b *batch, items []Item) error {
 		return nil
 	}
 	l.dated(items)
-	var messages []graphiti.Message
+	var messages []graphiti.Row
 	for i := range items {
 		messages = append(messages, items[i].Messages...)
 	}
@@ -163,8 +163,8 @@ func (l *Loop) dated(items []Item) {
 	now := graphiti.Now(l.o.Memory.Clock())
 	for i := range items {
 		for j := range items[i].Messages {
-			if msg := &items[i].Messages[j]; msg.Timestamp.After(now) { // Graphiti hides messages from the future
-				msg.Timestamp = now.UTC()
+			if msg := &items[i].Messages[j]; msg.Said.After(now) { // Graphiti hides messages from the future
+				msg.Said = now.UTC()
 			}
 		}
 	}

@@ -222,7 +222,7 @@ func (s *sim) send(m *machine, a action) {
 	var messages []queued
 	for _, it := range items {
 		for _, msg := range it.Messages {
-			messages = append(messages, queued{group: it.Group, name: msg.Name, number: it.Seq, said: msg.Timestamp})
+			messages = append(messages, queued{group: it.Group, name: msg.Name, number: it.Seq, said: msg.Said})
 		}
 	}
 	began := s.now
@@ -317,14 +317,14 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 func item(number int64, group string, said time.Time) Item {
 	it := Item{Entry: ledger.Entry{Group: group, Seq: number}}
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
-		it.Messages = append(it.Messages, graphiti.Message{Name: fmt.Sprint(number, ".", role), RoleType: role, Timestamp: said})
+		it.Messages = append(it.Messages, graphiti.Row{Name: fmt.Sprint(number, ".", role), Role: role, Said: said})
 	}
 	return it
 }
 
 // unseen are the messages that the group is still not known to have.
-func (it *Item) unseen() []graphiti.Message {
-	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Message) bool { return it.Have&ledger.SideOf(msg.RoleType) != 0 })
+func (it *Item) unseen() []graphiti.Row {
+	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Row) bool { return it.Have&ledger.SideOf(msg.Role) != 0 })
 }
 
 // TestEveryTurnOnceOrDead: whatever calls, looks and the memory's workers do,

@@ -11,8 +11,8 @@ import (
 // maxReason is the most characters of a stored delivery error.
 const maxReason = 300
 
-// Status is the state of delivery.
-type Status struct {
+// Progress is the state of delivery.
+type Progress struct {
 	InFlight  int
 	Lost      int       // turns lost by the memory and sent again
 	Failing   time.Time // start of the earliest current failure, or zero
@@ -28,11 +28,11 @@ type Status struct {
 }
 
 // Status returns the current state of delivery.
-func (l *Loop) Status() Status {
+func (l *Loop) Status() Progress {
 	state := l.breaker.State() // takes l.mu itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Status{Lost: l.lost, Breaker: state}
+	s := Progress{Lost: l.lost, Breaker: state}
 	for _, w := range l.run.workers {
 		for _, g := range w.flying {
 			s.InFlight += len(g.flights)

@@ -74,7 +74,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 
 // list returns the last n episodes of a group.
 func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error) {
-	var list []graphiti.Episode
+	var list []graphiti.Row
 	err = l.call(ctx, func(ctx context.Context) (err error) {
 		list, err = l.o.Memory.Episodes(ctx, group, n)
 		return err
@@ -88,10 +88,10 @@ func (l *Loop) list(ctx context.Context, group string, n int) (v view, err error
 	v = view{names: make(map[string]bool, len(list)), ids: make(map[string]string, len(list)), full: len(list) >= n, clock: l.o.Memory.Clock()}
 	for i := range list {
 		v.names[list[i].Name] = true
-		v.ids[list[i].Name] = list[i].UUID
+		v.ids[list[i].Name] = list[i].Key
 		v.ours = v.ours || isBarrier(&list[i])
-		if i == 0 || list[i].ValidAt.Before(v.oldest) {
-			v.oldest = list[i].ValidAt
+		if i == 0 || list[i].Said.Before(v.oldest) {
+			v.oldest = list[i].Said
 		}
 	}
 	return v, nil
@@ -131,7 +131,7 @@ func (l *Loop) search(ctx context.Context, w *worker, a action) (v view, needed 
 func (f *flight) query() string {
 	texts := make([]string, len(f.item.Messages))
 	for i, msg := range f.item.Messages {
-		texts[i] = graphiti.Shorten(msg.Content, "…", maxQuery)
+		texts[i] = graphiti.Shorten(msg.Text, "…", maxQuery)
 	}
 	return strings.Join(texts, "\n")
 }

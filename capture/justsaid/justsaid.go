@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Path   string // scratch file, emptied at the start
 	Outbox ledger.Arrivals
-	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Message
+	Say    func(t *ledger.Turn, scope graphiti.Scope) []graphiti.Row
 	For    func() time.Duration // how long a turn is found after it has left the outbox
 	Every  time.Duration        // interval of reads without a Wake, for turns of other replicas; 0 disables them
 	Log    *slog.Logger
@@ -55,14 +55,14 @@ type Index struct {
 	failing bool       // the last read of the outbox failed; owned by run
 
 	mu      sync.Mutex // protects the fields below
-	kept    map[key]*message
+	kept    map[key]*recent
 	stale   map[string]int // number of a group's messages in the store but not in kept
 	blocked []string       // groups with a forget in progress
 }
 
 type key struct{ group, name string }
 
-type message struct {
+type recent struct {
 	number int64     // number of its turn
 	left   time.Time // when the turn was found to have left the outbox, or zero
 	id     string    // backend ID, or "" before the memory has shown the message
@@ -74,7 +74,7 @@ func Open(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{o: o, store: store, wake: make(chan struct{}, 1), ended: make(chan struct{}), kept: make(map[key]*message), stale: make(map[string]int)}
+	x := &Index{o: o, store: store, wake: make(chan struct{}, 1), ended: make(chan struct{}), kept: make(map[key]*recent), stale: make(map[string]int)}
 	x.base, x.stop = context.WithCancel(context.Background())
 	x.Wake()
 	go x.run() // ends when Close cancels base
@@ -238,7 +238,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	last := x.last
-	byGroup := make(map[string][]graphiti.Message)
+	byGroup := make(map[string][]graphiti.Row)
 	var order []string
 	numbers := make(map[key]int64)
 	// Read the last one again: a new turn may have reused its number.
@@ -247,7 +247,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 		n++
 		last = e.Seq
 		for _, m := range x.o.Say(&e.Turn, e.Scope) {
-			if m.RoleType == graphiti.RoleAssistant {
+			if m.Role == graphiti.RoleAssistant {
 				continue
 			}
 			if byGroup[group] == nil {
@@ -271,7 +271,7 @@ func (x *Index) more(ctx context.Context) (n int, err error) {
 }
 
 // take adds messages of a group to the index. The caller must hold writing.
-func (x *Index) take(ctx context.Context, group string, list []graphiti.Message, numbers map[key]int64) error {
+func (x *Index) take(ctx context.Context, group string, list []graphiti.Row, numbers map[key]int64) error {
 	x.mu.Lock()
 	blocked := slices.Contains(x.blocked, group)
 	x.mu.Unlock()
@@ -286,7 +286,7 @@ func (x *Index) take(ctx context.Context, group string, list []graphiti.Message,
 	x.stale[group] += 0
 	for i := range list {
 		k := key{group, list[i].Name}
-		m := &message{number: numbers[k]}
+		m := &recent{number: numbers[k]}
 		if before := x.kept[k]; before != nil {
 			m.id = before.id
 		}
@@ -377,7 +377,7 @@ func (x *Index) purge(ctx context.Context) {
 			x.empty(g)
 			continue
 		}
-		_, err := x.store.ForgetEpisodes(ctx, g, func(e *graphiti.Episode) bool {
+		_, err := x.store.ForgetEpisodes(ctx, g, func(e *graphiti.Row) bool {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			return x.kept[key{g, e.Name}] == nil

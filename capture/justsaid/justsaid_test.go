@@ -22,10 +22,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // minute is how long a turn is found after it has left the outbox.
 const minute = time.Minute
 
-func say(t *ledger.Turn, _ graphiti.Scope) []graphiti.Message {
-	return []graphiti.Message{
-		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: t.User, Timestamp: t.Said},
-		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: t.Assistant, Timestamp: t.Said},
+func say(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+	return []graphiti.Row{
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said},
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: t.Assistant, Said: t.Said},
 	}
 }
 

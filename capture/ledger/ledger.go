@@ -41,17 +41,17 @@ type Ledger struct {
 // transactions.
 type MessageStore interface {
 	// Put writes messages to a group, except those with names that it has.
-	Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error
+	Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error
 
 	// Delete deletes the messages of a group for which meant returns true, and returns
 	// their names. A nil meant selects all messages.
-	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error)
+	Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error)
 
 	Close() error
 }
 
 // Say returns the messages of a turn for a group with that scope.
-type Say func(t *Turn, scope graphiti.Scope) []graphiti.Message
+type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
 
 // Open opens the ledger of a remote memory in a file of its own.
 func Open(path string) (*Ledger, error) {

@@ -46,12 +46,12 @@ func (p Part) Means(t *Turn) bool {
 func (p Part) whole() bool { return p.Session+p.Message == "" }
 
 // Said reports whether the part covers an episode.
-func (p Part) Said(e *graphiti.Episode) bool {
+func (p Part) Said(e *graphiti.Row) bool {
 	if p.Message != "" {
 		return graphiti.MessageID(e.Name) == p.Message
 	}
 	hash := graphiti.SessionHash(p.Session)
-	return p.Session == "" || SessionOf(e.SourceDescription) == hash || gjson.Get(e.SourceDescription, "import").Str == hash
+	return p.Session == "" || SessionOf(e.Source) == hash || gjson.Get(e.Source, "import").Str == hash
 }
 
 // SessionOf returns the session hash in a source description, or "" if there is none.
@@ -169,9 +169,9 @@ func (s *Ledger) forgetKept(tx *sqlite.Tx, part Part, generation int64) (kept bo
 	if err := json.Unmarshal([]byte(list), &newer); err != nil {
 		return false, err
 	}
-	var meant func(*graphiti.Episode) bool
+	var meant func(*graphiti.Row) bool
 	if !part.whole() || len(newer) > 0 {
-		meant = func(e *graphiti.Episode) bool {
+		meant = func(e *graphiti.Row) bool {
 			turn, _ := graphiti.TurnOf(e.Name)
 			return part.Said(e) && !slices.Contains(newer, turn)
 		}

@@ -58,7 +58,7 @@ type batch struct {
 // put holds messages for one group.
 type put struct {
 	group    string
-	messages []graphiti.Message
+	messages []graphiti.Row
 }
 
 // owned identifies the ownership rows written for a turn.

@@ -12,7 +12,7 @@ import (
 // write is committed when the method returns.
 type Store struct {
 	Recorder
-	Line
+	Dispatch
 	Bounds
 	Rows
 	Arrivals
@@ -43,9 +43,9 @@ type Recorder interface {
 	Close() error
 }
 
-// Line is the store's interface for delivery. Delivery starts with Groups, and with InDoubt
-// for entries sent by an earlier process.
-type Line interface {
+// Dispatch is the store's interface for the delivery of turns, which starts with Groups, and
+// with InDoubt for entries sent by an earlier process.
+type Dispatch interface {
 	Groups(found func(group string, fresh bool)) error
 	InDoubt(found func(Entry)) error
 	Next(ctx context.Context, group string, n int) ([]Entry, error)

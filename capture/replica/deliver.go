@@ -171,7 +171,7 @@ func (s *Queue) Groups(found func(group string, fresh bool)) error {
 	return nil
 }
 
-// InDoubt implements ledger.Line. Delivery starts with this call, so it first takes over
+// InDoubt implements ledger.Dispatch. Delivery starts with this call, so it first takes over
 // the queue.
 func (s *Queue) InDoubt(found func(ledger.Entry)) error {
 	doubts, err := s.takeOver(context.Background())
@@ -249,7 +249,7 @@ func numbersOf(entries []ledger.Entry) []int64 {
 }
 
 // note updates the marks of entries.
-func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *ledger.Entry)) error {
+func (s *Queue) note(what string, entries []ledger.Entry, of func(m *entryState, e *ledger.Entry)) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -271,12 +271,12 @@ func (s *Queue) note(what string, entries []ledger.Entry, of func(m *mark, e *le
 }
 
 // marksOf returns the marks of the numbers.
-func (s *Queue) marksOf(ctx context.Context, numbers []int64) ([]mark, error) {
+func (s *Queue) marksOf(ctx context.Context, numbers []int64) ([]entryState, error) {
 	fields := make([]string, len(numbers))
 	for i, n := range numbers {
 		fields[i] = strconv.FormatInt(n, 10)
 	}
-	out := make([]mark, len(numbers))
+	out := make([]entryState, len(numbers))
 	err := s.db.Ease(ctx, func(ctx context.Context, c redis.Cmdable) error {
 		values, err := c.HMGet(ctx, redis.Key("marks"), fields...).Result()
 		if err != nil {
@@ -301,7 +301,7 @@ func (s *Queue) MarkSent(entries []ledger.Entry) error {
 	sent := s.sent
 	s.sent += int64(len(entries))
 	s.mu.Unlock()
-	err := s.note("note what is sent", entries, func(m *mark, e *ledger.Entry) {
+	err := s.note("note what is sent", entries, func(m *entryState, e *ledger.Entry) {
 		sent++
 		m.Sent, m.Have, m.Losses = sent, e.Have, e.Losses
 	})
@@ -312,7 +312,7 @@ func (s *Queue) MarkSent(entries []ledger.Entry) error {
 }
 
 func (s *Queue) Requeue(entries []ledger.Entry, reason string) error {
-	err := s.note("note failure", entries, func(m *mark, e *ledger.Entry) {
+	err := s.note("note failure", entries, func(m *entryState, e *ledger.Entry) {
 		m.Sent, m.Attempts, m.Reason, m.Have, m.Losses = 0, m.Attempts+1, reason, e.Have, e.Losses
 	})
 	if err != nil {
@@ -347,7 +347,7 @@ func (s *Queue) MarkDead(e *ledger.Entry, reason string) (ledger.Size, error) {
 	if err != nil {
 		return ledger.Size{}, err
 	}
-	value, err := json.Marshal(mark{Attempts: before[0].Attempts + 1, Have: e.Have, Losses: e.Losses, Reason: reason})
+	value, err := json.Marshal(entryState{Attempts: before[0].Attempts + 1, Have: e.Have, Losses: e.Losses, Reason: reason})
 	if err != nil {
 		return ledger.Size{}, err
 	}

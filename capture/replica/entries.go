@@ -15,8 +15,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// mark is the state of an entry.
-type mark struct {
+// entryState is the state of an entry.
+type entryState struct {
 	Sent     int64        `json:"s,omitempty"` // position in the order of sending, or 0 if it waits
 	Attempts int          `json:"a,omitempty"`
 	Have     ledger.Sides `json:"h,omitempty"`
@@ -74,7 +74,7 @@ func parse(m *goredis.XMessage) (*streamEntry, error) {
 }
 
 // withMark converts an entry for delivery.
-func (e *streamEntry) withMark(m mark) (ledger.Entry, error) {
+func (e *streamEntry) withMark(m entryState) (ledger.Entry, error) {
 	out := ledger.Entry{Group: e.Group, Seq: e.Number, Bytes: len(e.Body), Scope: e.Scope, Have: m.Have, Losses: m.Losses, Backfill: e.Backfill == "1"}
 	if err := json.Unmarshal([]byte(e.Body), &out.Turn); err != nil {
 		return ledger.Entry{}, fmt.Errorf("entry %d: %w", e.Number, err)
@@ -88,8 +88,8 @@ func (e *streamEntry) born() time.Time {
 }
 
 // marks returns the marks of all entries.
-func (s *Queue) marks(ctx context.Context) (map[int64]mark, error) {
-	out := make(map[int64]mark)
+func (s *Queue) marks(ctx context.Context) (map[int64]entryState, error) {
+	out := make(map[int64]entryState)
 	err := s.hash(ctx, "marks", func(field, value string) error {
 		n, m, err := parseMark(field, value)
 		out[n] = m
@@ -98,7 +98,7 @@ func (s *Queue) marks(ctx context.Context) (map[int64]mark, error) {
 	return out, err
 }
 
-func parseMark(number, value string) (n int64, m mark, err error) {
+func parseMark(number, value string) (n int64, m entryState, err error) {
 	if n, err = strconv.ParseInt(number, 10, 64); err == nil && value != "" {
 		err = json.Unmarshal([]byte(value), &m)
 	}

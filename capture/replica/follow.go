@@ -21,7 +21,7 @@ func (s *Queue) Since(ctx context.Context, after int64, n int, f func(ledger.Ent
 			return errEnough
 		}
 		found++
-		out, err := e.withMark(mark{})
+		out, err := e.withMark(entryState{})
 		if err != nil {
 			return err
 		}

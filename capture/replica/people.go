@@ -11,7 +11,7 @@ import (
 )
 
 // each calls f for the waiting and the dead entries in the order of their numbers.
-func (s *Queue) each(ctx context.Context, f func(e *streamEntry, m mark, dead bool) error) error {
+func (s *Queue) each(ctx context.Context, f func(e *streamEntry, m entryState, dead bool) error) error {
 	marks, err := s.marks(ctx)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Queue) each(ctx context.Context, f func(e *streamEntry, m mark, dead bo
 
 func (s *Queue) Items(ctx context.Context, o ledger.ListOptions) (list []ledger.Item, all int, err error) {
 	list = []ledger.Item{}
-	err = s.each(ctx, func(e *streamEntry, m mark, dead bool) error {
+	err = s.each(ctx, func(e *streamEntry, m entryState, dead bool) error {
 		condition := ledger.Waiting
 		switch {
 		case dead:
@@ -130,7 +130,7 @@ func anyOf(numbers []int64) []any {
 }
 
 func (s *Queue) Waiting(ctx context.Context, part ledger.Part, f func(ledger.Entry) error) error {
-	return s.each(ctx, func(e *streamEntry, m mark, _ bool) error {
+	return s.each(ctx, func(e *streamEntry, m entryState, _ bool) error {
 		if e.Group != part.Group {
 			return nil
 		}
@@ -172,7 +172,7 @@ func (s *Queue) Forget(part ledger.Part, generation int64, last bool) (d ledger.
 	}
 	ctx := context.Background()
 	var waiting, dead []int64
-	err = s.each(ctx, func(e *streamEntry, m mark, isDead bool) error {
+	err = s.each(ctx, func(e *streamEntry, m entryState, isDead bool) error {
 		if e.Group != part.Group {
 			return nil
 		}

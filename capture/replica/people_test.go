@@ -22,7 +22,7 @@ func TestManyNumbersOverRedis(t *testing.T) {
 		}
 	}
 	err := s.read(t.Context(), "-", func(e *streamEntry) error {
-		one, err := e.withMark(mark{})
+		one, err := e.withMark(entryState{})
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func New(db *redis.DB, maxTurns, maxBytes int) *Queue {
 
 // Store returns the queue in all roles of a Store.
 func (s *Queue) Store() ledger.Store {
-	return ledger.Store{Recorder: s, Line: s, Bounds: s, Rows: s, Arrivals: s}
+	return ledger.Store{Recorder: s, Dispatch: s, Bounds: s, Rows: s, Arrivals: s}
 }
 
 func (s *Queue) Close() error { return nil }

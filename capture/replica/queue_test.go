@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func dial(t testing.TB, s *redistest.Server) *redis.DB {
+func dial(t testing.TB, s *redistest.Redis) *redis.DB {
 	t.Helper()
 	db, err := redis.Open(s.URL(), slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -41,7 +41,7 @@ type Meta struct {
 // Workers parses copies of answers in the background. It is safe for concurrent use.
 type Workers struct {
 	log     *slog.Logger
-	workers [workers]*worker
+	workers [workers]*workerInput
 	reports reports
 	next    atomic.Uint32
 	dropped atomic.Int64
@@ -52,18 +52,18 @@ type Workers struct {
 	wg      sync.WaitGroup
 }
 
-// worker is the input of one worker.
-type worker struct {
-	pieces chan piece
+// workerInput is the input of one worker.
+type workerInput struct {
+	pieces chan chunk
 	wake   chan struct{} // signals that gone is not empty
 
-	mu   sync.Mutex // protects gone
-	gone []*answer  // dropped answers, which get no more pieces
+	mu   sync.Mutex    // protects gone
+	gone []*transcript // dropped answers, which get no more pieces
 }
 
 // giveUp makes the worker release an answer. It does not send a piece, because none may fit
 // into RAM, and does not block.
-func (k *worker) giveUp(a *answer) {
+func (k *workerInput) giveUp(a *transcript) {
 	k.mu.Lock()
 	k.gone = append(k.gone, a)
 	k.mu.Unlock()
@@ -73,7 +73,7 @@ func (k *worker) giveUp(a *answer) {
 	}
 }
 
-func (k *worker) reap() {
+func (k *workerInput) reap() {
 	k.mu.Lock()
 	gone := k.gone
 	k.gone = nil
@@ -83,17 +83,17 @@ func (k *worker) reap() {
 	}
 }
 
-// piece is a unit of work from a Tee.
-type piece struct {
-	answer *answer
+// chunk is a unit of work from a Tee.
+type chunk struct {
+	answer *transcript
 	bytes  *[]byte
 	share  budget.Share // of the bytes
 	end    bool
 	clean  bool
 }
 
-// answer is the worker's state of an answer.
-type answer struct {
+// transcript is the worker's state of an answer.
+type transcript struct {
 	reader dialect.Reader
 	meta   Meta
 	form   form
@@ -135,7 +135,7 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 	w.narrow.New = func() any { b := make([]byte, 0, segment); return &b }
 	w.wide.New = func() any { b := make([]byte, 0, wide); return &b }
 	for i := range w.workers {
-		w.workers[i] = &worker{pieces: make(chan piece, queueDepth), wake: make(chan struct{}, 1)}
+		w.workers[i] = &workerInput{pieces: make(chan chunk, queueDepth), wake: make(chan struct{}, 1)}
 		// Ends when Close closes stop.
 		w.wg.Go(func() { w.work(w.workers[i]) })
 	}
@@ -208,7 +208,7 @@ func (w *Workers) Close() {
 }
 
 // drop counts a dropped answer.
-func (w *Workers) drop(a *answer) {
+func (w *Workers) drop(a *transcript) {
 	w.dropped.Add(1)
 	if a.meta.Lost != nil {
 		a.meta.Lost()
@@ -229,7 +229,7 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	a := &answer{reader: r, meta: m, done: done, share: w.budget.Share()}
+	a := &transcript{reader: r, meta: m, done: done, share: w.budget.Share()}
 	a.sse.Emit = a.reader.Event
 	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[w.next.Add(1)%workers], answer: a}
 }
@@ -238,8 +238,8 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 // fails; a nil Tee discards everything.
 type Tee struct {
 	w      *Workers
-	worker *worker
-	answer *answer
+	worker *workerInput
+	answer *transcript
 	buf    *[]byte
 	share  budget.Share // of buf
 	lost   bool
@@ -251,7 +251,7 @@ func (t *Tee) Write(p []byte) {
 		return
 	}
 	if t.buf != nil && len(*t.buf)+len(p) > cap(*t.buf) {
-		if t.hand(piece{answer: t.answer, bytes: t.buf}); t.lost {
+		if t.hand(chunk{answer: t.answer, bytes: t.buf}); t.lost {
 			return
 		}
 	}
@@ -296,11 +296,11 @@ func (t *Tee) Close(clean bool) {
 	if t == nil || t.lost {
 		return
 	}
-	t.hand(piece{answer: t.answer, bytes: t.buf, end: true, clean: clean})
+	t.hand(chunk{answer: t.answer, bytes: t.buf, end: true, clean: clean})
 	t.lost = true
 }
 
-func (t *Tee) hand(p piece) {
+func (t *Tee) hand(p chunk) {
 	p.share, t.buf = t.share, nil
 	select {
 	case t.worker.pieces <- p:
@@ -310,7 +310,7 @@ func (t *Tee) hand(p piece) {
 	}
 }
 
-func (w *Workers) work(k *worker) {
+func (w *Workers) work(k *workerInput) {
 	for {
 		select {
 		case p := <-k.pieces:
@@ -330,7 +330,7 @@ func (w *Workers) work(k *worker) {
 }
 
 // takeAndKeep parses a piece and recycles its buffer.
-func (w *Workers) takeAndKeep(p piece) {
+func (w *Workers) takeAndKeep(p chunk) {
 	w.take(p)
 	p.share.Release()
 	if p.end {
@@ -342,7 +342,7 @@ func (w *Workers) takeAndKeep(p piece) {
 }
 
 // take parses a piece. A panic loses only this answer.
-func (w *Workers) take(p piece) {
+func (w *Workers) take(p chunk) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.answer.lost = true
@@ -372,17 +372,17 @@ func (w *Workers) take(p piece) {
 }
 
 // lose releases the memory of a dropped answer.
-func (a *answer) lose() {
+func (a *transcript) lose() {
 	a.lost, a.held, a.sse = true, nil, dialect.EventReader{}
 	a.share.Release()
 }
 
 // pays reports whether the budget covers the answer's memory.
-func (a *answer) pays() bool {
+func (a *transcript) pays() bool {
 	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
 }
 
-func (a *answer) take(b []byte) {
+func (a *transcript) take(b []byte) {
 	if a.meta.Encoding == "" && a.form == formUnknown {
 		a.form, b = formOf(b)
 	}
@@ -400,7 +400,7 @@ func (a *answer) take(b []byte) {
 }
 
 // finish parses an answer that must be read whole.
-func (a *answer) finish() {
+func (a *transcript) finish() {
 	switch {
 	case a.meta.Encoding != "":
 		a.decode()
@@ -412,7 +412,7 @@ func (a *answer) finish() {
 }
 
 // decode parses a compressed answer.
-func (a *answer) decode() {
+func (a *transcript) decode() {
 	window := windowOf(a.meta.Encoding, a.held)
 	if !a.share.Grow(window) {
 		a.lost = true

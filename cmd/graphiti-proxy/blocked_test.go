@@ -54,7 +54,7 @@ func TestForgettingThatDeletesNothing(t *testing.T) {
 	}
 }
 
-func deletesNothing(t *testing.T, g *graphititest.Server, settings map[string]string, part string) {
+func deletesNothing(t *testing.T, g *graphititest.Graphiti, settings map[string]string, part string) {
 	dir := t.TempDir()
 	w := start(t, dir, settings)
 	w.ask("s1", user("My cat is called Miso."))
@@ -185,7 +185,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	ctx, cutOff := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { // ends with cutOff
-		_, err := w.remembers().service.Forget(ctx, service.Selector{Group: "user_josh"})
+		_, err := w.remembers().service.Forget(ctx, &service.ForgetRequest{Selector: service.Selector{Group: "user_josh"}})
 		ended <- err
 	}()
 	waitUntil(t, "the call that hangs", func() bool { return g.Counts().Calls[graphititest.Forget] > 0 })

@@ -64,17 +64,9 @@ func completeClients(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 
 func newConnectCommand() *cobra.Command {
 	var dry, untried bool
-	c := &cobra.Command{
-		Use:   "connect [client…]",
-		Short: "Send a client's requests through the proxy, or list the clients",
-		Long: "Set the base URL in a client's own settings file, keep a backup, and send one short\n" +
-			"request through the client, which costs a few tokens. Comments and all other bytes\n" +
-			"of the file stay. graphiti-proxy disconnect restores the file.\n\n" +
-			"Without a client, list the clients on this machine and whether their requests go\n" +
-			"through the proxy. Clients: " + strings.Join(connect.Names(), ", ") + ".",
-		Example: "  graphiti-proxy connect\n  graphiti-proxy connect claude-code codex\n  graphiti-proxy connect --print opencode",
-		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeClients,
-	}
+	c := described("connect")
+	c.Long += " Clients: " + strings.Join(connect.Names(), ", ") + "."
+	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeClients
 	c.Flags().BoolVar(&dry, "print", false, "print the changes, and change nothing")
 	c.Flags().BoolVar(&untried, "no-trial", false, "send no request")
 	cli.JSONFlag(c)
@@ -149,7 +141,7 @@ func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, cl
 
 // runningProxy returns the proxy. Without one it offers to start it at login, because
 // clients wait for minutes for a proxy that does not answer.
-func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cli.Client, error) {
+func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cli.AdminClient, error) {
 	running, err := cli.FindProxyToShow(c.Context(), target(cfg))
 	if !errors.Is(err, cli.ErrNoProxy) {
 		return running, err
@@ -189,7 +181,7 @@ func printPlan(w io.Writer, p *connect.Plan) {
 }
 
 // try sends a trial request and reports whether the proxy saw it.
-func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *cli.Client) error {
+func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *cli.AdminClient) error {
 	before, err := cli.Ask(c.Context(), running, service.Requests, service.RequestsRequest{Limit: 1})
 	if err != nil {
 		return err
@@ -218,7 +210,7 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 }
 
 // seenSince returns the newest request to a model that a client sent after a number.
-func seenSince(ctx context.Context, running *cli.Client, client *connect.Client, number int) (*service.Request, error) {
+func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Client, number int) (*service.LoggedRequest, error) {
 	for wait := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		p, err := cli.Ask(ctx, running, service.Requests, service.RequestsRequest{After: number, Limit: 100})
 		if err != nil {
@@ -240,8 +232,8 @@ func printClients(w io.Writer, all []connect.State) {
 		fmt.Fprintln(w, "no known client was found on this machine")
 		return
 	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "CLIENT\tVERSION\tTHROUGH THE PROXY\tSETTINGS")
+	var t terminal.Table
+	t.Row("CLIENT", "VERSION", "THROUGH THE PROXY", "SETTINGS")
 	for _, s := range all {
 		through := "no"
 		if s.Through {
@@ -249,20 +241,14 @@ func printClients(w io.Writer, all []connect.State) {
 		} else if len(s.Problems) > 0 {
 			through = "no, see graphiti-proxy doctor " + s.Client
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", s.Client, terminal.Printable(s.Version), through, terminal.Printable(s.File))
+		t.Row(s.Client, s.Version, through, s.File)
 	}
-	_ = t.Flush()
+	t.Print(w)
 }
 
 func newDisconnectCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "disconnect client…",
-		Short: "Restore a client's settings",
-		Long: "Restore the settings file that connect changed: byte for byte while it is as connect\n" +
-			"left it, and otherwise without the base URL that connect set.",
-		Example: "  graphiti-proxy disconnect claude-code",
-		Args:    cli.Needs("the name of a client"), ValidArgsFunction: completeClients,
-	}
+	c := described("disconnect")
+	c.Args, c.ValidArgsFunction = cli.Needs("the name of a client"), completeClients
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := cli.LoadConfig(c)

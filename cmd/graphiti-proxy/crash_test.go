@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -203,7 +203,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		said := c.Messages[len(c.Messages)-1].Text
 		if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
 			said = after
@@ -359,13 +359,13 @@ func lockSpool(t *testing.T, dir string) (release func()) {
 
 // tally counts what two groups of Graphiti hold of conversations of so many
 // turns, which is to be each side of each turn once.
-func tally(t *testing.T, g *graphititest.Server, turns map[int]int) (missing, twice, sides int) {
+func tally(t *testing.T, g *graphititest.Graphiti, turns map[int]int) (missing, twice, sides int) {
 	t.Helper()
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
 		count := make(map[string]int)
 		for _, e := range g.Episodes(group) {
-			held := graphiti.Episode{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
-			for _, side := range held.Rows() {
+			held := remote.EpisodeJSON{Name: e.Name, Content: e.Content, SourceDescription: e.SourceDescription}
+			for _, side := range held.Row().Sides() {
 				count["("+string(side.Role)+"): "+side.Text]++
 				sides++
 			}

@@ -70,7 +70,7 @@ func TestForgottenConversation(t *testing.T) {
 			t.Fatalf("got %q, want \"recalled\" at its beginning", header)
 		}
 		w.delivered(2)
-		if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+		if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}}); err != nil {
 			t.Fatal(err)
 		}
 		w.say("My cat is called Tom.")
@@ -143,7 +143,7 @@ func TestShortTermMemory(t *testing.T) {
 		t.Errorf("in the next turn: %s", body)
 	}
 	w.delivered(2)
-	if _, err := w.remembers().service.Forget(t.Context(), service.Selector{Group: w.group()}); err != nil {
+	if _, err := w.remembers().service.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: w.group()}}); err != nil {
 		t.Fatal(err)
 	}
 	if body := saw("work", m{"role": "user", "content": "Where were we?"}); strings.Contains(body, "earlier in this session") {
@@ -173,36 +173,6 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestDirectives: with the setting, a message of directives is stored as such in its
-// project. Directives beside other text, and those for the person, wait.
-func TestDirectives(t *testing.T) {
-	t.Parallel()
-	for _, on := range []string{"false", "true"} {
-		w := start(t, t.TempDir(), map[string]string{"promote.directives": on})
-		for text, want := range map[string]string{
-			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK\nrepo_state (agent): nobody is one": "; pending=2; refused=1; unscoped=1",
-			"decision: Redis, not Kafka\npreference (global): short answers": "; promoted=1; pending=1",
-		} {
-			_, h := w.exchange("/v1/chat/completions", chat(user(text)), "X-Graphiti-Workspace", widgets)
-			if got := h.Get("X-Graphiti-Memory"); strings.HasSuffix(got, want) != (on == "true") || strings.Contains(got, "pending") != (on == "true") {
-				t.Errorf("directives %s: %q gets %s, want %q at its end where they are on", on, text, got, want)
-			}
-		}
-		w.delivered(map[string]int{"false": 2, "true": 3}[on])
-		w = w.restart()
-		kept := strings.Join(w.held(), "\n")
-		group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
-		for _, e := range w.heldIn(group) {
-			kept += e.Text + "\n"
-		}
-		want := map[string]int{"false": 0, "true": 1}[on]
-		if strings.Count(kept, `kind="decision"`) != want || strings.Contains(kept, `kind="preference"`) || strings.Contains(kept, `kind="procedure"`) {
-			t.Errorf("directives %s: kept is %s, want %d decisions and nothing else promoted", on, kept, want)
-		}
-		w.stop()
-	}
-}
-
 // TestPromotedCountsEverywhere: what was promoted for the person is recalled in
 // each project, also when the question is not about the person; before, nothing
 // of the person is.
@@ -219,7 +189,7 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 	if saw := ask(); strings.Contains(saw, "wip slash") {
 		t.Errorf("before: %s", saw)
 	}
-	if _, err := w.remembers().service.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}); err != nil {
+	if _, err := w.remembers().service.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Branches begin with josh slash."}}); err != nil {
 		t.Fatal(err)
 	}
 	w.delivered(3)

@@ -13,17 +13,11 @@ import (
 )
 
 func newDemoCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "demo",
-		Short: "Show the whole loop in a few seconds, without a key or a network",
-		Long: "Run a stand-in model and the real proxy on this machine, state a fact in one\n" +
-			"conversation, ask for it in another, and show the request that reaches the model.\n" +
-			"The demo stores no data and sends none from this machine.",
-		Example: "  graphiti-proxy demo",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return cli.RunDemo(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
-		},
+	c := described("demo")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return cli.RunDemo(c.OutOrStdout(), cli.Called(os.Args[0]), startDemo)
 	}
+	return c
 }
 
 // startDemo starts a proxy in a directory. The environment and files do not affect its

@@ -326,7 +326,7 @@ func TestCompaction(t *testing.T) {
 	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
 	w.say("Good morning.", "X-Graphiti-Session", "long") // of no project, as is known then
 	w.delivered(2)
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 			return proxytest.Reply{Text: "<analysis>Let me think.</analysis><summary>Open: the importer for Zanzibar fails on empty rows.</summary>"}
 		}
@@ -404,7 +404,7 @@ func TestBeginningCutOff(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.scopes": "session"})
 	long := "The harbour is closed on Mondays, and the ferry leaves from the other side."
-	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: long} })
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: long} })
 	user := func(s string) m { return m{"role": "user", "content": s} }
 	history := []m{user("When does the ferry leave?")}
 	w.exchange("/v1/chat/completions", m{"model": "m", "messages": history})

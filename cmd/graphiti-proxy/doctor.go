@@ -30,17 +30,8 @@ type diagnosis struct {
 }
 
 func newDoctorCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "doctor [client…]",
-		Short: "Find out why a client is not remembered",
-		Long: "Check that the proxy answers, that each client's settings lead to it, that no\n" +
-			"variable or project file overrides them, and what happened to the client's last\n" +
-			"request. Call it in the directory in which you use the client. Without a client,\n" +
-			"check all clients on this machine.",
-		Example: "  graphiti-proxy doctor\n  graphiti-proxy doctor claude-code",
-		Args:    cobra.ArbitraryArgs, ValidArgsFunction: completeClients,
-		RunE: diagnose,
-	}
+	c := described("doctor")
+	c.Args, c.ValidArgsFunction, c.RunE = cobra.ArbitraryArgs, completeClients, diagnose
 	cli.JSONFlag(c)
 	return c
 }

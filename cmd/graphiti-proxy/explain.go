@@ -76,7 +76,7 @@ func (f *explainFlags) explain(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	m := proxy.Memory{Settings: proxy.Settings{Identity: id, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}}
+	m := proxy.Memory{MemorySettings: proxy.MemorySettings{Identity: id, Rules: rules(cfg), Recall: cfg.Recall.Enabled, Ingest: cfg.Ingest.Enabled}}
 	switch {
 	case cfg.Memory.Backend == "off":
 		m.Off.Reason = "memory.backend"
@@ -94,7 +94,7 @@ func dryPlanner(cfg *config.Config, namer graphiti.Namer, off inject.Reason) pro
 		return nil
 	}
 	nothing := func(string) bool { return false }
-	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, nothing)}, inject.Settings{
+	return inject.DryRun(inject.Services{}, groups{namer, searched(cfg, namer, nothing)}, inject.RecallSettings{
 		Timeout: cfg.Recall.Timeout, Background: cfg.Recall.BackgroundTimeout, MaxFacts: cfg.Recall.MaxFacts, MaxChars: cfg.Recall.MaxChars,
 	})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
@@ -32,7 +31,7 @@ func (w *world) ask(session string, messages ...m) string {
 
 func (w *world) forget(group string) {
 	w.t.Helper()
-	if _, err := w.remembers().service.Forget(context.Background(), service.Selector{Group: group}); err != nil {
+	if _, err := w.remembers().service.Forget(context.Background(), &service.ForgetRequest{Selector: service.Selector{Group: group}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -46,7 +45,7 @@ func answered(text string) m { return m{"role": "assistant", "content": text} }
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	type settings = map[string]string
-	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Server) {
+	stand := func(t *testing.T, o graphititest.Options, more settings) (settings, *graphititest.Graphiti) {
 		o.Delay = 20 * time.Millisecond
 		g, err := graphititest.Start(o)
 		if err != nil {
@@ -57,17 +56,17 @@ func TestForgetting(t *testing.T) {
 		maps.Copy(s, more)
 		return s, g
 	}
-	var shared *redistest.Server
-	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Server){
-		"embedded": func(*testing.T) (settings, *graphititest.Server) { return settings{}, nil },
-		"REST":     func(t *testing.T) (settings, *graphititest.Server) { return stand(t, graphititest.Options{}, nil) },
-		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Server) {
+	var shared *redistest.Redis
+	for name, open := range map[string]func(*testing.T) (settings, *graphititest.Graphiti){
+		"embedded": func(*testing.T) (settings, *graphititest.Graphiti) { return settings{}, nil },
+		"REST":     func(t *testing.T) (settings, *graphititest.Graphiti) { return stand(t, graphititest.Options{}, nil) },
+		"REST, taken for delivered": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{}, settings{"ingest.verify": "false"})
 		},
-		"MCP": func(t *testing.T) (settings, *graphititest.Server) {
+		"MCP": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			return stand(t, graphititest.Options{MCP: graphititest.Today}, settings{"memory.backend": "graphiti-mcp"})
 		},
-		"Redis": func(t *testing.T) (settings, *graphititest.Server) {
+		"Redis": func(t *testing.T) (settings, *graphititest.Graphiti) {
 			shared = redistest.Start(t)
 			return stand(t, graphititest.Options{}, settings{"state.backend": "redis", "state.redis_url": shared.URL()})
 		},
@@ -82,7 +81,7 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Server, shared *redistest.Server) {
+func forgets(t *testing.T, dir string, settings map[string]string, g *graphititest.Graphiti, shared *redistest.Redis) {
 	w := start(t, dir, settings)
 	w.say(fact)
 	w.delivered(1)
@@ -145,7 +144,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 }
 
 // settled waits until Graphiti has come to all that it has accepted.
-func settled(t *testing.T, g *graphititest.Server) {
+func settled(t *testing.T, g *graphititest.Graphiti) {
 	t.Helper()
 	if g == nil {
 		return
@@ -156,7 +155,7 @@ func settled(t *testing.T, g *graphititest.Server) {
 }
 
 // everything that a Redis holds, by its keys.
-func everything(t *testing.T, s *redistest.Server) map[string]string {
+func everything(t *testing.T, s *redistest.Redis) map[string]string {
 	t.Helper()
 	c, ctx := s.Client(), context.Background()
 	defer c.Close()
@@ -203,7 +202,7 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	w := start(t, dir, settings)
 	var once sync.Once
 	asked, answer := make(chan struct{}), make(chan struct{})
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if strings.Contains(c.Messages[len(c.Messages)-1].Text, "Foxglove") {
 			once.Do(func() { close(asked) })
 			<-answer
@@ -289,92 +288,6 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 	if _, err := w.cli("memory", "forget", "--group", "workspace_both", "--yes"); err != nil || len(w.heldIn("workspace_both")) > 0 {
 		t.Errorf("got %v, want no error, and nothing held in the group", err)
-	}
-}
-
-// TestWhatGraphitiKeepsOfASession is said: over REST it cannot delete names and summaries,
-// over MCP it deletes them.
-func TestWhatGraphitiKeepsOfASession(t *testing.T) {
-	t.Parallel()
-	for backend, kept := range map[string]bool{"graphiti": true, "graphiti-mcp": false} {
-		g, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { g.Close() })
-		w := start(t, t.TempDir(), map[string]string{
-			"memory.backend": backend, "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
-		})
-		w.ask("s1", user("My cat is called Miso."))
-		w.delivered(1)
-		out, err := w.cli("memory", "forget", "--session", "s1", "--yes", "--json")
-		if err != nil || strings.Contains(out, `"names_kept": true`) != kept {
-			t.Errorf("%s: %s, %v; want names kept: %v", backend, out, err, kept)
-		}
-	}
-}
-
-// TestForgettingOneSession: what was said in it lies in the person's or the
-// project's memory, and is exported and forgotten there, with what the session
-// itself was to be told; what was said in others stays.
-func TestForgettingOneSession(t *testing.T) {
-	t.Parallel()
-	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
-	w.ask("s1", user("My cat is called Miso."))
-	w.ask("s2", user("My dog is called Rex."))
-	w.exchange("/v1/chat/completions", chat(user("The bird is called Bo.")), "X-Graphiti-Session", "s1", "X-Graphiti-Workspace", "w")
-	w.delivered(3)
-	// A proxy that does not know who said it finds it all the same.
-	err := w.remembers().backend.Memory.Write(t.Context(), "user_josh", []graphiti.Message{{
-		Name: "elsewhere", RoleType: "user", Content: "My fish is called Nemo.", Timestamp: time.Now(),
-		SourceDescription: `{"session":"` + graphiti.SessionHash("session:s3") + `"}`,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	export := func(session string) string {
-		t.Helper()
-		out, err := w.cli("memory", "export", "--session", session)
-		if err != nil {
-			t.Error(err)
-		}
-		return out
-	}
-	w.shortTerm("user_josh", "Rex")
-	waitUntil(t, "the notes of the project's turn", func() bool { return strings.Contains(export("s1"), "asked: The bird is called Bo.") })
-	out := export("s1")
-	for _, want := range []string{`"text":"My cat is called Miso."`, `"text":"The bird is called Bo."`, `"where":"session","text":"earlier in this session, asked: The bird is called Bo."`} {
-		if strings.Count(out, want) != 1 {
-			t.Errorf("%s is %d times in %s", want, strings.Count(out, want), out)
-		}
-	}
-	if strings.Contains(out, "Rex") || strings.Contains(out, "Nemo") || !strings.Contains(export("s3"), "Nemo") {
-		t.Errorf("of another session: %s", out)
-	}
-	if out, err := w.cli("memory", "export", "--user", "josh"); err != nil || !strings.Contains(out, "asked: My dog is called Rex.") {
-		t.Errorf("all that is a person's: %s, %v", out, err)
-	}
-	if out, err := w.cli("memory", "forget", "--session", "s1", "--yes"); err != nil || !strings.HasPrefix(out, "the session is forgotten in 3 groups") {
-		t.Errorf("got %q, %v, want no error, \"the session is forgotten in 3 groups\" at its beginning", out, err)
-	}
-	if _, err := w.cli("memory", "forget", "--session", "s3", "--user", "josh", "--yes"); err != nil {
-		t.Error(err)
-	}
-	for _, session := range []string{"s1", "s3"} {
-		if out := export(session); out != "" {
-			t.Errorf("%s after it was forgotten: %s", session, out)
-		}
-	}
-	saw := w.ask("s9", user("What are my cat, my dog, the bird and my fish called?"))
-	if strings.Contains(saw, "Miso") || strings.Contains(saw, "Bo.") || strings.Contains(saw, "Nemo") || !strings.Contains(saw, "Rex") {
-		t.Errorf("another session is told %s", saw)
-	}
-	if saw := w.ask("s1", user("Where were we?")); strings.Contains(saw, "earlier in this session") || strings.Contains(saw, "Miso") {
-		t.Errorf("the same session is told %s", saw)
-	}
-	w.delivered(5)
-	if out := export("s1"); !strings.Contains(out, "Where were we?") || strings.Contains(out, "Miso") {
-		t.Errorf("what was said in it afterwards: %s", out)
 	}
 }
 

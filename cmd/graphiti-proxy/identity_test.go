@@ -266,7 +266,7 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	}
 	defer r.Close()
 	for i, h := range hostile {
-		if err := r.Write(context.Background(), "user_josh", []graphiti.Message{{Name: fmt.Sprint(i), RoleType: "user", Content: h, Timestamp: time.Now().Add(-time.Hour)}}); err != nil {
+		if err := r.Write(context.Background(), "user_josh", []graphiti.Row{{Name: fmt.Sprint(i), Role: "user", Text: h, Said: time.Now().Add(-time.Hour)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -301,7 +301,7 @@ func TestExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := proxy.Memory{Settings: proxy.Settings{Identity: id, Recall: true, Ingest: true}}
+	m := proxy.Memory{MemorySettings: proxy.MemorySettings{Identity: id, Recall: true, Ingest: true}}
 	e := m.Explain(dryPlanner(w.app.cfg, namer, m.Off.Reason), proxy.Limits{InspectBytes: 1 << 20, Messages: 100}, "/v1/chat/completions", map[string][]string{"x-session-id": {"ses_1"}}, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
 	var out bytes.Buffer
 	printExplanation(&out, &e)

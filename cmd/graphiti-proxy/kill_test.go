@@ -82,7 +82,7 @@ func killUnderLoad(t *testing.T) (r killed) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: "noted"} })
+	model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "noted"} })
 	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(),
@@ -215,7 +215,7 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 		p.args = append(p.args, "--set", k+"="+v)
 	}
 	p.args = append(p.args, set...)
-	model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+	model.SetAnswer(func(proxytest.Input) proxytest.Reply {
 		return proxytest.Reply{Text: fmt.Sprint("answer number ", answers.Add(1), " is given")}
 	})
 	p.start()

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"cache/sqlite":              {},
 	"capture":                   {"cache/redis", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/justsaid", "capture/redact", "capture/replica", "graphiti", "graphiti/words", "internal/dialect"},
 	"capture/deliver":           {"capture/ledger", "graphiti"},
+	"capture/distil":            {"graphiti", "graphiti/words"},
 	"capture/ledger":            {"cache/sqlite", "graphiti"},
 	"capture/redact":            {},
 	"capture/replica":           {"cache/redis", "capture/ledger", "graphiti"},
@@ -49,12 +50,12 @@ var mayImport = map[string][]string{
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
-	"internal/health":           {"cache/sqlite", "capture", "graphiti", "internal/terminal"},
+	"internal/health":           {"cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
 	"internal/inspector":        {"capture", "capture/ledger", "graphiti/card", "inject", "internal/health", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
-	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/embedded", "inject", "internal/health", "internal/polltest", "internal/service"},
+	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},
 	"internal/transcripts":      {"internal/dialect", "internal/dialect/chat"},
@@ -71,7 +72,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 49 // lower it when a package goes
+	maxPackages      = 50 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

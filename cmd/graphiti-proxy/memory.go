@@ -21,35 +21,20 @@ import (
 )
 
 func newMemoryCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "memory",
-		Short: "Show, list, search, confirm, add, correct, import, export and forget memory",
-		Long: "Show, list, search, confirm, add, correct, import, export and forget memory,\n" +
-			"through the running proxy, or in its files if none is running.",
-		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory list\n  graphiti-proxy memory search 'which database?'\n  graphiti-proxy memory pending\n  graphiti-proxy memory forget --user josh",
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
+	return describedGroup("memory", newMemoryShowCommand(), newMemoryListCommand(), newMemoryFactsCommand(), newMemoryStatsCommand(), newMemorySearchCommand(), newMemoryPendingCommand(), newMemoryPromoteCommand(),
 		newMemoryImportCommand(), newMemoryExportCommand(), newMemoryForgetCommand(), newMemoryCorrectCommand(), newMemoryRestoreCommand())
-	return c
 }
 
 // selectorFlags adds the flags that select a memory.
 func selectorFlags(c *cobra.Command) *service.Selector {
 	var s service.Selector
-	f := c.Flags()
-	f.Var(cli.Text(&s.User), "user", "a person, with all their memory: me, josh, github_login:octocat, discord:123")
-	f.Var(cli.Text(&s.Agent), "agent", "one agent's memory of the person")
-	f.Var(cli.Text(&s.Workspace), "workspace", "a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo")
-	f.Var(cli.Text(&s.Session), "session", "a conversation, by its client's id or its id from memory list")
-	f.Var(cli.Text(&s.Group), "group", "one group, by its id")
-	f.Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi; separate several credentials of one client with commas")
+	cli.InputFlags(c, &s)
 	return &s
 }
 
 // findGroups returns the groups of a selector. For a session, these may also contain other
 // sessions' messages. It returns none if all groups are empty.
-func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledger.Owned, error) {
+func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]ledger.Owned, error) {
 	found, err := cli.Call(ctx, at, service.Groups, *s)
 	if err != nil && *s == (service.Selector{}) {
 		return nil, cli.Usage(errors.New("name a memory with --user, --agent, --workspace, --session, --group or --credential"))
@@ -61,53 +46,16 @@ func findGroups(ctx context.Context, at *cli.Place, s *service.Selector) ([]ledg
 	return all, err
 }
 
-// oneOf returns the selector of a call about one of the groups.
-func oneOf(s *service.Selector, group string) service.Selector {
-	one := service.Selector{Group: group}
-	if s.Session != "" {
-		one.Session, one.User, one.Credential = s.Session, s.User, s.Credential
-	}
-	return one
-}
-
 func newMemoryForgetCommand() *cobra.Command {
 	yes, imported := false, ""
-	c := &cobra.Command{
-		Use:   "forget",
-		Short: "Delete a person's, a project's or a conversation's memory everywhere",
-		Long: "Delete memory everywhere: in the memory itself, in caches, in the queue, among\n" +
-			"dead letters, in session notes, in blocks of running conversations, and in turns\n" +
-			"that are being delivered. After the command succeeds, no replica connected to\n" +
-			"Redis recalls it, and a client that sends its history again does not bring it\n" +
-			"back. It cannot be undone.\n\n" +
-			"The command waits until Graphiti has processed all accepted messages, which may\n" +
-			"take minutes, and then checks that everything is deleted. If it fails, it reports\n" +
-			"the remaining data and the remedy. Until it succeeds, the group is not recalled\n" +
-			"and its new turns wait. Running it again also deletes newer messages.\n\n" +
-			"Without a flag, it deletes all memory of this machine's owner.\n\n" +
-			"It only lists groups with messages of several people; delete those with --group.\n\n" +
-			"--session deletes one conversation's messages in every group. Facts that Graphiti\n" +
-			"also learned from other conversations stay. Running conversations that use the\n" +
-			"same groups lose their blocks. The ID is the client's, or the one from memory\n" +
-			"list.\n\n" +
-			"--card removes one line from the card that opens conversations, and deletes\n" +
-			"nothing else. memory show lists the lines of the card.\n\n" +
-			"--message deletes one message, by its ID from memory show, from each of its\n" +
-			"groups; the rest of its turn stays. Blocks that already contain it stay in their\n" +
-			"conversations, because the beginning of a conversation must not change; new blocks\n" +
-			"omit it.\n\n" +
-			"--import deletes the turns of one memory import --agents, by the name that it\n" +
-			"printed. Later imports leave those turns out.\n\n" +
-			"It cannot delete copies outside of the proxy: the provider's histories, backups.",
-		Example: "  graphiti-proxy memory forget --user josh\n  graphiti-proxy memory forget --workspace github_repo:github.com/acme/widgets --yes\n  graphiti-proxy memory forget --session ses_1\n  graphiti-proxy memory forget --card 'Always use tabs'\n  graphiti-proxy memory forget --message 3fa9c1d20b7e",
-	}
+	c := described("memory-forget")
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
 	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
-	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message, and nothing else")
+	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if imported != "" && *s != (service.Selector{}) {
 			return cli.Usage(errors.New("--import is a selection: leave out others"))
 		}
@@ -142,17 +90,13 @@ func newMemoryForgetCommand() *cobra.Command {
 }
 
 // forgetOne deletes one message, or removes a line from the card.
-func forgetOne(c *cobra.Command, at *cli.Place, s *service.Selector) error {
+func forgetOne(c *cobra.Command, at *cli.Runner, s *service.Selector) error {
 	if s.Message != "" && s.Card+s.Session != "" {
 		return cli.Usage(errors.New("--message already selects one message; remove --card and --session"))
 	}
-	f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: *s})
-	if err != nil {
-		return err
-	}
-	return cli.Output(c, f, func(w io.Writer) {
+	return answer(c, at, service.Forget, &service.ForgetRequest{Selector: *s}, nil, func(w, _ io.Writer, f *service.Forgotten) {
 		if s.Message != "" {
-			fmt.Fprintln(w, "forgotten:", messageGone(&f))
+			fmt.Fprintln(w, "forgotten:", messageGone(f))
 			return
 		}
 		fmt.Fprintln(w, "off the card:", terminal.Printable(strings.Join(f.Card, "; ")))
@@ -187,13 +131,13 @@ func isYes(line string) bool {
 
 // forgetGroups deletes one group after the other, so that a failed deletion can be
 // repeated.
-func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups []ledger.Owned) error {
+func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups []ledger.Owned) error {
 	done, blocks, failed := []service.Forgotten{}, 0, error(nil)
 	for i, g := range groups {
 		if g.Shared {
 			continue
 		}
-		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: oneOf(s, g.Group)})
+		f, err := cli.Call(c.Context(), at, service.Forget, service.ForgetRequest{Selector: s.In(g.Group)})
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", g.Group, err))
 			continue
@@ -220,19 +164,11 @@ func forgetGroups(c *cobra.Command, at *cli.Place, s *service.Selector, groups [
 }
 
 func newMemoryExportCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "export",
-		Short: "Print all stored data as JSON Lines",
-		Long: "Print all stored data as JSON Lines: the memory's messages, turns in the queue,\n" +
-			"dead letters, and session notes. In a project, a git repository, it prints the\n" +
-			"project's data and your own; elsewhere all of your data, projects included.\n" +
-			"graphiti-proxy memory import reads the output.",
-		Example: "  graphiti-proxy memory export --user me > memory.jsonl\n  graphiti-proxy memory export --workspace .\n  graphiti-proxy memory export --user josh > josh.jsonl",
-	}
+	c := described("memory-export")
 	s := selectorFlags(c)
 	c.Flags().Bool("json", true, "")
 	_ = c.Flags().MarkHidden("json") // the flag exists; the output is JSON Lines anyway
-	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		groups, err := findGroups(c.Context(), at, s)
 		if err != nil {
 			return err
@@ -246,7 +182,7 @@ func newMemoryExportCommand() *cobra.Command {
 		n := 0
 		out := json.NewEncoder(c.OutOrStdout())
 		for _, g := range groups {
-			one := oneOf(s, g.Group)
+			one := s.In(g.Group)
 			in := service.ExportRequest{Group: one.Group, Session: one.Session, User: one.User, Credential: one.Credential}
 			err := cli.Each(c.Context(), at, service.Export, in, func(r service.Record) error {
 				n++

@@ -53,7 +53,7 @@ type agentImport struct {
 }
 
 // importAgents imports the transcripts of coding agents. Without a place it only lists them.
-func importAgents(c *cobra.Command, at *cli.Place) error {
+func importAgents(c *cobra.Command, at *cli.Runner) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 }
 
 // send imports turns in calls of bounded size.
-func (d *agentImport) send(ctx context.Context, at *cli.Place, turns []service.PastTurn, progress *terminal.Progress) error {
+func (d *agentImport) send(ctx context.Context, at *cli.Runner, turns []service.PastTurn, progress *terminal.Progress) error {
 	for len(turns) > 0 {
 		n, bytes := 0, 0
 		for n < len(turns) && n < pastTurns && (n == 0 || bytes < pastBytes) {
@@ -189,16 +189,16 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		fmt.Fprintln(w, "no transcripts of coding agents were found on this machine")
 		return
 	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "CLIENT\tPROJECT\tCONVERSATIONS\tTURNS\tFROM\tTO\tLEFT OUT")
+	var t terminal.Table
+	t.Row("CLIENT", "PROJECT", "CONVERSATIONS", "TURNS", "FROM", "TO", "LEFT OUT")
 	total := 0
 	for _, p := range d.Projects {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", p.Client, terminal.Printable(p.Directory), p.Conversations, p.Turns, p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
+		t.Row(p.Client, p.Directory, p.Conversations, p.Turns, p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
 		if p.LeftOut == "" {
 			total += p.Turns
 		}
 	}
-	_ = t.Flush()
+	t.Print(w)
 	for _, n := range d.Notes {
 		fmt.Fprintln(w, terminal.Printable(n))
 	}

@@ -18,45 +18,27 @@ import (
 )
 
 func newMemoryShowCommand() *cobra.Command {
-	var last int
-	c := &cobra.Command{
-		Use:   "show",
-		Short: "Show the last stored messages",
-		Long: "Show the last messages of a person, an agent, a project or a conversation. In a\n" +
-			"project, a git repository, it shows the project's messages and your own; elsewhere\n" +
-			"your own. Messages from a project are stored with that project. The first column\n" +
-			"is the message's ID, for memory forget --message and memory correct.",
-		Example: "  graphiti-proxy memory show\n  graphiti-proxy memory show --workspace . --last 10\n  graphiti-proxy memory show --workspace https://github.com/acme/widgets",
-	}
-	s := selectorFlags(c)
-	c.Flags().IntVar(&last, "last", 20, "how many messages")
-	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		if err := service.CheckLast(last); err != nil {
-			return cli.Usage(fmt.Errorf("--%w", err))
+	c, in := described("memory-show"), service.ShowRequest{Last: 20}
+	cli.InputFlags(c, &in)
+	return operation(c, service.Show, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Shown) {
+		if printUnlisted(errOut, answer.Unlisted); len(answer.Messages)+len(answer.Unlisted) == 0 {
+			fmt.Fprintf(errOut, "no memory yet for %s\n", in.Whose())
 		}
-		answer, err := cli.Call(c.Context(), at, service.Show, service.ShowRequest{Selector: *s, Last: last})
-		if err != nil {
-			return err
-		}
-		sayWhose(c, s)
-		return cli.Output(c, answer, func(w io.Writer) {
-			for _, group := range answer.Unlisted {
-				unlisted := &graphiti.UnlistedError{Group: group}
-				fmt.Fprintf(c.ErrOrStderr(), "%s: %v; to do: %s\n", group, unlisted, graphiti.Remedy(unlisted))
-			}
-			if len(answer.Messages) == 0 && len(answer.Unlisted) == 0 {
-				fmt.Fprintf(c.ErrOrStderr(), "no memory yet for %s\n", s.Whose())
-			}
-			printMessages(w, c.ErrOrStderr(), s, &answer)
-		})
+		printMessages(w, errOut, &in.Selector, answer)
 	})
-	return c
+}
+
+// printUnlisted prints the groups that the memory does not list, with the remedy.
+func printUnlisted(errOut io.Writer, groups []string) {
+	for _, group := range groups {
+		unlisted := &graphiti.UnlistedError{Group: group}
+		fmt.Fprintf(errOut, "%s: %v; to do: %s\n", group, unlisted, graphiti.Remedy(unlisted))
+	}
 }
 
 func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Shown) {
 	hintAt(errOut, s, answer.Others)
-	t := terminal.Table(w)
+	var t terminal.Table
 	for _, said := range answer.Messages {
 		role, text := said.Role, said.Text
 		if cur, ok := graphiti.ParseCurated(text); ok {
@@ -68,13 +50,9 @@ func printMessages(w, errOut io.Writer, s *service.Selector, answer *service.Sho
 		if said.Ended != "" {
 			role += " (ended)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t", said.ID, minute(said.Time))
-		if s.Own {
-			fmt.Fprintf(t, "%s\t", whereKept[said.Scope])
-		}
-		fmt.Fprintf(t, "%s\t%s\n", terminal.Printable(role), terminal.Row(w, text, 88))
+		t.Row(said.ID, minute(said.Time), terminal.If(s.Own, whereKept[said.Scope]), role, text)
 	}
-	_ = t.Flush()
+	t.Print(w)
 	for i, line := range answer.Card {
 		if i == 0 {
 			fmt.Fprintln(errOut, "\nthe card that opens new conversations, up to recall.card_chars characters:")
@@ -128,132 +106,87 @@ func meantHere(s *service.Selector) string {
 }
 
 func newMemorySearchCommand() *cobra.Command {
-	var explain bool
-	c := &cobra.Command{
-		Use:   "search <text>",
-		Short: "Show the facts that a message would recall",
-		Long: "Show the facts that a message with this text would recall at the beginning of a\n" +
-			"conversation: in the project given by --workspace, or in the current git\n" +
-			"repository, else outside of projects. SCOPE is the owner of a fact: workspace for\n" +
-			"the project, user for you. --explain also shows the rejected facts, and why.",
-		Example: "  graphiti-proxy memory search --explain 'which database do we use?'",
-		Args:    cli.Needs("the text of a message"),
+	var in service.SearchRequest
+	c := described("memory-search")
+	c.Args = func(c *cobra.Command, args []string) error {
+		in.Query = strings.Join(args, " ")
+		return cli.Needs("the text of a message")(c, args)
 	}
-	s := selectorFlags(c)
-	cli.JSONFlag(c)
-	c.Flags().BoolVar(&explain, "explain", false, "also show rejected facts, and why")
-	c.RunE = withPlace(openMemoryFiles, s, func(c *cobra.Command, args []string, at *cli.Place) error {
-		answer, err := cli.Call(c.Context(), at, service.Search, service.SearchRequest{Selector: *s, Query: strings.Join(args, " "), All: explain})
-		if err != nil {
-			return err
+	cli.InputFlags(c, &in)
+	return operation(c, service.Search, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Searched) {
+		hintAt(errOut, &in.Selector, answer.Others)
+		if len(answer.Facts) == 0 {
+			fmt.Fprintln(errOut, "no facts found")
+			return
 		}
-		sayWhose(c, s)
-		return cli.Output(c, answer, func(w io.Writer) { printFacts(w, c.ErrOrStderr(), s, &answer, explain) })
-	})
-	return c
-}
-
-func printFacts(w, errOut io.Writer, s *service.Selector, answer *service.Searched, explain bool) {
-	hintAt(errOut, s, answer.Others)
-	if len(answer.Facts) == 0 {
-		fmt.Fprintln(errOut, "no facts found")
-		return
-	}
-	t := terminal.Table(w)
-	if explain {
-		fmt.Fprint(t, "VERDICT\tSTRENGTH\t")
-	}
-	fmt.Fprintln(t, "SCOPE\tFACT")
-	for _, f := range answer.Facts {
-		if explain {
+		var t terminal.Table
+		t.Row(terminal.If(in.All, "VERDICT"), terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
+		for _, f := range answer.Facts {
 			strength := "-"
 			if f.Strength != nil {
 				strength = fmt.Sprintf("%.2f", *f.Strength)
 			}
-			fmt.Fprintf(t, "%s\t%s\t", f.Verdict, strength)
+			text := f.Text
+			if len(f.Keys) > 0 {
+				text += "; keys: " + strings.Join(f.Keys, ", ")
+			}
+			t.Row(terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, text)
 		}
-		fmt.Fprintf(t, "%s\t%s\n", f.Scope, terminal.Row(w, f.Text, 500))
-	}
-	_ = t.Flush()
-	if explain {
-		fmt.Fprintln(w, answer.Threshold())
-	}
+		t.Print(w)
+		if in.All {
+			fmt.Fprintln(w, answer.Threshold())
+		}
+	})
 }
 
 func newMemoryPromoteCommand() *cobra.Command {
-	var p service.Promotion
-	c := &cobra.Command{
-		Use:   "promote <text>",
-		Short: "Store a decision, preference, procedure… verbatim",
-		Long: "Store a text verbatim, and recall it verbatim. It belongs to the given workspace\n" +
-			"or session, else to the person; --scope overrides this. - reads the text from\n" +
-			"standard input. The same text is stored once. A text that appears to contain a\n" +
-			"credential is rejected.",
-		Example: "  graphiti-proxy memory promote --kind preference 'I write commit messages in the imperative'\n" +
-			"  graphiti-proxy memory promote --kind decision --workspace . 'Postgres, not MySQL: we need jsonb'",
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cli.Needs("the text to store")(c, args); err != nil {
-				return err
-			}
-			if p.Kind == "" {
-				return cli.Usage(fmt.Errorf("--kind is required; write one of %s", strings.Join(graphiti.Kinds, ", ")))
-			}
-			if !slices.Contains(graphiti.Kinds, p.Kind) {
-				return cli.Usage(fmt.Errorf("--kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", ")))
-			}
-			return nil
-		},
-	}
-	s := selectorFlags(c)
-	c.Flags().StringVar(&p.Kind, "kind", "", "required: one of "+strings.Join(graphiti.Kinds, ", "))
-	c.Flags().StringVar(&p.Scope, "scope", "", "user, workspace, session or agent")
-	cli.Complete(c, "kind", graphiti.Kinds...)
-	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
-	cli.JSONFlag(c)
-	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
-		p.Text = strings.Join(args, " ")
-		if p.Text == "-" {
-			b, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
-			if err != nil {
-				return fmt.Errorf("read standard input: %w", err)
-			}
-			p.Text = string(b)
-		}
-		answer, err := cli.Call(c.Context(), at, service.Promote, service.PromoteRequest{Selector: *s, Promotion: p})
-		if err != nil {
+	var in service.PromoteRequest
+	c := described("memory-promote")
+	c.Args = func(c *cobra.Command, args []string) (err error) {
+		if err := cli.Needs("the text to store")(c, args); err != nil {
 			return err
 		}
-		return cli.Output(c, answer, func(w io.Writer) { fmt.Fprintf(w, "stored as %s for %s\n", p.Kind, terminal.Printable(answer.For)) })
+		switch kinds := strings.Join(graphiti.Kinds, ", "); {
+		case in.Kind == "":
+			return cli.Usage(fmt.Errorf("--kind is required; write one of %s", kinds))
+		case !slices.Contains(graphiti.Kinds, in.Kind):
+			return cli.Usage(fmt.Errorf("--kind: unknown kind %q; write one of %s", in.Kind, kinds))
+		}
+		if in.Text = strings.Join(args, " "); in.Text == "-" {
+			in.Text, err = readText(os.Stdin)
+		}
+		return err
+	}
+	cli.InputFlags(c, &in)
+	c.Flags().StringVar(&in.Kind, "kind", "", "required: one of "+strings.Join(graphiti.Kinds, ", "))
+	cli.Complete(c, "kind", graphiti.Kinds...)
+	cli.Complete(c, "scope", "user", "workspace", "session", "agent")
+	return operation(c, service.Promote, makeMemoryFiles, &in, nil, func(w, _ io.Writer, answer *service.Promoted) {
+		fmt.Fprintf(w, "stored as %s for %s\n", in.Kind, terminal.Printable(answer.For))
 	})
-	return c
+}
+
+// readText reads a text of up to 1 MiB.
+func readText(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	return string(b), nil
 }
 
 func newMemoryCorrectCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "correct <id> <text>",
-		Short: "Replace a message with a corrected text",
-		Long: "Forget the message with this ID, and store the text in its place as your message\n" +
-			"of now. From the next turn on, only the new text is recalled. memory show prints\n" +
-			"the IDs. A promoted text keeps its kind. A client that sends its history again\n" +
-			"does not bring the old message back. A text that appears to contain a credential\n" +
-			"is rejected.",
-		Example: "  graphiti-proxy memory correct 3fa9c1d20b7e 'Our database is Postgres 17'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return cli.Usage(errors.New("write the id of a message from memory show, and the corrected text"))
-			}
-			return nil
-		},
-	}
-	s := selectorFlags(c)
-	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
-		s.Message = args[0]
-		done, err := cli.Call(c.Context(), at, service.Correct, service.CorrectRequest{Selector: *s, Text: strings.Join(args[1:], " ")})
-		if err != nil {
-			return err
+	var in service.CorrectRequest
+	c := described("memory-correct")
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return cli.Usage(errors.New("write the id of a message from memory show, and the corrected text"))
 		}
-		return cli.Output(c, done, func(w io.Writer) { fmt.Fprintln(w, "stored; forgotten:", messageGone(&done.Forgotten)) })
+		in.Message, in.Text = args[0], strings.Join(args[1:], " ")
+		return nil
+	}
+	cli.InputFlags(c, &in)
+	return operation(c, service.Correct, openMemoryFiles, &in, nil, func(w, _ io.Writer, done *service.Corrected) {
+		fmt.Fprintln(w, "stored; forgotten:", messageGone(&done.Forgotten))
 	})
-	return c
 }

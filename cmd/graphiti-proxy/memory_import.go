@@ -15,26 +15,7 @@ import (
 
 func newMemoryImportCommand() *cobra.Command {
 	var agents, yes bool
-	c := &cobra.Command{
-		Use:   "import <file>",
-		Short: "Import conversations: transcripts of coding agents, exports, or JSON Lines",
-		Long: "Import conversations from elsewhere. The file is JSON Lines with\n" +
-			`  {"scope": "user", "role": "user", "name": "Ann", "content": "…", "timestamp": "2026-11-21T09:00:00Z", "session": "…"}` + "\n" +
-			"with required role and content, and \"group\" as an alternative to \"scope\"; or the\n" +
-			"conversations.json of a ChatGPT or Claude account export, or the .zip or folder\n" +
-			"with it, of which the current branch of each conversation is imported;\n" +
-			"or the output of graphiti-proxy memory export, which is stored unchanged. A\n" +
-			"conversation keeps its id for --session: chatgpt-<id>, claude-<id>.\n" +
-			"- reads standard input. Each line is stored once: to continue an interrupted\n" +
-			"import, run it again. The limits are 32 MiB for a line or a conversation, and\n" +
-			"2 GiB and 2,000,000 messages for a file or an unpacked archive.\n\n" +
-			"--agents reads the transcripts that coding agents store on this machine: Claude\n" +
-			"Code, Codex, opencode, Kilo, Gemini CLI, Qwen Code, Copilot CLI, Cline, Continue,\n" +
-			"Kimi Code, pi and aider. It lists them by client and project; --yes imports them.\n" +
-			"Turns that went through the proxy are recognized, and the words in transcripts\n" +
-			"never become rules or preferences. memory forget --import takes an import back.",
-		Example: "  graphiti-proxy memory import notes.jsonl\n  graphiti-proxy memory import --agents\n  graphiti-proxy memory import --agents --yes\n  graphiti-proxy memory import --user josh chatgpt-export.zip",
-	}
+	c := described("memory-import")
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch {
 		case agents && len(args) > 0:
@@ -46,20 +27,21 @@ func newMemoryImportCommand() *cobra.Command {
 		}
 		return nil
 	}
-	s := selectorFlags(c)
+	var in service.ImportRequest
+	cli.InputFlags(c, &in)
 	c.Flags().BoolVar(&agents, "agents", false, "the transcripts of coding agents on this machine, instead of a file")
 	c.Flags().BoolVar(&yes, "yes", false, "import the transcripts that --agents lists")
 	cli.JSONFlag(c)
-	imports := withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	imports := withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		if agents {
 			return importAgents(c, at)
 		}
-		return importFile(c, at, s, args[0])
+		return importFile(c, at, &in, args[0])
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
-		case agents && *s != (service.Selector{}):
-			return cli.Usage(errors.New("--agents finds the project of each conversation: leave out --user, --workspace and other selections"))
+		case agents && (in.Distil || in.Selector != (service.Selector{})):
+			return cli.Usage(errors.New("--agents finds the project of each conversation: leave out --user, --workspace, --distil and other flags"))
 		case agents && !yes:
 			return importAgents(c, nil)
 		}
@@ -69,21 +51,21 @@ func newMemoryImportCommand() *cobra.Command {
 }
 
 // importFile imports a file, or standard input.
-func importFile(c *cobra.Command, at *cli.Place, s *service.Selector, name string) error {
+func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
 	file, size, err := service.OpenImport(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	progress := terminal.NewProgress(c.ErrOrStderr(), size)
-	im := service.FileImport{Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
-		return cli.Call(ctx, at, service.Import, in)
+	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+		return cli.Call(ctx, at, service.Import, lines)
 	}, Pending: func(ctx context.Context) (int, error) {
 		q, err := cli.Call(ctx, at, service.Counts, struct{}{})
 		return q.Pending, err
 	}}
 	left := 0
-	done, err := im.Run(c.Context(), *s, io.TeeReader(file, progress))
+	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
 	if err == nil {
 		left, err = im.Await(c.Context(), done)
 	}

@@ -16,37 +16,12 @@ import (
 )
 
 func newMemoryListCommand() *cobra.Command {
-	var s service.Selector
-	var limit int
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List your own memory, projects and conversations, with counts",
-		Long: "List your own memory, projects and agents, and conversations with their first\n" +
-			"words and the ID for --session of memory show and memory forget. Each has its\n" +
-			"number of messages and the times of the first and last one; the newest come first.\n" +
-			"A project that others share includes their messages.\n\n" +
-			"Graphiti cannot list its groups. With it, the list contains the projects that this\n" +
-			"proxy wrote to.",
-		Example: "  graphiti-proxy memory list\n  graphiti-proxy memory list --limit 5 --json\n  graphiti-proxy memory list --user josh",
-	}
-	c.Flags().Var(cli.Text(&s.User), "user", "a person: me, josh, github_login:octocat, discord:123")
-	c.Flags().Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi")
-	c.Flags().IntVar(&limit, "limit", 50, "how many memories, and how many conversations")
-	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		if err := service.CheckLimit(limit); err != nil {
-			return cli.Usage(fmt.Errorf("--%w", err))
-		}
-		all, err := cli.Call(c.Context(), at, service.List, service.ListRequest{Selector: s, Limit: limit})
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, all, func(w io.Writer) {
-			printCatalog(w, c.ErrOrStderr(), &s, &all)
-			printApart(c)
-		})
+	c, in := described("memory-list"), service.List.Default
+	cli.InputFlags(c, &in, "agent", "workspace", "session", "group")
+	return operation(c, service.List, openMemoryFiles, &in, nil, func(w, errOut io.Writer, all *service.Catalog) {
+		printCatalog(w, errOut, &in.Selector, all)
+		printApart(c)
 	})
-	return c
 }
 
 // printApart prints the place of the memory of this directory's project, if the directory
@@ -64,15 +39,13 @@ func printApart(c *cobra.Command) {
 }
 
 func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog) {
-	if all.Note != "" {
-		fmt.Fprintln(errOut, all.Note)
-	}
+	printNote(errOut, all.Note)
 	if len(all.Memories)+len(all.Conversations) == 0 {
 		fmt.Fprintf(errOut, "no memory yet for %s\n", s.Whose())
 		return
 	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "MEMORY\tKIND\tMESSAGES\tFIRST\tLAST")
+	var t terminal.Table
+	t.Row("MEMORY", "KIND", "MESSAGES", "FIRST", "LAST")
 	for _, k := range all.Memories {
 		kind := cmp.Or(map[string]string{"user": "own", "workspace": "project"}[k.Scope], k.Scope, "-")
 		if k.Shared {
@@ -83,20 +56,20 @@ func printCatalog(w, errOut io.Writer, s *service.Selector, all *service.Catalog
 			count = "?"
 			fmt.Fprintf(errOut, "not counted: %s: %s\n", terminal.Printable(k.Name), k.Uncounted)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", terminal.Row(w, k.Name, 60), kind, count, minute(k.First), minute(k.Last))
+		t.Row(k.Name, kind, count, minute(k.First), minute(k.Last))
 	}
-	_ = t.Flush()
+	t.Print(w)
 	printMore(w, all.AllMemories-len(all.Memories))
 	if len(all.Conversations) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	t = terminal.Table(w)
-	fmt.Fprintln(t, "CONVERSATION\tIN\tMESSAGES\tFIRST\tLAST\tID")
+	t = terminal.Table{}
+	t.Row("CONVERSATION", "IN", "MESSAGES", "FIRST", "LAST", "ID")
 	for _, talk := range all.Conversations {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Row(w, cmp.Or(talk.Begins, talk.Session, "-"), 50), terminal.Row(w, talk.In, 40), talk.Messages, minute(talk.First), minute(talk.Last), talk.Hash)
+		t.Row(cmp.Or(talk.Begins, talk.Session, "-"), talk.In, talk.Messages, minute(talk.First), minute(talk.Last), talk.Hash)
 	}
-	_ = t.Flush()
+	t.Print(w)
 	printMore(w, all.AllConversations-len(all.Conversations))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -67,10 +68,10 @@ func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 }
 
 // runAt is a command about memory, with the place of its operations.
-type runAt func(c *cobra.Command, args []string, at *cli.Place) error
+type runAt func(c *cobra.Command, args []string, at *cli.Runner) error
 
 // opens opens the files for a command, if no running proxy uses them.
-type opens func(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error)
+type opens func(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error)
 
 // withPlace runs a command through the running proxy, or else on files that open opens for
 // that time, and prints the place for people. With here, the command only reads: without a
@@ -87,7 +88,7 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		if here != nil {
 			standHere(c, cfg, here)
 		}
-		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Place, error) { return open(c.Context(), cfg, found) })
+		at, err := cli.Find(c.Context(), target(cfg), func(found error) (*cli.Runner, error) { return open(c.Context(), cfg, found) })
 		if err != nil {
 			return err
 		}
@@ -96,6 +97,35 @@ func withPlace(open opens, here *service.Selector, f runAt) func(*cobra.Command,
 		}
 		return errors.Join(f(c, args, at), at.Close())
 	}
+}
+
+// operation completes a command that runs one operation. The fields of its input are flags. With
+// here, the command only reads: see withPlace. print prints the answer for people.
+func operation[In, Out any](c *cobra.Command, op service.Operation[In, Out], open opens, in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) *cobra.Command {
+	cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if k, ok := any(in).(interface{ Check() error }); ok {
+			if err := k.Check(); err != nil {
+				return cli.Usage(fmt.Errorf("--%w", err))
+			}
+		}
+		return withPlace(open, here, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+			return answer(c, at, op, in, here, print)
+		})(c, args)
+	}
+	return c
+}
+
+// answer runs an operation and prints its answer.
+func answer[In, Out any](c *cobra.Command, at *cli.Runner, op service.Operation[In, Out], in *In, here *service.Selector, print func(w, errOut io.Writer, out *Out)) error {
+	out, err := cli.Call(c.Context(), at, op, *in)
+	if err != nil {
+		return err
+	}
+	if here != nil {
+		sayWhose(c, here)
+	}
+	return cli.Output(c, out, func(w io.Writer) { print(w, c.ErrOrStderr(), &out) })
 }
 
 // misnamed returns an error if data_dir is set to a missing directory: a command that reads
@@ -108,7 +138,7 @@ func misnamed(cfg *config.Config) error {
 }
 
 // openMemoryFiles opens the memory of a proxy that does not run.
-func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
+func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
 	if err := misnamed(cfg); err != nil {
 		return nil, err
 	}
@@ -116,7 +146,7 @@ func openMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 }
 
 // makeMemoryFiles is openMemoryFiles, but may create the data directory.
-func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Place, error) {
+func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
 	log := slog.New(slog.DiscardHandler) // a command prints its result, not the log
 	o := opener{
 		settings: newSettings(cfg), log: log, quiet: log, budget: budget.New(inspectTotal(cfg)), known: memo.New(memo.Size),
@@ -138,7 +168,7 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 		return nil, errors.Join(errors.New(s.Memory.Off()), o.stop.Shutdown(ctx))
 	}
 	h.Memory.Listen()
-	return &cli.Place{Host: h, Says: inFiles(cfg), Close: func() error {
+	return &cli.Runner{Host: h, Says: inFiles(cfg), Close: func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		return o.stop.Shutdown(ctx)

@@ -18,28 +18,13 @@ import (
 
 func newMemoryPendingCommand() *cobra.Command {
 	var in service.SettleRequest
-	var all, acceptAll, rejectAll bool
-	c := &cobra.Command{
-		Use:   "pending",
-		Short: "List, accept or reject the rules and facts that wait for your confirmation",
-		Long: "List the rules and facts that wait for your confirmation, by their place. Until\n" +
-			"you accept one, it has no effect outside of that place. HERE shows its effect\n" +
-			"there: a rule opens conversations there if it is the whole message; a rule within\n" +
-			"other text does not, because it may be another author's. A fact is recalled there\n" +
-			"if it matches. IF ACCEPTED shows its reach after acceptance.\n\n" +
-			"--accept, --reject and --undo take one or several IDs. --undo reverts the last\n" +
-			"decision on them.",
-		Example: "  graphiti-proxy memory pending\n  graphiti-proxy memory pending --accept 3fa9c1d20b7e\n  graphiti-proxy memory pending --reject 3fa9c1d20b7e 77ab01c9de42\n" +
-			"  graphiti-proxy memory pending --accept-all\n  graphiti-proxy memory pending --undo 3fa9c1d20b7e\n  graphiti-proxy memory pending --all",
-	}
-	s := selectorFlags(c)
-	f := c.Flags()
-	f.StringSliceVar(&in.Accept, "accept", nil, "accept these lines")
-	f.BoolVar(&acceptAll, "accept-all", false, "accept all waiting lines")
-	f.StringSliceVar(&in.Reject, "reject", nil, "reject these lines")
-	f.BoolVar(&rejectAll, "reject-all", false, "reject all waiting lines")
-	f.StringSliceVar(&in.Undo, "undo", nil, "revert the last decision on these lines")
-	f.BoolVar(&all, "all", false, "also list other lines, with their state")
+	var acceptAll, rejectAll bool
+	c := described("memory-pending")
+	listed := service.PendingRequest{}
+	cli.InputFlags(c, &in)
+	c.Flags().BoolVar(&listed.All, "all", false, "also list other lines, with their state")
+	c.Flags().BoolVar(&acceptAll, "accept-all", false, "accept all waiting lines")
+	c.Flags().BoolVar(&rejectAll, "reject-all", false, "reject all waiting lines")
 	cli.JSONFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if err := decided(c, &in, args); err != nil {
@@ -53,16 +38,12 @@ func newMemoryPendingCommand() *cobra.Command {
 		}
 		return nil
 	}
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		in.Selector = *s
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		if len(in.Accept)+len(in.Reject)+len(in.Undo) > 0 {
-			return settle(c, at, &in)
+			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) { printSettled(w, done.Lines, len(in.Undo) > 0) })
 		}
-		answer, err := cli.Call(c.Context(), at, service.Pending, service.PendingRequest{Selector: *s, All: all})
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, answer, func(w io.Writer) { printStanding(w, answer.Lines, all) })
+		listed.Selector = in.Selector
+		return answer(c, at, service.Pending, &listed, nil, func(w, _ io.Writer, p *service.PendingLines) { printStanding(w, p.Lines, listed.All) })
 	})
 	return c
 }
@@ -94,30 +75,23 @@ func decided(c *cobra.Command, in *service.SettleRequest, args []string) error {
 	return nil
 }
 
-func settle(c *cobra.Command, at *cli.Place, in *service.SettleRequest) error {
-	done, err := cli.Call(c.Context(), at, service.Settle, *in)
-	if err != nil {
-		return err
+func printSettled(w io.Writer, lines []service.Standing, undone bool) {
+	if len(lines) == 0 {
+		fmt.Fprintln(w, "no line waits for your confirmation; no change made")
+		return
 	}
-	return cli.Output(c, done, func(w io.Writer) {
-		if len(done.Lines) == 0 {
-			fmt.Fprintln(w, "no line waits for your confirmation; no change made")
-			return
-		}
-		var ids []string
-		for i := range done.Lines {
-			l := &done.Lines[i]
-			ids = append(ids, l.ID)
-			fmt.Fprintf(w, "%s: %s\n", became[l.State], terminal.Row(w, l.Text, 120))
-		}
-		if len(in.Undo) == 0 {
-			fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", strings.Join(ids, " "))
-		}
-	})
+	var ids []string
+	for _, l := range lines {
+		ids = append(ids, l.ID)
+		fmt.Fprintf(w, "%s: %s\n", became[l.State], terminal.Row(w, l.Text, 120))
+	}
+	if !undone {
+		fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", strings.Join(ids, " "))
+	}
 }
 
 // became describes the result of a decision on a line.
-var became = map[card.State]string{
+var became = map[card.LineState]string{
 	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
 }
 
@@ -139,49 +113,34 @@ func printStanding(w io.Writer, lines []service.Standing, all bool) {
 			waiting++
 		}
 	}
-	t := terminal.Table(w)
 	for n, place := range places {
 		if n > 0 {
-			fmt.Fprintln(t)
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(t, "said %s\n", terminal.Printable(cmp.Or(place, "in no conversation: promoted by hand, or imported")))
-		fmt.Fprintln(t, "  ID\tSINCE\tKIND\tHERE\tIF ACCEPTED\t"+map[bool]string{true: "STATE\t"}[all]+"TEXT")
+		fmt.Fprintf(w, "said %s\n", terminal.Printable(cmp.Or(place, "in no conversation: promoted by hand, or imported")))
+		t := terminal.Table{Indent: "  "}
+		t.Row("ID", "SINCE", "KIND", "HERE", "IF ACCEPTED", terminal.If(all, "STATE"), "TEXT")
 		for _, l := range of[place] {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t", l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted())
-			if all {
-				fmt.Fprintf(t, "%s\t", l.State)
-			}
-			fmt.Fprintln(t, terminal.Row(w, l.Text, 120))
+			t.Row(l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted(), terminal.If(all, l.State), l.Text)
 		}
+		t.Print(w)
 	}
-	_ = t.Flush()
 	if waiting > 0 {
 		fmt.Fprintln(w, "\nto accept one: graphiti-proxy memory pending --accept ID; all of them: --accept-all; to reject: --reject ID")
 	}
 }
 
 func newMemoryRestoreCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "restore --message <id>",
-		Short: "Make a message valid again that \"forget that …\" ended",
-		Long: "Make a message valid again that you ended in a conversation with \"forget that …\",\n" +
-			"and the rule that ended with it. memory facts --all prints the ids of ended messages.",
-		Example: "  graphiti-proxy memory facts --all\n  graphiti-proxy memory restore --message 3fa9c1d20b7e",
-	}
-	s := selectorFlags(c)
-	c.Flags().Var(cli.Text(&s.Message), "message", "the id of the message")
-	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		if s.Message == "" {
+	c, in := described("memory-restore"), service.RestoreRequest{}
+	cli.InputFlags(c, &in)
+	c.Flags().Var(cli.Text(&in.Message), "message", "the id of the message")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if in.Message == "" {
 			return cli.Usage(errors.New("--message is required: write the id of an ended message from memory facts --all"))
 		}
-		done, err := cli.Call(c.Context(), at, service.Restore, service.RestoreRequest{Selector: *s})
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, done, func(w io.Writer) {
-			fmt.Fprintf(w, "valid again: message %s in %s\n", done.Message, terminal.Count(len(done.Groups), "group"))
-		})
+		return nil
+	}
+	return operation(c, service.Restore, openMemoryFiles, &in, nil, func(w, _ io.Writer, done *service.Restored) {
+		fmt.Fprintf(w, "valid again: message %s in %s\n", done.Message, terminal.Count(len(done.Groups), "group"))
 	})
-	return c
 }

@@ -17,46 +17,21 @@ import (
 
 func newMemoryStatsCommand() *cobra.Command {
 	var s service.Selector
-	c := &cobra.Command{
-		Use:   "stats",
-		Short: "Count the work of memory in the last seven days",
-		Long: "Count the work of memory in the last seven days, by UTC day: stored conversations\n" +
-			"and turns, by message time; newly inserted blocks, with their characters and\n" +
-			"approximate tokens; turns without a block, by reason; requests that may have had\n" +
-			"memory, and their waiting time; and the tokens of requests and of prompt caches,\n" +
-			"as reported by providers. It counts all people, or only the one given by --user.\n" +
-			"Graphiti's MCP server dates a message by its arrival. Forgotten data is not\n" +
-			"counted.\n\n" +
-			"Through a running proxy, it also counts the requests since the proxy started.",
-		Example: "  graphiti-proxy memory stats\n  graphiti-proxy memory stats --json",
-	}
-	c.Flags().Var(cli.Text(&s.User), "user", "a person: me, josh, github_login:octocat, discord:123")
-	c.Flags().Var(cli.Text(&s.Credential), "credential", "sha256:<hex> of a credential, in identity.mode multi")
-	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-		week, err := cli.Call(c.Context(), at, service.Stats, s)
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, week, func(w io.Writer) { printWeek(w, c.ErrOrStderr(), &week) })
-	})
-	return c
+	c := described("memory-stats")
+	cli.InputFlags(c, &s, "agent", "workspace", "session", "group")
+	return operation(c, service.Stats, openMemoryFiles, &s, nil, printWeek)
 }
 
 func printWeek(w, errOut io.Writer, week *service.Week) {
 	for _, note := range week.Notes {
 		fmt.Fprintln(errOut, terminal.Printable(note))
 	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "DAY\tCONVERSATIONS\tTURNS KEPT\tBLOCKS SHOWN\tCHARACTERS\tTOKENS\tSILENT\tREQUESTS\tWAITED")
-	row := func(name string, f *service.Figures) {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, f.Conversations, f.Turns, f.Blocks, f.Chars, f.Tokens, f.Silent, f.Requests, waited(f))
+	var t terminal.Table
+	t.Row("DAY", "CONVERSATIONS", "TURNS KEPT", "BLOCKS SHOWN", "CHARACTERS", "TOKENS", "SILENT", "REQUESTS", "WAITED")
+	for _, day := range append(week.Days, service.Day{Date: "seven days", Figures: week.Week}) {
+		t.Row(day.Date, day.Conversations, day.Turns, day.Blocks, day.Chars, day.Tokens, day.Silent, day.Requests, waited(&day.Figures))
 	}
-	for i := range week.Days {
-		row(week.Days[i].Date, &week.Days[i].Figures)
-	}
-	row("seven days", &week.Week)
-	_ = t.Flush()
+	t.Print(w)
 	if f := &week.Week; f.Input > 0 {
 		fmt.Fprintf(w, "tokens of requests, reported by providers: %d, of them cached: %d (%.0f%%)\n", f.Input, f.Cached, 100*float64(f.Cached)/float64(f.Input))
 	}

@@ -76,7 +76,7 @@ func TestConversationMoves(t *testing.T) {
 			w.see(qwen(other, user("Our staging database is called Marlin.")))
 			w.delivered(2)
 			const noted = "I have noted it."
-			w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: noted} })
+			w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: noted} })
 			opening := []m{codexAt(one), codexSays(asks)}
 			first, header := w.codex(session, opening...)
 			if !strings.Contains(first[0], "Bluefin") || strings.Contains(first[0], "Marlin") {

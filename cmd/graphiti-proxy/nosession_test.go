@@ -42,8 +42,8 @@ func TestConversationWithoutAnID(t *testing.T) {
 	if out, err = w.cli("memory", "show", "--session", hash); err != nil || !strings.Contains(out, "Lockless") || strings.Contains(out, "Greyback") {
 		t.Errorf("memory show --session %s: %s, %v; want this conversation alone", hash, out, err)
 	}
-	if out, err = w.cli("memory", "forget", "--session", hash, "--yes"); err != nil {
-		t.Errorf("memory forget --session %s: %s, %v", hash, out, err)
+	if out, err = w.cli("memory", "forget", "--session", hash, "--yes"); err != nil || !strings.HasPrefix(out, "the session is forgotten in ") {
+		t.Errorf("memory forget --session %s: %s, %v; want that it is forgotten", hash, out, err)
 	}
 	if out, err = w.cli("memory", "show"); err != nil || strings.Contains(out, "Lockless") || !strings.Contains(out, "Greyback") {
 		t.Errorf("memory show: %s, %v; want the other conversation alone", out, err)

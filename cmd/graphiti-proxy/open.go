@@ -13,32 +13,25 @@ import (
 )
 
 func newOpenCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "open",
-		Short: "Open the inspector of the running proxy in a browser",
-		Long: "Open the inspector of the running proxy in a browser. Its pages show stored\n" +
-			"messages, inserted blocks and the reasons for them; you can correct or delete\n" +
-			"messages there. The command also prints the address, for a browser on another\n" +
-			"machine.",
-		Example: "  graphiti-proxy open\n  graphiti-proxy open --set admin.listen=127.0.0.1:9001",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
-			if err != nil {
-				return err
-			}
-			url := reachedAt(cfg, "admin", proxy.Listens())
-			fmt.Fprintln(c.OutOrStdout(), url)
-			variable := cli.Variable(c)
-			if err := browse(runtime.GOOS, variable("DISPLAY")+variable("WAYLAND_DISPLAY"), url); err != nil {
-				fmt.Fprintln(c.ErrOrStderr(), err)
-			}
-			return nil
-		},
+	c := described("open")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
+		if err != nil {
+			return err
+		}
+		url := reachedAt(cfg, "admin", proxy.Listens())
+		fmt.Fprintln(c.OutOrStdout(), url)
+		variable := cli.Variable(c)
+		if err := browse(runtime.GOOS, variable("DISPLAY")+variable("WAYLAND_DISPLAY"), url); err != nil {
+			fmt.Fprintln(c.ErrOrStderr(), err)
+		}
+		return nil
 	}
+	return c
 }
 
 // browse opens an address in the person's browser, and does not wait for the browser.

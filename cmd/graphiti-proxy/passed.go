@@ -9,18 +9,18 @@ import (
 )
 
 // passed returns the newest requests for operations.
-func (a *app) passed(after, limit int, owner string) []service.Request {
+func (a *app) passed(after, limit int, owner string) []service.LoggedRequest {
 	all := a.proxy.Passed(after, limit, owner)
-	list := make([]service.Request, len(all))
+	list := make([]service.LoggedRequest, len(all))
 	for i := range all {
 		list[i] = requestOf(&all[i])
 	}
 	return list
 }
 
-func requestOf(p *observe.Passed) service.Request {
+func requestOf(p *observe.Passed) service.LoggedRequest {
 	o := &p.Outcome
-	r := service.Request{
+	r := service.LoggedRequest{
 		Number: p.Number, ID: p.ID, Time: p.Began.UTC().Format(time.RFC3339Nano),
 		Client: p.Client, Version: p.Version, Model: p.Model, API: p.API, Path: p.Path, Status: p.Status, Stream: p.Stream,
 		Memory: string(o.Status), Reason: string(o.Reason), Source: string(o.Source), Facts: o.Facts, Chars: o.Chars, Blocks: p.Blocks,

@@ -87,7 +87,9 @@ func TestRestoreFromTheCommandLine(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	w.opening("one", "Always answer in German.")
 	w = w.noted()
-	w.say("Forget that you always answer in German.", "X-Graphiti-Session", "two")
+	if _, header, _ := w.say("Forget that you always answer in German.", "X-Graphiti-Session", "two"); !strings.Contains(header, "; ended=") {
+		t.Errorf("got %q, want \"; ended=\" in it", header)
+	}
 	w = w.noted()
 	out, err := w.cli("memory", "facts", "--all", "--json")
 	if err != nil {

@@ -87,6 +87,10 @@ func proseOf(file string, content []byte) (found []prose) {
 	fenced := false
 	for n, line := range strings.Split(string(content), "\n") {
 		trimmed := strings.TrimSpace(line)
+		if path.Ext(file) == ".txt" {
+			found = append(found, prose{"texts", trimmed, n})
+			continue
+		}
 		if path.Ext(file) == ".md" {
 			if strings.HasPrefix(trimmed, "```") {
 				fenced = !fenced
@@ -126,7 +130,7 @@ func textsOf(line string) (texts []string) {
 
 // measured reports whether a file's language counts.
 func measured(file string) bool {
-	return slices.Contains([]string{".go", ".md"}, path.Ext(file)) && !strings.HasSuffix(file, "_test.go") &&
+	return (slices.Contains([]string{".go", ".md"}, path.Ext(file)) || strings.HasPrefix(file, "cmd/graphiti-proxy/help/")) && !strings.HasSuffix(file, "_test.go") &&
 		!strings.Contains(file, "testdata/") && !strings.Contains(file, "/images/") && file != "docs/settings.md"
 }
 

@@ -77,7 +77,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 }
 
 // adminOf is what a command asks a proxy with.
-func adminOf(w *world) *cli.Client {
+func adminOf(w *world) *cli.AdminClient {
 	o := target(w.app.cfg)
 	o.Listen = w.app.admin.Addr().String()
 	return cli.NewClient(o)

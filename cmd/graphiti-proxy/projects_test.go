@@ -159,7 +159,7 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 		w, one, other := projects(t, nil)
 		w.model.Forget()
 		asked, answer, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
-		w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+		w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
 			asked <- struct{}{}
 			<-answer
 			return proxytest.Reply{Text: "I do not know."}
@@ -244,7 +244,7 @@ func TestSessionScopeIsOneConversations(t *testing.T) {
 		w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "recall.scopes": "session", "ingest.scopes": "session"})
 		one, other := project(t), project(t)
 		const answer = "That is noted; the other things are under way as you have asked for."
-		w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 			if strings.Contains(c.Messages[len(c.Messages)-1].Text, asks) {
 				return proxytest.Reply{Text: "I do not know."}
 			}
@@ -336,7 +336,7 @@ func TestSummaryOfWhere(t *testing.T) {
 		cat   = "My cat is called Miso."
 		heard = "Understood, I will keep that in mind."
 	)
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if last := c.Messages[len(c.Messages)-1].Text; strings.Contains(last, summarise) {
 			return proxytest.Reply{Text: "<summary>\nThey spoke of: " + c.Messages[len(c.Messages)-3].Text + "\n</summary>"}
 		}

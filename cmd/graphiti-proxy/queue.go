@@ -21,23 +21,13 @@ import (
 )
 
 func newQueueCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "queue",
-		Short: "Show queued turns and dead letters",
-		Long: "Show queued turns, and dead letters: turns that the memory rejected. The command\n" +
-			"asks the running proxy, or reads its files if none is running.",
-		Example: "  graphiti-proxy queue status\n  graphiti-proxy queue list --state dead\n  graphiti-proxy queue retry --all",
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newQueueStatusCommand(), newQueueListCommand(),
-		newQueueChangeCommand("retry", "Deliver dead letters again", "queued again", service.Retry),
-		newQueueChangeCommand("drop", "Delete dead letters permanently", "deleted", service.Drop))
-	return c
+	return describedGroup("queue", newQueueStatusCommand(), newQueueListCommand(),
+		newQueueChangeCommand("retry", "queued again", service.Retry), newQueueChangeCommand("drop", "deleted", service.Drop))
 }
 
 // openQueueFiles opens the queue of a proxy that does not run, in its data directory or in
 // the Redis of its replicas. It delivers nothing.
-func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Place, error) {
+func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Runner, error) {
 	if cfg.State.Backend == "redis" { // shared by replicas
 		db, err := openRedis(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -68,8 +58,8 @@ func openQueueFiles(_ context.Context, cfg *config.Config, found error) (*cli.Pl
 	return queuePlace(capture.NewOffline(turns), inFiles(cfg), lock.Unlock), nil
 }
 
-func queuePlace(q *capture.Offline, says string, then func() error) *cli.Place {
-	return &cli.Place{
+func queuePlace(q *capture.Offline, says string, then func() error) *cli.Runner {
+	return &cli.Runner{
 		Host:  &service.Host{Queue: q, Counts: q.Status},
 		Says:  says,
 		Close: func() error { return errors.Join(q.Close(), then()) },
@@ -77,89 +67,46 @@ func queuePlace(q *capture.Offline, says string, then func() error) *cli.Place {
 }
 
 func newQueueStatusCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "status",
-		Short:   "Count turns by state",
-		Example: "  graphiti-proxy queue status --json | jq .pending",
-		RunE: withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-			s, err := cli.Call(c.Context(), at, service.Counts, struct{}{})
-			if err != nil {
-				return err
-			}
-			return cli.Output(c, s, func(w io.Writer) { health.PrintQueue(w, &s) })
-		}),
-	}
-	cli.JSONFlag(c)
-	return c
+	return operation(described("queue-status"), service.Counts, openQueueFiles, new(struct{}), nil, func(w, _ io.Writer, s *capture.QueueStatus) { health.PrintQueue(w, s) })
 }
 
 func newQueueListCommand() *cobra.Command {
-	var in service.TurnsRequest
-	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List undelivered turns, oldest first",
-		Example: "  graphiti-proxy queue list --state dead --show-text",
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := in.Check(); err != nil {
-				return cli.Usage(fmt.Errorf("--%w", err))
-			}
-			return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-				l, err := cli.Call(c.Context(), at, service.Turns, in)
-				if err != nil {
-					return err
-				}
-				return cli.Output(c, l, func(w io.Writer) { cli.PrintTurns(w, l) })
-			})(c, args)
-		},
-	}
-	f := c.Flags()
-	f.StringVar((*string)(&in.Condition), "state", "", "only turns that are waiting, under-way or dead")
+	c, in := described("queue-list"), service.Turns.Default
+	cli.InputFlags(c, &in)
 	cli.Complete(c, "state", "waiting", "under-way", "dead")
-	f.StringVar(&in.Group, "group", "", "only turns for this group")
-	f.IntVar(&in.Limit, "limit", 50, "list at most this many turns")
-	f.BoolVar(&in.Text, "show-text", false, "also print the messages")
-	cli.JSONFlag(c)
-	return c
+	return operation(c, service.Turns, openQueueFiles, &in, nil, func(w, _ io.Writer, l *service.Listed) { cli.PrintTurns(w, *l) })
 }
 
-func newQueueChangeCommand(name, short, done string, op service.Operation[service.Selection, service.Affected]) *cobra.Command {
-	var all bool
-	c := &cobra.Command{
-		Use:     name + " [number…]",
-		Short:   short,
-		Example: fmt.Sprintf("  graphiti-proxy queue %s 17 18\n  graphiti-proxy queue %s --all", name, name),
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
-				return cli.Usage(fmt.Errorf("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all"))
-			}
-			var numbers []int64
-			for _, a := range args {
-				n, err := strconv.ParseInt(a, 10, 64)
-				if err != nil || n < 1 {
-					return cli.Usage(fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a))
-				}
-				numbers = append(numbers, n)
-			}
-			return withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Place) error {
-				changed, err := cli.Call(c.Context(), at, op, service.Selection{Numbers: numbers, All: all})
-				if err != nil {
-					return err
-				}
-				if changed.Turns > 0 || all {
-					err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
-				}
-				switch missing := len(numbers) - changed.Turns; {
-				case err != nil || missing <= 0:
-					return err
-				case len(numbers) == 1:
-					return fmt.Errorf("no dead letter has the number %d; see graphiti-proxy queue list --state dead", numbers[0])
-				}
-				return fmt.Errorf("%d of the %d numbers match no dead letter; see graphiti-proxy queue list --state dead", len(numbers)-changed.Turns, len(numbers))
-			})(c, args)
-		},
-	}
-	c.Flags().BoolVar(&all, "all", false, "all dead letters")
+func newQueueChangeCommand(name, done string, op service.Operation[service.Selection, service.Affected]) *cobra.Command {
+	c, in := described("queue-"+name), service.Selection{}
+	cli.InputFlags(c, &in)
 	cli.JSONFlag(c)
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if in.All == (len(args) > 0) {
+			return cli.Usage(errors.New("give the numbers of dead letters (see graphiti-proxy queue list --state dead), or --all"))
+		}
+		for _, a := range args {
+			n, err := strconv.ParseInt(a, 10, 64)
+			if err != nil || n < 1 {
+				return cli.Usage(fmt.Errorf("%q is not the number of a dead letter; see graphiti-proxy queue list --state dead", a))
+			}
+			in.Numbers = append(in.Numbers, n)
+		}
+		return nil
+	}
+	c.RunE = withPlace(openQueueFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		changed, err := cli.Call(c.Context(), at, op, in)
+		if err == nil && (changed.Turns > 0 || in.All) {
+			err = cli.Output(c, changed, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", terminal.Count(changed.Turns, "turn"), done) })
+		}
+		switch missing := len(in.Numbers) - changed.Turns; {
+		case err != nil || missing <= 0:
+			return err
+		case len(in.Numbers) == 1:
+			return fmt.Errorf("no dead letter has the number %d; see graphiti-proxy queue list --state dead", in.Numbers[0])
+		default:
+			return fmt.Errorf("%d of the %d numbers match no dead letter; see graphiti-proxy queue list --state dead", missing, len(in.Numbers))
+		}
+	})
 	return c
 }

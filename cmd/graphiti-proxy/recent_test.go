@@ -127,7 +127,7 @@ func TestEverythingSaidIsRecalledOnce(t *testing.T) {
 
 // withheld begins with a Graphiti that comes to messages with one of the words, in their
 // order, when work allows it.
-func withheld(t *testing.T, backend string, o graphititest.Options, words ...string) (w *world, g *graphititest.Server, work func(word string)) {
+func withheld(t *testing.T, backend string, o graphititest.Options, words ...string) (w *world, g *graphititest.Graphiti, work func(word string)) {
 	t.Helper()
 	gates := make(map[string]chan struct{})
 	for _, word := range words {
@@ -250,7 +250,7 @@ func TestReplicasRecallWhatOneWasTold(t *testing.T) {
 	}
 	defer model.Close()
 	var asked atomic.Value
-	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		asked.Store(c.Messages[len(c.Messages)-1].Text)
 		return proxytest.Reply{Text: "I do not know."}
 	})
@@ -284,7 +284,7 @@ func TestWhoWasAskedSaysSomething(t *testing.T) {
 	w := start(t, t.TempDir(), map[string]string{
 		"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "identity.owner": "user:josh", "identity.group_ids": "raw",
 	})
-	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
 	for session, before := range map[string]string{"asked": "Are you a vegetarian? I can leave out the meat.", "stated": "The lasagne takes an hour."} {
 		w.ask(session, m{"role": "user", "content": "Suggest a dinner for tonight."}, m{"role": "assistant", "content": before}, m{"role": "user", "content": "yes"})
 	}

@@ -15,33 +15,16 @@ import (
 )
 
 func newRegistryCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "registry",
-		Short:   "Confirm the people in identity.users_file",
-		Example: "  graphiti-proxy registry accept josh",
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newRegistryAcceptCommand())
-	return c
+	return describedGroup("registry", newRegistryAcceptCommand())
 }
 
 func newRegistryAcceptCommand() *cobra.Command {
 	var yes bool
-	c := &cobra.Command{
-		Use:   "accept ID",
-		Short: "Confirm that a person owns their memory",
-		Long: "Confirm that a person in identity.users_file owns the memory of their ID or key.\n" +
-			"graphiti-proxy status lists the people without memory until you confirm them: one\n" +
-			"of their keys or identities belonged to another memory, or their memory's keys and\n" +
-			"identities have all been replaced.\n\n" +
-			"If the memory is not empty, the command lists it and asks whether it is this\n" +
-			"person's. If it is another person's, delete it first with memory forget.",
-		Example: "  graphiti-proxy registry accept josh\n  graphiti-proxy registry accept josh --yes",
-		Args:    cli.Needs("the id of a person"),
-	}
+	c := described("registry-accept")
+	c.Args = cli.Needs("the id of a person")
 	c.Flags().BoolVar(&yes, "yes", false, "confirm without asking")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Place) error {
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
 		if len(args) > 1 {
 			return cli.Usage(errors.New("name one person"))
 		}
@@ -53,11 +36,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 				return err
 			}
 		}
-		done, err := cli.Call(c.Context(), at, service.Accept, a)
-		if err != nil {
-			return err
-		}
-		return cli.Output(c, done, func(w io.Writer) {
+		return answer(c, at, service.Accept, &a, nil, func(w, _ io.Writer, done *service.Accepted) {
 			fmt.Fprintf(w, "%s has the memory of %s\n", done.ID, terminal.Printable(done.Memory))
 		})
 	})
@@ -66,7 +45,7 @@ func newRegistryAcceptCommand() *cobra.Command {
 
 // askKeep asks whether the contents of a person's memory are theirs. It does not ask if the
 // memory is empty.
-func askKeep(c *cobra.Command, at *cli.Place, id string) (keep bool, err error) {
+func askKeep(c *cobra.Command, at *cli.Runner, id string) (keep bool, err error) {
 	groups, err := findGroups(c.Context(), at, &service.Selector{User: id})
 	if err != nil {
 		return false, err

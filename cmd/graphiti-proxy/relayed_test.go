@@ -27,7 +27,7 @@ func TestAnswersAsMessages(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, t.TempDir(), nil)
-			w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: tc.answer} })
+			w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: tc.answer} })
 			w.say("Plan the report on penguins.")
 			w.delivered(1)
 			w.model.SetAnswer(proxytest.Recollect)

@@ -212,7 +212,7 @@ func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	defer g.Close()
 	w := start(t, t.TempDir(), map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"})
 	asked, answer := make(chan struct{}), make(chan struct{})
-	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
 		close(asked)
 		<-answer
 		return proxytest.Reply{Text: "Here I am."}
@@ -310,7 +310,7 @@ func TestConsentTakenBack(t *testing.T) {
 	}
 	waitUntil(t, "the second turn", func() bool { return w.app.memory.queue().Verified == 2 })
 	waitUntil(t, "what is looked up for the third", func() bool {
-		return slices.ContainsFunc(g.Requests(), func(r graphititest.Request) bool { return bytes.Contains(r.Body, []byte("You told me")) })
+		return slices.ContainsFunc(g.Requests(), func(r graphititest.Received) bool { return bytes.Contains(r.Body, []byte("You told me")) })
 	})
 	if _, err := w.app.reload(&without); err != nil {
 		t.Fatal(err)

@@ -3,66 +3,16 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
 const gadgets = "github_repo:github.com/acme/gadgets"
-
-// TestRemember: a text to remember is found at once where it was said, without any setting.
-// In another project a personal one is found once its person has confirmed it.
-func TestRemember(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ language, project, own, asks, asksOwn, finds, findsOwn string }{
-		{"English", "Remember that the staging server is called otter.", "Please remember that I prefer Oolong in the morning.", "What is the staging server called?", "What should we serve?", "server is called otter", "Oolong"},
-		{"German", "Merk dir, dass der Testserver Otter heißt.", "Merk dir bitte, dass ich Oolong lieber mag.", "Wie heißt der Testserver?", "Was servieren wir?", "Testserver Otter", "Oolong"},
-		{"French", "Retiens que le serveur de test s'appelle Loutre.", "Retiens que je préfère le Oolong.", "Comment s'appelle le serveur de test ?", "Que servir ?", "s'appelle Loutre", "Oolong"},
-		{"Spanish", "Recuerda que el servidor se llama Nutria.", "Recuerda que prefiero el Oolong.", "¿Cómo se llama el servidor?", "¿Qué servimos?", "llama Nutria", "Oolong"},
-		{"Italian", "Ricorda che il servizio si chiama Lontra.", "Ricorda che preferisco il tè Oolong.", "Come si chiama il servizio?", "Cosa serviamo?", "chiama Lontra", "Oolong"},
-		{"Portuguese", "Lembre-se de que o servidor se chama Lontra.", "Lembra-te que eu prefiro Oolong.", "Como se chama o servidor?", "O que servimos?", "chama Lontra", "Oolong"},
-		{"Dutch", "Onthoud dat de server Otter heet.", "Onthoud dat ik liever Oolong drink.", "Hoe heet de server?", "Wat serveren we?", "Otter heet", "Oolong"},
-		{"Russian", "Запомни, что сервер называется Выдра.", "Запомни, что я люблю Oolong.", "Как называется сервер?", "Что подать?", "называется Выдра", "Oolong"},
-		{"Polish", "Zapamiętaj, że serwer nazywa się Wydra.", "Zapamiętaj, że wolę Oolong.", "Jak nazywa się serwer?", "Co podajemy?", "nazywa się Wydra", "Oolong"},
-		{"Japanese", "サーバーの名前はカワウソだと覚えておいてください。", "覚えておいて：私はOolongが好きです。", "サーバーの名前は何ですか？", "何を出しますか？", "カワウソだ", "Oolong"},
-		{"Chinese", "请记住：测试服务器叫水獭。", "记住我喜欢喝Oolong。", "测试服务器叫什么？", "我们上什么？", "服务器叫水獭", "Oolong"},
-		{"Korean", "기억해 줘: 테스트 서버 이름은 수달이야.", "기억해 줘: 나는 Oolong을 좋아해.", "테스트 서버 이름이 뭐야?", "무엇을 낼까?", "이름은 수달이야", "Oolong"},
-	} {
-		t.Run(tc.language, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, t.TempDir(), nil)
-			for text, want := range map[string]string{tc.project: "; promoted=1", tc.own: "; promoted=1; pending=1"} {
-				if _, header, _ := w.say(text, "X-Graphiti-Session", want, "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, want) {
-					t.Errorf("%s: got %s, want %q at its end", text, header, want)
-				}
-			}
-			w = w.noted()
-			if saw := w.opening("three", tc.asks, "X-Graphiti-Workspace", widgets); !strings.Contains(saw, tc.finds) {
-				t.Errorf("got %q in another conversation, want %q in it", saw, tc.finds)
-			}
-			if saw := w.opening("four", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(saw, "rule, ") {
-				t.Errorf("a fact opens each conversation: %q", saw)
-			}
-			if saw := w.opening("five", tc.asksOwn, "X-Graphiti-Workspace", gadgets); strings.Contains(saw, tc.findsOwn) || strings.Contains(saw, tc.finds) {
-				t.Errorf("got %q in another project, want nothing of it", saw)
-			}
-			done, err := w.remembers().service.Settle(t.Context(), &service.SettleRequest{Accept: []string{"all"}})
-			if err != nil || len(done.Lines) != 1 || done.Lines[0].State != card.Confirmed {
-				t.Fatalf("Settle = %+v, %v; want one confirmed line", done, err)
-			}
-			w = w.noted()
-			if saw := w.opening("six", tc.asksOwn+" "+tc.findsOwn, "X-Graphiti-Workspace", gadgets); strings.Count(saw, tc.findsOwn) != 1 || strings.Contains(saw, tc.finds) {
-				t.Errorf("got %q in another project after it was confirmed, want %q once", saw, tc.findsOwn)
-			}
-		})
-	}
-}
 
 // TestRememberOnlyWhatAPersonSays: the protections of what a person says hold for
 // what they ask to have remembered.
 func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	t.Parallel()
 	const wish = "Remember that the staging server is called otter."
+	common := start(t, t.TempDir(), nil)
 	tool := []m{
 		user("Look at the notes."), {"role": "assistant", "content": nil, "tool_calls": []m{{"id": "a", "type": "function", "function": m{"name": "read", "arguments": "{}"}}}},
 		{"role": "tool", "tool_call_id": "a", "content": wish},
@@ -101,9 +51,12 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 		{name: "both ways", settings: map[string]string{"promote.directives": "true"}, body: chat(user(wish + "\ndecision: Postgres, not MySQL")), want: "pending=2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, t.TempDir(), tc.settings)
-			_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"X-Graphiti-Workspace", widgets, "X-Graphiti-Session", "one"}, tc.headers...)...)
+			w := common
+			if tc.settings != nil {
+				t.Parallel()
+				w = start(t, t.TempDir(), tc.settings)
+			}
+			_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"X-Graphiti-Workspace", tc.name, "X-Graphiti-Session", tc.name}, tc.headers...)...)
 			header := h.Get("X-Graphiti-Memory")
 			if said := strings.Contains(header, "promoted=") || strings.Contains(header, "refused=") || strings.Contains(header, "unscoped=") || strings.Contains(header, "pending="); said != (tc.want != "") || !strings.HasSuffix(header, tc.want) {
 				t.Errorf("got %s, want %q at its end", header, tc.want)
@@ -112,70 +65,24 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	}
 }
 
-// TestRememberedThatActs: a text that names something to run waits for its person.
-func TestRememberedThatActs(t *testing.T) {
+// TestRepeatedOpeningWaits: the rule in a message that opens two conversations of a program
+// waits. The same words later in a conversation change nothing.
+func TestRepeatedOpeningWaits(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
-	const lint = "the linter is started with make -s lint"
-	if _, header, _ := w.say("Remember that "+lint+".", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets); !strings.HasSuffix(header, "; pending=1") {
-		t.Errorf("got %q, want \"; pending=1\" at its end", header)
+	opening, later := user("Always answer with a citation."), user("Always sign with a name.")
+	for i, tc := range []struct {
+		messages []m
+		applies  bool
+	}{
+		{[]m{opening}, true},
+		{[]m{opening}, false},
+		{[]m{user("Hello."), answered("Hi."), later}, true},
+		{[]m{user("Hello."), answered("Hi."), later}, true},
+	} {
+		_, h := w.exchange("/v1/chat/completions", chat(tc.messages...), "X-Graphiti-Session", strings.Repeat("s", i+1))
+		if got := h.Get("X-Graphiti-Memory"); strings.Contains(got, "; promoted=1") != tc.applies || !strings.HasSuffix(got, "; pending=1") {
+			t.Errorf("request %d: header %q, want pending=1, and promoted=1: %v", i, got, tc.applies)
+		}
 	}
-	w = w.noted()
-	if saw := w.opening("two", "hello", "X-Graphiti-Workspace", widgets); strings.Contains(saw, "rule, ") {
-		t.Errorf("the card has it: %q", saw)
-	}
-}
-
-// TestForgetThat: in a chat it ends the statements of the place that say the text. They stay
-// in the memory, marked as ended, and can be restored.
-func TestForgetThat(t *testing.T) {
-	t.Parallel()
-	withMemories(t, func(t *testing.T, settings map[string]string) {
-		settings["recall.resume_within"] = "0"
-		w := start(t, t.TempDir(), settings)
-		in := []string{"X-Graphiti-Workspace", widgets}
-		say := func(session, text string) string {
-			_, header, _ := w.say(text, append([]string{"X-Graphiti-Session", session}, in...)...)
-			return header
-		}
-		say("one", "Remember that the staging server is called otter.")
-		say("two", "Always answer in German.")
-		w = w.noted()
-		if saw := w.opening("three", "What is the staging server called?", in...); !strings.Contains(saw, "otter") || !strings.Contains(saw, "German") {
-			t.Fatalf("got %q before, want the server and the rule", saw)
-		}
-		if header := say("five", "What is an otter? Forget that the staging server is called otter."); strings.Contains(header, "ended=") {
-			t.Errorf("got %q for a message that says more, want nothing ended", header)
-		}
-		if header := say("six", "Forget that the staging server is called otter."); !strings.Contains(header, "; ended=") {
-			t.Errorf("got %q, want \"; ended=\" in it", header)
-		}
-		if header := say("seven", "Forget that you always answer in German."); !strings.Contains(header, "; ended=") {
-			t.Errorf("got %q, want \"; ended=\" in it", header)
-		}
-		w = w.noted()
-		if saw := w.opening("eight", "What is the staging server called?", in...); strings.Contains(saw, "otter") || strings.Contains(saw, "German") {
-			t.Errorf("got %q after, want neither", saw)
-		}
-		list, err := w.remembers().service.Facts(t.Context(), service.Selector{Workspace: widgets}, true, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
-		restored := 0
-		for _, k := range list.Facts {
-			if k.State != service.Ended || !strings.HasPrefix(k.Text, "Remember") {
-				continue
-			}
-			restored++
-			if _, err := w.remembers().service.Restore(t.Context(), service.Selector{Workspace: widgets, Message: k.ID}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if restored != 1 {
-			t.Fatalf("facts = %+v, want one ended statement", list.Facts)
-		}
-		if saw := w.opening("nine", "What is the staging server called?", in...); !strings.Contains(saw, "otter") {
-			t.Errorf("got %q after it was restored, want the server", saw)
-		}
-	})
 }

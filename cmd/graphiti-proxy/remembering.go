@@ -34,9 +34,10 @@ type remembering struct {
 	given   memorySwitch
 
 	backend   cli.Backend
+	facts     facts
 	state     *cache.State
 	pipeline  *capture.Pipeline
-	planner   *inject.Memory
+	planner   *inject.Planner
 	service   *service.Service
 	prober    *health.Prober
 	pending   *proxy.PendingTurns
@@ -50,6 +51,7 @@ func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.service.Listen()
 	r.given.proxy = p
+	r.facts.start(r)
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))
 }
@@ -78,6 +80,7 @@ func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	}
 	r.planner.Set(r.groups(cfg, namer), r.planning(cfg))
 	r.backend.Pause(!cfg.Consented() || cfg.Embedding.URL != r.cfg.Embedding.URL)
+	r.facts.set(cfg)
 	allowed := r.consent.reload(cfg)
 	if allowed {
 		r.given.set(r.proxyMemory(cfg, id))
@@ -96,6 +99,9 @@ func (r *remembering) host() *service.Host {
 func (r *remembering) queue() capture.QueueStatus {
 	s := r.pipeline.Status()
 	s.GivenUp = int(r.responses.Dropped())
+	if r.facts.Distiller != nil {
+		s.Distilled = r.facts.Total()
+	}
 	r.given.files.addTo(&s)
 	return s
 }
@@ -119,6 +125,7 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 			m.Searches = &graphiti.SearchTimes{Count: n, Half: half.Milliseconds(), Most: most.Milliseconds(), Timeout: read.Recall.Timeout.Milliseconds()}
 		}
 	}
+	m.Distil = r.facts.status(ctx)
 	s.Queue = r.queue()
 	m.NotKept, m.InMemory = s.Queue.NotKept, s.Queue.InMemory
 	faults := r.given.files.Faults()
@@ -198,8 +205,12 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 	if cfg.Ingest.IncludeSystem {
 		turns = ownedTurns{r.pipeline, r.service.Owned}
 	}
+	var providers proxy.Providers
+	if cfg.Distil.Upstream {
+		providers = &r.facts.providers
+	}
 	return proxy.Memory{
-		Settings: proxy.Settings{
+		MemorySettings: proxy.MemorySettings{
 			Identity:     id,
 			Rules:        rules(cfg),
 			Recall:       cfg.Recall.Enabled,
@@ -218,6 +229,7 @@ func (r *remembering) proxyMemory(cfg *config.Config, id identity.Settings) prox
 			Tenants:     r.state.Tenants,
 			Generations: r.state.Generations,
 			Figures:     r.state.Figures,
+			Providers:   providers,
 			Responses:   r.responses,
 			Pending:     r.pending,
 		},

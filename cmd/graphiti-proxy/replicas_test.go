@@ -19,7 +19,7 @@ import (
 )
 
 // replicas start n proxies that share a Redis and a Graphiti.
-func replicas(t *testing.T, n int, model *proxytest.Provider, g *graphititest.Server, r *redistest.Server, more ...string) []*process {
+func replicas(t *testing.T, n int, model *proxytest.Provider, g *graphititest.Graphiti, r *redistest.Redis, more ...string) []*process {
 	t.Helper()
 	list := make([]*process, n)
 	for i := range list {
@@ -48,7 +48,7 @@ type histories struct {
 }
 
 // note is called for each request.
-func (h *histories) note(c proxytest.Conversation) (said string) {
+func (h *histories) note(c proxytest.Input) (said string) {
 	said = c.Messages[len(c.Messages)-1].Text
 	if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
 		said = after
@@ -94,7 +94,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	}
 	defer model.Close()
 	seen := histories{sent: make(map[[2]int][][]string)}
-	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		return proxytest.Reply{Text: "answer to " + seen.note(c)}
 	})
 	g, err := graphititest.Start(graphititest.Options{Delay: 200 * time.Microsecond})
@@ -265,7 +265,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 	defer model.Close()
 	var mu sync.Mutex
 	var last string
-	model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		last = ""

@@ -43,14 +43,14 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 	w.say(`My settings are {"password": "` + secret + `"}, and what are yours?`)
 
 	ctx := t.Context()
-	if _, err := w.remembers().service.Search(ctx, service.Selector{}, "Where is password="+secret+" used?", true); err != nil {
+	if _, err := w.remembers().service.Search(ctx, &service.SearchRequest{Query: "Where is password=" + secret + " used?", All: true}); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.remembers().service.Promote(ctx, service.Selector{}, service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}); err == nil {
+	if _, err := w.remembers().service.Promote(ctx, &service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "We set DB_PASS=" + secret}}); err == nil {
 		t.Error("promoted")
 	}
 	line := service.Line{Role: "user", Name: "Ann, password: " + secret, Content: "The login is bob, password: " + secret}
-	if done, err := w.remembers().service.Import(ctx, service.Selector{}, []service.Line{line}); err != nil || done.Kept != 1 {
+	if done, err := w.remembers().service.Import(ctx, &service.ImportRequest{Lines: []service.Line{line}}); err != nil || done.Kept != 1 {
 		t.Errorf("import: %+v, %v", done, err)
 	}
 	waitUntil(t, "the turns", func() bool { s := w.app.memory.queue(); return s.Pending == 0 && s.Delivered >= 6 })

@@ -23,20 +23,13 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "serve",
-		Short: "Run the proxy",
-		Long: "Run the proxy until Ctrl-C or SIGTERM. It then accepts no more requests, lets\n" +
-			"running streams finish within shutdown_grace, and stores undelivered turns on disk\n" +
-			"for the next start. SIGHUP reloads the configuration.",
-		Example: "  graphiti-proxy serve\n  graphiti-proxy serve --listen 127.0.0.1:9000 --upstream https://openrouter.ai/api",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			return serve(c.Context(), c.OutOrStdout(), cli.FileLine(c, cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
-		},
+	c := described("serve")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		return serve(c.Context(), c.OutOrStdout(), cli.FileLine(c, cfg), cfg, func() (*config.Config, error) { return cli.LoadConfig(c) })
 	}
 	cli.ServeFlags(c)
 	return c

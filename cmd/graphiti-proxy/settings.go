@@ -130,8 +130,8 @@ func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
 }
 
 // planning returns the settings for decisions about blocks in requests.
-func (s *settings) planning(cfg *config.Config) inject.Settings {
-	return inject.Settings{
+func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
+	return inject.RecallSettings{
 		Timeout:    cfg.Recall.Timeout,
 		Background: cfg.Recall.BackgroundTimeout,
 		MaxFacts:   cfg.Recall.MaxFacts,

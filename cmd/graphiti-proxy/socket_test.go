@@ -192,7 +192,7 @@ func TestWebSocketFrames(t *testing.T) {
 func TestWebSocketLanes(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		text := c.Messages[len(c.Messages)-1].Text // the turn of one lane may stand before that of the other
 		return proxytest.Reply{Text: "About " + text[strings.LastIndex(text, "\n")+1:]}
 	})

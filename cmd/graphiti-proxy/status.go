@@ -17,38 +17,31 @@ import (
 func newStatusCommand() *cobra.Command {
 	var forwards bool
 	var request explainFlags
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show the running proxy's state, or explain its treatment of a request",
-		Long: "Show the running proxy's state. The exit code is 0 if everything works. With\n" +
-			"--header or --body, explain the caller of such a request, the groups that it would\n" +
-			"read and write, and why. The request is not sent.",
-		Example: "  graphiti-proxy status\n  graphiti-proxy status --json | jq .queue\n  graphiti-proxy status --header 'X-Graphiti-User: josh' --body request.json",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if request.given() {
-				return request.explain(c)
-			}
-			cfg, err := cli.LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			if forwards {
-				return cli.ForwardsTo(c.Context(), target(cfg))
-			}
-			proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
-			if err != nil {
-				return err
-			}
-			s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{Fresh: true})
-			if err != nil {
-				return err
-			}
-			err = cli.Output(c, s, func(w io.Writer) { printStatus(w, &s) })
-			if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
-				err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
-			}
+	c := described("status")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if request.given() {
+			return request.explain(c)
+		}
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
 			return err
-		},
+		}
+		if forwards {
+			return cli.ForwardsTo(c.Context(), target(cfg))
+		}
+		proxy, err := cli.FindProxyToShow(c.Context(), target(cfg))
+		if err != nil {
+			return err
+		}
+		s, err := cli.Ask(c.Context(), proxy, service.Status, service.StatusRequest{Fresh: true})
+		if err != nil {
+			return err
+		}
+		err = cli.Output(c, s, func(w io.Writer) { printStatus(w, &s) })
+		if err == nil && (s.Memory.State == health.StateTrouble || slices.Contains(s.Memory.Faults, health.FaultState)) {
+			err = errors.New("the memory does not work properly; to do: " + s.Memory.Remedy)
+		}
+		return err
 	}
 	cli.JSONFlag(c)
 	c.Flags().BoolVar(&forwards, "health", false, "print nothing; exit code 0 means that requests are forwarded, with or without memory")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
@@ -74,65 +72,6 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 			}
 		}
 		again.stop()
-	}
-}
-
-// TestGroupsOfCredentialsAreFound for who selects them, and not for who spells
-// them: what a credential, a person and several credentials together said in a
-// project is shown, and forgotten, conversation and project alike.
-func TestGroupsOfCredentialsAreFound(t *testing.T) {
-	t.Parallel()
-	for _, ids := range []string{"canonical", "raw"} {
-		w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.group_ids": ids, "identity.users_file": usersFile(t)})
-		sayers := []struct {
-			word     string
-			headers  []string
-			selector service.Selector
-			spelt    string // by another credential
-		}{
-			{"Zanzibar", []string{"Authorization", "Bearer sk-b"}, service.Selector{Credential: "sha256:" + sha("sk-b")}, sha("sk-b")},
-			{"Yukon", []string{"Authorization", "Bearer sk-josh"}, service.Selector{User: "josh"}, "person:user:josh"},
-			{"Xanadu", []string{"Authorization", "Bearer sk-x", "X-Api-Key", "sk-y"}, service.Selector{Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}, both("sk-x", "sk-y")},
-		}
-		for i, by := range sayers {
-			w.say("The word is "+by.word+".", append(by.headers, "X-Graphiti-Workspace", "w", "X-Graphiti-Session", "old")...)
-			w.delivered(i + 1)
-		}
-		for _, by := range sayers {
-			s := by.selector
-			s.Workspace = "w"
-			if list, err := w.remembers().service.Show(context.Background(), s, 100, ""); err != nil || len(list.Messages) != 2 || !strings.Contains(list.Messages[0].Text+list.Messages[1].Text, by.word) {
-				t.Errorf("%s: of %s is shown %+v (%v)", ids, by.word, list.Messages, err)
-			}
-			groups, err := found(w.remembers().service.Find(context.Background(), by.selector))
-			var theirs string
-			for _, g := range groups {
-				if held := w.heldIn(g.Group); len(held) == 2 && strings.Contains(held[0].Text, by.word) && !g.Shared {
-					theirs = g.Group
-				}
-			}
-			if err != nil || theirs == "" {
-				t.Fatalf("%s: %+v finds %+v (%v), not the group of %s", ids, by.selector, groups, err, by.word)
-			}
-			spelt, err := found(w.remembers().service.Find(context.Background(), service.Selector{Credential: "sha256:" + sha(by.spelt), Workspace: "w"}))
-			if err != nil || slices.ContainsFunc(spelt, func(o ledger.Owned) bool { return o.Group == theirs }) {
-				t.Errorf("%s: who spells %s finds %+v (%v)", ids, by.word, spelt, err)
-			}
-			s = by.selector
-			s.Session = "old"
-			meant, err := w.remembers().service.Find(context.Background(), s)
-			if err != nil || !slices.ContainsFunc(meant.Parts, func(o ledger.Owned) bool { return o.Group == theirs && !o.Shared }) {
-				t.Errorf("%s: of the session %+v finds %+v (%v)", ids, s, meant.Parts, err)
-			}
-			s.Group = theirs
-			if _, err := w.remembers().service.Forget(context.Background(), s); err != nil {
-				t.Error(err)
-			}
-			if held := w.heldIn(theirs); len(held) > 0 {
-				t.Errorf("%s: %+v: the session is left in the group: %v", ids, s, held)
-			}
-		}
-		w.stop()
 	}
 }
 

@@ -17,23 +17,15 @@ import (
 
 func newTestCommand() *cobra.Command {
 	var o cli.TrialOptions
-	c := &cobra.Command{
-		Use:   "test",
-		Short: "Send a small real request through the running proxy",
-		Long: "Send a small real request through the running proxy for each upstream with a key\n" +
-			"in the environment, and report the results. It costs a few tokens, and the\n" +
-			"conversation is not stored. Keys: OPENAI_API_KEY, ANTHROPIC_API_KEY,\n" +
-			"GEMINI_API_KEY.",
-		Example: "  graphiti-proxy test\n  graphiti-proxy test --upstream openai --model gpt-4.1-nano",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
-				return cli.Usage(fmt.Errorf("--upstream: unknown name %q; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
-			}
-			if o.Model != "" && o.Only == "" {
-				return cli.Usage(errors.New("--model belongs to one upstream; name it with --upstream"))
-			}
-			return tryUpstreams(c, o)
-		},
+	c := described("test")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if o.Only != "" && !slices.Contains(cli.TrialUpstreams(), o.Only) {
+			return cli.Usage(fmt.Errorf("--upstream: unknown name %q; write one of %s", o.Only, strings.Join(cli.TrialUpstreams(), ", ")))
+		}
+		if o.Model != "" && o.Only == "" {
+			return cli.Usage(errors.New("--model belongs to one upstream; name it with --upstream"))
+		}
+		return tryUpstreams(c, o)
 	}
 	c.Flags().StringVar(&o.Only, "upstream", "", "test only this upstream: "+strings.Join(cli.TrialUpstreams(), ", "))
 	c.Flags().StringVar(&o.Model, "model", "", "model to ask; default: a cheap one from the provider's list")

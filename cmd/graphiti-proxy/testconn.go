@@ -22,37 +22,29 @@ import (
 func newTestConnectionCommand() *cobra.Command {
 	var smoke, asJSON bool
 	var patience time.Duration
-	c := &cobra.Command{
-		Use:   "test-connection",
-		Short: "Test the configured memory service",
-		Long: "Test Graphiti: its health, the API calls that the proxy uses, and a search; and a\n" +
-			"Redis shared by replicas. With --smoke, also write a message to a temporary group,\n" +
-			"wait until Graphiti lists it, and delete the group in any case. No conversation is\n" +
-			"sent.",
-		Example: "  GRAPHITI_URL=http://127.0.0.1:8000 graphiti-proxy test-connection --smoke",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c)
-			if err != nil {
-				return err
-			}
-			if cfg.Memory.Endpoint == "" {
-				return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
-			}
-			m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
-			if err != nil {
-				return err
-			}
-			defer func() { _ = m.Memory().Close() }()
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
-			owner := ""
-			if cfg.Identity.Mode != "multi" {
-				owner = cmp.Or(cfg.Identity.Owner, datadir.KnownOwner(cfg.DataDir))
-			}
-			return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, owner, smoke, asJSON)
-		},
+	c := described("test-connection")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := cli.LoadConfig(c)
+		if err != nil {
+			return err
+		}
+		if cfg.Memory.Endpoint == "" {
+			return errors.New("no memory service to test: set memory.endpoint or GRAPHITI_URL (the embedded memory needs no connection)")
+		}
+		m, err := cli.ConnectMemory(memoryOptions(cfg, slog.New(slog.DiscardHandler)))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = m.Memory().Close() }()
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		owner := ""
+		if cfg.Identity.Mode != "multi" {
+			owner = cmp.Or(cfg.Identity.Owner, datadir.KnownOwner(cfg.DataDir))
+		}
+		return cli.TryConnection(ctx, c.OutOrStdout(), m, cfg, owner, smoke, asJSON)
 	}
 	c.Flags().BoolVar(&smoke, "smoke", false, "also write a message to a temporary group, and delete it again")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

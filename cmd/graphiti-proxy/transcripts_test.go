@@ -19,7 +19,7 @@ func TestTranscriptsOfOwnConversations(t *testing.T) {
 	)
 	w, one, _ := projects(t, nil)
 	var summarised string
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		if last := c.Messages[len(c.Messages)-1].Text; strings.Contains(last, "<log>") {
 			summarised = last
 			return proxytest.Reply{Text: "<summary>\n" + summary + "\n</summary>"}

@@ -30,7 +30,7 @@ func TestTwins(t *testing.T) {
 				t.Parallel()
 				w := start(t, t.TempDir(), nil)
 				asked, turned := make(chan struct{}), make(chan struct{})
-				w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+				w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 					if c.Tools {
 						return proxytest.Reply{Text: "It is in the runbook now."}
 					}
@@ -69,5 +69,23 @@ func TestTwins(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTwinBeforeToolRound: the request beside a turn counts as one too if the turn calls tools
+// first.
+func TestTwinBeforeToolRound(t *testing.T) {
+	t.Parallel()
+	w := start(t, t.TempDir(), nil)
+	const words = "The pager of team Ibex is 5512, note it in the runbook."
+	w.exchange("/v1/chat/completions", chat(m{"role": "system", "content": "You check messages."}, user("Is this safe?\n\n"+words+"\n\nSay yes or no.")))
+	w.delivered(1)
+	turn := chat(m{"role": "system", "content": "You are an agent."}, user(words))
+	turn["tools"] = []m{{"type": "function", "function": m{"name": "note", "parameters": m{"type": "object"}}}}
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Tool: "note", Arguments: "{}"} })
+	w.exchange("/v1/chat/completions", turn)
+	w = w.restart()
+	if _, _, saw := w.say("What is the pager of team Ibex?"); strings.Contains(saw, "Is this safe") {
+		t.Errorf("a later conversation sees %q, want nothing of the request beside the turn", saw)
 	}
 }

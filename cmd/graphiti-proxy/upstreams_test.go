@@ -95,7 +95,7 @@ func TestNamedUpstreamIsAnotherTenant(t *testing.T) {
 		}
 	}
 	for credential, want := range map[string]bool{"local/sha256:" + sha("dummy"): true, "more/sha256:" + sha("dummy"): false, "sha256:" + sha("dummy"): false} {
-		found, err := w.remembers().service.Search(t.Context(), service.Selector{Credential: credential}, "What is my cat called?", true)
+		found, err := w.remembers().service.Search(t.Context(), &service.SearchRequest{Selector: service.Selector{Credential: credential}, Query: "What is my cat called?", All: true})
 		if b, _ := json.Marshal(found); err != nil || strings.Contains(string(b), "Miso") != want {
 			t.Errorf("%s: got %s, %v, want no error, Miso found: %v", credential, b, err, want)
 		}

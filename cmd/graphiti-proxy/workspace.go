@@ -17,28 +17,13 @@ import (
 )
 
 func newWorkspaceCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "workspace",
-		Short:   "Assign directories to a project",
-		Example: "  graphiti-proxy workspace join ~/src/widgets-2",
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newWorkspaceJoinCommand())
-	return c
+	return describedGroup("workspace", newWorkspaceJoinCommand())
 }
 
 func newWorkspaceJoinCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "join DIR",
-		Short: "Give a clone the memory of its remote's project",
-		Long: "Give a directory's repository the memory of the project in its git remote. The\n" +
-			"first directory that the proxy sees with a remote owns the project. Another\n" +
-			"directory with the same remote, such as an unpacked archive, has a separate memory\n" +
-			"until you join it. A running proxy applies the change within a second.",
-		Example: "  graphiti-proxy workspace join .\n  graphiti-proxy workspace join ~/src/widgets-2",
-		Args:    cli.Needs("a directory"),
-		RunE:    joinWorkspace,
-	}
+	c := described("workspace-join")
+	c.Args = cli.Needs("a directory")
+	c.RunE = joinWorkspace
 	cli.JSONFlag(c)
 	return c
 }

@@ -39,27 +39,27 @@ const maxChars = 200
 // task, were true only for a time.
 var laid = []string{"decision", "preference", "procedure", "terminology"}
 
-// State determines whether and for which readers a line applies.
-type State string
+// LineState determines whether and for which readers a line applies.
+type LineState string
 
 // The states.
 const (
-	Pending    State = "pending"    // awaits confirmation; applies in its place at most
-	Local      State = "local"      // applies in its place, and nowhere else
-	Confirmed  State = "confirmed"  // applies for all readers of its group
-	Rejected   State = "rejected"   // does not apply
-	Ended      State = "ended"      // taken off the card
-	Superseded State = "superseded" // a newer line about its subject applies
+	Pending    LineState = "pending"    // awaits confirmation; applies in its place at most
+	Local      LineState = "local"      // applies in its place, and nowhere else
+	Confirmed  LineState = "confirmed"  // applies for all readers of its group
+	Rejected   LineState = "rejected"   // does not apply
+	Ended      LineState = "ended"      // taken off the card
+	Superseded LineState = "superseded" // a newer line about its subject applies
 )
 
 // Line is one promoted text or one statement. It is stored as JSON; the newest entry with
 // an ID counts.
 type Line struct {
-	ID    string `json:"id"`   // derived from its group, place and text
-	Kind  string `json:"kind"` // one of laid, rule, or fact
-	Text  string `json:"text"`
-	State State  `json:"state"`
-	At    int64  `json:"at"` // Unix seconds
+	ID    string    `json:"id"`   // derived from its group, place and text
+	Kind  string    `json:"kind"` // one of laid, rule, or fact
+	Text  string    `json:"text"`
+	State LineState `json:"state"`
+	At    int64     `json:"at"` // Unix seconds
 
 	// Applies is set if the message consisted of the statement: the line then applies in
 	// its place even while pending.
@@ -81,7 +81,7 @@ type Line struct {
 	Promoted string `json:"promoted,omitempty"`
 	Edited   string `json:"edited,omitempty"`
 
-	Was State `json:"was,omitempty"` // state before the person's last decision
+	Was LineState `json:"was,omitempty"` // state before the person's last decision
 
 	Changed int64 `json:"changed"` // time of storage, in Unix nanoseconds
 

@@ -169,11 +169,11 @@ func TestLines_Superseded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]State{}
+	got := map[string]LineState{}
 	for _, l := range lines {
 		got[l.Text] = l.State
 	}
-	want := map[string]State{"Always answer in English.": Superseded, "Always answer in French.": Pending, "Always answer in German.": Pending}
+	want := map[string]LineState{"Always answer in English.": Superseded, "Always answer in French.": Pending, "Always answer in German.": Pending}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}

@@ -60,7 +60,7 @@ func tells(s string) bool {
 		return false
 	}
 	function := false
-	words.Each(s, func(_ []byte, k words.Kind) bool {
+	words.Each(s, func(_ []byte, k words.Significance) bool {
 		function = k == words.Function
 		return false
 	})
@@ -88,7 +88,7 @@ func contentWords(s string) int {
 // termsOf returns the stems of the content words of a sentence, without its marks.
 func termsOf(s string) map[string]bool {
 	terms := make(map[string]bool)
-	words.Each(s, func(w []byte, k words.Kind) bool {
+	words.Each(s, func(w []byte, k words.Significance) bool {
 		if k == words.Content && !markTerms[string(w)] {
 			terms[stem(string(w))] = true
 		}

@@ -51,8 +51,8 @@ const (
 	minSigns  = 4    // characters of such a text, in other scripts
 )
 
-// Message is the result of Read.
-type Message struct {
+// Parsed is the result of Read.
+type Parsed struct {
 	Statements []Statement
 
 	// Alone is set if the message consists of its statements: one short paragraph without a
@@ -66,7 +66,7 @@ type Message struct {
 // Read finds the statements in a message. The text must be the whole message, uncut: a long
 // message is pasted text, and has no statements. Questions, code, quotations, and text
 // after a line that ends with a colon contain none.
-func Read(text string) (m Message) {
+func Read(text string) (m Parsed) {
 	text = strings.TrimRightFunc(strings.TrimLeft(text, "\r\n"), unicode.IsSpace)
 	chars := utf8.RuneCountInString(text)
 	if chars > maxAsking {

@@ -52,7 +52,7 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 		if len(out) >= most || h.score < e.numbers.Marginal*top {
 			break
 		}
-		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < toModel*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
+		if h.strength < e.numbers.Weakest*strongest || !h.note.isNamed() && (told && h.strength < h.leastShare()*strongest || strongest < e.numbers.Doubtful && h.strength < sameStrength*strongest) {
 			continue
 		}
 		if h.note.Flags&isOnlyAsked != 0 && (len(out) > 0 || !h.note.isNamed() && h.note.Flags&isModels == 0) || !h.rare && (told || h.note.Flags&(isModels|isAsking|isOnlyAsked) != 0) && routine(g, &h.note) {
@@ -143,7 +143,7 @@ const (
 // routine reports whether the memory contains many messages that are nearly equal to this
 // one.
 func routine(g *groupIndex, n *messageNote) bool {
-	return g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
+	return n.Flags&isFact == 0 && g.alike(n.formOf(), sameForm, routineSeen, isModels|isAsking, n.Flags&(isModels|isAsking)) >= oftenSaid
 }
 
 // order sorts hits by their worth.

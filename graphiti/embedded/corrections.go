@@ -37,7 +37,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, old := range e.strongest(hits, mayBeOld) {
 		switch {
-		case old.row == nil || old.note.isNamed() || old.note.Flags&isModels != 0:
+		case old.row == nil || old.note.isNamed() || old.note.Flags&(isModels|isFact) != 0:
 		case old.note.Flags&isAsking != 0:
 			if p, ok := inReturn(g, old.place); ok {
 				add(old, old, p)
@@ -70,7 +70,7 @@ func (e *Store) correct(ctx context.Context, g *groupIndex, hits []*hit) ([]*hit
 	}
 	for _, c := range all {
 		l, old := c.newer, c.old
-		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
+		if l.row == nil || l.note.Flags&(isModels|isAsking|isOnlyAsked|isFact|isDistilled) != 0 || l.note.Length > shownMax || saidBefore(g, &l.note) {
 			continue
 		}
 		if c.question != nil && !corrects(g, l.content, c.question.content, old.shown()) {

@@ -17,10 +17,10 @@ import (
 )
 
 // both are a turn's two messages.
-func both(t *ledger.Turn, _ graphiti.Scope) []graphiti.Message {
-	return []graphiti.Message{
-		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: t.User, Timestamp: t.Said},
-		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: t.Assistant, Timestamp: t.Said},
+func both(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
+	return []graphiti.Row{
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said},
+		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: t.Assistant, Said: t.Said},
 	}
 }
 

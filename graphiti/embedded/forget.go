@@ -18,7 +18,7 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 }
 
 // ForgetEpisodes implements graphiti.Forgetter, as Forget does.
-func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	err = e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
 		names, err = inFile{e}.Delete(tx, group, meant)
@@ -31,7 +31,7 @@ func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*gr
 }
 
 // Delete implements ledger.MessageStore.
-func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	var g int64
 	if err := tx.QueryRow("SELECT id FROM groups WHERE name = ?", group).Scan(&g); errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -60,6 +60,7 @@ func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
 		"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+		"DELETE FROM facts WHERE grp = ?",
 		"DELETE FROM messages WHERE grp = ?",
 		"DELETE FROM groups WHERE id = ?",
 	} {
@@ -70,26 +71,36 @@ func deleteAll(tx *sqlite.Tx, group int64) error {
 	return nil
 }
 
-func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.Episode) bool) (names []string, err error) {
-	rows, err := tx.Query(allEpisodes, group)
+func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.Row) bool) (names []string, err error) {
+	rows, err := tx.Query("SELECT id, name, source FROM messages WHERE grp = ? ORDER BY id", group)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var ids []string
 	for rows.Next() {
-		ep, err := episodeOf(name, rows.Scan)
-		if err != nil {
+		r := graphiti.Row{Group: name}
+		if err := rows.Scan(&r.Key, &r.Name, &r.Source); err != nil {
 			return nil, err
 		}
-		if meant(&ep) {
-			ids, names = append(ids, ep.UUID), append(names, ep.Name)
+		if meant(&r) {
+			ids, names = append(ids, r.Key), append(names, r.Name)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
+	facts, err := factsMeant(tx, group, meant)
+	if err == nil {
+		err = deleteFacts(tx, facts)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
+		if err := forgetFacts(tx, id); err != nil {
+			return nil, err
+		}
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id = ?",
 			"DELETE FROM unread WHERE id = ?",

@@ -75,7 +75,7 @@ func TestForgottenEpisodesAreInNoFile(t *testing.T) {
 		t.Fatal("it was never there")
 	}
 	ctx := context.Background()
-	if _, err := e.ForgetEpisodes(ctx, "g", func(e *graphiti.Episode) bool { return strings.Contains(e.SourceDescription, `"2"`) }); err != nil {
+	if _, err := e.ForgetEpisodes(ctx, "g", func(e *graphiti.Row) bool { return strings.Contains(e.Source, `"2"`) }); err != nil {
 		t.Fatal(err)
 	}
 	if n := found(t, path); n > 0 {

@@ -16,6 +16,7 @@ type indexedMessage struct {
 	Text    string
 	Note    messageNote // without the fields that the index sets
 	Asks    bool        // it only asks: its words do not become more common
+	claim   *claim      // nil for messages
 }
 
 const (
@@ -43,6 +44,8 @@ type groupIndex struct {
 	forms    []sketch            // for each note, of the message's words
 	asking   []int64             // the places of messages that only ask
 	speakers map[string]uint16   // their numbers, from 1 on
+	claims   map[int64]*claim    // facts, by their places
+	evidence map[int64][]int64   // places of facts, by those of their messages
 	called   map[string][]string // speakers, by the words of their names
 	size     int
 	oldest   int64 // earlier places are not in the lists
@@ -51,7 +54,10 @@ type groupIndex struct {
 }
 
 func newGroup() *groupIndex {
-	return &groupIndex{lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string), bytes: groupBytes}
+	return &groupIndex{
+		lists: make(map[string]*list), speakers: make(map[string]uint16), called: make(map[string][]string),
+		claims: make(map[int64]*claim), evidence: make(map[int64][]int64), bytes: groupBytes,
+	}
 }
 
 // groupNumber returns the number of the group in the file; 0 if it has no messages.
@@ -111,7 +117,7 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 		note := m.Note
 		left := maxWords
 		var first sketcher
-		words.Each(m.Text, func(w []byte, k words.Kind) bool {
+		words.Each(m.Text, func(w []byte, k words.Significance) bool {
 			note.form.say(w)
 			if k == words.Function {
 				return true
@@ -128,6 +134,9 @@ func (g *groupIndex) add(number int64, messages []indexedMessage) {
 		g.notes, g.forms = append(g.notes, note), append(g.forms, note.form.sketch)
 		if m.Asks {
 			g.asking = append(g.asking, m.Place)
+		}
+		if m.claim != nil {
+			g.claimLocked(m.Place, m.claim)
 		}
 		g.bytes += g.noted()
 	}
@@ -222,6 +231,7 @@ func (g *groupIndex) halve() {
 		g.begins.add(s)
 		g.ends.add(backwards(strings.Clone(s)))
 	}
+	g.dropClaimsLocked(g.oldest)
 	for name := range g.speakers {
 		g.bytes += speakerBytes + 2*len(name)
 	}

@@ -37,7 +37,7 @@ const (
 // The strength of a message is the share of the question's weight in its words, or less if
 // that is no proof. A rarer word has more weight. The neighbors of a message help to find
 // it, but do not count here, except in a conversation between people: see besideStrength.
-func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked, near map[int64]float64) ([]*hit, error) {
+func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, all []term, q *asked) ([]*hit, error) {
 	hits = hits[:min(len(hits), judged)]
 	var long []*hit
 	for _, h := range hits {
@@ -68,15 +68,14 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 			h.ranked.own = own
 		}
 		for n := range questions {
-			h.strength = max(h.strength, questions[n].of(own|names))
+			h.strength = max(h.strength, questions[n].answeredBy(h, own|names))
 		}
 		h.strength *= e.speaks(h, q)
-		h.strength = max(h.strength, near[h.place])
 		h.rare = rareIn(terms, own)
 	}
 	var out []*hit
 	for _, h := range hits {
-		if h.ranked.own == 0 && near[h.place] == 0 {
+		if h.ranked.own == 0 {
 			if before, ok := g.note(h.place - 1); h.note.wordCount() <= 1 && (!ok || before.Flags&isAsking == 0) {
 				continue // "Nice!"
 			}
@@ -88,7 +87,7 @@ func (e *Store) judge(ctx context.Context, g *groupIndex, hits []*hit, terms, al
 		if h.note.Flags&(isModels|isAsking) == isModels|isAsking { // a model's question to the person
 			continue
 		}
-		if q.mayAsk && h.note.Flags&isStopped == 0 { // it may be a request of the same words
+		if q.mayAsk && h.note.Flags&(isStopped|isFact) == 0 { // it may be a request of the same words
 			continue
 		}
 		if q.repeatedBy(g, h.place, &h.note) || h.repeats && h.row != nil && (words.Asks(h.content) == q.asks || q.mayAsk && addsNone(h.content, q.words)) {
@@ -114,7 +113,14 @@ func rareIn(terms []term, own uint32) bool {
 // a request.
 func (e *Store) speaks(h *hit, q *asked) float64 {
 	f := 1.0
-	if !q.asks {
+	switch {
+	case q.asks:
+	case h.note.Flags&isOfUser != 0 && q.personal: // "Put my name into the licence"
+	case h.note.Flags&isNeeded != 0:
+		f *= neededFact
+	case h.note.Flags&isFact != 0:
+		f *= factRequest
+	default:
 		f *= e.numbers.Request
 	}
 	if h.note.Flags&isModels != 0 {
@@ -151,7 +157,7 @@ func (q *asked) repeatedBy(g *groupIndex, place int64, n *messageNote) bool {
 	}
 	form, asks := n.formOf(), n.Flags&isAsking != 0
 	if q.mayAsk { // a full stop marks a statement in every language
-		asks = n.Flags&isStopped == 0
+		asks = n.Flags&(isStopped|isFact) == 0
 	}
 	return asks == q.asks && form.like(&q.form) >= sameForm
 }
@@ -291,7 +297,7 @@ func bestPassage(text string, terms []term, q *question) (best string, own uint3
 			to++
 		}
 		s := sentence{from: from, to: to}
-		words.Each(text[from:to], func(w []byte, _ words.Kind) bool {
+		words.Each(text[from:to], func(w []byte, _ words.Significance) bool {
 			if i, ok := number[string(w)]; ok {
 				s.own |= 1 << i
 			}

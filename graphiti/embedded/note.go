@@ -19,6 +19,10 @@ const (
 	isCurated               // it was promoted or summarised
 	isElliptic              // a person reports only a changed value: see takenUp
 	isStopped               // it ends with a full stop
+	isFact                  // a model distilled it from messages
+	isDistilled             // a model has distilled facts from it
+	isNeeded                // a fact of a kind that requests need
+	isOfUser                // a fact that matters in all of the person's projects
 )
 
 // noteOf returns the note of a message.

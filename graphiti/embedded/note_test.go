@@ -15,7 +15,7 @@ func TestNotes(t *testing.T) {
 	for _, tc := range []struct {
 		role          graphiti.RoleType
 		speaker, text string
-		flags         uint8
+		flags         uint16
 	}{
 		{graphiti.RoleUser, "Ann", "The port is 6543.", isOfTime | isStopped},
 		{graphiti.RoleUser, "Ann", "The port is closed.", isStopped},

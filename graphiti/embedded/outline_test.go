@@ -15,13 +15,13 @@ func manyMessages(t testing.TB, e *Store, group string, n int) {
 	t.Helper()
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for from := 0; from < n; from += 500 {
-		var list []graphiti.Message
+		var list []graphiti.Row
 		for i := from; i < min(from+500, n); i++ {
 			role := []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant}[i%2]
-			list = append(list, graphiti.Message{
-				Name: graphiti.EpisodeName(fmt.Sprintf("%032x", i/2), role), RoleType: role, Timestamp: at.Add(time.Duration(i) * time.Second),
-				Content:           fmt.Sprintf("Message %d is about the database of project %d, which Miriam Weber runs on otter%d. ", i, i%97, i%13) + strings.Repeat("It says more. ", 20),
-				SourceDescription: fmt.Sprintf(`{"v":1,"client":"codex","session":"%012x","workspace":"github_repo:github.com/acme/widgets"}`, i/20),
+			list = append(list, graphiti.Row{
+				Name: graphiti.EpisodeName(fmt.Sprintf("%032x", i/2), role), Role: role, Said: at.Add(time.Duration(i) * time.Second),
+				Text:   fmt.Sprintf("Message %d is about the database of project %d, which Miriam Weber runs on otter%d. ", i, i%97, i%13) + strings.Repeat("It says more. ", 20),
+				Source: fmt.Sprintf(`{"v":1,"client":"codex","session":"%012x","workspace":"github_repo:github.com/acme/widgets"}`, i/20),
 			})
 		}
 		if err := e.Write(t.Context(), group, list); err != nil {
@@ -59,9 +59,9 @@ func TestOutline(t *testing.T) {
 		all[0].ID == all[1].ID || all[1].Role != graphiti.RoleAssistant || !all[1].Said.Equal(time.Date(2026, 11, 1, 0, 0, 1, 0, time.UTC)) {
 		t.Errorf("got %d headings: %+v", len(all), all[:min(len(all), 2)])
 	}
-	same := graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", 0), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: "x"}
-	for _, m := range []graphiti.Message{same, {Name: "another client's", RoleType: graphiti.RoleSystem, Content: "y", SourceDescription: "none"}} {
-		if err := e.Write(t.Context(), "other", []graphiti.Message{m}); err != nil {
+	same := graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprintf("%032x", 0), graphiti.RoleUser), Role: graphiti.RoleUser, Text: "x"}
+	for _, m := range []graphiti.Row{same, {Name: "another client's", Role: graphiti.RoleSystem, Text: "y", Source: "none"}} {
+		if err := e.Write(t.Context(), "other", []graphiti.Row{m}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +72,9 @@ func TestOutline(t *testing.T) {
 	if all = read("g"); len(all) != 50 {
 		t.Errorf("got %d messages after eight arrived, want 50", len(all))
 	}
-	if _, err := e.ForgetEpisodes(t.Context(), "g", func(ep *graphiti.Episode) bool { return strings.Contains(ep.Content, "Message 7 ") }); err != nil {
+	if _, err := e.ForgetEpisodes(t.Context(), "g", func(r *graphiti.Row) bool {
+		return r.Name == graphiti.EpisodeName(fmt.Sprintf("%032x", 3), graphiti.RoleAssistant)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if all = read("g"); len(all) != 49 {

@@ -91,21 +91,23 @@ type hit struct {
 
 	strength float64 // of its answer: see judge
 	passage  string  // the best part of a long message; "" for the whole message
+	over     bool    // it is a fact that is no longer valid
 
 	*row // nil until it is read
 }
 
 // asked describes a question.
 type asked struct {
-	text   string
-	words  []string
-	sketch sketch   // of the words
-	form   form     // of the question
-	asks   bool     // it asks something; otherwise it is a request
-	mayAsk bool     // asks is a guess: its language is unknown
-	named  []string // speakers
-	names  []string // the words that are part of a speaker's name
-	dates  dates
+	text     string
+	words    []string
+	sketch   sketch   // of the words
+	form     form     // of the question
+	asks     bool     // it asks something; otherwise it is a request
+	mayAsk   bool     // asks is a guess: its language is unknown
+	personal bool     // it has a word of the first person
+	named    []string // speakers
+	names    []string // the words that are part of a speaker's name
+	dates    dates
 }
 
 // weigh sets the scores of hits by their notes.
@@ -148,54 +150,6 @@ func weigh(numbers *Numbers, g *groupIndex, hits []*hit, terms []term, q *asked)
 		h.score *= q.dates.fit(numbers, h.note.Day)
 	}
 	q.dates.raise(numbers, hits)
-}
-
-// withNear adds the places in near.
-func withNear(places []ranked, near map[int64]float64) []ranked {
-	there := make(map[int64]bool, len(places))
-	for i := range places {
-		there[places[i].place] = true
-	}
-	for p := range near {
-		if !there[p] {
-			places = append(places, ranked{place: p})
-		}
-	}
-	return places
-}
-
-// meaning is the weight of meaning relative to words: the score of the message nearest in
-// meaning, if the message with the best words has 1. With a small model (all-MiniLM-L6-v2)
-// on LoCoMo's questions, words alone show 0.778 of the answers, a weight of 1 shows 0.733,
-// 0.3 shows 0.783, and this weight shows 0.787.
-const meaning = 0.15
-
-// blend adds the scores of hits by meaning to their scores by words, each on its own scale.
-func blend(numbers *Numbers, hits []*hit, near map[int64]float64) {
-	if len(near) == 0 {
-		return
-	}
-	most, least, best := 0.0, 1.0, 0.0
-	for _, s := range near {
-		most, least = max(most, s), min(least, s)
-	}
-	for _, h := range hits {
-		best = max(best, h.score)
-	}
-	for _, h := range hits {
-		if best > 0 {
-			h.score /= best
-		}
-		if s, ok := near[h.place]; ok && most > least {
-			worth := meaning * (s - least) / (most - least)
-			if h.note.Flags&isOnlyAsked != 0 {
-				worth *= numbers.OnlyAsks
-			}
-			h.score += worth
-		} else if ok {
-			h.score += meaning
-		}
-	}
 }
 
 // addsNone reports whether a text has no word that the question lacks.

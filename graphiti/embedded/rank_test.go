@@ -13,11 +13,11 @@ import (
 // talk writes messages of one talk: speaker and text by turns.
 func talk(t testing.TB, e *Store, session string, at time.Time, lines ...string) {
 	t.Helper()
-	var m []graphiti.Message
+	var m []graphiti.Row
 	for i := 0; i < len(lines); i += 2 {
-		m = append(m, graphiti.Message{
-			Name: session + "." + lines[i+1], Role: lines[i], RoleType: graphiti.RoleUser, Content: lines[i+1],
-			Timestamp: at.Add(time.Duration(i) * time.Minute), SourceDescription: `{"session":"` + session + `"}`,
+		m = append(m, graphiti.Row{
+			Name: session + "." + lines[i+1], Speaker: lines[i], Role: graphiti.RoleUser, Text: lines[i+1],
+			Said: at.Add(time.Duration(i) * time.Minute), Source: `{"session":"` + session + `"}`,
 		})
 	}
 	if err := e.Write(context.Background(), "g", m); err != nil {

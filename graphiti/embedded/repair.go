@@ -8,8 +8,12 @@ import (
 // Repair describes the copying of a damaged file into a new one. The messages of a lost
 // group are lost, too.
 var Repair = sqlite.Salvage{
-	Skip: []string{"vectors", "unread"},
+	Skip: []string{"vectors", "unread", "undistilled"},
 	After: append([]string{
 		"DELETE FROM messages WHERE grp NOT IN (SELECT id FROM groups) OR id >> 32 <> grp",
+		"DELETE FROM fact_sources WHERE message NOT IN (SELECT id FROM messages)",
+		"DELETE FROM facts WHERE id >> 32 <> grp OR id NOT IN (SELECT fact FROM fact_sources)",
+		"UPDATE facts SET ended_by = NULL, valid_until = NULL WHERE ended_by NOT IN (SELECT id FROM facts)",
+		"DELETE FROM fact_keys WHERE fact NOT IN (SELECT id FROM facts)",
 	}, ledger.Repair.After...),
 }

@@ -44,15 +44,15 @@ func TestRows(t *testing.T) {
 	e := openEmbedded(t)
 	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	sessions := []string{"s1", "s2", "", `x","n":"s1`}
-	var list []graphiti.Message
+	var list []graphiti.Row
 	for i := range 700 {
 		name := graphiti.EpisodeName(fmt.Sprintf("%032x", i/2), roles[i%2])
 		if i%11 == 0 {
 			name = fmt.Sprintf("another client's %d'\"];--", i)
 		}
-		list = append(list, graphiti.Message{
-			Name: name, RoleType: roles[random.IntN(len(roles))], Role: "jo", Content: fmt.Sprint("text ", i), Timestamp: start.Add(time.Duration(random.IntN(90)) * 500 * time.Millisecond),
-			SourceDescription: fmt.Sprintf(`{"n":"s2","session":%q}`, sessions[random.IntN(len(sessions))]),
+		list = append(list, graphiti.Row{
+			Name: name, Role: roles[random.IntN(len(roles))], Speaker: "jo", Text: fmt.Sprint("text ", i), Said: start.Add(time.Duration(random.IntN(90)) * 500 * time.Millisecond),
+			Source: fmt.Sprintf(`{"n":"s2","session":%q}`, sessions[random.IntN(len(sessions))]),
 		})
 	}
 	for _, group := range []string{"g", "h"} {

@@ -19,6 +19,7 @@ CREATE TABLE messages (
 	source  TEXT NOT NULL,
 	said    INTEGER NOT NULL,    -- Unix milliseconds
 	kept    INTEGER NOT NULL,
+	distilled INTEGER NOT NULL DEFAULT 0, -- 1: a model has read it, and its facts answer in its place
 	UNIQUE (grp, name)
 ) STRICT;
 
@@ -31,3 +32,60 @@ CREATE TABLE vectors (
 ) STRICT;
 
 CREATE TABLE unread (id INTEGER PRIMARY KEY) STRICT;
+
+-- Facts that a model has distilled from messages. A fact has a place among the
+-- messages of its group, so that one index finds both.
+CREATE TABLE facts (
+	id          INTEGER PRIMARY KEY, -- grp << 32 | place
+	grp         INTEGER NOT NULL REFERENCES groups,
+	name        TEXT NOT NULL,
+	owner       TEXT NOT NULL,       -- whose conversation it is from
+	role        TEXT NOT NULL,       -- user, or assistant if the person neither said nor accepted it
+	text        TEXT NOT NULL,
+	kind        TEXT NOT NULL,
+	about       TEXT NOT NULL,
+	valid_from  INTEGER NOT NULL,    -- Unix milliseconds
+	valid_until INTEGER,             -- null: still valid
+	created_at  INTEGER NOT NULL,
+	ended_by    INTEGER REFERENCES facts,
+	UNIQUE (grp, name)
+) STRICT;
+
+CREATE INDEX facts_text ON facts (grp, text COLLATE NOCASE);
+CREATE INDEX facts_ended ON facts (ended_by) WHERE ended_by IS NOT NULL;
+
+CREATE TABLE fact_keys (
+	fact INTEGER NOT NULL REFERENCES facts ON DELETE CASCADE,
+	key  TEXT NOT NULL,
+	PRIMARY KEY (fact, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE fact_sources (
+	fact    INTEGER NOT NULL REFERENCES facts ON DELETE CASCADE,
+	message INTEGER NOT NULL REFERENCES messages,
+	PRIMARY KEY (fact, message)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fact_sources_message ON fact_sources (message);
+
+-- The messages that wait for a model.
+CREATE TABLE undistilled (
+	id      INTEGER PRIMARY KEY REFERENCES messages ON DELETE CASCADE,
+	session TEXT NOT NULL,             -- hash of its conversation
+	kept    INTEGER NOT NULL,          -- Unix milliseconds
+	chars   INTEGER NOT NULL,
+	tries   INTEGER NOT NULL DEFAULT 0,
+	again   INTEGER NOT NULL DEFAULT 0 -- Unix milliseconds: time of the next attempt
+) STRICT;
+
+CREATE INDEX undistilled_session ON undistilled (session);
+
+-- What the model has cost and given, by day.
+CREATE TABLE distil_days (
+	day     INTEGER PRIMARY KEY, -- since 1970
+	calls   INTEGER NOT NULL DEFAULT 0,
+	failed  INTEGER NOT NULL DEFAULT 0,
+	tokens  INTEGER NOT NULL DEFAULT 0,
+	facts   INTEGER NOT NULL DEFAULT 0,
+	refused INTEGER NOT NULL DEFAULT 0
+) STRICT;

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,50 +57,48 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if !q.asks && words.MayAsk(question) {
 		q.asks, q.mayAsk = true, true
 	}
+	q.personal = words.Personal(question)
 	q.form = formOf(question)
 	q.sketch = sketchOf(q.words)
 	asks := min(len(words.Of(question, maxAsked)), len(q.words))
 	all := lookUp(g, q.words, asks)
-	var near map[int64]float64
-	if e.mean != nil && !e.mean.paused.Load() {
-		near = e.mean.near(ctx, g.groupNumber(), query)
-	}
 	terms := chooseTerms(all)
 	others := relatedTo(g, q.words[:asks], mostVisits-visitsOf(terms))
-	if len(terms)+len(others)+len(near) == 0 {
-		return nil, nil
+	if len(terms)+len(others) == 0 {
+		return e.byMeaning(ctx, g, q, nil, max)
 	}
 	q.named, q.names = g.speakersNamed(q.words)
 	for i := range terms {
 		terms[i].name = slices.Contains(q.names, terms[i].word)
 	}
-	hits, err := e.known(ctx, g, withNear(rank(&e.numbers, terms, others, maxHits), near), near, q)
+	hits, err := e.known(ctx, g, rank(&e.numbers, terms, others, maxHits), q)
 	if err != nil {
 		return nil, err
 	}
 	weigh(&e.numbers, g, hits, terms, q)
-	blend(&e.numbers, hits, near)
 	order(hits)
-	if hits, err = e.judge(ctx, g, hits, terms, all, q, near); err != nil {
+	if hits, err = e.judge(ctx, g, hits, terms, all, q); err != nil {
 		return nil, err
 	}
-	return e.best(ctx, g, q.text, hits, max)
+	if hits, err = e.best(ctx, g, q.text, g.settle(hits, q), max); err != nil {
+		return nil, err
+	}
+	return e.byMeaning(ctx, g, q, hits, max)
 }
 
 // known returns the messages at these places with their notes. It reads a message if its
-// note is not enough: it is near in meaning but not in the index, or it may repeat the
-// question.
-func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near map[int64]float64, q *asked) ([]*hit, error) {
+// note is not enough: it may repeat the question.
+func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, q *asked) ([]*hit, error) {
 	all, hits := make([]hit, len(places)), make([]*hit, 0, len(places))
 	var unclear []*hit
 	for i := range places {
 		h := &all[i]
 		h.place, h.ranked = places[i].place, &places[i]
 		note, indexed := g.note(h.place)
-		if _, isNear := near[h.place]; !indexed && !isNear {
+		if !indexed {
 			continue
 		}
-		if h.note = note; !indexed || mayRepeat(&note, q.sketch) {
+		if h.note = note; mayRepeat(&note, q.sketch) {
 			unclear = append(unclear, h)
 		}
 		hits = append(hits, h)
@@ -110,9 +109,6 @@ func (e *Store) known(ctx context.Context, g *groupIndex, places []ranked, near 
 	for _, h := range unclear {
 		if r := h.row; r != nil {
 			h.repeats = repeats(r.content, q.words)
-			if _, indexed := g.note(h.place); !indexed {
-				h.note = noteOf(r.role, r.speaker, r.content, r.said)
-			}
 		}
 	}
 	return hits, nil
@@ -197,14 +193,21 @@ func (e *Store) indexed(ctx context.Context, group string, behind int64, each fu
 		return 0, err
 	}
 	first := g << placeBits
-	const query = "SELECT id & 4294967295, role, speaker, content, said FROM messages WHERE id > ? AND id <= ? ORDER BY id"
-	var place, said int64
-	var role, speaker, content string
-	err = e.db.Each(ctx, query, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
-		if err := scan(&place, &role, &speaker, &content, &said); err != nil {
+	var place, said, until int64
+	var role, speaker, content, sources string
+	var distilled bool
+	var by sql.NullInt64
+	err = e.db.Each(ctx, toIndex, []any{first | behind, first | maxPlace}, func(scan func(...any) error) error {
+		if err := scan(&place, &role, &speaker, &content, &said, &distilled, &sources, &by, &until); err != nil {
 			return err
 		}
-		each(indexedAs(place, graphiti.RoleType(role), speaker, content, time.UnixMilli(said)))
+		m := indexedAs(place&maxPlace, graphiti.RoleType(role), speaker, content, time.UnixMilli(said))
+		if sources != "" {
+			m = claimAs(&m, content, sources, by.Int64&maxPlace, until)
+		} else if distilled {
+			m.Note.Flags |= isDistilled
+		}
+		each(m)
 		return nil
 	})
 	if err != nil {

@@ -14,6 +14,9 @@ const shownMax = 450
 
 // fact returns a hit as one line.
 func (h *hit) fact(group string) graphiti.Fact {
+	if h.told != nil {
+		return h.distilled(group)
+	}
 	who, text := h.speaker, h.content
 	if who == "" {
 		who = string(h.role)

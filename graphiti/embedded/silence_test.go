@@ -20,9 +20,9 @@ func chats(t *testing.T, e *Store, conversations ...[]string) {
 			if i%2 == 1 {
 				role = graphiti.RoleAssistant
 			}
-			err := e.Write(t.Context(), "g", []graphiti.Message{{
-				Name: fmt.Sprint(n, ".", i), RoleType: role, Content: text, Timestamp: said.Add(time.Duration(100*n+i) * time.Minute),
-				SourceDescription: fmt.Sprintf(`{"session":"%d"}`, n),
+			err := e.Write(t.Context(), "g", []graphiti.Row{{
+				Name: fmt.Sprint(n, ".", i), Role: role, Text: text, Said: said.Add(time.Duration(100*n+i) * time.Minute),
+				Source: fmt.Sprintf(`{"session":"%d"}`, n),
 			}})
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +94,7 @@ func TestQuestionsAskedAgainAreAnsweredAgain(t *testing.T) {
 	chats(t, e, []string{"The bastion is only reachable through WireGuard.", "OK."})
 	first := strong(t, e, "How do I reach the bastion?")
 	for n := range 8 {
-		if err := e.Write(t.Context(), "g", []graphiti.Message{{Name: fmt.Sprint("again", n), RoleType: graphiti.RoleUser, Content: "How do I reach the bastion?", Timestamp: said}}); err != nil {
+		if err := e.Write(t.Context(), "g", []graphiti.Row{{Name: fmt.Sprint("again", n), Role: graphiti.RoleUser, Text: "How do I reach the bastion?", Said: said}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ const sketched = 16
 type messageNote struct {
 	Length uint32 // of its text, in bytes
 	Day    int32  // of the message, counted from 1970
-	Flags  uint8  // isAsking and the others
+	Flags  uint16 // isAsking and the others
 
 	kinds   kinds // of values in a short text
 	words   uint8 // number of words in the sketch
@@ -65,7 +65,7 @@ func (f *form) say(w []byte) {
 
 // formOf returns the form of a text.
 func formOf(text string) (f form) {
-	words.Each(text, func(w []byte, _ words.Kind) bool {
+	words.Each(text, func(w []byte, _ words.Significance) bool {
 		f.say(w)
 		return !f.over
 	})
@@ -110,7 +110,7 @@ func (n *messageNote) isNamed() bool { return n.speaker != 0 }
 
 // alike returns the number of messages, among the newest most, that have at least this
 // likeness to a form, and the flags is under mask.
-func (g *groupIndex) alike(form form, from float64, most int, mask, is uint8) (n int) {
+func (g *groupIndex) alike(form form, from float64, most int, mask, is uint16) (n int) {
 	if form.n == 0 {
 		return 0
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -30,6 +29,7 @@ type Store struct {
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
+	distils  func()   // called after new messages; nil if no model distils facts
 	scratch  string   // path of a file that Close deletes; "" for none
 }
 
@@ -63,7 +63,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 3, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 5, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
@@ -104,12 +104,12 @@ func (e *Store) Ledger(say ledger.Say) *ledger.Ledger { return ledger.In(e.db, i
 type inFile struct{ *Store }
 
 // Write implements graphiti.Writer. It skips a message if the group already has its name.
-func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Message) error {
+func (e *Store) Write(ctx context.Context, group string, messages []graphiti.Row) error {
 	return e.db.Write(ctx, func(tx *sqlite.Tx) error { return inFile{e}.Put(tx, group, messages) })
 }
 
 // Put implements ledger.MessageStore.
-func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) error {
+func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error {
 	to, err := endOf(tx, group)
 	if err != nil {
 		return err
@@ -117,9 +117,12 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) er
 	var added []indexedMessage
 	for i := range messages {
 		m := &messages[i]
-		id, err := to.insert(tx, m, m.Timestamp.UnixMilli(), time.Now().UnixMilli())
+		id, err := to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli())
 		if id != 0 {
-			added = append(added, indexedAs(id&maxPlace, m.RoleType, m.Role, m.Content, m.Timestamp))
+			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
+		}
+		if err == nil && id != 0 && e.distils != nil {
+			err = undistilled(tx, id, m)
 		}
 		if err == nil && id != 0 && e.mean != nil {
 			_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
@@ -132,6 +135,9 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Message) er
 		e.index.Committed(group, to.group, added)
 		if e.mean != nil {
 			e.mean.more()
+		}
+		if e.distils != nil {
+			e.distils()
 		}
 	})
 	return nil
@@ -166,10 +172,13 @@ const lastOf = "(SELECT max(id) FROM messages WHERE id BETWEEN g.id << 32 AND g.
 
 // endOf returns the end of a group, and creates the group if it does not exist.
 func endOf(tx *sqlite.Tx, group string) (*end, error) {
-	e, source := &end{}, ""
-	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
-		group).Scan(&e.group, &e.last, &source, &e.said)
+	e, source, fact := &end{}, "", int64(0)
+	err := tx.QueryRow("SELECT g.id, coalesce(m.id, g.id << 32), coalesce(m.source, ''), coalesce(m.said, 0), coalesce("+lastFact+", 0) FROM groups g LEFT JOIN messages m ON m.id = "+lastOf+" WHERE g.name = ?",
+		group).Scan(&e.group, &e.last, &source, &e.said, &fact)
 	e.talk = sessionIn(source)
+	if fact > e.last {
+		e.last, e.talk, e.said = fact, "", 0
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		// Trying the insert each time would write the last assigned number each time.
 		err = tx.QueryRow("INSERT INTO groups (name) VALUES (?) RETURNING id", group).Scan(&e.group)
@@ -179,14 +188,14 @@ func endOf(tx *sqlite.Tx, group string) (*end, error) {
 }
 
 // insert writes a message, and returns its id; 0 if the group already has its name.
-func (e *end) insert(tx *sqlite.Tx, m *graphiti.Message, said, kept int64) (id int64, err error) {
+func (e *end) insert(tx *sqlite.Tx, m *graphiti.Row, said, kept int64) (id int64, err error) {
 	id = e.last + 1
-	now := sessionIn(m.SourceDescription)
+	now := sessionIn(m.Source)
 	if now != e.talk || now == "" && (said-e.said > sameConversationFor.Milliseconds() || e.said-said > sameConversationFor.Milliseconds()) {
 		id += betweenConversations
 	}
 	r, err := tx.Exec("INSERT INTO messages (id, grp, name, role, speaker, content, source, said, kept) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (grp, name) DO NOTHING",
-		id, e.group, m.Name, string(m.RoleType), m.Role, m.Content, m.SourceDescription, said, kept)
+		id, e.group, m.Name, string(m.Role), m.Speaker, m.Text, m.Source, said, kept)
 	if err != nil {
 		return 0, err
 	}
@@ -218,21 +227,6 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 		return 0, false, fmt.Errorf("find group: %w", err)
 	}
 	return id, true, nil
-}
-
-// allEpisodes selects the messages of a group.
-const allEpisodes = "SELECT id, name, speaker, role, content, source, kept, said FROM messages WHERE grp = ? ORDER BY id"
-
-// episodeOf reads a row of a query for messages.
-func episodeOf(group string, scan func(dest ...any) error) (graphiti.Episode, error) {
-	var id, kept, said int64
-	var speaker, role string
-	ep := graphiti.Episode{Group: group}
-	err := scan(&id, &ep.Name, &speaker, &role, &ep.Content, &ep.SourceDescription, &kept, &said)
-	ep.UUID = strconv.FormatInt(id, 10)
-	ep.Content = speaker + "(" + role + "): " + ep.Content
-	ep.CreatedAt, ep.ValidAt = time.UnixMilli(kept), time.UnixMilli(said)
-	return ep, err
 }
 
 // Holds reports whether there is any message at all.

@@ -29,9 +29,9 @@ var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 // tell writes one turn.
 func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 	t.Helper()
-	if err := e.Write(context.Background(), group, []graphiti.Message{
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: user, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
-		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), RoleType: graphiti.RoleAssistant, Content: assistant, Timestamp: said, SourceDescription: `{"session":"` + turn + `"}`},
+	if err := e.Write(context.Background(), group, []graphiti.Row{
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleUser), Role: graphiti.RoleUser, Text: user, Said: said, Source: `{"session":"` + turn + `"}`},
+		{Name: graphiti.EpisodeName(turn, graphiti.RoleAssistant), Role: graphiti.RoleAssistant, Text: assistant, Said: said, Source: `{"session":"` + turn + `"}`},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestEmbeddedForgets(t *testing.T) {
 }
 
 // BenchmarkEmbeddedSearch is over 100,000 turns of one group, in words whose
-// frequencies fall as those of a language do.
+// frequencies fall as those of a language do, then also over 10,000 distilled facts.
 func BenchmarkEmbeddedSearch(b *testing.B) {
 	e := openEmbedded(b)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -129,25 +129,64 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 		return s.String()
 	}
 	for turn := 0; turn < 100000; {
-		var m []graphiti.Message
+		var m []graphiti.Row
 		for range 1000 {
 			turn++
-			m = append(m, graphiti.Message{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), RoleType: graphiti.RoleUser, Content: text(15), Timestamp: said})
+			m = append(m, graphiti.Row{Name: graphiti.EpisodeName(fmt.Sprint(turn), graphiti.RoleUser), Role: graphiti.RoleUser, Text: text(15), Said: said})
 		}
 		if err := e.Write(context.Background(), "g", m); err != nil {
 			b.Fatal(err)
 		}
 	}
-	search(b, e, "g", "w0") // builds the index
-	for name, query := range map[string]func() string{
+	queries := map[string]func() string{
 		"natural": func() string { return text(10) },
 		"common":  func() string { return "w0 w1 w2 w3 w4" },
 		"rare":    func() string { return fmt.Sprintf("w%d w%d", 2000+r.IntN(20000), 2000+r.IntN(20000)) },
-	} {
-		b.Run(name, func(b *testing.B) {
+	}
+	run := func(name string) {
+		search(b, e, "g", "w0") // builds the index
+		for of, query := range queries {
+			b.Run(name+"/"+of, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := e.Search(context.Background(), []string{"g"}, query(), 24); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	run("messages")
+	facts := make([]graphiti.Distilled, 10000)
+	for i := range facts {
+		facts[i] = graphiti.Distilled{
+			Name: fmt.Sprint("fact", i), Text: text(10), Kind: "other", Keys: strings.Fields(text(4)), Role: graphiti.RoleUser, Since: said, Made: said,
+			Sources: []string{graphiti.EpisodeName(fmt.Sprint(10*i+1), graphiti.RoleUser)},
+		}
+	}
+	if n, err := e.RestoreDistilled(context.Background(), "g", facts); n != len(facts) || err != nil {
+		b.Fatalf("stored %d facts, %v; want %d", n, err, len(facts))
+	}
+	run("facts")
+}
+
+// BenchmarkEmbeddedWrite compares a turn with one that is queued for a model.
+func BenchmarkEmbeddedWrite(b *testing.B) {
+	for _, distils := range []bool{false, true} {
+		b.Run(fmt.Sprintf("queued=%v", distils), func(b *testing.B) {
+			e := openEmbedded(b)
+			if distils {
+				e.Distil(func() {})
+			}
+			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Search(context.Background(), []string{"g"}, query(), 24); err != nil {
+				n++
+				m := graphiti.Row{
+					Name: graphiti.EpisodeName(fmt.Sprint(n), graphiti.RoleUser), Role: graphiti.RoleUser,
+					Text: strings.Repeat("word ", 40), Said: time.Now(), Source: fmt.Sprintf(`{"session":"%d"}`, n/10),
+				}
+				if err := e.Write(context.Background(), "g", []graphiti.Row{m}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -32,9 +32,9 @@ func TestPartsOfAQuestion(t *testing.T) {
 // else is to be done, too.
 func TestQuestionBesideAnOrder(t *testing.T) {
 	s := openEmbedded(t)
-	var said []graphiti.Message
+	var said []graphiti.Row
 	for i, text := range []string{"My cat is called Miso.", "The port is 5433.", "Lunch is at noon."} {
-		said = append(said, graphiti.Message{Name: fmt.Sprint(i), RoleType: graphiti.RoleUser, Content: text, Timestamp: time.Now()})
+		said = append(said, graphiti.Row{Name: fmt.Sprint(i), Role: graphiti.RoleUser, Text: text, Said: time.Now()})
 	}
 	if err := s.Write(t.Context(), "g", said); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,15 +19,8 @@ const (
 	embedTimeout = 30 * time.Second
 	embedRetry   = time.Minute // at most, after a failure
 
-	// nearest is the number of messages to find by meaning, among the newest maxCompared of
-	// a group.
-	nearest     = 60
-	maxCompared = 10_000
+	maxCompared = 10_000   // newest messages of a group
 	maxHeld     = 64 << 20 // bytes of vectors in RAM, over all groups
-
-	// queryPart is the part of a search's time that the embedding of its question may
-	// take.
-	queryPart = 0.5
 )
 
 // vectors finds messages by their meaning. If the endpoint is slow or down, it finds no
@@ -46,6 +38,8 @@ type vectors struct {
 	groups map[int64]*groupVectors
 	held   int
 
+	routine [][]int8 // vectors of routineRequests; nil until the endpoint has returned them
+
 	paused atomic.Bool // no text is sent to the endpoint
 }
 
@@ -54,6 +48,9 @@ type groupVectors struct {
 	places []int64
 	vecs   [][]int8
 	used   time.Time
+
+	measure sync.Once
+	floor   float64 // likeness that a message must exceed; set by measure
 }
 
 // startVectors starts to embed messages without a vector, in the background.
@@ -149,11 +146,11 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find what to embed: %w", err)
 	}
-	if len(ids) == 0 {
-		return 0, nil
-	}
 	if v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, nil
+	}
+	if err := v.learnRoutine(ctx); err != nil || len(ids) == 0 {
+		return 0, err
 	}
 	vecs, err := v.o.embed(ctx, v.client, texts)
 	if err != nil {
@@ -197,41 +194,6 @@ func (g *groupVectors) size() int {
 		n += len(vec) + 48
 	}
 	return n
-}
-
-// near returns the places of the messages of a group that are nearest to the query in
-// meaning, with their likeness; none if the endpoint fails.
-func (v *vectors) near(ctx context.Context, group int64, query string) map[int64]float64 {
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(queryPart*float64(time.Until(deadline))))
-		defer cancel()
-	}
-	g, err := v.of(ctx, group)
-	if err != nil || len(g.places) == 0 {
-		return nil
-	}
-	q, err := v.o.embed(ctx, v.client, []string{query})
-	if err != nil {
-		v.log.Debug("a question cannot be embedded", "error", err)
-		return nil
-	}
-	type near struct {
-		place int64
-		score float64
-	}
-	all := make([]near, len(g.places))
-	for i, vec := range g.vecs {
-		all[i] = near{g.places[i], likeness(q[0], vec)}
-	}
-	slices.SortFunc(all, func(a, b near) int { return cmp.Compare(b.score, a.score) })
-	out := make(map[int64]float64)
-	for _, n := range all[:min(len(all), nearest)] {
-		if n.score > 0 {
-			out[n.place] = n.score
-		}
-	}
-	return out
 }
 
 // of returns a group's vectors, from RAM if possible.

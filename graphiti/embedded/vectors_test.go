@@ -124,6 +124,19 @@ func TestMeaning(t *testing.T) {
 	polltest.Until(t, "a call that fails", func() bool { return endpoint.calls.Load() > calls })
 	endpoint.fault.Store(0)
 	within("Which house?", "home")
+	tell(t, e, "g", "6", "My automobile has a dent.", "")
+	tell(t, e, "g", "7", "The old vehicle stays in the garage.", "")
+	polltest.Until(t, "all that means a car", func() bool {
+		facts, err := e.Search(t.Context(), []string{"g"}, "Where is the car?", 5)
+		return err == nil && len(facts) == mostMeant && facts[0].Strength == meant
+	})
+	calls = endpoint.calls.Load()
+	if finds("Is the happy one glad?", "") {
+		t.Error("a question like no statement finds one")
+	}
+	if finds("Wash the car.", "") || !finds("When was the automobile sold?", "automobile") || endpoint.calls.Load() != calls+1 {
+		t.Errorf("%d more calls; want 1, for the question whose words find nothing", endpoint.calls.Load()-calls)
+	}
 	if err := e.Forget(t.Context(), "g"); err != nil {
 		t.Fatal(err)
 	}

@@ -25,17 +25,17 @@ type Episode struct {
 	Edges             []string // UUIDs of the facts that were extracted from it, new or known
 }
 
-func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
+func (s *Graphiti) healthcheck(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
 }
 
-func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
+func (s *Graphiti) openAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(openAPI)
 }
 
 // messages accepts all valid messages, even if the worker is dead.
-func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) messages(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body) // in RAM already
 	jobs, problems := readMessages(b)
 	if len(problems) > 0 {
@@ -54,7 +54,7 @@ func accepted(w http.ResponseWriter) {
 }
 
 // keep stores a job as an episode.
-func (s *Server) keep(j job) {
+func (s *Graphiti) keep(j job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept++
@@ -68,7 +68,7 @@ func (s *Server) keep(j job) {
 
 // listEpisodes returns the last episodes of a group, oldest first, by their valid_at. It
 // omits episodes of the future.
-func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) listEpisodes(w http.ResponseWriter, r *http.Request) {
 	n, err := strconv.Atoi(r.URL.Query().Get("last_n"))
 	if err != nil || n < 0 {
 		unprocessable(w, []problem{{"int_parsing", []any{"query", "last_n"}, "Input should be a valid integer", nil}})
@@ -95,7 +95,7 @@ func (s *Server) listEpisodes(w http.ResponseWriter, r *http.Request) {
 }
 
 // in returns the episodes of the groups, or of all groups if groups is nil.
-func (s *Server) in(groups []string) []Episode {
+func (s *Graphiti) in(groups []string) []Episode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Episode
@@ -112,14 +112,14 @@ func (s *Server) in(groups []string) []Episode {
 
 // forget removes the episodes and facts of a group. Messages in the queue are stored later
 // nevertheless, as in the real service.
-func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) forget(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.clearLocked(r.PathValue("group_id"))
 	s.mu.Unlock()
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Group deleted", "success": true})
 }
 
-func (s *Server) clearLocked(group string) {
+func (s *Graphiti) clearLocked(group string) {
 	if s.o.Deletes == Deleted {
 		delete(s.episodes, group)
 		delete(s.edges, group)
@@ -127,7 +127,7 @@ func (s *Server) clearLocked(group string) {
 }
 
 // Erase removes everything without a call, and makes deletions work from then on.
-func (s *Server) Erase() {
+func (s *Graphiti) Erase() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.episodes)

@@ -22,7 +22,7 @@ type edge struct {
 }
 
 // readLocked extracts the fact of a message: each has exactly one.
-func (s *Server) readLocked(e *Episode) {
+func (s *Graphiti) readLocked(e *Episode) {
 	text := said(e.Content)
 	if s.o.Reads != nil {
 		text = s.o.Reads(text)
@@ -62,7 +62,7 @@ func (f *edge) result(old bool) map[string]any {
 }
 
 // search returns the facts for a query.
-func (s *Server) search(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) search(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	q, problems := readQuery(b)
 	if len(problems) > 0 {
@@ -83,7 +83,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 }
 
 // getMemory searches one group with messages as the query.
-func (s *Server) getMemory(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) getMemory(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	q, problems := readConversation(b)
 	if len(problems) > 0 {
@@ -95,7 +95,7 @@ func (s *Server) getMemory(w http.ResponseWriter, r *http.Request) {
 
 // find returns the facts that share words with the query: first those with most of its
 // words, and of these the newest.
-func (s *Server) find(q query) []map[string]any {
+func (s *Graphiti) find(q query) []map[string]any {
 	type hit struct {
 		*edge
 		shared int
@@ -144,7 +144,7 @@ func (s *Server) find(q query) []map[string]any {
 	return facts
 }
 
-func (s *Server) edgeLocked(uuid string) *edge {
+func (s *Graphiti) edgeLocked(uuid string) *edge {
 	for _, list := range s.edges {
 		for _, f := range list {
 			if f.uuid == uuid {
@@ -156,7 +156,7 @@ func (s *Server) edgeLocked(uuid string) *edge {
 }
 
 // showEdge returns a fact.
-func (s *Server) showEdge(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) showEdge(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.edgeLocked(r.PathValue("uuid"))
@@ -168,7 +168,7 @@ func (s *Server) showEdge(w http.ResponseWriter, r *http.Request) {
 }
 
 // dropEdge removes a fact.
-func (s *Server) dropEdge(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) dropEdge(w http.ResponseWriter, r *http.Request) {
 	if !s.removeEdges(func(f *edge) bool { return f.uuid == r.PathValue("uuid") }) {
 		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "edge " + r.PathValue("uuid") + " not found"})
 		return
@@ -176,7 +176,7 @@ func (s *Server) dropEdge(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"message": "Entity Edge deleted", "success": true})
 }
 
-func (s *Server) removeEdges(meant func(*edge) bool) (found bool) {
+func (s *Graphiti) removeEdges(meant func(*edge) bool) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.o.Deletes >= Elsewhere {
@@ -192,7 +192,7 @@ func (s *Server) removeEdges(meant func(*edge) bool) (found bool) {
 
 // dropEpisode removes a message, but not the facts that were extracted from it, like the real
 // service.
-func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) dropEpisode(w http.ResponseWriter, r *http.Request) {
 	if !s.removeEpisode(r.PathValue("uuid")) {
 		writeJSON(w, http.StatusNotFound, map[string]any{"detail": "node " + r.PathValue("uuid") + " not found"})
 		return
@@ -201,7 +201,7 @@ func (s *Server) dropEpisode(w http.ResponseWriter, r *http.Request) {
 }
 
 // removeEpisode removes a message from the groups, or from any group if there are none.
-func (s *Server) removeEpisode(uuid string, groups ...string) (found bool) {
+func (s *Graphiti) removeEpisode(uuid string, groups ...string) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.o.Deletes >= Elsewhere {

@@ -12,14 +12,14 @@ type Fault func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc)
 
 // Next sets the faults of the next requests of a call, in order. The service itself answers
 // a request with a nil Fault.
-func (s *Server) Next(c Call, faults ...Fault) {
+func (s *Graphiti) Next(c Call, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[c] = append(s.next[c], faults...)
 }
 
 // Always sets the fault of all requests of a call; nil ends it.
-func (s *Server) Always(c Call, f Fault) {
+func (s *Graphiti) Always(c Call, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.always[c] = f
@@ -37,7 +37,7 @@ const (
 )
 
 // Blind makes the server hide a part of its data.
-func (s *Server) Blind(b Blindness) {
+func (s *Graphiti) Blind(b Blindness) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blind = b
@@ -46,13 +46,13 @@ func (s *Server) Blind(b Blindness) {
 // BreakModel makes the model endpoint fail with a text, or work again if the text is empty.
 // While it fails, each message raises an exception, and /search and the tools that search
 // facts fail.
-func (s *Server) BreakModel(text string) {
+func (s *Graphiti) BreakModel(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = text
 }
 
-func (s *Server) sight() (b Blindness, broken string) {
+func (s *Graphiti) sight() (b Blindness, broken string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blind, s.broken

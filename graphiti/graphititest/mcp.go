@@ -88,7 +88,7 @@ func (m mcpService) end() {
 }
 
 // newMCP returns an MCP server without sessions.
-func (s *Server) newMCP(age Age) mcpService {
+func (s *Graphiti) newMCP(age Age) mcpService {
 	server := mcp.NewServer(&mcp.Implementation{Name: "Graphiti Agent Memory", Version: "1"}, nil)
 	for name, takes := range mcpTools[age] {
 		required, optional, _ := strings.Cut(takes, "|")
@@ -109,7 +109,7 @@ func (s *Server) newMCP(age Age) mcpService {
 }
 
 // serveMCP counts the call of a tool, and serves it or applies its fault.
-func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+func (s *Graphiti) serveMCP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	h := s.mcp
 	s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 const defaultGroup = "main"
 
 // useTool runs a tool. It ignores unknown arguments, like today's server.
-func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToolResult {
+func (s *Graphiti) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToolResult {
 	var args toolArgs
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return toolError("Error executing tool " + name + ": " + err.Error())
@@ -199,7 +199,7 @@ func (s *Server) useTool(name string, age Age, raw json.RawMessage) *mcp.CallToo
 }
 
 // toolEdge returns a fact from the graph of a group.
-func (s *Server) toolEdge(age Age, groups []string, uuid string) *mcp.CallToolResult {
+func (s *Graphiti) toolEdge(age Age, groups []string, uuid string) *mcp.CallToolResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.edgeLocked(uuid)
@@ -226,7 +226,7 @@ type toolArgs struct {
 }
 
 // toolAdd queues a message for the worker of its group.
-func (s *Server) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
+func (s *Graphiti) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
 	group, at := "", time.Now()
 	if len(groups) > 0 {
 		group = groups[0]
@@ -253,7 +253,7 @@ func (s *Server) toolAdd(age Age, groups []string, args *toolArgs) *mcp.CallTool
 
 // toolEpisodes lists episodes. Newer servers select those with the highest UUIDs, regardless
 // of time, and return them newest first.
-func (s *Server) toolEpisodes(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
+func (s *Graphiti) toolEpisodes(age Age, groups []string, args *toolArgs) *mcp.CallToolResult {
 	list := s.in(groups)
 	if age == Old {
 		list = list[max(0, len(list)-args.LastN):]

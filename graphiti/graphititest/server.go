@@ -82,8 +82,8 @@ const (
 	InWords            // everything stays, but all answers report success
 )
 
-// Request is a received request.
-type Request struct {
+// Received is a received request.
+type Received struct {
 	Call          Call
 	Path          string // with the query
 	Authorization string
@@ -97,8 +97,8 @@ type Counts struct {
 	Calls    map[Call]int
 }
 
-// Server is a running stand-in. It is safe for concurrent use.
-type Server struct {
+// Graphiti is a running stand-in for the service. It is safe for concurrent use.
+type Graphiti struct {
 	o      Options
 	http   *http.Server
 	url    string
@@ -110,7 +110,7 @@ type Server struct {
 	mcp      mcpService         // zero without MCP
 	episodes map[string][]Episode
 	edges    map[string][]*edge
-	requests []Request
+	requests []Received
 	accepted int
 	kept     int
 	calls    map[Call]int
@@ -121,12 +121,12 @@ type Server struct {
 }
 
 // Start starts a server on its own loopback port.
-func Start(o Options) (*Server, error) {
+func Start(o Options) (*Graphiti, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the stand-in Graphiti: %w", err)
 	}
-	s := &Server{
+	s := &Graphiti{
 		o: o, url: "http://" + l.Addr().String(), served: make(chan struct{}),
 		workers: make(map[string]*worker), episodes: make(map[string][]Episode), edges: make(map[string][]*edge), calls: make(map[Call]int),
 		next: make(map[Call][]Fault), always: make(map[Call]Fault),
@@ -154,16 +154,16 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) serve(l net.Listener) {
+func (s *Graphiti) serve(l net.Listener) {
 	defer close(s.served)
 	_ = s.http.Serve(l) // always returns an error after Close
 }
 
 // URL returns the base URL.
-func (s *Server) URL() string { return s.url }
+func (s *Graphiti) URL() string { return s.url }
 
 // Close ends the server, its workers and all running requests.
-func (s *Server) Close() error {
+func (s *Graphiti) Close() error {
 	err := s.http.Close()
 	<-s.served
 	s.mu.Lock()
@@ -179,7 +179,7 @@ func (s *Server) Close() error {
 
 // Restart simulates a restart of the process: the queues are lost, the episodes stay, and
 // the workers are new.
-func (s *Server) Restart() {
+func (s *Graphiti) Restart() {
 	s.endWorkers()
 	s.mu.Lock()
 	service := s.mcp
@@ -190,7 +190,7 @@ func (s *Server) Restart() {
 	}
 }
 
-func (s *Server) endWorkers() {
+func (s *Graphiti) endWorkers() {
 	s.current().end()
 	s.mu.Lock()
 	workers := slices.Collect(maps.Values(s.workers))
@@ -201,10 +201,10 @@ func (s *Server) endWorkers() {
 }
 
 // KillWorker ends the worker like an exception. Nothing else changes.
-func (s *Server) KillWorker() { s.current().end() }
+func (s *Graphiti) KillWorker() { s.current().end() }
 
 // Settle waits until each worker has processed its queue or is dead.
-func (s *Server) Settle(ctx context.Context) error {
+func (s *Graphiti) Settle(ctx context.Context) error {
 	s.mu.Lock()
 	workers := append(slices.Collect(maps.Values(s.workers)), s.worker)
 	s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Server) Settle(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) current() *worker {
+func (s *Graphiti) current() *worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.worker
@@ -224,28 +224,28 @@ func (s *Server) current() *worker {
 
 // Episodes returns the episodes of a group in the order of their storage, including those of
 // the future.
-func (s *Server) Episodes(group string) []Episode {
+func (s *Graphiti) Episodes(group string) []Episode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Episode(nil), s.episodes[group]...)
 }
 
 // Requests returns the last requests, oldest first.
-func (s *Server) Requests() []Request {
+func (s *Graphiti) Requests() []Received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
+	return append([]Received(nil), s.requests...)
 }
 
 // Counts returns the current numbers.
-func (s *Server) Counts() Counts {
+func (s *Graphiti) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Counts{Accepted: s.accepted, Kept: s.kept, Calls: maps.Clone(s.calls)}
 }
 
 // received records a request, and serves it or applies its fault.
-func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
+func (s *Graphiti) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// Read the body first: only then does the server detect that the client is gone.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -257,7 +257,7 @@ func (s *Server) received(call Call, serve http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		r.Body = &readBody{*bytes.NewReader(body), body}
-		fault := s.note(call, Request{call, r.URL.RequestURI(), r.Header.Get("Authorization"), body})
+		fault := s.note(call, Received{call, r.URL.RequestURI(), r.Header.Get("Authorization"), body})
 		if fault == nil {
 			serve(w, r)
 			return
@@ -275,12 +275,12 @@ type readBody struct {
 func (*readBody) Close() error    { return nil }
 func (b *readBody) Bytes() []byte { return b.all }
 
-func (s *Server) note(call Call, r Request) Fault {
+func (s *Graphiti) note(call Call, r Received) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[call]++
 	if s.requests = append(s.requests, r); len(s.requests) > maxRequests {
-		s.requests = append([]Request(nil), s.requests[1:]...)
+		s.requests = append([]Received(nil), s.requests[1:]...)
 	}
 	if waiting := s.next[call]; len(waiting) > 0 {
 		s.next[call] = waiting[1:]

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start returns a server and a function that calls it.
-func start(t *testing.T, o Options) (*Server, func(call Call, path, body string) (int, string)) {
+func start(t *testing.T, o Options) (*Graphiti, func(call Call, path, body string) (int, string)) {
 	t.Helper()
 	s, err := Start(o)
 	if err != nil {
@@ -74,7 +74,7 @@ func message(group, content string) string {
 	return fmt.Sprintf(`{"group_id":%q,"messages":[{"content":%q,"role_type":"user","role":null,"name":%q}]}`, group, content, content)
 }
 
-func settle(t *testing.T, s *Server) {
+func settle(t *testing.T, s *Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -83,7 +83,7 @@ func settle(t *testing.T, s *Server) {
 	}
 }
 
-func names(s *Server, group string) (out []string) {
+func names(s *Graphiti, group string) (out []string) {
 	for _, e := range s.Episodes(group) {
 		out = append(out, e.Name)
 	}

@@ -39,7 +39,7 @@ type worker struct {
 	dead    bool
 }
 
-func (s *Server) startWorker() *worker {
+func (s *Graphiti) startWorker() *worker {
 	w := &worker{
 		delay: s.o.delayOf, raises: s.raises, keep: s.keep,
 		stop: make(chan struct{}), done: make(chan struct{}),
@@ -51,7 +51,7 @@ func (s *Server) startWorker() *worker {
 }
 
 // raises reports whether a message raises an exception.
-func (s *Server) raises(group, content string) bool {
+func (s *Graphiti) raises(group, content string) bool {
 	_, broken := s.sight()
 	return broken != "" || s.o.Raises != nil && s.o.Raises(group, content)
 }

@@ -75,7 +75,7 @@ func (m *Client) KeepsNames(ctx context.Context) bool {
 
 // ForgetEpisodes implements graphiti.Forgetter. It fails if the server lists no episodes
 // but a search finds facts: the episodes are then unknown.
-func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := m.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -85,26 +85,16 @@ func (m *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*g
 		return nil, fmt.Errorf("forget episode: %w", err)
 	}
 	_, _, leaves := set.find(toolProvenance)
-	unreachable := false
-	for i := range list {
-		e := &list[i]
-		if leaves != nil {
-			if err := m.forgetFacts(ctx, e); err != nil {
-				return names, fmt.Errorf("forget fact: %w", err)
-			}
+	return remote.ForgetPart(ctx, m, group, list, func(e *graphiti.Row) error {
+		if leaves == nil {
+			return nil
 		}
-		err := m.DropEpisode(ctx, group, e.UUID)
-		if remote.Present(err) != nil {
-			return names, fmt.Errorf("forget episode: %w", err)
-		}
-		unreachable = unreachable || err != nil
-		names = append(names, e.Name)
-	}
-	return names, m.proveForgotten(ctx, group, list, meant, unreachable)
+		return m.forgetFacts(ctx, e)
+	}, func(left *graphiti.RemainsError) error { return m.countLeft(ctx, list, meant, left) })
 }
 
 // meant lists the episodes of a group for which meant returns true.
-func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) ([]graphiti.Episode, error) {
+func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]graphiti.Row, error) {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) == 0 {
 		var facts []graphiti.Fact
@@ -121,16 +111,13 @@ func (m *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(e graphiti.Episode) bool { return !meant(&e) }), nil
+	return slices.DeleteFunc(list, func(e graphiti.Row) bool { return !meant(&e) }), nil
 }
 
-// proveForgotten checks that episodes and the facts read from them are gone.
-func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphiti.Episode, meant func(*graphiti.Episode) bool, unreachable bool) error {
-	if len(gone) == 0 {
-		return nil
-	}
-	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
-	list, most, err := m.episodes(ctx, group, maxMCPList)
+// countLeft counts the episodes that are still listed, and the facts that were first read from
+// the deleted ones.
+func (m *Client) countLeft(ctx context.Context, gone []graphiti.Row, meant func(*graphiti.Row) bool, left *graphiti.RemainsError) error {
+	list, most, err := m.episodes(ctx, left.Group, maxMCPList)
 	if err == nil && len(list) >= most {
 		err = graphiti.ErrTooLarge
 	}
@@ -143,17 +130,14 @@ func (m *Client) proveForgotten(ctx context.Context, group string, gone []graphi
 		facts, failed := m.readFrom(ctx, &gone[i])
 		left.Facts, err = left.Facts+len(facts), errors.Join(err, failed)
 	}
-	if err != nil {
-		return fmt.Errorf("verify the deletion: %w", err)
-	}
-	return left.OrNil()
+	return err
 }
 
 // factsOfOne is the number of facts to search for one episode.
 const factsOfOne = 100
 
 // forgetFacts deletes the facts that were first read from an episode.
-func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Episode) error {
+func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Row) error {
 	facts, err := m.readFrom(ctx, e)
 	for _, uuid := range facts {
 		if err == nil {
@@ -165,8 +149,8 @@ func (m *Client) forgetFacts(ctx context.Context, e *graphiti.Episode) error {
 
 // readFrom returns the facts that were first read from an episode, as far as a search for
 // its text finds them: an old server has no other way.
-func (m *Client) readFrom(ctx context.Context, e *graphiti.Episode) (uuids []string, err error) {
-	args := map[string]any{"query": graphiti.Truncate(e.Content, remote.MaxQueryBytes), "max_facts": factsOfOne}
+func (m *Client) readFrom(ctx context.Context, e *graphiti.Row) (uuids []string, err error) {
+	args := map[string]any{"query": graphiti.Truncate(e.Text, remote.MaxQueryBytes), "max_facts": factsOfOne}
 	err = m.perGroups(ctx, toolSearchFacts, []string{e.Group}, args, func(_ string, call func(any) error) error {
 		var answer struct {
 			Facts []struct {
@@ -178,7 +162,7 @@ func (m *Client) readFrom(ctx context.Context, e *graphiti.Episode) (uuids []str
 			return err
 		}
 		for _, f := range answer.Facts {
-			if len(f.Episodes) > 0 && f.Episodes[0] == e.UUID {
+			if len(f.Episodes) > 0 && f.Episodes[0] == e.Key {
 				uuids = append(uuids, f.UUID)
 			}
 		}

@@ -135,7 +135,7 @@ func keepKnown(args map[string]any, takes map[string]bool) map[string]any {
 
 // Write implements graphiti.Writer: a call for each message, in order. A
 // failure in the middle is a PartError.
-func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
+func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return fmt.Errorf("send messages: %w", err)
@@ -146,13 +146,13 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 	}
 	now := time.Now()
 	for i, msg := range messages {
-		if msg.Timestamp.After(now) {
-			msg.Timestamp = now
+		if msg.Said.After(now) {
+			msg.Said = now
 		}
 		err := m.session.call(ctx, name, keepKnown(map[string]any{
-			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.SourceDescription,
-			"episode_body":   msg.Role + "(" + string(msg.RoleType) + "): " + msg.Content, // same form as in the REST service
-			"reference_time": msg.Timestamp.UTC().Format(time.RFC3339Nano),
+			"name": msg.Name, "group_id": group, "source": "message", "source_description": msg.Source,
+			"episode_body":   msg.Speaker + "(" + string(msg.Role) + "): " + msg.Text, // same form as in the REST service
+			"reference_time": msg.Said.UTC().Format(time.RFC3339Nano),
 		}, takes), nil)
 		if err != nil && (i > 0 || len(messages) > 1 && graphiti.Retryable(err) && !graphiti.Unsent(err)) {
 			err = &graphiti.PartError{Accepted: i, Err: err}
@@ -165,7 +165,7 @@ func (m *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 }
 
 // Episodes implements graphiti.Arrivals.
-func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
+func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
 	list, _, err := m.episodes(ctx, group, n)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
@@ -175,7 +175,7 @@ func (m *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.
 
 // episodes lists at least the last n episodes, oldest first. most is the limit of the
 // listing.
-func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Episode, most int, err error) {
+func (m *Client) episodes(ctx context.Context, group string, n int) (out []graphiti.Row, most int, err error) {
 	set, err := m.session.tools(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -197,6 +197,7 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	if err != nil {
 		return nil, 0, err
 	}
+	slices.SortStableFunc(list, func(a, b remote.EpisodeJSON) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
 	for _, e := range list {
 		if e.ValidAt.IsZero() {
 			e.ValidAt = e.CreatedAt
@@ -207,7 +208,6 @@ func (m *Client) episodes(ctx context.Context, group string, n int) (out []graph
 	if !ordered && len(out) >= most { // the missing ones may be the last
 		return nil, 0, fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)
 	}
-	slices.SortStableFunc(out, func(a, b graphiti.Episode) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, most, nil
 }
 
@@ -218,7 +218,7 @@ func (m *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter
 
 // Export calls f for every episode of a group, with its whole content, in the order of the
 // listing.
-func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
+func (m *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
 	list, most, err := m.episodes(ctx, group, maxMCPList)
 	if err == nil && len(list) >= most {
 		err = fmt.Errorf("%w: %d episodes or more", graphiti.ErrTooLarge, most)

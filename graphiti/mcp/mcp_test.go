@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ages = map[string]graphititest.Age{"today's": graphititest.Today, "older": graphititest.Old}
 
-func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Client) {
+func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
 	if err != nil {
@@ -35,8 +35,8 @@ func standIn(t *testing.T, o graphititest.Options) (*graphititest.Server, *Clien
 	return s, m
 }
 
-func saying(name, text string) graphiti.Message {
-	return graphiti.Message{Name: name, Role: "Ada", RoleType: graphiti.RoleUser, Content: text, Timestamp: time.Now().Add(time.Hour), SourceDescription: "{}"}
+func saying(name, text string) graphiti.Row {
+	return graphiti.Row{Name: name, Speaker: "Ada", Role: graphiti.RoleUser, Text: text, Said: time.Now().Add(time.Hour), Source: "{}"}
 }
 
 func TestMCPRemembersAndForgets(t *testing.T) {
@@ -50,15 +50,15 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 			if list, err := m.Episodes(ctx, "g", 5); err != nil || len(list) != 0 {
 				t.Fatalf("an empty group lists %v, %v; want nothing", list, err)
 			}
-			if err := m.Write(ctx, "g", []graphiti.Message{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
+			if err := m.Write(ctx, "g", []graphiti.Row{saying("1", "My cat is called Miso."), saying("2", "Miso is a cat of Ada's.")}); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(ctx, "other", []graphiti.Message{saying("1", "My cat is called Tom.")}); err != nil {
+			if err := m.Write(ctx, "other", []graphiti.Row{saying("1", "My cat is called Tom.")}); err != nil {
 				t.Fatal(err)
 			}
 			settle(t, s)
 			list, err := m.Episodes(ctx, "g", 1)
-			if err != nil || len(list) != 1 || list[0].Name != "2" || list[0].Content != "Ada(user): Miso is a cat of Ada's." {
+			if err != nil || len(list) != 1 || list[0].Name != "2" || list[0].Speaker != "Ada" || list[0].Role != graphiti.RoleUser || list[0].Text != "Miso is a cat of Ada's." {
 				t.Fatalf("the last episode is %+v, %v; want 2, by Ada", list, err)
 			}
 			facts, err := m.Search(ctx, []string{"g"}, "What is my cat called, Miso?", 5)
@@ -72,7 +72,7 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 				t.Fatalf("a search in two groups finds %+v, %v; want two facts", facts, err)
 			}
 			exported := 0
-			if err := m.Export(ctx, "g", func(graphiti.Episode) error { exported++; return nil }); err != nil || exported != 2 {
+			if err := m.Export(ctx, "g", func(graphiti.Row) error { exported++; return nil }); err != nil || exported != 2 {
 				t.Fatalf("exported %d episodes, %v; want 2", exported, err)
 			}
 			switch err := m.Forget(ctx, "g"); {
@@ -99,7 +99,7 @@ func TestMCPSessionIsRenewed(t *testing.T) {
 		t.Run(name+" server", func(t *testing.T) {
 			s, m := standIn(t, graphititest.Options{MCP: age})
 			for range 3 {
-				if err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "Hello there.")}); err != nil {
+				if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
 					t.Fatal(err)
 				}
 				settle(t, s)
@@ -133,7 +133,7 @@ func TestMCPFaults(t *testing.T) {
 			s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			if err := m.Write(ctx, "g", []graphiti.Message{saying("1", "Hello there.")}); err != nil {
+			if err := m.Write(ctx, "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
 				t.Fatal(err)
 			}
 			if name == "hangs" {
@@ -141,7 +141,7 @@ func TestMCPFaults(t *testing.T) {
 				defer cancel()
 			}
 			s.Next(graphititest.Tool("add_memory"), c.fault)
-			err := m.Write(ctx, "g", []graphiti.Message{saying("2", "The secret word is swordfish.")})
+			err := m.Write(ctx, "g", []graphiti.Row{saying("2", "The secret word is swordfish.")})
 			var status *graphiti.StatusError
 			switch {
 			case err == nil:
@@ -155,7 +155,7 @@ func TestMCPFaults(t *testing.T) {
 			case status != nil && (c.status == 429 || c.status == 503) && status.RetryAfter != 7*time.Second:
 				t.Errorf("retry after %s", status.RetryAfter)
 			}
-			if err := m.Write(t.Context(), "g", []graphiti.Message{saying("3", "Again.")}); err != nil {
+			if err := m.Write(t.Context(), "g", []graphiti.Row{saying("3", "Again.")}); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
 		})
@@ -167,7 +167,7 @@ func TestMCPFaults(t *testing.T) {
 func TestMCPHalfWritten(t *testing.T) {
 	s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
 	s.Next(graphititest.Tool("add_memory"), nil, graphititest.Answer(503, ""))
-	err := m.Write(t.Context(), "g", []graphiti.Message{saying("1", "One."), saying("2", "Two.")})
+	err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "One."), saying("2", "Two.")})
 	if err == nil || graphiti.Unsent(err) || !graphiti.Retryable(err) {
 		t.Errorf("got error %v, want one that is retryable, after the request was sent", err)
 	}
@@ -270,7 +270,7 @@ func checks(run func(report func(remote.Check))) (names []string, failed map[str
 	return names, failed
 }
 
-func settle(t *testing.T, s *graphititest.Server) {
+func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -61,9 +61,9 @@ func Smoke(ctx context.Context, m *graphiti.Memory, report func(Check)) {
 	group := "graphiti_proxy_smoke" // a constant: on FalkorDB its empty graph remains
 	name := "graphiti-proxy.smoke." + rand.Text()
 	written := Run(ctx, report, "write a message", func(ctx context.Context) error {
-		return m.Write(ctx, group, []graphiti.Message{{
-			Name: name, RoleType: graphiti.RoleUser, Content: graphiti.CheckText, Timestamp: time.Now(),
-			SourceDescription: `{"source":"graphiti-proxy"}`,
+		return m.Write(ctx, group, []graphiti.Row{{
+			Name: name, Role: graphiti.RoleUser, Text: graphiti.CheckText, Said: time.Now(),
+			Source: `{"source":"graphiti-proxy"}`,
 		}})
 	}, "look at Graphiti's log")
 	if written {

@@ -13,7 +13,7 @@ import (
 // Deleter lists and deletes the content of a group in a service. DropEpisode and DropFact
 // return a StatusError that means "not found" if there is nothing to delete.
 type Deleter interface {
-	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
 	DropEpisode(ctx context.Context, group, uuid string) error
 	DropFact(ctx context.Context, group, uuid string) error
@@ -54,7 +54,7 @@ func ProveEmpty(ctx context.Context, d Deleter, group string) error {
 }
 
 // lookAt returns the episodes of a group, and the facts that a search finds in it.
-func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Episode, facts []graphiti.Fact, err error) {
+func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.Row, facts []graphiti.Fact, err error) {
 	if episodes, err = d.Episodes(ctx, group, lookEpisodes); err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func lookAt(ctx context.Context, d Deleter, group string) (episodes []graphiti.E
 
 // dropsFor returns the calls that delete the results of lookAt. stuck reports whether one
 // of them remained after an earlier deletion.
-func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
+func dropsFor(d Deleter, group string, episodes []graphiti.Row, facts []graphiti.Fact, tried map[string]bool) (calls []func(context.Context) error, stuck bool) {
 	add := func(uuid string, drop func(ctx context.Context, group, uuid string) error) {
 		stuck = stuck || tried[uuid]
 		tried[uuid] = true
@@ -74,7 +74,7 @@ func dropsFor(d Deleter, group string, episodes []graphiti.Episode, facts []grap
 		add(facts[i].UUID, d.DropFact)
 	}
 	for i := range episodes {
-		add(episodes[i].UUID, d.DropEpisode)
+		add(episodes[i].Key, d.DropEpisode)
 	}
 	return calls, stuck
 }
@@ -96,6 +96,30 @@ func dropAll(ctx context.Context, calls []func(context.Context) error) (unreacha
 		}
 	}
 	return unknown > 0, nil
+}
+
+// ForgetPart deletes episodes of a group, each after the facts that dropFacts deletes, and
+// returns the names of the deleted ones. verify counts the episodes and facts that remain.
+func ForgetPart(ctx context.Context, d Deleter, group string, list []graphiti.Row, dropFacts func(*graphiti.Row) error, verify func(left *graphiti.RemainsError) error) (names []string, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	left := &graphiti.RemainsError{Group: group, Part: true}
+	for i := range list {
+		if err := dropFacts(&list[i]); err != nil {
+			return names, fmt.Errorf("forget fact: %w", err)
+		}
+		err := d.DropEpisode(ctx, group, list[i].Key)
+		if Present(err) != nil {
+			return names, fmt.Errorf("forget episode: %w", err)
+		}
+		left.Unreachable = left.Unreachable || err != nil
+		names = append(names, list[i].Name)
+	}
+	if err := verify(left); err != nil {
+		return names, fmt.Errorf("verify the deletion: %w", err)
+	}
+	return names, left.OrNil()
 }
 
 // notFound reports whether an error means "not found", as a status or in the words

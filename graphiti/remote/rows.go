@@ -12,8 +12,8 @@ import (
 // episodes lists the episodes of a service.
 type episodes interface {
 	Search(ctx context.Context, groups []string, query string, max int) ([]graphiti.Fact, error)
-	Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error)
-	Export(ctx context.Context, group string, f func(graphiti.Episode) error) error
+	Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error)
+	Export(ctx context.Context, group string, f func(graphiti.Row) error) error
 }
 
 var errStopped = errors.New("the caller stopped")
@@ -52,9 +52,9 @@ func Rows(ctx context.Context, c episodes, group string, f graphiti.Filter) iter
 // read calls f for each selected row in the order of storage.
 func read(ctx context.Context, c episodes, group string, filter *graphiti.Filter, f func(graphiti.Row) bool) error {
 	listed := false
-	each := func(e graphiti.Episode) error {
+	each := func(e graphiti.Row) error {
 		listed = true
-		for _, r := range e.Rows() {
+		for _, r := range e.Sides() {
 			if filter.Has(&r) && !f(r) {
 				return errStopped
 			}

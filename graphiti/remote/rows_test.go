@@ -15,19 +15,19 @@ func (g *growing) Search(context.Context, []string, string, int) ([]graphiti.Fac
 	return []graphiti.Fact{{Text: "My dog is called Rex."}}, nil
 }
 
-func (g *growing) Episodes(ctx context.Context, group string, _ int) (list []graphiti.Episode, err error) {
-	err = g.Export(ctx, group, func(e graphiti.Episode) error {
+func (g *growing) Episodes(ctx context.Context, group string, _ int) (list []graphiti.Row, err error) {
+	err = g.Export(ctx, group, func(e graphiti.Row) error {
 		list = append(list, e)
 		return nil
 	})
 	return list, err
 }
 
-func (g *growing) Export(_ context.Context, group string, f func(graphiti.Episode) error) error {
+func (g *growing) Export(_ context.Context, group string, f func(graphiti.Row) error) error {
 	if g.listings++; g.listings <= g.after {
 		return nil
 	}
-	return f(graphiti.Episode{Group: group, Name: graphiti.EpisodeName("1", graphiti.RoleUser), Content: "user(user): My dog is called Rex."})
+	return f(graphiti.Row{Group: group, Name: graphiti.EpisodeName("1", graphiti.RoleUser), Role: graphiti.RoleUser, Text: "My dog is called Rex."})
 }
 
 // TestRowsOfAGroupThatGrows: a message that is stored between a listing and the search is

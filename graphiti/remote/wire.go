@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -87,21 +88,37 @@ type EpisodeJSON struct {
 	EntityEdges       []string `json:"entity_edges"` // facts that Graphiti read from it, new or not
 }
 
-// Episode returns the episode as the service sent it.
-func (e *EpisodeJSON) Episode() *graphiti.Episode {
-	return &graphiti.Episode{
-		UUID: e.UUID, Name: e.Name, Group: e.GroupID, Content: e.Content, SourceDescription: e.SourceDescription,
-		CreatedAt: e.CreatedAt.Time, ValidAt: e.ValidAt.Time,
-	}
+// Row returns the entry of the episode, whose text may have both sides of a turn.
+func (e *EpisodeJSON) Row() graphiti.Row {
+	r := graphiti.Row{Key: e.UUID, Name: e.Name, Group: e.GroupID, Source: e.SourceDescription, Said: e.ValidAt.Time}
+	r.Speaker, r.Role, r.Text = spoken(e.Content)
+	return r
 }
 
-// Bounded returns the episode with ids and names cut to their bounds.
-func (e *EpisodeJSON) Bounded() graphiti.Episode {
-	out := *e.Episode()
-	for _, s := range []*string{&out.UUID, &out.Name, &out.Group, &out.SourceDescription} {
+// Bounded is Row with ids and names cut to their bounds.
+func (e *EpisodeJSON) Bounded() graphiti.Row {
+	r := e.Row()
+	for _, s := range []*string{&r.Key, &r.Name, &r.Group, &r.Source} {
 		*s = graphiti.Truncate(*s, maxNameBytes)
 	}
-	return out
+	return r
+}
+
+// spoken parses Graphiti's stored text of a message.
+func spoken(content string) (speaker string, role graphiti.RoleType, text string) {
+	for at := 0; ; {
+		i := strings.Index(content[at:], "): ")
+		if i < 0 {
+			return "", "", content
+		}
+		head := content[:at+i]
+		at += i + len("): ")
+		for _, r := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant, graphiti.RoleSystem} {
+			if name, ok := strings.CutSuffix(head, "("+string(r)); ok && !strings.Contains(name, "\n") {
+				return name, r, content[at:]
+			}
+		}
+	}
 }
 
 // retryAfter reads both forms of the header. It compares a date with the Date of the

@@ -42,48 +42,34 @@ func (r *Client) drop(ctx context.Context, path, uuid string) error {
 // ForgetEpisodes implements graphiti.Forgetter. The service deletes an episode, but not the
 // facts that it read from the episode (getzep/graphiti, delete_episodic_node), so they are
 // deleted first.
-func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (names []string, err error) {
+func (r *Client) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
 	list, err := r.meant(ctx, group, meant)
 	if err != nil {
 		return nil, fmt.Errorf("list episodes: %w", err)
 	}
-	going := make(map[string]bool, len(list))
+	rows, going := make([]graphiti.Row, len(list)), make(map[string]*remote.EpisodeJSON, len(list))
 	for i := range list {
-		going[list[i].UUID] = true
+		rows[i], going[list[i].UUID] = list[i].Row(), &list[i]
 	}
-	facts, unreachable := make(map[string]bool), false
-	for i := range list {
-		e := &list[i]
-		for _, edge := range e.EntityEdges {
-			gone, err := r.forgetFact(ctx, edge, e, going)
+	facts := make(map[string]bool)
+	return remote.ForgetPart(ctx, r, group, rows, func(e *graphiti.Row) error {
+		for _, edge := range going[e.Key].EntityEdges {
+			gone, err := r.forgetFact(ctx, edge, going[e.Key], going)
 			if err != nil {
-				return names, fmt.Errorf("forget fact: %w", err)
+				return err
 			}
 			facts[edge] = facts[edge] || gone
 		}
-		err := r.DropEpisode(ctx, group, e.UUID)
-		if remote.Present(err) != nil {
-			return names, fmt.Errorf("forget episode: %w", err)
-		}
-		unreachable = unreachable || err != nil
-		names = append(names, e.Name)
-	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	left := &graphiti.RemainsError{Group: group, Unreachable: unreachable, Part: true}
-	if err := r.countLeft(ctx, list, facts, meant, left); err != nil {
-		return names, fmt.Errorf("verify the deletion: %w", err)
-	}
-	return names, left.OrNil()
+		return nil
+	}, func(left *graphiti.RemainsError) error { return r.countLeft(ctx, list, facts, meant, left) })
 }
 
 // meant lists the episodes of a group for which meant returns true, with the beginning of
 // their texts.
-func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Episode) bool) (list []remote.EpisodeJSON, err error) {
+func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.Row) bool) (list []remote.EpisodeJSON, err error) {
 	read := func(body io.Reader) error {
 		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error {
-			if meant(e.Episode()) {
+			if r := e.Row(); meant(&r) {
 				list = append(list, remote.EpisodeJSON{UUID: e.UUID, Name: e.Name, CreatedAt: e.CreatedAt, EntityEdges: e.EntityEdges, Content: strings.Clone(graphiti.Truncate(e.Content, remote.MaxQueryBytes))})
 			}
 			return nil
@@ -95,7 +81,7 @@ func (r *Client) meant(ctx context.Context, group string, meant func(*graphiti.E
 
 // countLeft counts the episodes that are still listed, and the deleted facts that a search
 // for the episodes' texts still finds.
-func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Episode) bool, left *graphiti.RemainsError) error {
+func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts map[string]bool, meant func(*graphiti.Row) bool, left *graphiti.RemainsError) error {
 	list, err := r.meant(ctx, left.Group, meant)
 	if err != nil {
 		return err
@@ -121,7 +107,7 @@ func (r *Client) countLeft(ctx context.Context, gone []remote.EpisodeJSON, facts
 // reports whether it did: an earlier fact belongs to other episodes too. If the service
 // does not return the episodes of a fact, its age decides: a fact is newer than its first
 // episode.
-func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJSON, going map[string]bool) (gone bool, err error) {
+func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJSON, going map[string]*remote.EpisodeJSON) (gone bool, err error) {
 	var fact struct {
 		CreatedAt remote.Time `json:"created_at"`
 		Episodes  []string    `json:"episodes"`
@@ -131,7 +117,7 @@ func (r *Client) forgetFact(ctx context.Context, edge string, e *remote.EpisodeJ
 	}
 	first := !fact.CreatedAt.Before(e.CreatedAt.Time)
 	if len(fact.Episodes) > 0 {
-		first = going[fact.Episodes[0]]
+		first = going[fact.Episodes[0]] != nil
 	}
 	if !first {
 		return false, nil

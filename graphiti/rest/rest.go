@@ -114,13 +114,13 @@ type restMessage struct {
 
 // Write implements graphiti.Writer. A time in the future, by the service's clock, becomes
 // now: until then the service would hide the episode.
-func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Message) error {
+func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Row) error {
 	out, now := make([]restMessage, len(messages)), graphiti.Now(r.Clock())
 	for i, m := range messages {
-		if m.Timestamp.After(now) {
-			m.Timestamp = now
+		if m.Said.After(now) {
+			m.Said = now
 		}
-		out[i] = restMessage{m.Content, m.RoleType, m.Role, m.Name, m.Timestamp.UTC(), m.SourceDescription}
+		out[i] = restMessage{m.Text, m.Role, m.Speaker, m.Name, m.Said.UTC(), m.Source}
 	}
 	if err := r.call(ctx, http.MethodPost, "/messages", map[string]any{"group_id": group, "messages": out}, &struct{}{}); err != nil {
 		return fmt.Errorf("send messages: %w", err)
@@ -130,20 +130,20 @@ func (r *Client) Write(ctx context.Context, group string, messages []graphiti.Me
 
 // Episodes implements graphiti.Arrivals. It returns at most maxRESTAnswer bytes of contents:
 // in a long list the first episodes have none.
-func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Episode, error) {
-	var out []graphiti.Episode
+func (r *Client) Episodes(ctx context.Context, group string, n int) ([]graphiti.Row, error) {
+	var out []graphiti.Row
 	held, without := 0, 0 // bytes of contents, and number of episodes without
 	read := func(body io.Reader) error {
 		limited := &io.LimitedReader{R: body, N: maxRESTList + 1}
 		err := decodeList(limited, func(e *remote.EpisodeJSON) error {
 			out = append(out, e.Bounded())
 			if len(out) > n {
-				held -= len(out[0].Content)
+				held -= len(out[0].Text)
 				out, without = out[1:], max(without-1, 0)
 			}
 			for held += len(e.Content); held > maxRESTAnswer; without++ {
-				held -= len(out[without].Content)
-				out[without].Content = ""
+				held -= len(out[without].Text)
+				out[without].Text = ""
 			}
 			return nil
 		})
@@ -172,9 +172,9 @@ func (r *Client) Rows(ctx context.Context, group string, f graphiti.Filter) iter
 
 // Export calls f for every episode of a group, with its whole content, in the order of the
 // listing.
-func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Episode) error) error {
+func (r *Client) Export(ctx context.Context, group string, f func(graphiti.Row) error) error {
 	read := func(body io.Reader) error {
-		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error { return f(*e.Episode()) })
+		return decodeList(io.LimitReader(body, maxRESTExport), func(e *remote.EpisodeJSON) error { return f(e.Row()) })
 	}
 	if err := r.send(ctx, http.MethodGet, "/episodes/"+url.PathEscape(group)+"?last_n="+strconv.Itoa(maxExport), nil, read); err != nil {
 		return fmt.Errorf("export group: %w", err)

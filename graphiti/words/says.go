@@ -10,7 +10,7 @@ import (
 // Tells reports whether a text has a content word, other than the routine words of
 // greetings and thanks.
 func Tells(text string) (does bool) {
-	Each(text, func(w []byte, k Kind) bool {
+	Each(text, func(w []byte, k Significance) bool {
 		does = k == Content && !routine[string(w)]
 		return !does
 	})
@@ -22,7 +22,7 @@ func Tells(text string) (does bool) {
 // the previous pair is not another word.
 func Subjects(text string) (n int) {
 	var last rune
-	Each(text, func(w []byte, k Kind) bool {
+	Each(text, func(w []byte, k Significance) bool {
 		first, size := utf8.DecodeRune(w)
 		if k == Content && !routine[string(w)] && (first < utf8.RuneSelf || size < len(w) && first != last) {
 			n++
@@ -44,7 +44,7 @@ var routine = func() map[string]bool {
 			continue
 		}
 		for _, word := range strings.Fields(line) {
-			Each(word, func(w []byte, _ Kind) bool {
+			Each(word, func(w []byte, _ Significance) bool {
 				m[string(w)] = true
 				return true
 			})
@@ -63,7 +63,7 @@ func Nods(text string) bool {
 		return false
 	}
 	all, telling := 0, 0
-	Each(text, func(_ []byte, k Kind) bool {
+	Each(text, func(_ []byte, k Significance) bool {
 		if all++; k == Content {
 			telling++
 		}
@@ -144,7 +144,7 @@ func Holds(text, other string) bool {
 
 func contentOf(text string) map[string]bool {
 	out := make(map[string]bool)
-	Each(text, func(w []byte, k Kind) bool {
+	Each(text, func(w []byte, k Significance) bool {
 		if k == Content {
 			out[string(w)] = true
 		}

@@ -14,13 +14,13 @@ import (
 // keys, hashes or encoded data.
 const maxWord = 64
 
-// Kind is the significance of a word in a text.
-type Kind uint8
+// Significance is the role of a word in a text.
+type Significance uint8
 
 // The kinds of words.
 const (
-	Function Kind = iota // a function word of the text's language, without meaning of its own
-	Light                // a pair of Hiragana: mostly grammar
+	Function Significance = iota // a function word of the text's language, without meaning of its own
+	Light                        // a pair of Hiragana: mostly grammar
 	Content
 )
 
@@ -28,12 +28,12 @@ const (
 // without accents, and without English endings. A name such as getUserById comes whole and
 // in its parts. Text in scripts without spaces comes in pairs of characters. The next word
 // overwrites w.
-func Each(text string, f func(w []byte, k Kind) bool) {
+func Each(text string, f func(w []byte, k Significance) bool) {
 	text = normal(text)
 	each(text, languageOf(text), f)
 }
 
-func each(text string, lang language, f func(w []byte, k Kind) bool) {
+func each(text string, lang language, f func(w []byte, k Significance) bool) {
 	t := tokenizer{lang: lang, f: f, shouts: strings.ToUpper(text) == text}
 	t.word = t.room[:0]
 	all := words.FromString(text)
@@ -49,7 +49,7 @@ func Of(text string, max int) (out []string) {
 	var light []string
 	var first [32]uint64 // hashes; with more, they leave the stack
 	seen := first[:0]
-	Each(text, func(w []byte, k Kind) bool {
+	Each(text, func(w []byte, k Significance) bool {
 		if k == Function {
 			return true
 		}
@@ -68,7 +68,7 @@ func Of(text string, max int) (out []string) {
 
 // Term returns a word in the form of Each.
 func Term(word string) (term string) {
-	each(normal(word), 0, func(w []byte, _ Kind) bool {
+	each(normal(word), 0, func(w []byte, _ Significance) bool {
 		term = string(w)
 		return false
 	})
@@ -85,7 +85,7 @@ func IsLight(word string) bool {
 type tokenizer struct {
 	lang   language
 	shouts bool // the text has no small letters
-	f      func(w []byte, k Kind) bool
+	f      func(w []byte, k Significance) bool
 	done   bool
 
 	script script // of the run
@@ -185,7 +185,7 @@ func (t *tokenizer) endRun() {
 	t.run, t.units, t.script = t.run[:0], t.units[:0], spaced
 }
 
-func (t *tokenizer) pair(chars []rune, k Kind) {
+func (t *tokenizer) pair(chars []rune, k Significance) {
 	if t.done {
 		return
 	}

@@ -27,8 +27,8 @@ func TestGolden(t *testing.T) {
 		}
 		text := strings.TrimSpace(line[2:])
 		fmt.Fprintf(&out, "> %s\n ", text)
-		Each(text, func(w []byte, k Kind) bool {
-			fmt.Fprintf(&out, map[Kind]string{Function: " (%s)", Light: " ~%s", Content: " %s"}[k], w)
+		Each(text, func(w []byte, k Significance) bool {
+			fmt.Fprintf(&out, map[Significance]string{Function: " (%s)", Light: " ~%s", Content: " %s"}[k], w)
 			return true
 		})
 		out.WriteByte('\n')
@@ -198,7 +198,7 @@ func FuzzEach(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		Each(text, func(w []byte, _ Kind) bool {
+		Each(text, func(w []byte, _ Significance) bool {
 			if len(w) == 0 {
 				t.Errorf("%q has an empty word", text)
 			}

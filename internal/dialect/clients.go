@@ -171,8 +171,11 @@ var clients = []client{
 		chores: []chore{
 			{kind: KindSummary, user: "Summarize the conversation so far, as described in the pro"},
 		},
-		tags:   []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
-		texts:  []textMark{{start: "[TASK RESUMPTION] This task was interrupted"}},
+		tags: []string{"environment_details", "folder_content", "url_content", "workspace_diagnostics", "git_working_state", "git_commit"},
+		texts: []textMark{
+			{start: "[ERROR] You did not use a tool in your previous response!"},
+			{start: "[TASK RESUMPTION] This task was interrupted"},
+		},
 		around: []string{"task", "feedback", "user_message"},
 	},
 	{

@@ -12,6 +12,7 @@ var (
 	harnessTags     = gather(func(cl *client) []string { return cl.tags })
 	harnessTexts    = byStart(gather(func(cl *client) []textMark { return cl.texts }))
 	harnessPrefaces = gather(func(cl *client) []preface { return cl.from })
+	harnessStarts   = firstLines()
 	harnessTails    = inBytes(gather(func(cl *client) []string { return cl.tails }))
 	harnessFiles    = gather(func(cl *client) [][2]string { return cl.files })
 	filesBegin      = inBytes(firsts(harnessFiles))
@@ -50,6 +51,23 @@ func byStart(marks []textMark) (by [256][]textMark) {
 	return by
 }
 
+// firstLines returns the first lines of the texts and prefaces, by their first byte.
+func firstLines() (by [256][]string) {
+	add := func(start string) {
+		line, _, _ := strings.Cut(start, "\n")
+		by[line[0]] = append(by[line[0]], line)
+	}
+	for _, marks := range harnessTexts {
+		for _, m := range marks {
+			add(m.start)
+		}
+	}
+	for _, p := range harnessPrefaces {
+		add(p.start)
+	}
+	return by
+}
+
 // mayHoldClientText reports whether a part of a person's message may hold text of a client
 // outside of elements. raw is the inside of a JSON string, trimmed.
 func mayHoldClientText(raw []byte) bool {
@@ -59,17 +77,12 @@ func mayHoldClientText(raw []byte) bool {
 	if raw[0] == '/' || raw[0] == '[' {
 		return true
 	}
-	for i := range harnessTexts[raw[0]] {
-		if startsRaw(raw, harnessTexts[raw[0]][i].start) {
+	for _, line := range harnessStarts[raw[0]] {
+		if begins(raw, line) {
 			return true
 		}
 	}
-	for i := range harnessPrefaces {
-		if startsRaw(raw, harnessPrefaces[i].start) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || bytes.Contains(raw, automatedMark)
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw)
 }
 
 // mayBeForeign reports whether another author may have written a part of a text: one of its
@@ -186,15 +199,18 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 // command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
-// automated matches the end of a line in which a client says to the model that the message
-// is not the person's. Clients write such a message about an answer.
-var (
-	automated     = regexp.MustCompile(`(?m)(?:^|\s)\([Tt]his is (?:an )?automated [^()\n]+\):?\r?$`)
-	automatedMark = []byte("automated ") // in every match
-)
+// automated matches a first line whose end says that the message is not the person's. Clients
+// write such a message about an answer. On a later line, a person may have pasted it.
+var automated = regexp.MustCompile(`^[^\n]{0,400}\([Tt]his is (?:an )?automated [^()\n]+\):?\r?(?:\n|$)`)
 
-func isAutomated(text []byte) bool {
-	return bytes.Contains(text, automatedMark) && automated.Match(text)
+func isAutomated(text []byte) bool { return mayBeAutomated(text) && automated.Match(text) }
+
+// mayBeAutomated reports whether automated may match. It reads as much as automated does at
+// most, and looks for the rarer character first.
+func mayBeAutomated(text []byte) bool {
+	text = text[:min(len(text), 512)]
+	i := bytes.IndexByte(text, '(')
+	return i >= 0 && bytes.Contains(text[i:], []byte("utomated "))
 }
 
 // stamp matches the date that a client puts before a person's words.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 )
@@ -16,7 +17,7 @@ import (
 //     a titled rule, a bracketed line), the lines that begin with ">", and the lines after
 //     a line that ends with the name of a file or an address, up to a closing question.
 //   - A text that ends with an empty label ("Answer:") is a form for the model, and so is a
-//     text with a line of a label in double brackets ("[[ ## question ## ]]").
+//     text that begins with a label in double brackets ("[[ ## question ## ]]").
 //
 // Plain text around pasted lines stays, above and below. Pasted lines without a frame stay
 // too: a log is worth finding again, and has no form that distinguishes it from words.
@@ -41,9 +42,9 @@ func ownWords(text []byte) (words []byte, quotes bool) {
 	if len(lines) < 2 {
 		return text, false
 	}
-	if field := slices.IndexFunc(lines, isField); field >= 0 {
-		if next := lines[min(field+1, len(lines)-1)].text; asks(next) {
-			return next, true
+	if isField(lines[0].text) {
+		if asks(lines[1].text) {
+			return lines[1].text, true
 		}
 		return nil, true
 	}
@@ -104,8 +105,11 @@ func isFrame(l []byte) bool {
 	return false
 }
 
-// isField reports whether a line is the label of a field of a form for a model.
-func isField(l line) bool { return begins(l.text, "[[ ") && bytes.HasSuffix(l.text, []byte(" ]]")) }
+// field matches the label of a field of a form for a model. A test of a shell has signs.
+var field = regexp.MustCompile(`^\[\[ #* ?[\p{L}\d_ ]+#* \]\]$`)
+
+// isField reports whether a line is the label of a field.
+func isField(l []byte) bool { return begins(l, "[[") && field.Match(l) }
 
 // labelled counts the labels that begin lines, and returns the question after one of them.
 // If there are several questions, the one below all labels counts, else the first. ended
@@ -171,8 +175,8 @@ func endsWith(text []byte, chars string) bool {
 	return len(text) > 0 && bytes.ContainsRune([]byte(chars), r)
 }
 
-// withoutFrames removes all lines from the first line of a frame to the last, and a line that
-// introduces them. A single line frames nothing.
+// withoutFrames removes all lines from the first line of a frame to the last, and a line
+// below others that introduces them. A single line frames nothing.
 func withoutFrames(lines []line) []line {
 	first := slices.IndexFunc(lines, func(l line) bool { return l.frame })
 	if first < 0 {
@@ -185,7 +189,7 @@ func withoutFrames(lines []line) []line {
 	if first == last {
 		return lines
 	}
-	if first > 0 && endsWith(lines[first-1].text, ":：") && len(lines) > last-first+2 {
+	if first > 1 && endsWith(lines[first-1].text, ":：") {
 		first--
 	}
 	return slices.Delete(lines, first, last+1)

@@ -39,6 +39,7 @@ func TestQuotedText(t *testing.T) {
 		{"a file in brackets", "fix it\n\n[Attached: h.md]\n" + passage + "\n[/Attached]", "fix it"},
 		{"a file in a fence", "Attached document(s):\n```md\n# \"h.md\"\n" + passage + "\n```\n\nFix it.", "Attached document(s):\n```md\nFix it."},
 		{"references and their introduction", "What does it say?\n\nUse these references if they help:\n<references>\n" + passage + "\n</references>", "What does it say?"},
+		{"an introduction that is the request", "Fix this:\n<page>\n" + passage + "\n</page>\nKeep the tabs.", "Fix this:\nKeep the tabs."},
 		{"an introduction alone", "Read this:\n<page>\n" + passage + "\n</page>", "Read this:"},
 		{"a form", "[[ ## question ## ]]\nWhat does it say?\n\nRespond with the fields, from `[[ ## reasoning ## ]]` on.", "What does it say?"},
 		{"a form with an account of tools", "[[ ## question ## ]]\nWhat does it say?\n\n[[ ## trajectory ## ]]\n[[ ## thought ## ]]\n" + passage, "What does it say?"},
@@ -69,6 +70,8 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"one element in a line":    "How does\n<div>\nwork?",
 		"a named file, one remark": "Look at main.go\nIt panics.",
 		"headings":                 "## Goal\nShip it.\n## Limits\nNo force pushes.",
+		"a test of a shell":        "Why is it false?\n\n[[ -f a ]]\n[[ a ]]",
+		"a shell's test, first":    "[[ -f a ]]\nreturns 1 here, and 0 there.",
 		"a wiki link":              "See [[Runbook]] for it.\n[[Runbook]]\nIs that right?",
 		"a patch":                  "--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-a\n+b\nIs that right?",
 	} {

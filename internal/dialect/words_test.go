@@ -261,16 +261,16 @@ func TestAnswersToClientsOwnMessages(t *testing.T) {
 	}
 }
 
-// TestAutomatedMessages: a message after an answer is a client's if it says that it is
-// automated. A person may quote such a message, or paste one into a question.
+// TestAutomatedMessages: a message after an answer is a client's if its first line says
+// that it is automated. A person may quote such a message, or paste one into a question.
 func TestAutomatedMessages(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		person     bool
 	}{
 		{"retry of a framework", "The reply did not pass the checks (this is automated feedback, not from the user):\n<x:errors>\n[{\"input\":\"Well.\"}]\n</x:errors>", false},
-		{"retry of an agent", "[ERROR] There was no call in the reply.\n\n# Next\n\nCall one.\n(This is an automated message, so do not answer it in words.)", false},
-		{"without other signs", "The reply is empty. Try it again.\n(This is an automated message.)", false},
+		{"without other signs", "The reply is empty, try it again. (This is an automated message.)", false},
+		{"a person pastes one below a request", "Summarize this mail:\n\nYour parcel is late.\n(This is an automated message.)", true},
 		{"a person asks about one", "Why does it say \"(This is an automated message.)\"?", true},
 		{"a person speaks of one", "This is an automated message from our shop, is it spam?", true},
 		{"a person", "Our deploys (this is the automated part) run at night.", true},

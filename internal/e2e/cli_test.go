@@ -26,7 +26,7 @@ var toolWish = regexp.MustCompile(`\[\[tool (\w+) (\{.*?\})\]\]`)
 
 // coderModel says what it is called where the memory shows it, after the tool
 // call that was asked for.
-func coderModel(c proxytest.Conversation) proxytest.Reply {
+func coderModel(c proxytest.Input) proxytest.Reply {
 	var wish []string // of the person: a memory may hold another's
 	called := false
 	for _, m := range c.Messages {
@@ -411,7 +411,7 @@ func TestCodexSubagentsThreadGoesOn(t *testing.T) {
 			t.Parallel()
 			w := serve(t, "GRAPHITI_PROXY_WEBSOCKET=intercept", "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
 			var spawned atomic.Bool
-			w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+			w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 				if said := c.Messages[len(c.Messages)-1]; strings.Contains(said.Text, "Delegate") && !spawned.Swap(true) {
 					return proxytest.Reply{Tool: "multi_agent_v1/spawn_agent", Arguments: `{"message":"Count the sheep on the hill."}`}
 				}

@@ -50,10 +50,10 @@ const (
 
 // journeyModel is coderModel that also summarises, and says something else each
 // time.
-func journeyModel() func(proxytest.Conversation) proxytest.Reply {
+func journeyModel() func(proxytest.Input) proxytest.Reply {
 	var mu sync.Mutex
 	n := 0
-	return func(c proxytest.Conversation) proxytest.Reply {
+	return func(c proxytest.Input) proxytest.Reply {
 		asked := ""
 		for _, m := range c.Messages {
 			if m.Role == "user" {

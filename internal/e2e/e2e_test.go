@@ -453,7 +453,7 @@ func TestClientThatLeavesEndsTheRequest(t *testing.T) {
 			t.Parallel()
 			w := serve(t)
 			w.model.SetFaults(proxytest.Faults{Pause: 200 * time.Millisecond})
-			w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply {
+			w.model.SetAnswer(func(proxytest.Input) proxytest.Reply {
 				return proxytest.Reply{Text: strings.Repeat("word ", 100)}
 			})
 			s := ask(true, user("hi"))

@@ -86,7 +86,7 @@ func asked(model, text string) map[string]any {
 func (w *world) infest(t *testing.T) {
 	t.Helper()
 	const chat = "/v1/chat/completions"
-	w.model.SetAnswer(func(proxytest.Conversation) proxytest.Reply { return proxytest.Reply{Text: hostile("answer")} })
+	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: hostile("answer")} })
 	w.attack(t, chat, asked("m", hostile("text")), nil)
 	w.attack(t, chat, asked(hostile("model"), "The walrus sleeps on the blue raft."), nil)
 	w.attack(t, chat, asked("m", "The heron stands on the red raft."), map[string]string{"User-Agent": hostileHeader("agent")})

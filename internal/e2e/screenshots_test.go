@@ -67,7 +67,7 @@ func TestScreenshots(t *testing.T) {
 func picturesOfOne(t *testing.T, program, dir string) {
 	all := readInvented(t)
 	w := serveWith(t, program, at(all.when(t, &all.Conversations[0])))
-	w.model.SetAnswer(func(c proxytest.Conversation) proxytest.Reply {
+	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		r, before := proxytest.Recollect(c), 0
 		for _, m := range c.Messages[:len(c.Messages)-1] { // which an earlier request had
 			before += len(m.Text) / 4

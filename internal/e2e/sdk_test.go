@@ -93,7 +93,7 @@ func TestSDKs(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s stream=%v", s.command, s.name, stream), func(t *testing.T) {
 				t.Parallel()
 				w := serve(t)
-				thinks := func(c proxytest.Conversation) proxytest.Reply {
+				thinks := func(c proxytest.Input) proxytest.Reply {
 					r := proxytest.Recollect(c)
 					r.Thinks = true
 					if r.Tool == "" && !strings.Contains(r.Text, "I do not know") {

@@ -36,6 +36,15 @@ func (s *Status) Print(w io.Writer) {
 	if m.ConsentSince != nil {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
 	}
+	if d := m.Distil; d != nil {
+		fmt.Fprintf(w, "          facts from %s today: %s of %s, %d refused; %d of %d tokens\n", d.Endpoint,
+			terminal.Count(d.Today.Facts, "fact"), terminal.Count(d.Today.Calls, "call"), d.Today.Refused, d.Today.Tokens, d.DailyTokens)
+		if d.Paused {
+			fmt.Fprintln(w, "          facts are paused: distil.pause is set, or the consent was withdrawn")
+		} else if d.Problem != "" {
+			fmt.Fprintf(w, "          latest problem with facts: %s\n", d.Problem)
+		}
+	}
 	if m.Emptied > 0 {
 		fmt.Fprintf(w, "          memory forget emptied %s of running conversations; those conversations get no more blocks\n", terminal.Count(m.Emptied, "block"))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
+	"github.com/graphiti-proxy/graphiti-proxy/capture/distil"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
@@ -116,6 +117,9 @@ type MemoryStatus struct {
 	// Outcomes counts the requests since the start by memory outcome: the status in the
 	// X-Graphiti-Memory header, with its reason.
 	Outcomes map[string]int64 `json:"outcomes,omitempty"`
+
+	// Distil reports on the model that distils facts; nil without one.
+	Distil *distil.Report `json:"distil,omitempty"`
 
 	// NotKept counts the turns lost since the start because data_dir is unusable, and
 	// InMemory the turns that wait for it in RAM and are lost with the process.

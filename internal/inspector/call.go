@@ -21,6 +21,14 @@ func change[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In)
 	return call(v, op, fill, nil)
 }
 
+// act runs the operation of a form, and redirects to a page with a notice of the change.
+func act[In, Out any](v *visit, op service.Operation[In, Out], to, notice string, fill func(*In)) error {
+	if _, err := change(v, op, fill); err != nil {
+		return err
+	}
+	return v.done(to, notice)
+}
+
 // each runs an operation with many answers, and calls f with each.
 func each[In, Out any](v *visit, op service.Operation[In, Out], fill func(*In), f func(Out) error) error {
 	_, err := call(v, op, fill, f)

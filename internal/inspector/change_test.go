@@ -130,7 +130,7 @@ func TestForgettingIsTyped(t *testing.T) {
 	m.Say(t, "", "s", "github_repo:github.com/acme/widgets", "We use Postgres.")
 	s := newSite(t, m)
 	project := ""
-	list, err := m.Memory.Catalog(t.Context(), service.Selector{}, 10)
+	list, err := m.Memory.Catalog(t.Context(), &service.ListRequest{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,16 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// conversation is the page of a conversation, with the reasons for its answers.
-type conversation struct {
+// conversationPage is the page of a conversation, with the reasons for its answers.
+type conversationPage struct {
 	whose
 	service.Conversation
-	Turns   []turn
+	Turns   []turnView
 	All     int
 	Older   string // page of the turns before these
 	Newer   string
@@ -26,64 +25,24 @@ type conversation struct {
 	Whole   string // page of the whole conversation, on the page of a message
 }
 
-// turn is one turn of a conversation.
-type turn struct {
+// turnView is one turn of a conversation.
+type turnView struct {
 	ID, Time string
-	Asked    []spoken // messages of the person, after the block
-	Answered []spoken
-	Decision *decision
+	Asked    []rowView // messages of the person, after the block
+	Answered []rowView
+	Decision *decisionView
 }
 
-// spoken is a message.
-type spoken struct {
-	ID, Role, Time string
-	Text           said
-	Href           string
-	Talk           string // page of its conversation, outside of that page
-	Here           bool   // the page is about this message
-	Waits          bool   // not yet in the memory
-	Ended          string // time at which its person ended it
-}
-
-// Class returns the CSS class of the message.
-func (s *spoken) Class() string {
-	if _, known := roles[s.Role]; known {
-		return s.Role
-	}
-	return "user"
-}
-
-// decision is the result of memory for a turn.
-type decision struct {
+// decisionView is the result of memory for a turn.
+type decisionView struct {
 	Shown, Gone bool
 	Lines       int
 	Chars       int
 	Why         explained
 	Says        string
-	Pieces      []piece // pieces in the block
-	Others      []piece // best pieces outside of the block
+	Pieces      []rowView // pieces in the block
+	Others      []rowView // best pieces outside of the block
 	Raw         string
-}
-
-// piece is one result of a search in memory.
-type piece struct {
-	Label, Says string
-	Text        said
-	Now         said // text of the message, if the line has another
-	Kind, Scope string
-	Role, Time  string
-	Strength    string
-	Percent     int
-	Source      string // page of its conversation
-	Href        string // page of the message
-	Gone        bool
-	Card        *onCard
-}
-
-// onCard is a line of the card, with the fields of the form that takes it off.
-type onCard struct {
-	whose
-	CSRF, Group, Line, Back string
 }
 
 const (
@@ -91,8 +50,6 @@ const (
 	// they need more room.
 	turnsAtOnce  = 30
 	roomForTurns = 80 << 10 // bytes
-
-	around = 1200 // bytes of HTML around a text, about
 )
 
 func (v *visit) conversation() error {
@@ -141,9 +98,9 @@ func conversationAt(w whose, hash, turn string) string {
 
 // shownConversation returns the conversation for a page at path. message is the id of the
 // page's message, or empty.
-func (v *visit) shownConversation(got *service.Explained, path, message string) *conversation {
+func (v *visit) shownConversation(got *service.Explained, path, message string) *conversationPage {
 	w := v.whose()
-	c := &conversation{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
+	c := &conversationPage{whose: w, Conversation: got.Conversation, All: got.AllTurns, Note: got.Note, Message: message}
 	for i := range got.Memories {
 		c.In = append(c.In, v.memoryRow(&got.Memories[i]))
 	}
@@ -157,8 +114,8 @@ func (v *visit) shownConversation(got *service.Explained, path, message string) 
 	return c
 }
 
-func (v *visit) turn(t *service.Turn, path, message string) turn {
-	out := turn{ID: t.ID, Time: t.Time}
+func (v *visit) turn(t *service.Turn, path, message string) turnView {
+	out := turnView{ID: t.ID, Time: t.Time}
 	back := v.whose().at(path) + "#t-" + url.PathEscape(t.ID)
 	for i := range t.Messages {
 		s := v.spoken(&t.Messages[i], back)
@@ -175,23 +132,8 @@ func (v *visit) turn(t *service.Turn, path, message string) turn {
 	return out
 }
 
-// spoken converts a message. back is the page to return to after a change of it.
-func (v *visit) spoken(r *service.Record, back string) spoken {
-	href := v.messageAt(r.ID, r.Group, back)
-	v.used += around / 2
-	return spoken{ID: r.ID, Role: r.Role, Time: r.Time, Text: v.said(r.Text, href), Href: href, Waits: r.Where == "queue", Ended: r.Ended}
-}
-
-// messageAt returns the address of a message in a group, or "" without an id.
-func (v *visit) messageAt(id, group, back string) string {
-	if id == "" {
-		return ""
-	}
-	return v.whose().at("/message/"+url.PathEscape(id), "group", group, "back", back)
-}
-
-func (v *visit) decision(d *service.Decision, back string) *decision {
-	out := &decision{Shown: d.Block != "", Gone: d.Gone, Lines: d.Facts, Chars: utf8.RuneCountInString(d.Block), Raw: d.Block}
+func (v *visit) decision(d *service.Decision, back string) *decisionView {
+	out := &decisionView{Shown: d.Block != "", Gone: d.Gone, Lines: d.Facts, Chars: utf8.RuneCountInString(d.Block), Raw: d.Block}
 	v.used += weightOf(d.Block)
 	if !out.Shown && !out.Gone {
 		out.Why = reasonOf(cmp.Or(d.Reason, "timeout or error"))
@@ -203,32 +145,6 @@ func (v *visit) decision(d *service.Decision, back string) *decision {
 			out.Pieces = append(out.Pieces, p)
 		} else {
 			out.Others = append(out.Others, p)
-		}
-	}
-	return out
-}
-
-func (v *visit) piece(p *service.Piece, back string) piece {
-	out := piece{Kind: pieceKind(p.Kind), Role: p.Role, Time: p.Time, Gone: p.Text == "" && p.Line == "", Href: v.messageAt(p.ID, p.Group, back)}
-	v.used += around
-	out.Label, out.Says = verdictOf(p.Verdict)
-	if p.Scope != "" {
-		out.Scope = scopeOf(p.Scope)
-	}
-	out.Text = v.cut(cmp.Or(p.Line, p.Text), lineBeginning, out.Href)
-	if p.Line != "" && p.Text != "" && p.Text != p.Line && !strings.HasSuffix(p.Line, ": "+p.Text) { // the line adds the author and the time
-		out.Now = v.cut(p.Text, lineBeginning, out.Href)
-	}
-	if p.Strength != nil {
-		out.Strength, out.Percent = strconv.FormatFloat(*p.Strength, 'f', 2, 64), int(100*min(max(*p.Strength, 0), 1))
-	}
-	if p.Conversation != "" {
-		out.Source = v.conversationAt(p.Conversation, p.Turn)
-	}
-	if p.Kind == "card" {
-		out.Says = "A line of the card."
-		if p.Group != "" && p.Text != "" {
-			out.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
 		}
 	}
 	return out

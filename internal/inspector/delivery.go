@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// delivery is the page of the turns that wait for a remote memory.
-type delivery struct {
+// deliveryPage is the page of the turns that wait for a remote memory.
+type deliveryPage struct {
 	Off    bool
 	Remote bool
 	Status health.MemoryStatus
@@ -38,7 +38,7 @@ func (v *visit) delivery() error {
 	if err != nil {
 		return err
 	}
-	d := delivery{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
+	d := deliveryPage{Off: st.Memory.State == health.StateOff, Remote: st.Memory.Backend != "embedded" && st.Memory.State != health.StateOff, Status: st.Memory, Queue: st.Queue, Text: v.r.FormValue("text") == "1"}
 	d.Needs = deliveryNeeds(&st.Queue)
 	d.Times.Oldest, d.Times.Quiet = dated(st.Queue.Oldest), dated(st.Queue.Quiet)
 	if v.p.o.Host.Now().Memory != nil && st.Queue.Dead > 0 {
@@ -106,10 +106,7 @@ func (v *visit) retry() error {
 	if err != nil {
 		return err
 	}
-	if _, err := change(v, service.Retry, func(in *service.Selection) { *in = s }); err != nil {
-		return err
-	}
-	return v.done("/delivery", "retried")
+	return act(v, service.Retry, "/delivery", "retried", func(in *service.Selection) { *in = s })
 }
 
 // dropping is the page with the confirmation before dead letters are deleted.
@@ -124,8 +121,5 @@ func (v *visit) drop() error {
 	if v.r.PostFormValue("sure") != "1" {
 		return v.show("drop", "Delete dead letters", &dropping{s})
 	}
-	if _, err := change(v, service.Drop, func(in *service.Selection) { *in = s }); err != nil {
-		return err
-	}
-	return v.done("/delivery", "dropped")
+	return act(v, service.Drop, "/delivery", "dropped", func(in *service.Selection) { *in = s })
 }

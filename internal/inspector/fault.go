@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// fault is a page with an error as a sentence, and with its remedy.
-type fault struct {
+// errorPage is a page with an error as a sentence, and with its remedy.
+type errorPage struct {
 	Says, Remedy string
 	Title        string
 	Off          bool // memory is off
@@ -29,16 +29,16 @@ func (v *visit) fail(err error) {
 }
 
 // judge returns the HTTP status and the page for an error.
-func (v *visit) judge(err error) (int, fault) {
+func (v *visit) judge(err error) (int, errorPage) {
 	says, remedy, _ := strings.Cut(err.Error(), "; to do: ")
-	f := fault{Says: sentence(says), Remedy: sentence(remedy)}
+	f := errorPage{Says: sentence(says), Remedy: sentence(remedy)}
 	var invalid service.InvalidError
 	var forbidden service.ForbiddenError
 	var of failed
 	switch {
 	case errors.Is(err, errOff):
 		m := v.p.o.Host.Status(v.r.Context(), false).Memory
-		return http.StatusOK, fault{Title: "The memory is off", Says: sentence(m.Why), Remedy: sentence(m.Remedy), Off: true}
+		return http.StatusOK, errorPage{Title: "The memory is off", Says: sentence(m.Why), Remedy: sentence(m.Remedy), Off: true}
 	case errors.As(err, &forbidden):
 		f.Title = "Access denied"
 		return http.StatusForbidden, f
@@ -61,7 +61,7 @@ func (v *visit) judge(err error) (int, fault) {
 		f.Title = "A file of the proxy is unusable"
 		return http.StatusInternalServerError, f
 	}
-	return http.StatusInternalServerError, fault{Title: "The page cannot be shown", Says: "The proxy's log shows the cause."}
+	return http.StatusInternalServerError, errorPage{Title: "The page cannot be shown", Says: "The proxy's log shows the cause."}
 }
 
 // errNowhere is the error of an unknown address.

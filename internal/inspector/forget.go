@@ -139,13 +139,7 @@ func (v *visit) forget() error {
 	}
 	var failed error
 	for _, o := range doomed {
-		_, err := change(v, service.Forget, func(in *service.ForgetRequest) {
-			in.Selector = service.Selector{Group: o.Group}
-			if f.Session != "" {
-				in.Selector = f.selector()
-				in.Group = o.Group
-			}
-		})
+		_, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = f.selector().In(o.Group) })
 		failed = errors.Join(failed, err) // a failed deletion can be repeated
 	}
 	if failed != nil {

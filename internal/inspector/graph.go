@@ -9,13 +9,13 @@ import (
 // graph is the page of the connections between things in a memory.
 type graph struct {
 	*about
-	Places []place
+	Places []navItem
 	Nodes  []service.Node
-	Edges  []edge
+	Edges  []edgeView
 	Note   string
 }
 
-type edge struct {
+type edgeView struct {
 	service.Edge
 	FromName, ToName string
 	Href             string
@@ -38,7 +38,7 @@ func (v *visit) graph() error {
 	for _, o := range groups {
 		if (o.Scope == "user" || o.Scope == "workspace") && !o.Empty {
 			one := about{whose: a.whose, Owned: o}
-			g.Places = append(g.Places, place{strings.TrimPrefix(v.nameOf(o), "the project "), one.Graph(), o.Group == a.Group})
+			g.Places = append(g.Places, navItem{strings.TrimPrefix(v.nameOf(o), "the project "), one.Graph(), o.Group == a.Group})
 		}
 	}
 	if a.Group != "" {
@@ -63,7 +63,7 @@ func (g *graph) fill(v *visit, got *service.Graph) {
 		if !ok || !too {
 			continue
 		}
-		one := edge{Edge: e, FromName: from, ToName: to, Href: v.messageAt(e.ID, g.Group, g.Graph())}
+		one := edgeView{Edge: e, FromName: from, ToName: to, Href: v.messageAt(e.ID, g.Group, g.Graph())}
 		if e.State != "" {
 			one.State = stateOf(string(e.State))
 		}

@@ -10,13 +10,13 @@ import (
 
 // live is the page of current requests, the newest first.
 type live struct {
-	Requests []passed
+	Requests []requestRow
 	Last     int
 }
 
-// passed is one request.
-type passed struct {
-	service.Request
+// requestRow is one request.
+type requestRow struct {
+	service.LoggedRequest
 	Parts    [3]int  // percent of its time: memory, provider until the answer begins, answer
 	Answer   float64 // milliseconds of the answer
 	AnswerAt int
@@ -72,8 +72,8 @@ func (v *visit) passing(after int) (*live, error) {
 	return l, nil
 }
 
-func (v *visit) passed(r *service.Request) passed {
-	p := passed{Request: *r, Bad: r.Status == 0 || r.Status >= http.StatusBadRequest}
+func (v *visit) passed(r *service.LoggedRequest) requestRow {
+	p := requestRow{LoggedRequest: *r, Bad: r.Status == 0 || r.Status >= http.StatusBadRequest}
 	p.Answer = max(0, r.TotalMs-r.MemoryMs-r.UpstreamMs)
 	if whole := r.MemoryMs + r.UpstreamMs + p.Answer; whole > 0 {
 		p.Parts[0] = int(math.Ceil(partsBar * r.MemoryMs / whole))

@@ -134,12 +134,8 @@ func (v *visit) takeOff() error {
 	if err != nil || len(line) == 0 { // without a line the request would delete the whole memory
 		return errNowhere
 	}
-	_, err = change(v, service.Forget, func(in *service.ForgetRequest) {
+	return act(v, service.Forget, v.backToMemory(), "card", func(in *service.ForgetRequest) {
 		in.Selector = v.whose().selector()
 		in.Group, in.Card = v.r.FormValue("group"), string(line)
 	})
-	if err != nil {
-		return err
-	}
-	return v.done(v.back(v.whose().at("/memory")), "card")
 }

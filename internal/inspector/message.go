@@ -8,17 +8,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// message is the page of one message, with its conversation and the possible changes of it.
-type message struct {
+// messagePage is the page of one message, with its conversation and the possible changes of it.
+type messagePage struct {
 	whose
 	ID, Group string
 	Back      string
 	Text      string
 	Role      string
 	Time      string
-	Ended     string        // time of its end, or empty
-	Talk      *conversation // nil without a conversation
-	Alone     spoken
+	Ended     string            // time of its end, or empty
+	Talk      *conversationPage // nil without a conversation
+	Alone     rowView
 	Scope     string
 	PinTo     []choice
 	Kinds     any
@@ -31,7 +31,7 @@ type choice struct{ Value, Says string }
 const turnsAround = 1
 
 func (v *visit) message() error {
-	m := &message{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
 		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
 		in.Message = m.ID
@@ -54,7 +54,7 @@ func (v *visit) message() error {
 }
 
 // inConversation fills in the message and the turns around its own.
-func (v *visit) inConversation(m *message, got *service.Explained) error {
+func (v *visit) inConversation(m *messagePage, got *service.Explained) error {
 	for i := range got.Turns {
 		for _, r := range got.Turns[i].Messages {
 			if r.ID != m.ID {
@@ -71,7 +71,7 @@ func (v *visit) inConversation(m *message, got *service.Explained) error {
 }
 
 // alone fills in a message without a conversation, or returns notFound.
-func (v *visit) alone(m *message, notFound error) error {
+func (v *visit) alone(m *messagePage, notFound error) error {
 	got, err := look(v, service.Show, func(in *service.ShowRequest) { in.Group, in.Last = m.Group, rowsAtMost })
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (v *visit) alone(m *message, notFound error) error {
 }
 
 // is fills in the fields of a message.
-func (m *message) is(r *service.Record) {
+func (m *messagePage) is(r *service.Record) {
 	m.Text, m.Role, m.Time, m.Scope, m.Ended = editable(r.Text), r.Role, r.Time, r.Scope, r.Ended
 	if m.Group == "" {
 		m.Group = r.Group
@@ -103,60 +103,40 @@ func pinTo(scope string) (list []choice) {
 	return append(list, choice{"user", "you, everywhere"})
 }
 
-// onMessage applies do to the message of a form, in each of the person's memories that
+// onMessage runs an operation on the message of a form, in each of the person's memories that
 // contains it. Without a person, or if that is forbidden because other people may share the
-// message, it applies do to the one memory that the form names.
-func (v *visit) onMessage(do func(service.Selector) error) error {
+// message, it runs in the one memory that the form names.
+func onMessage[In, Out any](v *visit, op service.Operation[In, Out], notice string, fill func(*In, service.Selector)) error {
 	s := v.whose().selector()
 	s.Message = v.r.PathValue("id")
 	one := s
 	one.Group = v.r.FormValue("group")
 	if v.Caller.Operator && v.multi() && v.whose() == (whose{}) {
-		return do(one)
+		s = one
 	}
-	err := do(s)
-	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) && one.Group != "" {
-		return do(one)
+	err := act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, s) })
+	if forbidden := (service.ForbiddenError{}); errors.As(err, &forbidden) && s.Group != one.Group {
+		return act(v, op, v.backToMemory(), notice, func(in *In) { fill(in, one) })
 	}
 	return err
 }
 
 func (v *visit) forgetMessage() error {
-	err := v.onMessage(func(s service.Selector) error {
-		_, err := change(v, service.Forget, func(in *service.ForgetRequest) { in.Selector = s })
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return v.done(v.back(v.whose().at("/memory")), "message-forgotten")
+	return onMessage(v, service.Forget, "message-forgotten", func(in *service.ForgetRequest, s service.Selector) { in.Selector = s })
 }
 
 func (v *visit) correctMessage() error {
-	text := strings.TrimSpace(v.r.FormValue("text"))
-	err := v.onMessage(func(s service.Selector) error {
-		_, err := change(v, service.Correct, func(in *service.CorrectRequest) { in.Selector, in.Text = s, text })
-		return err
+	return onMessage(v, service.Correct, "corrected", func(in *service.CorrectRequest, s service.Selector) {
+		in.Selector, in.Text = s, strings.TrimSpace(v.r.FormValue("text"))
 	})
-	if err != nil {
-		return err
-	}
-	return v.done(v.back(v.whose().at("/memory")), "corrected")
 }
 
 func (v *visit) restoreMessage() error {
-	err := v.onMessage(func(s service.Selector) error {
-		_, err := change(v, service.Restore, func(in *service.RestoreRequest) { in.Selector = s })
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return v.done(v.back(v.whose().at("/memory")), "restored")
+	return onMessage(v, service.Restore, "restored", func(in *service.RestoreRequest, s service.Selector) { in.Selector = s })
 }
 
 func (v *visit) pinMessage() error {
-	_, err := change(v, service.Promote, func(in *service.PromoteRequest) {
+	return act(v, service.Promote, v.backToMemory(), "pinned", func(in *service.PromoteRequest) {
 		in.Selector = v.whose().selector()
 		in.Kind, in.Text = v.r.FormValue("kind"), strings.TrimSpace(v.r.FormValue("text"))
 		in.Scope = "user"
@@ -164,8 +144,4 @@ func (v *visit) pinMessage() error {
 			in.Scope, in.Group = "workspace", v.r.FormValue("group")
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return v.done(v.back(v.whose().at("/memory")), "pinned")
 }

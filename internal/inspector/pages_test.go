@@ -28,18 +28,18 @@ var pageAddresses = []string{
 // exist, and shows what was said as text: with nothing, with a little and with hostile
 // data.
 func TestEveryPage(t *testing.T) {
-	fill := map[string]func(*testing.T, *servicetest.Memory){
-		"nothing": func(*testing.T, *servicetest.Memory) {},
-		"a little": func(t *testing.T, m *servicetest.Memory) {
+	fill := map[string]func(*testing.T, *servicetest.Fixture){
+		"nothing": func(*testing.T, *servicetest.Fixture) {},
+		"a little": func(t *testing.T, m *servicetest.Fixture) {
 			m.Say(t, "", "s1", "", "My cat is called Miso.")
 			m.Say(t, "", "s2", "github_repo:github.com/acme/widgets", "Priya uses Postgres in Berlin.")
 		},
-		"hostile": func(t *testing.T, m *servicetest.Memory) {
+		"hostile": func(t *testing.T, m *servicetest.Fixture) {
 			for i := range 30 {
 				m.Say(t, "", `s"><b>`+fmt.Sprint(i%7), "", hostile+strings.Repeat("W", 300)+fmt.Sprint(i)+strings.Repeat(" and so on", 500))
 			}
 			m.Say(t, "", "s", `path:/<script>alert(4)</script>`, hostile)
-			_, err := m.Memory.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: "Always " + hostile})
+			_, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Always " + hostile}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 	m.Say(t, "", "s", "", "My cat is called Miso.")
 	turn := service.Line{Where: "memory", Role: "user", Content: "We moved to Berlin.", Episode: "graphiti-proxy.turn.t1.user", Source: `{"session":"abc"}`}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{}, []service.Line{turn}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: []service.Line{turn}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

@@ -5,16 +5,16 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// crowd is the page of all people with a memory.
-type crowd struct {
-	People      []person
+// peoplePage is the page of all people with a memory.
+type peoplePage struct {
+	People      []personRow
 	All         int
 	Unconfirmed []health.Unconfirmed
 }
 
 const peopleAtOnce = 200
 
-type person struct {
+type personRow struct {
 	service.Somebody
 	whose
 	CSRF string
@@ -22,11 +22,11 @@ type person struct {
 }
 
 // crowd lists people, with links to a page at a path.
-func (v *visit) crowd(got *service.Crowd, path string) *crowd {
-	c := &crowd{All: got.AllPeople}
+func (v *visit) crowd(got *service.Crowd, path string) *peoplePage {
+	c := &peoplePage{All: got.AllPeople}
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
-		p := person{Somebody: s, whose: w, CSRF: v.CSRF}
+		p := personRow{Somebody: s, whose: w, CSRF: v.CSRF}
 		switch {
 		case w != (whose{}):
 			p.Open = w.at(path)
@@ -57,11 +57,7 @@ func (v *visit) people() error {
 
 // accept confirms the owner of a memory.
 func (v *visit) accept() error {
-	_, err := change(v, service.Accept, func(in *service.Acceptance) {
+	return act(v, service.Accept, "/people", "accepted", func(in *service.Acceptance) {
 		in.ID, in.Keep = v.r.FormValue("id"), v.r.FormValue("keep") == "1"
 	})
-	if err != nil {
-		return err
-	}
-	return v.done("/people", "accepted")
 }

@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -16,17 +15,8 @@ type search struct {
 	Places    []choice
 	Asked     bool
 	Threshold string
-	Shown     []result
-	Others    []result
-}
-
-// result is one fact in the results.
-type result struct {
-	Text           said
-	Label, Says    string
-	Scope, Since   string
-	Strength       string
-	Percent, Least int
+	Shown     []rowView
+	Others    []rowView
 }
 
 func (v *visit) searchForm() error {
@@ -70,14 +60,8 @@ func (v *visit) search() error {
 	}
 	s.Asked, s.Threshold = true, sentence(got.Threshold())
 	for _, f := range got.Facts {
-		r := result{Text: v.said(f.Text, ""), Since: f.Since, Least: int(100 * got.MinScore)}
-		r.Label, r.Says = verdictOf(f.Verdict)
-		if f.Scope != "" {
-			r.Scope = scopeOf(f.Scope)
-		}
-		if f.Strength != nil {
-			r.Strength, r.Percent = strconv.FormatFloat(*f.Strength, 'f', 2, 64), int(100*min(max(*f.Strength, 0), 1))
-		}
+		r := rated(f.Verdict, f.Scope, f.Strength)
+		r.Text, r.Time = v.said(f.Text, ""), f.Since
 		if f.Verdict == "shown" {
 			s.Shown = append(s.Shown, r)
 		} else {

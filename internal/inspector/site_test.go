@@ -17,15 +17,15 @@ const csrfOfTests = "csrf-of-tests"
 
 // site is the pages over a memory, as one visitor sees them.
 type site struct {
-	*servicetest.Memory
+	*servicetest.Fixture
 	pages  *Pages
 	caller service.Caller
 	audit  []string // what was audited, and whether it failed
 }
 
-func newSite(t testing.TB, m *servicetest.Memory) *site {
+func newSite(t testing.TB, m *servicetest.Fixture) *site {
 	t.Helper()
-	s := &site{Memory: m, caller: service.Operator}
+	s := &site{Fixture: m, caller: service.Operator}
 	var err error
 	s.pages, err = New(Options{Host: m.Host, Log: slog.New(slog.DiscardHandler), Audit: func(_ *http.Request, e *service.Entry, err error) {
 		what := e.What

@@ -148,7 +148,7 @@ func (v *visit) undo(notice string) *undo {
 }
 
 // lineStates are the states of lines in words.
-var lineStates = map[card.State]string{
+var lineStates = map[card.LineState]string{
 	card.Pending: "waits for your confirmation", card.Local: "only in its place", card.Confirmed: "accepted", card.Rejected: "rejected",
 	card.Ended: "removed or ended", card.Superseded: "superseded by a newer line",
 }

@@ -80,7 +80,7 @@ func TestCardIsEdited(t *testing.T) {
 	at := "/memory/show?group=" + servicetest.OwnersGroup
 	promote := func(text string) {
 		t.Helper()
-		if _, err := m.Memory.Promote(t.Context(), service.Selector{}, service.Promotion{Kind: "preference", Text: text}); err != nil {
+		if _, err := m.Memory.Promote(t.Context(), &service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: text}}); err != nil {
 			t.Fatal(err)
 		}
 		m.Settle(t)

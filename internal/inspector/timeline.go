@@ -17,7 +17,7 @@ type timeline struct {
 // day is one day of messages, the newest first.
 type day struct {
 	Date     string
-	Messages []spoken
+	Messages []rowView
 }
 
 func (v *visit) timeline() error {
@@ -38,7 +38,7 @@ func (v *visit) timeline() error {
 		r := &got.Messages[i]
 		one := v.spoken(r, a.Timeline())
 		if hash := ledger.SessionOf(r.Source); hash != "" {
-			one.Talk = v.conversationAt(hash, "")
+			one.Source = v.conversationAt(hash, "")
 		}
 		date := r.Time[:min(len("2006-01-02"), len(r.Time))]
 		if len(t.Days) == 0 || t.Days[len(t.Days)-1].Date != date {
@@ -59,7 +59,7 @@ func (v *visit) timeline() error {
 // facts is the page of the facts in one memory.
 type facts struct {
 	*about
-	List     []known
+	List     []rowView
 	All      int
 	AtMost   bool // older messages are left out
 	Every    bool // also facts that are not valid now
@@ -67,14 +67,6 @@ type facts struct {
 	Pager    pager
 	Note     string
 	Unlisted bool
-}
-
-type known struct {
-	service.Known
-	Shown said
-	Href  string
-	State string
-	Ended bool // ended by its person, who can restore it
 }
 
 func (v *visit) facts() error {
@@ -99,8 +91,14 @@ func (v *visit) facts() error {
 	var rows []service.Known
 	rows, f.Pager = onPage(v, got.Facts, got.AllFacts, "/memory/facts", "group", a.Group, "all", every)
 	for _, k := range rows {
-		href := v.messageAt(k.ID, k.Group, f.Facts())
-		f.List = append(f.List, known{k, v.said(k.Text, href), href, stateOf(string(k.State)), k.State == service.Ended && k.ID != ""})
+		href := ""
+		if k.Kind != service.KindFact { // a fact has no page
+			href = v.messageAt(k.ID, k.Group, f.Facts())
+		}
+		f.List = append(f.List, rowView{
+			ID: k.ID, Group: k.Group, Kind: k.Kind, Time: k.Since, Until: k.Until, State: stateOf(string(k.State)),
+			Text: v.said(k.Text, href), Href: href, Ended: k.State == service.Ended && k.ID != "" && k.Kind != service.KindFact,
+		})
 	}
 	return v.show("facts", upper(a.Name), &f)
 }

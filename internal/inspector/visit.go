@@ -25,15 +25,15 @@ type visit struct {
 type frame struct {
 	Title  string
 	Wide   bool
-	Places []place
+	Places []navItem
 	Visit
 	Notice string
 	Undo   *undo // reverts the change of the notice
 	Main   any
 }
 
-// place is one link of the navigation.
-type place struct {
+// navItem is one link of the navigation.
+type navItem struct {
 	Name, Href string
 	Here       bool
 }
@@ -73,13 +73,13 @@ func fill(t *template.Template, name string, data any) ([]byte, error) {
 }
 
 // places returns the links of the navigation that the visitor may follow.
-func (v *visit) places() []place {
-	list := []place{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
+func (v *visit) places() []navItem {
+	list := []navItem{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
 		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Graph", Href: "/graph"}}
 	if v.Caller.Operator {
-		list = append(list, place{Name: "Delivery", Href: "/delivery"})
+		list = append(list, navItem{Name: "Delivery", Href: "/delivery"})
 		if v.multi() {
-			list = append(list, place{Name: "People", Href: "/people"})
+			list = append(list, navItem{Name: "People", Href: "/people"})
 		}
 	}
 	for i := range list {
@@ -157,6 +157,9 @@ func (v *visit) back(otherwise string) string {
 	}
 	return to.String()
 }
+
+// backToMemory returns the page that a form names, or the list of memories.
+func (v *visit) backToMemory() string { return v.back(v.whose().at("/memory")) }
 
 // done redirects the visitor to a page after a change, with a notice of it and the lines
 // for an undo.

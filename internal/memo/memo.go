@@ -18,15 +18,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Kind is the kind of a cached value.
-type Kind uint8
+// Space is a kind of cached values.
+type Space uint8
 
 // The kinds of cached values.
 const (
-	bodies   Kind = iota // checkpoints in long bodies
-	prompts              // places stated by system prompts
-	Sessions             // a session's place, common properties of its requests, and the number of sessions with the same first words
-	Turns                // state for deciding about a session's turns
+	bodies   Space = iota // checkpoints in long bodies
+	prompts               // places stated by system prompts
+	Sessions              // a session's place, common properties of its requests, and the number of sessions with the same first words
+	Turns                 // state for deciding about a session's turns
 	kinds
 )
 
@@ -48,7 +48,7 @@ type Owner [16]byte
 
 // Key identifies an entry.
 type Key struct {
-	Kind  Kind
+	Kind  Space
 	Owner Owner
 	Name  uint64
 }
@@ -147,10 +147,10 @@ func (m *Memo) put(k Key, value any, bytes int) {
 }
 
 // share returns a kind's share, in bytes.
-func (m *Memo) share(k Kind) int { return m.max * shares[k] / allShares }
+func (m *Memo) share(k Space) int { return m.max * shares[k] / allShares }
 
 // largest returns the kind that exceeds its share most.
-func (m *Memo) largest() (of Kind) {
+func (m *Memo) largest() (of Space) {
 	for k := range kinds {
 		if m.bytes[k]-m.share(k) > m.bytes[of]-m.share(of) {
 			of = k

@@ -318,10 +318,10 @@ func TestLimitsCount(t *testing.T) {
 // never too large for others.
 func TestSharesAreKept(t *testing.T) {
 	m := New(1 << 20)
-	put := func(k Kind, owner byte, name, bytes int) {
+	put := func(k Space, owner byte, name, bytes int) {
 		m.Update(Key{k, Owner{owner}, uint64(name)}, func(any) (any, int) { return name, bytes }) // #nosec G115 -- a count
 	}
-	held := func(k Kind, owner byte) (n int) {
+	held := func(k Space, owner byte) (n int) {
 		for name := range 100 {
 			if v, ok := m.Get(Key{k, Owner{owner}, uint64(name)}).(int); ok && v == name { // #nosec G115 -- a count
 				n++

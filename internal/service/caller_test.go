@@ -30,7 +30,7 @@ type somebody struct {
 }
 
 // everybody are three who use the same names for their conversation and their project.
-func everybody(t *testing.T, m *servicetest.Memory) (josh, ann, credential *somebody) {
+func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *somebody) {
 	t.Helper()
 	josh = &somebody{caller: service.Caller{Name: "josh", Own: service.Selector{User: "user:josh"}}, secret: "Miso"}
 	ann = &somebody{caller: service.Caller{Name: "ann", Own: service.Selector{User: "user:ann"}}, secret: "Rex"}
@@ -41,7 +41,7 @@ func everybody(t *testing.T, m *servicetest.Memory) (josh, ann, credential *some
 			s := who.caller.Own
 			s.Session, s.Workspace = who.session, "w"
 			lines := []service.Line{{Scope: scope, Role: "user", Content: "My pet in " + scope + " is called " + who.secret + "."}, {Scope: scope, Role: "assistant", Content: who.secret + ", I see."}}
-			if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+			if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -117,7 +117,7 @@ func attacks(me, other *somebody) (list []fields) {
 }
 
 // attempt has a caller ask for an operation; ok is false where it has no such fields.
-func attempt(t *testing.T, m *servicetest.Memory, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
+func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -140,6 +140,7 @@ func attempt(t *testing.T, m *servicetest.Memory, op service.Mountable, c servic
 // neither sees, changes nor deletes anything of the other's with any operation, however
 // the input is spelt, though all of them use the same names.
 func TestNobodyReachesAnothersMemory(t *testing.T) {
+	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, credential := everybody(t, m)
 	for _, pair := range [][2]*somebody{{josh, ann}, {josh, credential}, {credential, josh}} {
@@ -188,7 +189,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 }
 
 // holds fails unless somebody's memory is what it was.
-func holds(t *testing.T, m *servicetest.Memory, who *somebody) {
+func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	t.Helper()
 	var now []service.Record
 	for _, o := range run(t, m, service.Groups, who.caller.Own).Groups {
@@ -273,7 +274,7 @@ func TestPeopleHaveTheirOwn(t *testing.T) {
 func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
-	if _, err := m.Memory.Import(t.Context(), service.Selector{User: "josh", Group: ann.project}, []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "josh", Group: ann.project}, Lines: []service.Line{{Scope: "workspace", Role: "user", Content: "Miso was here."}}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)

@@ -62,16 +62,16 @@ func (sv *Service) cardOf(s Selector) (targets []graphiti.Target, place string, 
 
 // Standing is a current, pending or former line of the card.
 type Standing struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	Text     string     `json:"text"`
-	State    card.State `json:"state"`
-	Place    string     `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
-	Applies  bool       `json:"applies"`         // applies in its own place without confirmation
-	OnCard   bool       `json:"on_card"`         // opens conversations in its place or everywhere
-	Personal bool       `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
-	Since    string     `json:"since"`
-	Group    string     `json:"group"`
+	ID       string         `json:"id"`
+	Kind     string         `json:"kind"`
+	Text     string         `json:"text"`
+	State    card.LineState `json:"state"`
+	Place    string         `json:"place,omitempty"` // source of the line in words, or "" for promoted and imported texts
+	Applies  bool           `json:"applies"`         // applies in its own place without confirmation
+	OnCard   bool           `json:"on_card"`         // opens conversations in its place or everywhere
+	Personal bool           `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
+	Since    string         `json:"since"`
+	Group    string         `json:"group"`
 }
 
 func standing(l *card.Line) Standing {
@@ -124,7 +124,7 @@ func withoutCopies(lines []card.Line) []card.Line {
 		}
 	}
 	var list []card.Line
-	copied := make(map[int]card.State)
+	copied := make(map[int]card.LineState)
 	for i := range lines {
 		if at, copies := of[lines[i].Group+lines[i].Turn]; copies && lines[i].Place == "" {
 			copied[at] = lines[i].State
@@ -156,7 +156,7 @@ type PendingLines struct {
 
 // Pending lists the lines that wait for their person's confirmation.
 var Pending = Operation[PendingRequest, PendingLines]{
-	Spec: Spec{Name: "memory/pending", About: "Rules and texts to remember that wait for confirmation; all=true lists all standing lines"},
+	Spec: Spec{Name: "memory/pending", About: "Rules and texts to remember that wait for confirmation; all=true lists all standing lines", People: true},
 	Run: func(ctx context.Context, h *Host, in *PendingRequest) (p PendingLines, err error) {
 		lines, groups, err := h.Memory.lines(ctx, in.Selector)
 		p.Lines, p.Groups = []Standing{}, groups
@@ -169,7 +169,6 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		return p, err
 	},
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
-	Own:   narrows[PendingRequest](ownSelector),
 }
 
 // CountPending counts the lines of a person that wait for their confirmation.
@@ -185,14 +184,11 @@ func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err err
 
 // lines returns the standing lines of whoever a selector means, in all their groups.
 func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, groups []string, err error) {
-	if s == (Selector{}) && !sv.o.Multi {
-		s.User = sv.o.Owner
-	}
 	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	owned, err := sv.withOwners(ctx, s)
+	owned, owner, err := sv.owned(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,10 +200,6 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 	for _, t := range targets {
 		groups = append(groups, t.Group)
 	}
-	_, owner, err := sv.asked(s)
-	if err != nil {
-		return nil, nil, err
-	}
 	lines, err = sv.cards().Lines(ctx, sv.Recallable(targets))
 	if owner != "" { // a project may have lines of others: each confirms their own
 		lines = slices.DeleteFunc(lines, func(l card.Line) bool { return l.State == card.Pending && l.Owner != owner })
@@ -218,9 +210,9 @@ func (sv *Service) lines(ctx context.Context, s Selector) (lines []card.Line, gr
 // SettleRequest sets the states of lines. Each list has IDs, or "all" for all pending lines.
 type SettleRequest struct {
 	Selector
-	Accept []string `json:"accept,omitempty"`
-	Reject []string `json:"reject,omitempty"`
-	Undo   []string `json:"undo,omitempty"` // they are as before the last decision
+	Accept []string `json:"accept,omitempty" help:"accept these lines"`
+	Reject []string `json:"reject,omitempty" help:"reject these lines"`
+	Undo   []string `json:"undo,omitempty" help:"revert the last decision on these lines"`
 	End    []string `json:"end,omitempty"`  // they are taken off the card
 	Text   string   `json:"text,omitempty"` // accepts one line with this text in place of its own
 }
@@ -233,14 +225,11 @@ type Settled struct {
 
 // Settle accepts, rejects, ends or edits standing lines.
 var Settle = Operation[SettleRequest, Settled]{
-	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *SettleRequest) (Settled, error) {
-		return h.Memory.Settle(ctx, in)
-	},
+	Spec: Spec{Name: "memory/settle", About: "Accept, reject, end or edit standing lines, or let them wait again", People: true, Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  withMemory((*Service).Settle),
 	Audit: func(in *SettleRequest, out *Settled) Entry {
 		return in.audit("settle standing lines", out.Groups, slog.Int("lines", len(out.Lines)))
 	},
-	Own: narrows[SettleRequest](ownSelector),
 }
 
 // Settle changes the state of standing lines.
@@ -355,7 +344,7 @@ func (sv *Service) promotedIn(l *card.Line, kind, text string) ledger.Turn {
 }
 
 // setLine returns a function that stores a line in another state.
-func (sv *Service) setLine(state card.State) func(context.Context, *card.Line, string) error {
+func (sv *Service) setLine(state card.LineState) func(context.Context, *card.Line, string) error {
 	return func(ctx context.Context, l *card.Line, _ string) error {
 		if state != card.Confirmed {
 			if err := sv.unpromote(ctx, l); err != nil {
@@ -479,18 +468,16 @@ type Restored struct {
 
 // Restore makes a message valid again that "forget that …" ended.
 var Restore = Operation[RestoreRequest, Restored]{
-	Spec: Spec{Name: "memory/restore", About: "Make a message valid again that was ended in a conversation"},
-	Run: func(ctx context.Context, h *Host, in *RestoreRequest) (Restored, error) {
-		return h.Memory.Restore(ctx, in.Selector)
-	},
+	Spec: Spec{Name: "memory/restore", About: "Make a message valid again that was ended in a conversation", People: true},
+	Run:  withMemory((*Service).Restore),
 	Audit: func(in *RestoreRequest, out *Restored) Entry {
 		return in.audit("restore", out.Groups, slog.String("message", in.Message))
 	},
-	Own: narrows[RestoreRequest](ownMessage),
 }
 
 // Restore makes both sides of a message's turn valid again.
-func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err error) {
+func (sv *Service) Restore(ctx context.Context, in *RestoreRequest) (r Restored, err error) {
+	s := in.Selector
 	r.Message, s.Message = s.Message, ""
 	if r.Message == "" {
 		return r, invalid("message: name a message by its id; graphiti-proxy memory facts --all prints the ids")
@@ -513,10 +500,9 @@ func (sv *Service) Restore(ctx context.Context, s Selector) (r Restored, err err
 				}
 			}
 		}
-		if err := sv.o.State.Ended.Restore(ctx, found[i].in.Group, names...); err != nil {
+		if err := sv.validate(ctx, found[i].in.Group, names...); err != nil {
 			return r, err
 		}
-		sv.o.Facts.DropGroup(found[i].in.Group)
 		r.Groups = append(r.Groups, found[i].in.Group)
 		if turn, ok := graphiti.TurnOf(found[i].row.Name); ok {
 			turns[turn] = true

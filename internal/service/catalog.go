@@ -68,13 +68,13 @@ func CheckLimit(n int) error {
 }
 
 // Catalog lists a person's newest memories and conversations.
-func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog, error) {
+func (sv *Service) Catalog(ctx context.Context, in *ListRequest) (Catalog, error) {
 	c := Catalog{Memories: []Kept{}, Conversations: []Conversation{}}
-	if err := CheckLimit(limit); err != nil {
+	if err := in.Check(); err != nil {
 		return c, err
 	}
-	person := s.Whose()
-	groups, err := sv.theirs(ctx, s)
+	person := in.Whose()
+	groups, _, err := sv.theirs(ctx, in.Selector)
 	if err != nil {
 		return c, err
 	}
@@ -113,28 +113,24 @@ func (sv *Service) Catalog(ctx context.Context, s Selector, limit int) (Catalog,
 	}
 	c.AllMemories, c.AllConversations = len(c.Memories), len(l.conversations)
 	slices.SortStableFunc(c.Memories, func(a, b Kept) int { return cmp.Compare(b.Last, a.Last) })
-	c.Memories = c.Memories[:min(limit, len(c.Memories))]
-	c.Conversations, err = sv.newest(look, &l, limit)
+	c.Memories = c.Memories[:min(in.Limit, len(c.Memories))]
+	c.Conversations, err = sv.newest(look, &l, in.Limit)
 	return c, err
 }
 
 // notAllGroups is the note on a memory that does not list its groups.
 const notAllGroups = "Graphiti cannot list its groups: the list contains the person's own and the groups that this proxy wrote to"
 
-// theirs returns the groups of a person, or one group by its ID. System actors, for example, have
-// no other selector.
-func (sv *Service) theirs(ctx context.Context, s Selector) ([]ledger.Owned, error) {
+// theirs is owned for a person, or one group by its ID. System actors, for example, have no other
+// selector.
+func (sv *Service) theirs(ctx context.Context, s Selector) (groups []ledger.Owned, owner string, err error) {
 	switch {
-	case s.Group != "" && s == (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
-		return sv.withOwners(ctx, s)
-	case s != (Selector{User: s.User, Credential: s.Credential}):
-		return nil, invalid("only a person's memories can be listed: name only user or credential, or one group")
+	case s != (Selector{User: s.User, Credential: s.Credential, Group: s.Group}):
+		return nil, "", invalid("only a person's memories can be listed: name only user or credential, or one group")
 	case s == (Selector{}) && sv.o.Multi:
-		return nil, invalid("name a person with user or credential")
-	case s == (Selector{}):
-		s.User = sv.o.Owner
+		return nil, "", invalid("name a person with user or credential")
 	}
-	return sv.groups(ctx, s)
+	return sv.owned(ctx, s)
 }
 
 // rank orders scopes: a conversation belongs to the first of its groups.

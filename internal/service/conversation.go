@@ -65,14 +65,16 @@ type Piece struct {
 var TurnsOf = Operation[ConversationRequest, Explained]{
 	Spec:    Spec{Name: "memory/conversation", About: "One conversation: its turns, their blocks, and the rejected results with reasons"},
 	Default: ConversationRequest{Limit: 50},
-	Run: func(ctx context.Context, h *Host, in *ConversationRequest) (Explained, error) {
-		return h.Memory.Explain(ctx, in)
-	},
+	Run:     withMemory((*Service).Explain),
 	Audit: func(in *ConversationRequest, out *Explained) Entry {
 		return in.audit("show a conversation", out.Groups)
 	},
 	Own: func(ctx context.Context, h *Host, in *ConversationRequest, own Selector) error {
+		r, err := h.Memory.belongings(ctx, own)
+		if err != nil {
+			return err
+		}
 		in.own = true
-		return ownSelector(ctx, h, &in.Selector, own)
+		return r.narrow(&in.Selector)
 	},
 }

@@ -39,7 +39,7 @@ func conversation(x service.Explained) (lines []string) {
 // TestConversation is found by its hash and by each of its messages, in every memory: its
 // turns in order, and nothing of another one's.
 func TestConversation(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		var list []ledger.Turn
 		for i := range 5 {
 			one := turn(fmt.Sprintf("%032x", i+1), "s1", fmt.Sprintf("Bed %d is for beans.", i), fmt.Sprintf("Bed %d, noted for the beans.", i))
@@ -170,7 +170,7 @@ func TestConversationThatWaits(t *testing.T) {
 }
 
 // decided keeps a decision about a turn.
-func decided(t *testing.T, m *servicetest.Memory, id string, d inject.Decision, groups ...string) {
+func decided(t *testing.T, m *servicetest.Fixture, id string, d inject.Decision, groups ...string) {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
 	if err != nil {
@@ -183,10 +183,10 @@ func decided(t *testing.T, m *servicetest.Memory, id string, d inject.Decision, 
 }
 
 // pieces are those of a decision for a search that found some facts, made as for a request.
-func pieces(t *testing.T, m *servicetest.Memory, asked string, found ...graphiti.Fact) inject.Decision {
+func pieces(t *testing.T, m *servicetest.Fixture, asked string, found ...graphiti.Fact) inject.Decision {
 	t.Helper()
 	kept := &keeps{}
-	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.Settings{
+	planner := inject.New(inject.Services{Search: finds(found), Decisions: kept}, reads{}, inject.RecallSettings{
 		Timeout: 10 * time.Second, Background: 10 * time.Second, MaxFacts: 12, Asked: 24, MaxChars: 2000, MinScore: 0.15,
 	})
 	t.Cleanup(planner.Close)
@@ -203,7 +203,7 @@ func TestDecisionsOfOthersAreNotShown(t *testing.T) {
 	d := pieces(t, m, "Which rules are there?", graphiti.Fact{Text: "A rule of the owner's", Episode: "n", Group: servicetest.OwnersGroup})
 	decided(t, m, said.ID, d, servicetest.OwnersGroup)
 	forged := service.Line{Where: "memory", Scope: "user", Role: "user", Content: "Mine.", Episode: graphiti.EpisodeName(said.ID, graphiti.RoleUser), Source: `{"session":"` + hashOf("s2") + `"}`}
-	if _, err := m.Memory.Import(t.Context(), service.Selector{User: "ann"}, []service.Line{forged}); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: service.Selector{User: "ann"}, Lines: []service.Line{forged}}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
@@ -252,7 +252,7 @@ func TestPiecesAreWhatTheyAreNow(t *testing.T) {
 	if p := got.Pieces[0]; p.ID != graphiti.MessageID(name) || p.Turn != said.ID || p.Conversation != hashOf("<img src=x>") || p.Role != "user" || *p.Strength != 0.5 {
 		t.Errorf("%+v", p)
 	}
-	if got.Pieces[2].UUID != "edge-1" || got.Pieces[2].Kind != service.KindFact || !strings.Contains(x.Note, "without a text") || !strings.Contains(x.Note, "cannot read single facts") {
+	if got.Pieces[2].UUID != "edge-1" || got.Pieces[2].Kind != service.KindFact || !strings.Contains(x.Note, "without a text") {
 		t.Errorf("%+v, %q", got.Pieces[2], x.Note)
 	}
 	if _, err := json.Marshal(x); err != nil {
@@ -300,7 +300,7 @@ func TestSilenceIsExplained(t *testing.T) {
 		{weak, "the best match was too weak to show: its strength is 0.08, the threshold 0.15"},
 		{inject.Decision{Reason: "weak"}, "no match is strong enough"},
 		{inject.Decision{Reason: "routine"}, "the message asks nothing, for example \"continue\" or \"thanks\""},
-		{inject.Decision{}, "the memory was too slow or failed"},
+		{inject.Decision{}, "the memory was too slow or failed, or recall.enabled is false"},
 		{inject.Decision{Reason: "of tomorrow"}, "of tomorrow"},
 		{inject.Decision{Facts: 2}, "the block was emptied, because a fact of its memory was forgotten or corrected"},
 		{inject.Decision{Block: "<graphiti_memory>", Facts: 1, Pieces: "damaged"}, ""},
@@ -330,6 +330,8 @@ func (finds) Weighs() bool                                                      
 // reads is the owner's group.
 type reads struct{}
 
+func (reads) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
+
 func (reads) Reads(graphiti.Who, bool) []graphiti.Target { return own }
 func (reads) Writes(graphiti.Who) []graphiti.Target      { return own }
 
@@ -351,7 +353,7 @@ func (k *keeps) Drop(_ context.Context, _ [16]byte, d inject.Decision) error {
 }
 
 // plan has a decision made about a message.
-func (k *keeps) plan(t *testing.T, planner *inject.Memory, asked string) {
+func (k *keeps) plan(t *testing.T, planner *inject.Planner, asked string) {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"role": "user", "content": asked}}})
 	var c dialect.Conversation

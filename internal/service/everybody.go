@@ -45,9 +45,7 @@ type Somebody struct {
 var Everybody = Operation[PeopleRequest, Crowd]{
 	Spec:    Spec{Name: "memory/people", About: "All people with a memory, and the registered people"},
 	Default: PeopleRequest{Limit: 200},
-	Run: func(ctx context.Context, h *Host, in *PeopleRequest) (Crowd, error) {
-		return h.Memory.Everybody(ctx, in.Limit)
-	},
+	Run:     withMemory((*Service).Everybody),
 	Audit: func(_ *PeopleRequest, out *Crowd) Entry {
 		return Entry{What: "list people", Who: "everybody", Groups: out.Groups}
 	},
@@ -55,15 +53,15 @@ var Everybody = Operation[PeopleRequest, Crowd]{
 
 // Everybody lists registered people and owners of groups: in single mode the owner first, then by
 // their latest message.
-func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error) {
-	if err := CheckLimit(limit); err != nil {
+func (sv *Service) Everybody(ctx context.Context, in *PeopleRequest) (c Crowd, err error) {
+	if err := CheckLimit(in.Limit); err != nil {
 		return c, err
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	if err != nil {
 		return c, err
 	}
-	k := crowd{sv: sv, by: make(map[string]*Somebody)}
+	k := census{sv: sv, by: make(map[string]*Somebody)}
 	if k.latest, k.told, err = sv.latest(ctx); err != nil {
 		return c, err
 	}
@@ -90,8 +88,8 @@ func (sv *Service) Everybody(ctx context.Context, limit int) (c Crowd, err error
 		return cmp.Or(cmp.Compare(owner(a), owner(b)), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Name, b.Name))
 	})
 	c.AllPeople = len(k.list)
-	c.People = make([]Somebody, 0, min(limit, len(k.list)))
-	for _, s := range k.list[:min(limit, len(k.list))] {
+	c.People = make([]Somebody, 0, min(in.Limit, len(k.list)))
+	for _, s := range k.list[:min(in.Limit, len(k.list))] {
 		c.People = append(c.People, *s)
 	}
 	return c, nil
@@ -114,8 +112,8 @@ func (sv *Service) latest(ctx context.Context) (all map[string]time.Time, ok boo
 	return all, true, nil
 }
 
-// crowd collects people from their groups.
-type crowd struct {
+// census collects people from their groups.
+type census struct {
 	sv     *Service
 	told   bool // the memory lists its groups
 	latest map[string]time.Time
@@ -124,7 +122,7 @@ type crowd struct {
 }
 
 // somebody returns the entry of a key, or adds otherwise.
-func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
+func (k *census) somebody(key string, otherwise Somebody) *Somebody {
 	if s := k.by[key]; s != nil {
 		return s
 	}
@@ -134,7 +132,7 @@ func (k *crowd) somebody(key string, otherwise Somebody) *Somebody {
 }
 
 // add counts a group for its owner, and an agent's group for the agent too.
-func (k *crowd) add(o *ledger.Owned) {
+func (k *census) add(o *ledger.Owned) {
 	last, holds := k.latest[o.Group]
 	if k.told && !holds {
 		return
@@ -166,7 +164,7 @@ func (s *Somebody) count(o *ledger.Owned, last time.Time) {
 // owner returns the display name and the selector of a group's owner. An unregistered credential
 // is known only by the hash of its fingerprint, so the selector names the group. So does a system
 // actor's.
-func (k *crowd) owner(o *ledger.Owned) (name string, means Selector) {
+func (k *census) owner(o *ledger.Owned) (name string, means Selector) {
 	if tenant, person, ok := strings.Cut(strings.TrimPrefix(o.Owner, "sha256:"), "|"); ok && strings.HasPrefix(o.Owner, "sha256:") {
 		name = "an unregistered credential, " + tenant[:min(8, len(tenant))] + "…"
 		if actor, isActor := strings.CutPrefix(person, "system:"); isActor {

@@ -21,15 +21,11 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 	}
 	s, id := in.Selector, in.Message
 	s.Message = ""
-	groups, err := sv.withOwners(ctx, s)
+	groups, owner, err := sv.owned(ctx, s)
 	if err != nil {
 		return x, err
 	}
-	owner := ""
 	if in.own {
-		if _, owner, err = sv.asked(s); err != nil || owner == "" {
-			return x, cmp.Or(err, error(InvalidError{errNobody}))
-		}
 		groups = slices.DeleteFunc(groups, func(o ledger.Owned) bool { return o.Shared })
 	}
 	// A personal statement in a project is in both groups. Its conversation belongs to the
@@ -73,6 +69,9 @@ func (sv *Service) Explain(ctx context.Context, in *ConversationRequest) (x Expl
 		if err := sv.markRecords(ctx, x.Groups, x.Turns[i].Messages); err != nil {
 			return x, err
 		}
+	}
+	if !in.own {
+		owner = ""
 	}
 	return x, sv.explain(ctx, groups, owner, &x)
 }

@@ -30,6 +30,7 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 	}
 	whose := sv.addressed(known, part.Group)
 	var missing error
+	names := make(map[string]bool)
 	for r, err := range sv.rows(ctx, part, graphiti.Filter{Text: true}) {
 		if unlisted(err) {
 			missing = err
@@ -44,6 +45,10 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		if err := f(of); err != nil {
 			return err
 		}
+		names[r.Name] = !r.Waiting
+	}
+	if err := sv.exportFacts(ctx, part.Group, whose, names, f); err != nil {
+		return err
 	}
 	err = sv.o.State.Snapshots.Each(ctx, func(session string, body []byte) error {
 		if r := notesOf(whose, session, body); r.Text != "" { // else the body only names the last session

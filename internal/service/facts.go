@@ -18,9 +18,12 @@ import (
 // FactsRequest is the input of Facts.
 type FactsRequest struct {
 	Selector
-	All   bool `json:"all,omitempty"` // include invalid ones
-	Limit int  `json:"limit,omitempty"`
+	All   bool `json:"all,omitempty" help:"also list superseded, expired and ended facts"`
+	Limit int  `json:"limit,omitempty" help:"how many"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *FactsRequest) Check() error { return CheckLimit(r.Limit) }
 
 // State is the validity of a statement or fact.
 type State string
@@ -35,9 +38,9 @@ const (
 	Ended      State = "ended"   // ended by the person with "forget that …"; memory restore undoes it
 )
 
-// Known is a promoted text, a statement of a person, or a fact of Graphiti's.
+// Known is a promoted text, a statement of a person, a distilled fact, or a fact of Graphiti's.
 type Known struct {
-	ID    string `json:"id,omitempty"` // message ID
+	ID    string `json:"id,omitempty"` // of the message or distilled fact
 	Group string `json:"group"`
 	Scope string `json:"scope"`
 	Kind  string `json:"kind"` // one of graphiti.Kinds, said, or fact
@@ -66,13 +69,10 @@ type Valids struct {
 
 // Facts lists valid statements and facts.
 var Facts = Operation[FactsRequest, Valids]{
-	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts"},
+	Spec:    Spec{Name: "memory/facts", About: "The facts that are valid now: promoted texts, people's statements, and Graphiti's facts", People: true},
 	Default: FactsRequest{Limit: 50},
-	Run: func(ctx context.Context, h *Host, in *FactsRequest) (Valids, error) {
-		return h.Memory.Facts(ctx, in.Selector, in.All, in.Limit)
-	},
-	Audit: func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
-	Own:   narrows[FactsRequest](ownSelector),
+	Run:     withMemory((*Service).Facts),
+	Audit:   func(in *FactsRequest, out *Valids) Entry { return in.audit("list facts", out.Groups) },
 }
 
 const (
@@ -85,12 +85,12 @@ const (
 )
 
 // Facts lists the statements and facts in the groups of a recall.
-func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (v Valids, err error) {
+func (sv *Service) Facts(ctx context.Context, in *FactsRequest) (v Valids, err error) {
 	v.Facts = []Known{}
-	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
+	if err := cmp.Or(in.Check(), in.check()); err != nil {
 		return v, err
 	}
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
 		return v, err
 	}
@@ -101,7 +101,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 	seen := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, t := range sv.Recallable(targets) {
 		v.Groups = append(v.Groups, t.Group)
-		said, unread, err := sv.said(ctx, t, all, limit)
+		said, unread, err := sv.said(ctx, t, in.All, in.Limit)
 		if err == nil {
 			err = sv.markEnded(ctx, t.Group, said)
 		}
@@ -124,7 +124,7 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 			list = append(list, k)
 		}
 	}
-	if !all {
+	if !in.All {
 		list = slices.DeleteFunc(list, func(k Known) bool { return k.State != Valid })
 	}
 	slices.SortStableFunc(list, func(a, b Known) int {
@@ -134,8 +134,8 @@ func (sv *Service) Facts(ctx context.Context, s Selector, all bool, limit int) (
 		v.Note = fmt.Sprintf("Graphiti cannot list facts: these are the search results for each of the %d newest messages of a group; there may be more", askedBy)
 	}
 	v.AllFacts, v.AtMost = len(list)+more, more > 0
-	v.Facts = append(v.Facts, list[:min(limit, len(list))]...)
-	v.Others = sv.others(ctx, s, v.Groups)
+	v.Facts = append(v.Facts, list[:min(in.Limit, len(list))]...)
+	v.Others = sv.others(ctx, in.Selector, v.Groups)
 	return v, nil
 }
 
@@ -247,12 +247,29 @@ func knownFrom(t graphiti.Target, r *graphiti.Row) (k Known, ok bool) {
 	return k, r.Role == graphiti.RoleUser && words.States(k.Text)
 }
 
-// factsBy returns the facts of Graphiti's that searches for the newest messages return.
+// factsBy returns distilled facts, or the facts of Graphiti's that searches for the newest
+// messages return.
 func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known) (list []Known, err error) {
-	if !sv.o.Remote {
-		return nil, nil
-	}
 	now := time.Now()
+	if !sv.o.Remote {
+		ended, err := sv.o.State.Ended.In(ctx, t.Group)
+		if err != nil {
+			return nil, err
+		}
+		err = sv.eachDistilled(ctx, t.Group, func(d *graphiti.Distilled) error {
+			f := graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}
+			k := Known{ID: graphiti.MessageID(d.Name), Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: d.Text, Since: dateOf(d.Since)}
+			k.State, k.Until = stateOf(&f, now)
+			for _, m := range d.Sources { // "forget that …" ended the message
+				if at, ok := ended[m]; ok {
+					k.State, k.Until = Ended, at
+				}
+			}
+			list = append(list, k)
+			return nil
+		})
+		return list, err
+	}
 	err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
 		k := Known{Group: t.Group, Scope: string(t.Scope), Kind: KindFact, Text: f.Text, Since: dateOf(f.ValidAt)}
 		k.State, k.Until = stateOf(f, now)

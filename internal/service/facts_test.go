@@ -15,7 +15,7 @@ import (
 )
 
 // facts are what is listed, one in a line.
-func facts(t *testing.T, m *servicetest.Memory, in service.FactsRequest) string {
+func facts(t *testing.T, m *servicetest.Fixture, in service.FactsRequest) string {
 	t.Helper()
 	in.Limit = 50
 	var b strings.Builder

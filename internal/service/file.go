@@ -151,6 +151,7 @@ type FileImport struct {
 	Call    func(context.Context, ImportRequest) (Imported, error)
 	Pending func(context.Context) (int, error) // returns how many turns wait for the memory
 	Tell    func(lines int, waits string)      // is called with how many lines are done, and what is waited for
+	Distil  bool
 }
 
 // Run sends the lines of a file in order, each batch in one call, as fast as the memory
@@ -166,7 +167,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		if err := waitForRoom(ctx, im.Pending, im.tell(done)); err != nil {
 			return err
 		}
-		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch})
+		answer, err := im.Call(ctx, ImportRequest{Selector: s, Lines: batch, Distil: im.Distil})
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // importText imports a file with a text as the command does, and counts the calls.
-func importText(t *testing.T, m *servicetest.Memory, text string) (done service.Imported, calls int, err error) {
+func importText(t *testing.T, m *servicetest.Fixture, text string) (done service.Imported, calls int, err error) {
 	t.Helper()
 	im := service.FileImport{
 		Tell: func(int, string) {},
@@ -267,4 +267,51 @@ func TestAnImportWaits(t *testing.T) {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
+}
+
+// TestExportIsImported: another owner's memory imports an export completely. Its own export is
+// the same, byte for byte, and it recalls the messages.
+func TestExportIsImported(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	opens(t, m, "", "s1", "My cat is called Miso.")
+	opens(t, m, widgets, "s2", "We use Postgres (not MySQL): it has jsonb.")
+	run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "tabs, not spaces"}})
+	run(t, m, service.Promote, service.PromoteRequest{Selector: service.Selector{Workspace: widgets}, Promotion: service.Promotion{Kind: "decision", Text: "Redis"}})
+	m.Settle(t)
+	lines := func(m *servicetest.Fixture) string {
+		var b strings.Builder
+		for _, r := range records(t, m, service.Selector{}) {
+			if err := json.NewEncoder(&b).Encode(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.String()
+	}
+	first := lines(m)
+	if strings.Count(first, "\n") < 7 {
+		t.Fatalf("export = %s, want at least seven lines", first)
+	}
+	ann := servicetest.Open(t, t.TempDir(), servicetest.Options{Owner: "user:ann"})
+	for again := range 2 {
+		done, _, err := importText(t, ann, first)
+		if err != nil || (done.Kept == 0) != (again == 1) || (done.Known == 0) != (again == 0) {
+			t.Errorf("import %d = %+v, %v; want each line new once", again+1, done, err)
+		}
+		if second := lines(ann); second != first {
+			t.Errorf("export after import %d = %s, want %s", again+1, second, first)
+		}
+	}
+	if got := strings.Join(exported(t, ann, service.Selector{Session: "s1"}), "\n"); strings.Count(got, "Miso") != 2 || strings.Contains(got, "Postgres") {
+		t.Errorf("export of s1 = %s, want the cat twice, and nothing of the project", got)
+	}
+	who := ownerIn("", "asks")
+	who.User = "user:ann"
+	if block, _ := ann.Talk(t, who, "What is my cat called?"); !strings.Contains(block, "Miso") {
+		t.Errorf("block = %q, want the cat", block)
+	}
+	forgetSession(t, ann, "s1")
+	if got := exported(t, ann, service.Selector{Session: "s1"}); len(got) > 0 {
+		t.Errorf("export of s1 after it was forgotten = %q, want nothing", got)
+	}
 }

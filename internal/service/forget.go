@@ -49,7 +49,8 @@ type Forgotten struct {
 // It raises the group's generation, which rejects older writes. Then it empties decisions and
 // notes, the queue, and the memory. Recall skips the group until a listing proves the deletion.
 // All of this survives the process: failures are retried.
-func (sv *Service) Forget(ctx context.Context, s Selector) (Forgotten, error) {
+func (sv *Service) Forget(ctx context.Context, in *ForgetRequest) (Forgotten, error) {
+	s := in.Selector
 	f := Forgotten{Group: s.Group, Session: s.Session}
 	if s.Card != "" {
 		lines, err := sv.takeOff(ctx, s)

@@ -108,9 +108,11 @@ func goldenCorpus() (list []ledger.Turn) {
 // TestGolden compares the answers of operations with recorded digests. Flag -update records
 // them. With -v the test prints each answer.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	for _, multi := range []bool{false, true} {
 		for _, kind := range []string{"embedded", "graphiti", "graphiti-mcp"} {
 			t.Run(fmt.Sprintf("%s-multi=%t", kind, multi), func(t *testing.T) {
+				t.Parallel()
 				o := servicetest.Options{Multi: multi}
 				settle := func() {}
 				if kind != "embedded" {
@@ -129,7 +131,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func golden(t *testing.T, m *servicetest.Memory, kind string, multi bool, settle func()) {
+func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settle func()) {
 	for _, one := range goldenCorpus() {
 		add(t, m, settle, one)
 	}
@@ -187,7 +189,7 @@ func golden(t *testing.T, m *servicetest.Memory, kind string, multi bool, settle
 var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|20(2[7-9]|[3-9]\d)-\d\d-\d\d(T[0-9:.]+Z)?|2026-(0[2-9]|1\d)-\d\d(T[0-9:.]+Z)?`)
 
 // goldenAnswer returns the digest of an answer.
-func goldenAnswer(t *testing.T, m *servicetest.Memory, who service.Caller, op, in string) string {
+func goldenAnswer(t *testing.T, m *servicetest.Fixture, who service.Caller, op, in string) string {
 	t.Helper()
 	out, err := answerOf(t, m, who, op, in)
 	b, _ := json.Marshal(out)
@@ -202,7 +204,7 @@ func goldenAnswer(t *testing.T, m *servicetest.Memory, who service.Caller, op, i
 }
 
 // answerOf calls an operation for a caller.
-func answerOf(t *testing.T, m *servicetest.Memory, who service.Caller, name, in string) (any, error) {
+func answerOf(t *testing.T, m *servicetest.Fixture, who service.Caller, name, in string) (any, error) {
 	t.Helper()
 	for _, op := range service.Operations() {
 		if s, _, _, _ := op.Describe(); s.Name != name {

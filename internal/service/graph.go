@@ -25,7 +25,7 @@ type Graph struct {
 	Groups []string `json:"-"`
 }
 
-// Node is an entity of Graphiti's, or a name in messages of the embedded memory.
+// Node is an entity of Graphiti's, or a name in facts and messages of the embedded memory.
 type Node struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -33,11 +33,11 @@ type Node struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// Edge connects two nodes by a fact of Graphiti's, or by messages with both names.
+// Edge connects two nodes by a fact, or by messages with both names.
 type Edge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Says  string `json:"says"`            // the fact, or the newest message with both, truncated
+	Says  string `json:"says"`            // the newest fact with both, or else message, truncated
 	Count int    `json:"count,omitempty"` // number of messages with both
 	Since string `json:"since,omitempty"`
 	Until string `json:"until,omitempty"`
@@ -47,13 +47,10 @@ type Edge struct {
 
 // Connections shows the connections in a memory.
 var Connections = Operation[GraphRequest, Graph]{
-	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together"},
+	Spec:    Spec{Name: "memory/graph", About: "Connections between entities: Graphiti's facts, or words that messages mention together", People: true},
 	Default: GraphRequest{Limit: 60},
-	Run: func(ctx context.Context, h *Host, in *GraphRequest) (Graph, error) {
-		return h.Memory.Connections(ctx, in.Selector, in.Limit)
-	},
-	Audit: func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
-	Own:   narrows[GraphRequest](ownSelector),
+	Run:     withMemory((*Service).Connections),
+	Audit:   func(in *GraphRequest, out *Graph) Entry { return in.audit("show connections", out.Groups) },
 }
 
 const (
@@ -62,13 +59,13 @@ const (
 	edgesPerNode  = 3
 )
 
-// Connections returns up to limit nodes of the groups of a recall.
-func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Graph, err error) {
+// Connections returns up to Limit nodes of the groups of a recall.
+func (sv *Service) Connections(ctx context.Context, in *GraphRequest) (g Graph, err error) {
 	g.Nodes, g.Edges = []Node{}, []Edge{}
-	if err := cmp.Or(CheckLimit(limit), s.check()); err != nil {
+	if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
 		return g, err
 	}
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
 		return g, err
 	}
@@ -79,9 +76,9 @@ func (sv *Service) Connections(ctx context.Context, s Selector, limit int) (g Gr
 		g.Groups = append(g.Groups, t.Group)
 	}
 	if sv.o.Remote {
-		err = sv.related(ctx, targets, &g, limit)
+		err = sv.related(ctx, targets, &g, in.Limit)
 	} else {
-		err = sv.mentioned(ctx, &g, limit)
+		err = sv.mentioned(ctx, &g, in.Limit)
 	}
 	return g, err
 }
@@ -125,12 +122,18 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 	}
 }
 
-// mentioned builds a graph from names that the newest messages mention together.
+// mentioned builds a graph from names that distilled facts and the newest messages mention
+// together.
 func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
 		return withRemedy(err)
 	}
+	facts, err := sv.newestFacts(ctx, g.Groups)
+	if err != nil {
+		return err
+	}
+	said = append(facts, said...) // an edge shows the first of its texts
 	if more {
 		g.Note = fmt.Sprintf("based on the newest %d messages", graphMessages)
 	}
@@ -168,7 +171,7 @@ func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
 	}
 	w.into(g, limit, func(a, b *Edge) int { return cmp.Compare(b.Count, a.Count) }, func(e *edge) {
 		of := &said[e.said]
-		e.Says, e.Since, e.ID = cutTo(of.text, maxSays), dateOf(of.at), graphiti.MessageID(of.name)
+		e.Says, e.Since, e.Until, e.State, e.ID = cutTo(of.text, maxSays), dateOf(of.at), of.until, of.state, graphiti.MessageID(of.name)
 	})
 	return nil
 }
@@ -189,10 +192,33 @@ func mostMentioned(counts map[string]int, most int) map[string]bool {
 	return all
 }
 
-// saying is a message for a graph.
+// saying is a message for a graph, or a distilled fact with the name of its last message.
 type saying struct {
 	name, text string
 	at         time.Time
+	state      State // of a fact
+	until      string
+}
+
+// newestFacts returns the newest distilled facts of groups, the newest first, each once.
+func (sv *Service) newestFacts(ctx context.Context, groups []string) (facts []saying, err error) {
+	seen, now := make(map[string]bool), time.Now()
+	for _, group := range groups {
+		err := sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
+			if len(d.Sources) > 0 && !seen[d.Name] {
+				seen[d.Name] = true
+				s := saying{name: d.Sources[len(d.Sources)-1], text: d.Text, at: d.Since}
+				s.state, s.until = stateOf(&graphiti.Fact{ValidAt: d.Since, InvalidAt: d.Until}, now)
+				facts = append(facts, s)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b saying) int { return b.at.Compare(a.at) })
+	return facts[:min(graphMessages, len(facts))], nil
 }
 
 // newestSaid returns the newest messages of groups, the newest first, each once. more reports
@@ -233,7 +259,7 @@ func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []sayi
 			if c, ok := graphiti.ParseCurated(r.Text); ok {
 				r.Text = c.Text
 			}
-			said = append(said, saying{r.Name, r.Text, r.Said})
+			said = append(said, saying{name: r.Name, text: r.Text, at: r.Said})
 		}
 	}
 	slices.SortStableFunc(said, func(a, b saying) int { return b.at.Compare(a.at) })

@@ -1,23 +1,25 @@
 package service_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
 // imports has a person's memory hold what they said, a minute after each other.
-func imports(t testing.TB, m *servicetest.Memory, s service.Selector, texts ...string) {
+func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
 	t.Helper()
 	var lines []service.Line
 	for i, text := range texts {
 		lines = append(lines, service.Line{Scope: "user", Role: "user", Content: text, Timestamp: time.Date(2026, 11, 1, 9, i, 0, 0, time.UTC).Format(time.RFC3339)})
 	}
-	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
@@ -76,7 +78,7 @@ func TestMentionedTogether(t *testing.T) {
 // TestGraphOfGraphiti: facts connect entities, with their validity; over MCP entities have
 // names, over REST the words of their facts.
 func TestGraphOfGraphiti(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if strings.HasSuffix(t.Name(), "embedded") {
 			t.Skip("it has no facts")
 		}
@@ -114,5 +116,30 @@ func BenchmarkConnections(b *testing.B) {
 		if _, err := service.Connections.Run(b.Context(), m.Host, &service.GraphRequest{Limit: 60}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestConnections_OfFacts: a distilled fact connects the names in it, and shows its validity and
+// its message.
+func TestConnections_OfFacts(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	name := graphiti.EpisodeName(strings.Repeat("1", 32), graphiti.RoleUser)
+	fact, err := json.Marshal(graphiti.Distilled{
+		Role: graphiti.RoleUser, Kind: "person", Sources: []string{name},
+		Since: time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []service.Line{
+		{Scope: "user", Where: "memory", Role: "user", Episode: name, Content: "So she, Miriam Weber, has the keys. I mean those of the Corn Hall.", Timestamp: "2026-11-01T09:00:00Z"},
+		{Scope: "user", Where: "fact", Role: "user", Episode: "graphiti-proxy.fact.1", Content: "The keys of the Corn Hall are with Miriam Weber", Source: string(fact)},
+	}
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Lines: lines}); err != nil {
+		t.Fatal(err)
+	}
+	g := run(t, m, service.Connections, service.GraphRequest{Limit: 60})
+	if len(g.Edges) != 1 || g.Edges[0].Says != lines[1].Content || g.Edges[0].State != service.Superseded || g.Edges[0].Until != "2026-11-02T09:00:00Z" || g.Edges[0].ID != graphiti.MessageID(name) {
+		t.Errorf("got nodes %+v and edges %+v, want one edge with the fact", g.Nodes, g.Edges)
 	}
 }

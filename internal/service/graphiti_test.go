@@ -14,13 +14,13 @@ import (
 )
 
 // onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
-func onGraphiti(t *testing.T, kind string, g *graphititest.Server) *servicetest.Memory {
+func onGraphiti(t *testing.T, kind string, g *graphititest.Graphiti) *servicetest.Fixture {
 	t.Helper()
 	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, kind, g)})
 }
 
 // memoryOf connects to a Graphiti.
-func memoryOf(t *testing.T, kind string, g *graphititest.Server) *graphiti.Memory {
+func memoryOf(t *testing.T, kind string, g *graphititest.Graphiti) *graphiti.Memory {
 	t.Helper()
 	at := remote.Options{Endpoint: g.URL()}
 	if kind == "graphiti-mcp" {
@@ -37,7 +37,7 @@ func memoryOf(t *testing.T, kind string, g *graphititest.Server) *graphiti.Memor
 	return c.Memory()
 }
 
-func startGraphiti(t *testing.T, kind string) *graphititest.Server {
+func startGraphiti(t *testing.T, kind string) *graphititest.Graphiti {
 	t.Helper()
 	o := graphititest.Options{}
 	if kind == "graphiti-mcp" {

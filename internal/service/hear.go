@@ -305,8 +305,7 @@ func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
 			}
 		}
 	}
-	defer sv.o.Facts.DropGroup(l.Group)
-	return sv.o.State.Ended.Restore(ctx, l.Group, names...)
+	return sv.validate(ctx, l.Group, names...)
 }
 
 // sidesOf returns the names of both sides of the turn of a message.
@@ -321,8 +320,8 @@ func sidesOf(name string) []string {
 // mostFacts is the most facts of Graphiti's that one "forget that …" ends.
 const mostFacts = 64
 
-// saying returns the names of the messages of a group that say a text, and the UUIDs of
-// such facts. A search would leave out messages that repeat one another.
+// saying returns the names of the messages of a group that say a text, the sources of
+// distilled facts that do, and the UUIDs of such facts of Graphiti's. A search would leave out messages that repeat one another.
 func (sv *Service) saying(ctx context.Context, group, text string) (names []string, err error) {
 	says := card.Sayer(text)
 	add := func(name, said string) {
@@ -338,6 +337,15 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 			return nil, err
 		}
 		add(r.Name, r.Text)
+	}
+	err = sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
+		for _, name := range d.Sources {
+			add(name, d.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if sv.o.Remote {
 		found, err := sv.o.Memory.Search(ctx, []string{group}, text, mostFacts)
@@ -373,11 +381,7 @@ func (sv *Service) endMessages(ctx context.Context, group, text string, turns ma
 		}
 		ended++
 	}
-	if err := sv.o.State.Ended.Add(ctx, group, names, time.Now(), generation); err != nil {
-		return 0, err
-	}
-	sv.o.Facts.DropGroup(group)
-	return ended, nil
+	return ended, sv.endNames(ctx, group, names, generation)
 }
 
 // EndTurn ends both messages of a person's turn in its groups, after a turn of a generation
@@ -391,11 +395,10 @@ func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, i
 		groups = append(groups, own)
 	}
 	for _, t := range in {
-		if err := sv.o.State.Ended.Add(ctx, t.Group, names, time.Now(), generation); err != nil {
+		if err := sv.endNames(ctx, t.Group, names, generation); err != nil {
 			return err
 		}
 		groups = append(groups, t.Group)
-		sv.o.Facts.DropGroup(t.Group)
 	}
 	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool { return l.Turn == turn && l.State != card.Confirmed })
 }

@@ -60,22 +60,32 @@ const ImportTimeout = 10 * time.Minute
 // others in the queue wait longer.
 const maxLines = 4000
 
-// Import keeps lines in order, each once. While too many turns wait for the memory, it
+// Import stores lines in order, each once. While too many turns wait for the memory, it
 // waits.
-func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done Imported, err error) {
+func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported, err error) {
+	s, lines := in.Selector, in.Lines
+	if done.NotTaken = in.notes; in.notes > 0 && len(lines) == 0 {
+		return done, nil
+	}
 	if len(lines) == 0 || len(lines) > maxLines {
 		return done, invalid(fmt.Sprintf("send 1 to %d lines", maxLines))
 	}
 	if err := s.check(); err != nil {
 		return done, err
 	}
+	facts := make(distilledLines)
 	turns, messages, generation := make([]ledger.Turn, 0, len(lines)), 0, sv.o.State.Generations.Now()
 	for i := range lines {
 		t, err := sv.turnOf(s, generation, &lines[i])
 		if err != nil {
 			return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
 		}
-		if lines[i].Where == notes {
+		switch lines[i].Where {
+		case distilled:
+			if err := facts.add(t.Targets[0].Group, &lines[i]); err != nil {
+				return done, fmt.Errorf("line %d: %w", cmp.Or(lines[i].Number, i+1), err)
+			}
+		case notes:
 			kept, err := sv.restoreNotes(ctx, &t, &lines[i])
 			if err != nil {
 				return done, err
@@ -85,7 +95,7 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 			} else {
 				done.Known++
 			}
-		} else {
+		default:
 			messages++
 			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
 				turns = append(turns, t)
@@ -102,6 +112,12 @@ func (sv *Service) Import(ctx context.Context, s Selector, lines []Line) (done I
 	kept, err := sv.o.Pipeline.AddAll(ctx, turns)
 	done.Kept += kept
 	done.Known += messages - kept
+	if err == nil {
+		err = sv.restoreFacts(ctx, facts, &done)
+	}
+	if err == nil && in.Distil {
+		err = sv.queueDistilled(ctx, turns)
+	}
 	return done, err
 }
 

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 	if s.Session != "" || s.Own || s.Card != "" {
 		return nil, invalid("message: its id already selects it; remove session, own and card")
 	}
-	groups, err := sv.withOwners(ctx, s)
+	groups, _, err := sv.owned(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,44 +51,6 @@ func (sv *Service) message(ctx context.Context, s Selector, id string) (found []
 
 func notTheirs(id string) error {
 	return invalid(fmt.Sprintf("message: the person has no message with the id %q; graphiti-proxy memory show prints the ids", id))
-}
-
-// withOwners returns the groups of a selector with their owners. The default is the owner of
-// single mode.
-func (sv *Service) withOwners(ctx context.Context, s Selector) ([]ledger.Owned, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	if s == (Selector{}) && !sv.o.Multi {
-		s.User = sv.o.Owner
-	}
-	if s == (Selector{}) {
-		return nil, InvalidError{errNobody}
-	}
-	groups, err := sv.groups(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	_, owner, err := sv.asked(s)
-	if err != nil {
-		return nil, err
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	for i := range groups {
-		if at := slices.IndexFunc(known, func(k ledger.Owned) bool { return k.Group == groups[i].Group }); at >= 0 && groups[i].Owner == "" {
-			groups[i] = known[at]
-		}
-		o := &groups[i]
-		o.Owner = cmp.Or(o.Owner, owner)
-		if o.Scope == "" {
-			scope, _ := graphiti.ScopeOf(o.Group)
-			o.Scope = string(scope)
-		}
-	}
-	return groups, nil
 }
 
 func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string) (found []held, err error) {
@@ -124,11 +85,14 @@ func (sv *Service) messageIn(ctx context.Context, o ledger.Owned, message string
 	return slices.DeleteFunc(found, func(h held) bool { return len(h.entry) == 0 }), nil // deleted meanwhile
 }
 
-// forgetMessage deletes a message from all its groups, with its notes. Blocks in conversations
-// remain.
+// forgetMessage deletes a message from all its groups, with its notes, or a distilled fact.
+// Blocks in conversations remain.
 func (sv *Service) forgetMessage(ctx context.Context, s Selector) (f Forgotten, err error) {
 	id := s.Message
 	s.Message = ""
+	if f, ok, err := sv.forgetFact(ctx, s, id); ok || err != nil {
+		return f, err
+	}
 	found, err := sv.message(ctx, s, id)
 	if err != nil {
 		return f, err
@@ -263,20 +227,17 @@ type Corrected struct {
 
 // Correct replaces a message with a new statement.
 var Correct = Operation[CorrectRequest, Corrected]{
-	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *CorrectRequest) (Corrected, error) {
-		return h.Memory.Correct(ctx, in.Selector, in.Text)
-	},
+	Spec: Spec{Name: "memory/correct", About: "Forget one message, and store a corrected statement in its place", People: true, Fails: OfMemory, Takes: ForgetTimeout},
+	Run:  withMemory((*Service).Correct),
 	Audit: func(in *CorrectRequest, out *Corrected) Entry {
 		return in.audit("correct", out.Groups, slog.String("message", in.Message))
 	},
-	Own: narrows[CorrectRequest](ownMessage),
 }
 
 // Correct stores a statement in every group of a message, and then forgets the message. It can be
 // repeated after a failure.
-func (sv *Service) Correct(ctx context.Context, s Selector, text string) (c Corrected, err error) {
-	id := s.Message
+func (sv *Service) Correct(ctx context.Context, in *CorrectRequest) (c Corrected, err error) {
+	s, id, text := in.Selector, in.Message, in.Text
 	switch n, most := utf8.RuneCountInString(strings.TrimSpace(text)), sv.settings().MaxChars; {
 	case id == "":
 		return c, invalid("message: name the message to correct by its id; graphiti-proxy memory show prints the ids")

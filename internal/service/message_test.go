@@ -18,7 +18,7 @@ import (
 
 // memories are the memories that people have, each with what waits until it has worked
 // everything off.
-func memories(t *testing.T, f func(t *testing.T, m *servicetest.Memory, settle func())) {
+func memories(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle func())) {
 	t.Run("embedded", func(t *testing.T) {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 		f(t, m, func() { m.Settle(t) })
@@ -45,7 +45,7 @@ func turn(id, session, said, answered string) ledger.Turn {
 	return ledger.Turn{ID: id, Session: "session:" + session, Owner: servicetest.Owner, User: said, Assistant: answered, Said: at, Answered: at, Targets: own}
 }
 
-func add(t *testing.T, m *servicetest.Memory, settle func(), turns ...ledger.Turn) {
+func add(t *testing.T, m *servicetest.Fixture, settle func(), turns ...ledger.Turn) {
 	t.Helper()
 	for i := range turns {
 		turns[i].Generation = m.State.Generations.Now()
@@ -57,7 +57,7 @@ func add(t *testing.T, m *servicetest.Memory, settle func(), turns ...ledger.Tur
 }
 
 // texts are the messages that are kept, and the id of the one that says something.
-func texts(t *testing.T, m *servicetest.Memory, says string) (all, id string) {
+func texts(t *testing.T, m *servicetest.Fixture, says string) (all, id string) {
 	t.Helper()
 	for _, r := range run(t, m, service.Show, service.ShowRequest{Last: 50}).Messages {
 		if strings.Contains(r.Text, says) {
@@ -71,7 +71,7 @@ func texts(t *testing.T, m *servicetest.Memory, says string) (all, id string) {
 // TestOneMessageIsForgotten: it alone, the other side of its turn and blocks that were
 // sent with it stay, and neither the same request nor a history brings it back.
 func TestOneMessageIsForgotten(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		first := turn(strings.Repeat("1a", 16), "s1", "My cat is called Miso.", "What a soft name.")
 		second := turn(strings.Repeat("2b", 16), "s1", "My dog is called Rex.", "Good dog.")
 		add(t, m, settle, first, second)
@@ -119,7 +119,7 @@ func TestOneMessageIsForgotten(t *testing.T) {
 
 // TestForgottenMessageLeavesTheCard, and can be promoted again.
 func TestForgottenMessageLeavesTheCard(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		promote := func(text string) {
 			run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: text}})
 			settle()
@@ -145,7 +145,7 @@ func TestForgottenMessageLeavesTheCard(t *testing.T) {
 // TestCorrected: the new statement takes the old one's place in recall and in its
 // conversation, a promoted text stays one, and a client's history does not undo it.
 func TestCorrected(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		said := turn(strings.Repeat("4d", 16), "s1", "Our database is MySQL.", "Noted.")
 		add(t, m, settle, said)
 		run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "decision", Text: "Deploy on Mondays and Fridays"}})
@@ -256,14 +256,14 @@ func TestForgetMessage_Lines(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Settle(t)
-		if known, err := m.Memory.Facts(t.Context(), of, false, 50); err != nil || len(known.Facts) != 1 {
+		if known, err := m.Memory.Facts(t.Context(), &service.FactsRequest{Selector: of, Limit: 50}); err != nil || len(known.Facts) != 1 {
 			t.Fatalf("multi %v: facts %+v, %v; want the confirmed text", multi, known.Facts, err)
 		}
 		id := graphiti.MessageID(graphiti.EpisodeName(turn, graphiti.RoleUser))
-		if _, err := m.Memory.Forget(t.Context(), service.Selector{Group: group, Message: id}); err != nil {
+		if _, err := m.Memory.Forget(t.Context(), &service.ForgetRequest{Selector: service.Selector{Group: group, Message: id}}); err != nil {
 			t.Fatal(err)
 		}
-		if known, err := m.Memory.Facts(t.Context(), of, false, 50); err != nil || len(known.Facts) != 0 {
+		if known, err := m.Memory.Facts(t.Context(), &service.FactsRequest{Selector: of, Limit: 50}); err != nil || len(known.Facts) != 0 {
 			t.Errorf("multi %v: facts %+v, %v after the message was forgotten, want nothing", multi, known.Facts, err)
 		}
 		in := service.PendingRequest{Selector: of, All: true}

@@ -19,7 +19,7 @@ type Host struct {
 
 	// Passed returns the newest requests after a number, oldest first. An empty owner selects all
 	// owners. nil if the request log is off.
-	Passed func(after, limit int, owner string) []Request
+	Passed func(after, limit int, owner string) []LoggedRequest
 
 	// Status returns the proxy's status. With fresh it waits for the memory's answer; otherwise
 	// it reports the last one.
@@ -50,9 +50,13 @@ type Operation[In, Out any] struct {
 
 	Audit func(in *In, out *Out) Entry // nil for operations that neither show nor change remembered text
 
-	// Own narrows an input to the caller's memory, or returns a ForbiddenError. nil restricts the
-	// operation to operators.
+	// Own replaces the narrowing of the input's Selector for callers who are no operators.
 	Own func(ctx context.Context, h *Host, in *In, own Selector) error
+}
+
+// withMemory returns the Run of an operation that is a method of the memory.
+func withMemory[In, Out any](do func(*Service, context.Context, *In) (Out, error)) func(context.Context, *Host, *In) (Out, error) {
+	return func(ctx context.Context, h *Host, in *In) (Out, error) { return do(h.Memory, ctx, in) }
 }
 
 // Spec describes an operation.
@@ -60,6 +64,7 @@ type Spec struct {
 	Name  string // as in memory/show
 	About string // description for people
 
+	People        bool // people may call it for their own memory; otherwise only operators may
 	Reads         bool // read-only, with a short input
 	WithoutMemory bool // works while memory is off
 	AnyDir        bool // works with a proxy of another data directory

@@ -46,10 +46,10 @@ var Counts = Operation[struct{}, capture.QueueStatus]{
 
 // TurnsRequest selects turns, as ledger.ListOptions does.
 type TurnsRequest struct {
-	Condition ledger.Condition `json:"state"`
-	Group     string           `json:"group"`
-	Limit     int              `json:"limit"`
-	Text      bool             `json:"text"`
+	Condition ledger.Condition `json:"state" help:"only turns that are waiting, under-way or dead"`
+	Group     string           `json:"group" help:"only turns for this group"`
+	Limit     int              `json:"limit" help:"list at most this many turns"`
+	Text      bool             `json:"text" flag:"show-text" help:"also print the messages"`
 }
 
 // Turns lists undelivered turns, oldest first.
@@ -101,62 +101,58 @@ func change(s Spec, what string, do func(Spool, []int64) (int, error)) Operation
 
 // Groups returns the groups of a selector.
 var Groups = Operation[Selector, Meant]{
-	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", Takes: ForgetTimeout},
+	Spec:  Spec{Name: "memory/groups", About: "The groups of a person's memory", People: true, Takes: ForgetTimeout},
 	Run:   func(ctx context.Context, h *Host, in *Selector) (Meant, error) { return h.Memory.Find(ctx, *in) },
 	Audit: func(in *Selector, out *Meant) Entry { return in.audit("list groups", out.All()) },
-	Own:   narrows[Selector](ownSelector),
 }
 
 // ShowRequest is the input of Show.
 type ShowRequest struct {
 	Selector
-	Last   int    `json:"last,omitempty"`
+	Last   int    `json:"last,omitempty" help:"how many messages"`
 	Before string `json:"before,omitempty"` // time limit in RFC 3339, or "" for now
 }
 
+// Check returns an error for an invalid number of messages.
+func (r *ShowRequest) Check() error { return CheckLast(r.Last) }
+
 // Show returns the last messages.
 var Show = Operation[ShowRequest, Shown]{
-	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time"},
+	Spec:    Spec{Name: "memory/show", About: "The last stored messages, or the last ones before a time", People: true},
 	Default: ShowRequest{Last: 50},
-	Run: func(ctx context.Context, h *Host, in *ShowRequest) (Shown, error) {
-		return h.Memory.Show(ctx, in.Selector, in.Last, in.Before)
-	},
-	Audit: func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
-	Own:   narrows[ShowRequest](ownSelector),
+	Run:     withMemory((*Service).Show),
+	Audit:   func(in *ShowRequest, out *Shown) Entry { return in.audit("show", out.Groups) },
 }
 
 // ListRequest is the input of List.
 type ListRequest struct {
 	Selector
-	Limit int `json:"limit,omitempty"`
+	Limit int `json:"limit,omitempty" help:"how many memories, and how many conversations"`
 }
+
+// Check returns an error for an invalid limit.
+func (r *ListRequest) Check() error { return CheckLimit(r.Limit) }
 
 // List lists memories and conversations.
 var List = Operation[ListRequest, Catalog]{
-	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts"},
+	Spec:    Spec{Name: "memory/list", About: "A person's memories: their own, projects and conversations, with counts", People: true},
 	Default: ListRequest{Limit: 50},
-	Run: func(ctx context.Context, h *Host, in *ListRequest) (Catalog, error) {
-		return h.Memory.Catalog(ctx, in.Selector, in.Limit)
-	},
-	Audit: func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
-	Own:   narrows[ListRequest](ownSelector),
+	Run:     withMemory((*Service).Catalog),
+	Audit:   func(in *ListRequest, out *Catalog) Entry { return in.audit("list", out.Groups) },
 }
 
 // SearchRequest is the input of Search.
 type SearchRequest struct {
 	Selector
 	Query string `json:"query"`
-	All   bool   `json:"all,omitempty"` // include results that recall omits
+	All   bool   `json:"all,omitempty" flag:"explain" help:"also show rejected facts, and why"`
 }
 
 // Search returns the results of a recall.
 var Search = Operation[SearchRequest, Searched]{
-	Spec: Spec{Name: "memory/search", About: "The facts that a message would recall"},
-	Run: func(ctx context.Context, h *Host, in *SearchRequest) (Searched, error) {
-		return h.Memory.Search(ctx, in.Selector, in.Query, in.All)
-	},
+	Spec:  Spec{Name: "memory/search", About: "The facts that a message would recall", People: true},
+	Run:   withMemory((*Service).Search),
 	Audit: func(in *SearchRequest, out *Searched) Entry { return in.audit("search", out.Groups) },
-	Own:   narrows[SearchRequest](ownSelector),
 }
 
 // PromoteRequest is the input of Promote.
@@ -167,20 +163,18 @@ type PromoteRequest struct {
 
 // Promote stores a text verbatim.
 var Promote = Operation[PromoteRequest, Promoted]{
-	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim"},
-	Run: func(ctx context.Context, h *Host, in *PromoteRequest) (Promoted, error) {
-		return h.Memory.Promote(ctx, in.Selector, in.Promotion)
-	},
+	Spec: Spec{Name: "memory/promote", About: "Store a text verbatim", People: true},
+	Run:  withMemory((*Service).Promote),
 	Audit: func(in *PromoteRequest, out *Promoted) Entry {
 		return in.audit("promote", out.Groups, slog.String("kind", in.Kind))
 	},
-	Own: narrows[PromoteRequest](ownSelector),
 }
 
 // ImportRequest is the input of Import.
 type ImportRequest struct {
 	Selector
-	Lines []Line `json:"lines"`
+	Lines  []Line `json:"lines"`
+	Distil bool   `json:"distil,omitempty" help:"distil facts from the conversations (costs tokens)"`
 
 	notes int // number of omitted session notes
 }
@@ -210,14 +204,7 @@ func (r *ImportRequest) narrow(ctx context.Context, h *Host, own Selector) error
 // Import stores each line once, in order. FileImport calls it for a file.
 var Import = Operation[ImportRequest, Imported]{
 	Spec: Spec{Name: "memory/import", About: "Import lines, each once", Size: 16 << 20, Takes: ImportTimeout},
-	Run: func(ctx context.Context, h *Host, in *ImportRequest) (Imported, error) {
-		if in.notes > 0 && len(in.Lines) == 0 {
-			return Imported{NotTaken: in.notes}, nil
-		}
-		done, err := h.Memory.Import(ctx, in.Selector, in.Lines)
-		done.NotTaken = in.notes
-		return done, err
-	},
+	Run:  withMemory((*Service).Import),
 	Audit: func(in *ImportRequest, out *Imported) Entry {
 		return in.audit("import", out.Groups, slog.Int("kept", out.Kept))
 	},
@@ -249,9 +236,7 @@ func (f *ForgetRequest) UnmarshalJSON(b []byte) error {
 // Forget empties a group, deletes a session's messages in it, or deletes one message.
 var Forget = Operation[ForgetRequest, Forgotten]{
 	Spec: Spec{Name: "memory/forget", About: "Empty a group everywhere, or delete one session's messages in it, or one message", Fails: OfMemory, Takes: ForgetTimeout},
-	Run: func(ctx context.Context, h *Host, in *ForgetRequest) (Forgotten, error) {
-		return h.Memory.Forget(ctx, in.Selector)
-	},
+	Run:  withMemory((*Service).Forget),
 	Audit: func(in *ForgetRequest, out *Forgotten) Entry {
 		if in.Card != "" { // the audit log contains no text
 			return in.audit("forget", nil, slog.Int("card_lines", len(out.Card)))
@@ -262,17 +247,14 @@ var Forget = Operation[ForgetRequest, Forgotten]{
 		return in.audit("forget", []string{in.Group})
 	},
 	Own: func(ctx context.Context, h *Host, in *ForgetRequest, own Selector) error {
-		if in.Message != "" {
-			return ownMessage(ctx, h, &in.Selector, own)
-		}
-		return ownPart(ctx, h, &in.Selector, own)
+		return h.Memory.narrowPart(ctx, &in.Selector, own)
 	},
 }
 
 // Accept confirms a registered person's memory.
 var Accept = Operation[Acceptance, Accepted]{
 	Spec: Spec{Name: "registry/accept", About: "Confirm that a registered person owns their memory", Fails: OfMemory, Takes: ForgetTimeout},
-	Run:  func(ctx context.Context, h *Host, in *Acceptance) (Accepted, error) { return h.Memory.Accept(ctx, *in) },
+	Run:  withMemory((*Service).Accept),
 	Audit: func(in *Acceptance, _ *Accepted) Entry {
 		return Entry{What: "accept a person", Who: "user=" + in.ID, More: []slog.Attr{slog.Bool("keep", in.Keep)}}
 	},
@@ -299,7 +281,7 @@ var Export = Operation[ExportRequest, Record]{
 	Audit: func(in *ExportRequest, _ *Record) Entry { return in.selector().audit("export", []string{in.Group}) },
 	Own: func(ctx context.Context, h *Host, in *ExportRequest, own Selector) error {
 		s := in.selector()
-		err := ownPart(ctx, h, &s, own)
+		err := h.Memory.narrowPart(ctx, &s, own)
 		in.User, in.Credential = s.User, s.Credential
 		return err
 	},

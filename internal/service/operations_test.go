@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 )
 
 // call runs an operation as a mount does: its input is JSON.
-func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e service.Entry, err error) {
+func call(t *testing.T, m *servicetest.Fixture, name, in string) (out any, e service.Entry, err error) {
 	t.Helper()
 	i := slices.IndexFunc(service.Operations(), func(op service.Mountable) bool { s, _, _, _ := op.Describe(); return s.Name == name })
 	if i < 0 {
@@ -41,7 +42,7 @@ func call(t *testing.T, m *servicetest.Memory, name, in string) (out any, e serv
 }
 
 // run runs an operation that does not fail.
-func run[In, Out any](t *testing.T, m *servicetest.Memory, op service.Operation[In, Out], in In) Out {
+func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation[In, Out], in In) Out {
 	t.Helper()
 	out, err := op.Run(t.Context(), m.Host, &in)
 	if err != nil {
@@ -51,7 +52,7 @@ func run[In, Out any](t *testing.T, m *servicetest.Memory, op service.Operation[
 }
 
 // export is everything that is kept of a group, or of a session in it.
-func export(t *testing.T, m *servicetest.Memory, in service.ExportRequest) (list []service.Record) {
+func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (list []service.Record) {
 	t.Helper()
 	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error { list = append(list, r); return nil })
 	if err != nil {
@@ -400,6 +401,66 @@ func TestCredentialsAreTenants(t *testing.T) {
 		}
 		if n != tc.want {
 			t.Errorf("%s: %d messages of the session, want %d", text, n, tc.want)
+		}
+	}
+}
+
+// TestGroupsOfCredentials: the groups of a credential, of a person and of several credentials
+// are found for the selector that means them, and for no credential that spells it.
+func TestGroupsOfCredentials(t *testing.T) {
+	t.Parallel()
+	sha := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	several := []string{sha("sk-x"), sha("sk-y")}
+	slices.Sort(several)
+	for _, hashed := range []bool{true, false} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true, Hashed: hashed})
+		callers := []struct {
+			word     string
+			selector service.Selector
+			as       func(*graphiti.Who)
+			spelt    string // by another credential
+		}{
+			{"Zanzibar", service.Selector{Credential: "sha256:" + sha("sk-b")}, func(w *graphiti.Who) { w.SetCredentials("", sha("sk-b")) }, sha("sk-b")},
+			{"Yukon", service.Selector{User: "josh"}, func(w *graphiti.Who) { w.User = "user:josh"; w.SetPerson() }, "person:user:josh"},
+			{"Xanadu", service.Selector{Credential: "sha256:" + sha("sk-x") + ",sha256:" + sha("sk-y")}, func(w *graphiti.Who) { w.SetCredentials("", several...) }, strings.Join(several, " ")},
+		}
+		for _, by := range callers {
+			who := graphiti.Who{User: "user:credential", Workspace: "w", Session: "session:old"}
+			by.as(&who)
+			m.Talk(t, who, "The word is "+by.word+".")
+		}
+		for _, by := range callers {
+			s := by.selector
+			s.Workspace = "w"
+			if shown := run(t, m, service.Show, service.ShowRequest{Selector: s, Last: 100}).Messages; len(shown) != 2 || !strings.Contains(shown[0].Text+shown[1].Text, by.word) {
+				t.Errorf("hashed %v: Show of %+v = %+v, want the message with %s and its answer", hashed, s, shown, by.word)
+			}
+			groups := run(t, m, service.Groups, by.selector).Groups
+			theirs := ""
+			for _, g := range groups {
+				held := export(t, m, service.ExportRequest{Group: g.Group})
+				if len(held) == 3 && held[2].Where == "session" && strings.Contains(held[0].Text, by.word) && !g.Shared {
+					theirs = g.Group
+				}
+			}
+			if theirs == "" {
+				t.Fatalf("hashed %v: Groups of %+v = %+v, want the group of %s", hashed, by.selector, groups, by.word)
+			}
+			isTheirs := func(o ledger.Owned) bool { return o.Group == theirs }
+			if spelt := run(t, m, service.Groups, service.Selector{Credential: "sha256:" + sha(by.spelt), Workspace: "w"}).Groups; slices.ContainsFunc(spelt, isTheirs) {
+				t.Errorf("hashed %v: Groups of a credential that spells %+v = %+v, want none of %s", hashed, by.selector, spelt, theirs)
+			}
+			s = by.selector
+			s.Session = "old"
+			parts := run(t, m, service.Groups, s).Parts
+			if i := slices.IndexFunc(parts, isTheirs); i < 0 || parts[i].Shared {
+				t.Errorf("hashed %v: Parts of %+v = %+v, want one in %s", hashed, s, parts, theirs)
+			}
+			s.Group = theirs
+			run(t, m, service.Forget, service.ForgetRequest{Selector: s})
+			if held := export(t, m, service.ExportRequest{Group: theirs}); len(held) > 0 {
+				t.Errorf("hashed %v: %+v after its session was forgotten = %v, want nothing", hashed, s, held)
+			}
 		}
 	}
 }

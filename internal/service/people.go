@@ -49,7 +49,7 @@ type Accepted struct {
 // Accept gives a registered person the memory of their id, whoever it belonged to
 // before. If something is kept in it, the caller must say with Keep that it is this
 // person's.
-func (sv *Service) Accept(ctx context.Context, a Acceptance) (Accepted, error) {
+func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) {
 	key, ok := sv.o.People.MemoryOf(a.ID)
 	if !ok {
 		return Accepted{}, invalid(fmt.Sprintf("no person of identity.users_file has the id %q; after a change of the file, reload the configuration with SIGHUP", a.ID))

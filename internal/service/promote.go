@@ -17,8 +17,8 @@ import (
 
 // Promotion is a text worth keeping as it stands.
 type Promotion struct {
-	Kind  string `json:"kind"`  // one of graphiti.Kinds
-	Scope string `json:"scope"` // user, workspace, session or agent
+	Kind  string `json:"kind"` // one of graphiti.Kinds
+	Scope string `json:"scope" help:"user, workspace, session or agent"`
 	Text  string `json:"text"`
 }
 
@@ -29,17 +29,14 @@ type Promoted struct {
 }
 
 // Promote keeps a text of a kind in a scope, once.
-func (sv *Service) Promote(ctx context.Context, s Selector, p Promotion) (Promoted, error) {
+func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promoted, err error) {
+	s, p := in.Selector, in.Promotion
 	if strings.TrimSpace(p.Text) == "" {
-		return Promoted{}, invalid("write the text to store, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
+		return kept, invalid("write the text to store, and its kind, one of " + strings.Join(graphiti.Kinds, ", "))
 	}
 	if err := s.check(); err != nil {
-		return Promoted{}, err
+		return kept, err
 	}
-	return sv.promote(ctx, s, p)
-}
-
-func (sv *Service) promote(ctx context.Context, s Selector, p Promotion) (kept Promoted, err error) {
 	if !slices.Contains(graphiti.Kinds, p.Kind) {
 		return kept, fmt.Errorf("kind: unknown kind %q; write one of %s", p.Kind, strings.Join(graphiti.Kinds, ", "))
 	}

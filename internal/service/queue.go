@@ -41,7 +41,7 @@ type Listed struct {
 // Selection names dead turns by their numbers, or all of them.
 type Selection struct {
 	Numbers []int64 `json:"numbers,omitempty"`
-	All     bool    `json:"all,omitempty"`
+	All     bool    `json:"all,omitempty" help:"all dead letters"`
 }
 
 // Affected counts the turns of a Selection that were there.

@@ -1,12 +1,15 @@
 package service_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
 // TestRepairOfNothing says what is wrong, and leaves nothing behind.
@@ -23,5 +26,72 @@ func TestRepairOfNothing(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "repair-*"))
 	if more, _ := filepath.Glob(filepath.Join(dir, "*.repaired")); err != nil || len(left)+len(more) > 0 {
 		t.Errorf("left behind: %v %v", left, more)
+	}
+}
+
+// TestRepair: the new file has what can be read of a damaged one, which stays unchanged, and a
+// memory with the new file knows it.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"state.db", "spool.db", "memory.db"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			open := func() *servicetest.Fixture { return servicetest.Open(t, dir, servicetest.Options{}) }
+			if file == "spool.db" { // a remote memory's
+				g := startGraphiti(t, "graphiti")
+				open = func() *servicetest.Fixture {
+					return servicetest.Open(t, dir, servicetest.Options{Remote: memoryOf(t, "graphiti", g)})
+				}
+			}
+			m := open()
+			opens(t, m, "", "cat", "My cat is called Miso.")
+			for i := range 40 {
+				opens(t, m, "", fmt.Sprint("plant", i), fmt.Sprintf("My plant number %d is a fern. %s", i, strings.Repeat("It is green. ", 40)))
+			}
+			m.Close()
+			path := filepath.Join(dir, file)
+			damaged, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := damaged[len(damaged)-4096:] // a page of what was written last
+			for i := range last {
+				last[i] = byte(i*7 + 3)
+			}
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			done, err := service.Repair(t.Context(), dir, []string{file})
+			if err != nil || len(done) != 1 || done[0].New != path+".repaired" {
+				t.Fatalf("Repair = %+v, %v, want one file", done, err)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
+				t.Errorf("the damaged file was changed, or cannot be read: %v", err)
+			}
+			if _, err := service.Repair(t.Context(), dir, []string{file}); err == nil || !strings.Contains(err.Error(), "there already") {
+				t.Errorf("second Repair = %v, want that the new file is there already", err)
+			}
+			rows := 0
+			for _, table := range done[0].Tables {
+				rows += table.Rows
+			}
+			if rows < 40 {
+				t.Errorf("Repair = %+v has %d rows, want at least 40", done, rows)
+			}
+			for _, end := range []string{"", "-wal", "-shm"} {
+				_ = os.Remove(path + end)
+			}
+			if err := os.Rename(path+".repaired", path); err != nil {
+				t.Fatal(err)
+			}
+			m = open()
+			if block := opens(t, m, "", "asks", "What is my cat called?"); !strings.Contains(block, "Miso") {
+				t.Errorf("block = %q, want the cat", block)
+			}
+			if q := m.Pipeline.Status(); q.Delivered < 41 {
+				t.Errorf("queue = %+v, want at least 41 delivered turns", q)
+			}
+		})
 	}
 }

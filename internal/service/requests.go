@@ -15,12 +15,12 @@ type RequestsRequest struct {
 
 // Passed are requests that passed, oldest first.
 type Passed struct {
-	Requests []Request `json:"requests"`
-	Last     int       `json:"last"` // the number of the newest
+	Requests []LoggedRequest `json:"requests"`
+	Last     int             `json:"last"` // the number of the newest
 }
 
-// Request is one request that passed. Nothing that was said is in it.
-type Request struct {
+// LoggedRequest is one request that passed. Nothing that was said is in it.
+type LoggedRequest struct {
 	Number int    `json:"number"`
 	ID     string `json:"id"`
 	Time   string `json:"time"`
@@ -68,7 +68,7 @@ var Requests = Operation[RequestsRequest, Passed]{
 	Spec:    Spec{Name: "requests", About: "The newest requests: client, model, status, outcome of memory, duration of each part", Reads: true, WithoutMemory: true},
 	Default: RequestsRequest{Limit: 100},
 	Run: func(_ context.Context, h *Host, in *RequestsRequest) (Passed, error) {
-		p := Passed{Requests: []Request{}, Last: in.After}
+		p := Passed{Requests: []LoggedRequest{}, Last: in.After}
 		switch {
 		case in.After < 0:
 			return p, invalid("after must be the number of a request, or 0")

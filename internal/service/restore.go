@@ -69,13 +69,13 @@ const (
 // restored makes of a turn what an export holds of it.
 func restored(t *ledger.Turn, l *Line) error {
 	switch {
-	case l.Where != "memory" && l.Where != "queue" && l.Where != notes:
-		return fmt.Errorf("where: unknown value %q; write memory, queue or session", l.Where)
+	case l.Where != "memory" && l.Where != "queue" && l.Where != notes && l.Where != distilled:
+		return fmt.Errorf("where: unknown value %q; write memory, queue, fact or session", l.Where)
 	case len(l.Episode) > maxEpisode || len(l.Source) > maxSource:
 		return fmt.Errorf("name, source: one of them is too long; at most %d and %d bytes are allowed", maxEpisode, maxSource)
 	case strings.TrimSpace(l.Content) == "":
 		return errors.New("text: is empty")
-	case l.Where == notes:
+	case l.Where == notes, l.Where == distilled:
 		return nil
 	}
 	if id := l.turn(); id != "" {

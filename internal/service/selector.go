@@ -13,12 +13,12 @@ import (
 
 // Selector selects a memory, or a part of it. It has at least one field.
 type Selector struct {
-	User       string `json:"user,omitempty"`
-	Agent      string `json:"agent,omitempty"` // agent of the user
-	Workspace  string `json:"workspace,omitempty"`
-	Session    string `json:"session,omitempty"` // its ID, or the hash in listings
-	Group      string `json:"group,omitempty"`
-	Credential string `json:"credential,omitempty"` // sha256:<hex>, or several with commas, in multi mode
+	User       string `json:"user,omitempty" help:"a person, with all their memory: me, josh, github_login:octocat, discord:123"`
+	Agent      string `json:"agent,omitempty" help:"one agent's memory of the person"`
+	Workspace  string `json:"workspace,omitempty" help:"a project: its directory, such as ., the URL of its git remote, or its key, such as github_repo:github.com/org/repo"`
+	Session    string `json:"session,omitempty" help:"a conversation, by its client's id or its id from memory list"`
+	Group      string `json:"group,omitempty" help:"one group, by its id"`
+	Credential string `json:"credential,omitempty" help:"sha256:<hex> of a credential, in identity.mode multi; separate several credentials of one client with commas"`
 
 	// Own adds the person's own memory to a workspace.
 	Own bool `json:"own,omitempty"`
@@ -28,6 +28,15 @@ type Selector struct {
 
 	// Message is a message ID, for forget, correct, restore and conversation.
 	Message string `json:"message,omitempty"`
+}
+
+// In returns the selector of a group of the selector, or of the session's part of it: see
+// checkOne.
+func (s Selector) In(group string) Selector {
+	if s.Session == "" {
+		return Selector{Group: group}
+	}
+	return Selector{Group: group, Session: s.Session, User: s.User, Credential: s.Credential}
 }
 
 // check rejects an invalid group, and own without a workspace.
@@ -153,24 +162,6 @@ func (sv *Service) targets(s Selector) ([]graphiti.Target, error) {
 		return nil, errNobody
 	}
 	return reads, nil
-}
-
-// shown returns the groups to show: those of the selector's narrowest scope, and with Own the
-// person's own.
-func (sv *Service) shown(s Selector) ([]graphiti.Target, error) {
-	targets, err := sv.targets(s)
-	if err != nil || s.Group != "" {
-		return targets, err
-	}
-	targets = slices.DeleteFunc(targets, func(t graphiti.Target) bool { return t.Scope != narrowest(s) })
-	if !s.Own {
-		return targets, nil
-	}
-	who, err := sv.meant(s)
-	if g, ok := sv.namer().Group(graphiti.ScopeUser, who); ok {
-		targets = append(targets, graphiti.Target{Scope: graphiti.ScopeUser, Group: g})
-	}
-	return targets, err
 }
 
 // errNobody means that a selector has no owner.

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Memory   *graphiti.Memory
 	Pipeline *capture.Pipeline
-	Planner  *inject.Memory
+	Planner  *inject.Planner
 	Facts    *cache.Recall[[]graphiti.Fact]
 	State    *cache.State
 

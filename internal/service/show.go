@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
@@ -25,7 +26,7 @@ type Record struct {
 
 	ID      string `json:"id,omitempty"` // message ID, in listings
 	Name    string `json:"name"`         // message name
-	Where   string `json:"where"`        // memory, queue, or session for session notes
+	Where   string `json:"where"`        // memory, queue, fact, or session for session notes
 	Role    string `json:"role,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
 	Text    string `json:"text"`
@@ -41,6 +42,8 @@ type Found struct {
 	Text    string `json:"text"`
 	Verdict string `json:"verdict"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
+
+	Keys []string `json:"keys,omitempty"` // of a distilled fact, if all results are asked for
 
 	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
@@ -101,15 +104,14 @@ func CheckLast(n int) error {
 	return nil
 }
 
-// Show returns the last n messages of a selector, oldest first. A non-empty before (RFC 3339)
-// limits their time.
-func (sv *Service) Show(ctx context.Context, s Selector, n int, before string) (Shown, error) {
-	shown := Shown{Messages: []Record{}}
-	until, err := momentIn(before)
-	if err := cmp.Or(CheckLast(n), s.check(), err); err != nil {
+// Show returns the last messages of a selector, oldest first.
+func (sv *Service) Show(ctx context.Context, in *ShowRequest) (Shown, error) {
+	s, shown := in.Selector, Shown{Messages: []Record{}}
+	until, err := momentIn(in.Before)
+	if err := cmp.Or(in.Check(), s.check(), err); err != nil {
 		return shown, err
 	}
-	err = sv.show(ctx, s, n, until, &shown)
+	err = sv.show(ctx, s, in.Last, until, &shown)
 	if err == nil {
 		shown.Others = sv.others(ctx, s, shown.Groups)
 		shown.Card, err = sv.card(ctx, s)
@@ -165,85 +167,84 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
 }
 
-// shownPlaces returns the groups to show, or for a session its part of each group.
+// shownPlaces returns the groups to show, or for a session its part of each group: the groups
+// of the selector's narrowest scope, and with Own the person's own.
 func (sv *Service) shownPlaces(ctx context.Context, s Selector) (places []ledger.Owned, err error) {
-	targets, err := sv.shown(s)
+	targets, err := sv.targets(s)
 	if err != nil {
 		return nil, err
 	}
 	if s.Session == "" {
 		for _, t := range targets {
-			places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+			if s.Group != "" || t.Scope == narrowest(s) {
+				places = append(places, ledger.Owned{Group: t.Group, Scope: string(t.Scope)})
+			}
+		}
+		if who, _ := sv.meant(s); s.Own {
+			g, _ := sv.namer().Group(graphiti.ScopeUser, who)
+			places = append(places, ledger.Owned{Group: g, Scope: string(graphiti.ScopeUser)})
 		}
 		return places, nil
 	}
-	groups, err := sv.groups(ctx, s)
+	r, err := sv.resolve(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := sv.parts(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	for _, o := range append(groups, parts...) {
-		o.Scope = sv.addressed(known, o.Group).Scope
+	parts, err := r.parts(ctx)
+	for _, o := range append(r.groups, parts...) {
+		o.Scope = sv.addressed(r.known, o.Group).Scope
 		places = append(places, o)
 	}
 	return places, err
 }
 
-// Search returns the results of a recall, best first. all includes results that recall omits.
-func (sv *Service) Search(ctx context.Context, s Selector, query string, all bool) (Searched, error) {
-	found := Searched{Facts: []Found{}}
-	if strings.TrimSpace(query) == "" {
-		return found, invalid("query: is empty; write a text to search for")
+// Search returns the results of a recall, best first. All includes results that recall omits.
+func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched, err error) {
+	out.Facts = []Found{}
+	if strings.TrimSpace(in.Query) == "" {
+		return out, invalid("query: is empty; write a text to search for")
 	}
-	if err := s.check(); err != nil {
-		return found, err
+	if err := in.check(); err != nil {
+		return out, err
 	}
-	err := sv.search(ctx, s, query, all, &found)
-	if err == nil {
-		found.Others = sv.others(ctx, s, found.Groups)
-	}
-	return found, err
-}
-
-func (sv *Service) search(ctx context.Context, s Selector, query string, all bool, out *Searched) error {
-	targets, err := sv.targets(s)
+	targets, err := sv.targets(in.Selector)
 	if err != nil {
-		return err
+		return out, err
 	}
-	query = sv.o.Pipeline.Redacted(query)
-	if !all && !strings.HasSuffix(query, "?") {
-		query += "?" // a query is a question; with all it is a message to explain
+	query := sv.o.Pipeline.Redacted(in.Query)
+	if !in.All && !strings.HasSuffix(query, "?") {
+		query += "?" // a query is a question; with All it is a message to explain
 	}
 	var found []inject.Scoped
 	for _, t := range sv.Recallable(targets) {
 		out.Groups = append(out.Groups, t.Group)
 		facts, err := sv.o.Memory.Search(ctx, []string{t.Group}, query, 2*sv.settings().MaxFacts)
 		if err != nil {
-			return withRemedy(err)
+			return out, withRemedy(err)
 		}
 		for i := range facts {
 			facts[i].Group = t.Group
 		}
 		found = append(found, inject.Scoped{Scope: t.Scope, Facts: facts})
 	}
+	var keys map[string][]string
+	if in.All {
+		if keys, err = sv.keysOf(ctx, found); err != nil {
+			return out, err
+		}
+	}
 	chosen, least := sv.o.Planner.Choose(query, found)
 	out.MinScore = least
 	for _, c := range chosen {
-		if c.Verdict != inject.Shown && !all {
+		if c.Verdict != inject.Shown && !in.All {
 			continue
 		}
-		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict)}
-		if !c.Fact.ValidAt.IsZero() {
-			f.Since = c.Fact.ValidAt.UTC().Format(time.RFC3339)
-		}
+		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
 		if c.Fact.Weighed {
 			f.Strength = &c.Fact.Strength
 		}
 		out.Facts = append(out.Facts, f)
 	}
-	return nil
+	out.Others = sv.others(ctx, in.Selector, out.Groups)
+	return out, nil
 }

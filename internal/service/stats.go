@@ -59,7 +59,7 @@ type Week struct {
 
 // Stats counts the memory use of the last seven days.
 var Stats = Operation[Selector, Week]{
-	Spec: Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential"},
+	Spec: Spec{Name: "memory/stats", About: "The work of memory in the last seven days: conversations, turns, blocks, silence by reason, characters, tokens, waiting time; of all people without user or credential", People: true},
 	Run: func(ctx context.Context, h *Host, in *Selector) (Week, error) {
 		w, err := h.Memory.Stats(ctx, *in)
 		if err == nil && h.Status != nil && *in == (Selector{}) { // the proxy is running
@@ -69,7 +69,6 @@ var Stats = Operation[Selector, Week]{
 		return w, err
 	},
 	Audit: func(in *Selector, out *Week) Entry { return in.audit("count", out.Groups) },
-	Own:   narrows[Selector](ownSelector),
 }
 
 // Stats counts the last seven days of a person, or of all people.
@@ -118,19 +117,13 @@ func (sv *Service) Stats(ctx context.Context, s Selector) (w Week, err error) {
 // counted returns the groups to count, and the owner of the other figures. An empty owner is
 // everyone.
 func (sv *Service) counted(ctx context.Context, s Selector) (groups []ledger.Owned, owner string, err error) {
-	if s != (Selector{}) {
-		if groups, err = sv.theirs(ctx, s); err == nil {
-			_, owner, err = sv.asked(s)
-		}
-		if err == nil && owner == "" && s.Group != "" {
-			owner = groups[0].Owner
-		}
-		return groups, owner, err
-	}
-	if !sv.o.Multi { // other clients may have written to empty groups
-		if groups, err = sv.theirs(ctx, s); err != nil {
+	if s != (Selector{}) || !sv.o.Multi { // other clients may have written to empty groups
+		if groups, owner, err = sv.theirs(ctx, s); err != nil {
 			return nil, "", err
 		}
+	}
+	if s != (Selector{}) {
+		return groups, cmp.Or(owner, groups[0].Owner), nil
 	}
 	known, err := sv.o.Pipeline.Owned(ctx, "")
 	for _, o := range known {

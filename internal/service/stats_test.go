@@ -15,7 +15,7 @@ import (
 // promoted texts not as turns; blocks, silence and tokens as they were counted, of everybody
 // or of one person.
 func TestStatsCountTheWeek(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		now := time.Now().UTC()
 		for i, at := range []time.Time{now.Add(-time.Minute), now, now, now.AddDate(0, 0, -30)} {
 			one := turn(strings.Repeat(string(rune('a'+i)), 32), []string{"s1", "s1", "s2", "s3"}[i], "My cat is called Miso, number "+string(rune('0'+i)), "I see.")

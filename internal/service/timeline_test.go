@@ -13,7 +13,7 @@ import (
 // TestTimelineGoesBack: page by page, each message once, whatever order they came in and
 // however many were said at one moment.
 func TestTimelineGoesBack(t *testing.T) {
-	memories(t, func(t *testing.T, m *servicetest.Memory, settle func()) {
+	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if strings.HasSuffix(t.Name(), "mcp") {
 			t.Skip("it dates a message by its arrival")
 		}

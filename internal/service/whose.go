@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -75,21 +76,13 @@ func (sv *Service) keptFor(scope graphiti.Scope, who graphiti.Who, group string)
 
 // markEmpty marks groups without messages: the proxy would only write to them. It marks no group
 // that the memory cannot list now.
-func (sv *Service) markEmpty(ctx context.Context, list []ledger.Owned) {
-	known, err := sv.o.Pipeline.Owned(ctx, "")
-	if err != nil {
-		return
-	}
-	has := make(map[string]bool, len(known))
-	for _, k := range known {
-		has[k.Group] = true
-	}
+func (r *resolution) markEmpty(ctx context.Context, list []ledger.Owned) {
 	for i := range list {
 		o := &list[i]
-		if has[o.Group] && o.Session == "" || sv.o.State.Generations.Blocks(o.Group) {
+		if o.Session == "" && slices.ContainsFunc(r.known, func(k ledger.Owned) bool { return k.Group == o.Group }) || r.sv.o.State.Generations.Blocks(o.Group) {
 			continue
 		}
-		there, err := sv.holds(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner})
+		there, err := r.sv.holds(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner})
 		o.Empty = err == nil && !there
 	}
 }

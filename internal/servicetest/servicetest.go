@@ -1,10 +1,11 @@
 // Package servicetest owns a memory for tests of operations: files in a directory of the
-// test, and a service on them, without a proxy.
+// test, and a service and a planner on them, without a proxy.
 //
 // It must not be linked into a program, or know the proxy or its configuration.
 package servicetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,9 +18,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -33,22 +36,27 @@ const (
 // Options lists differences from the embedded memory of one person.
 type Options struct {
 	Remote *graphiti.Memory // replaces the embedded memory
+	State  *cache.State     // replaces the file with blocks and sessions
 	Multi  bool             // every credential is its own tenant
+	Owner  string           // replaces the person of single mode
+	Hashed bool             // group IDs are hashes
 }
 
-// Memory is the memory that operations use.
-type Memory struct {
+// Fixture is the memory that operations use.
+type Fixture struct {
 	*service.Host
 	Pipeline *capture.Pipeline
 	State    *cache.State
+	Backend  *graphiti.Memory
+	planner  *inject.Planner
 	close    func()
 }
 
 // Close closes the files. The end of the test also calls it.
-func (m *Memory) Close() { m.close() }
+func (m *Fixture) Close() { m.close() }
 
-// Open opens the memory in a directory, with readable group IDs.
-func Open(t testing.TB, dir string, o Options) *Memory {
+// Open opens the memory in a directory.
+func Open(t testing.TB, dir string, o Options) *Fixture {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -63,29 +71,40 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 		must(err)
 		kept, turns = store.Memory(), store.Ledger
 	}
-	state, err := cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
-	must(err)
+	state, err := o.State, error(nil)
+	if state == nil {
+		state, err = cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
+		must(err)
+	}
 	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
 	must(err)
 	p, err := capture.Open(capture.Options{
 		Bounds:      capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
 		Destination: capture.Destination{Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, Verify: true, Withheld: state.Generations.Blocked()},
-		Events:      capture.Events{OnStored: facts.DropGroup}, Log: log,
+		Events:      capture.Events{OnStored: facts.DropGroup, OnKept: keepCards(t, state)}, Log: log,
 	})
 	must(err)
-	planner := inject.New(inject.Services{Log: log}, nil, inject.Settings{MaxFacts: 8, Asked: 16, MaxChars: 1500})
-	sv := service.New(service.Options{
-		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: Owner,
-		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
-		People: people{}, Log: log,
-		Settings: service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
+	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}, remote: o.Remote != nil}
+	planner := inject.New(inject.Services{
+		Search: state.Ended.Search(kept), Recent: state.Ended.Recent(p), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
+		Opening: recall, Redact: p.RedactedBy, Memo: memo.New(memo.Size), Log: log,
+	}, recall, inject.RecallSettings{
+		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18, Drift: 0.5, Guard: inject.GuardQuote,
+		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
 	})
+	sv := service.New(service.Options{
+		Memory: kept, Remote: o.Remote != nil, Pipeline: p, Planner: planner, Facts: facts, State: state, Multi: o.Multi, Owner: cmp.Or(o.Owner, Owner),
+		Resolve: func(user string) string { return user }, Registered: func(string) (string, bool) { return "", false },
+		People: onePerson{}, Log: log,
+		Settings: service.Settings{Namer: recall.namer, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true},
+	})
+	recall.Service = sv
 	began := time.Now()
-	m := &Memory{Pipeline: p, State: state, Host: &service.Host{
+	m := &Fixture{Pipeline: p, State: state, Backend: kept, planner: planner, Host: &service.Host{
 		Memory: sv, Queue: p,
 		Counts: func(context.Context) (capture.QueueStatus, error) { return p.Status(), nil },
-		Passed: func(int, int, string) []service.Request {
-			return []service.Request{{Number: 1, Path: "/v1/models", Status: 200}}
+		Passed: func(int, int, string) []service.LoggedRequest {
+			return []service.LoggedRequest{{Number: 1, Path: "/v1/models", Status: 200}}
 		},
 		Status: func(context.Context, bool) health.Status {
 			return health.Status{Ready: true, Started: began, Memory: health.MemoryStatus{Backend: "embedded", State: health.StateWorking}, Queue: p.Status()}
@@ -105,9 +124,18 @@ func Open(t testing.TB, dir string, o Options) *Memory {
 	return m
 }
 
+// keepCards stores the card lines of turns.
+func keepCards(t testing.TB, state *cache.State) func(*ledger.Turn, []string) {
+	return func(turn *ledger.Turn, groups []string) {
+		if err := (card.Cards{Lists: state.Snapshots}).Keep(turn, groups); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Say stores a person's message of a conversation and an answer. An empty workspace means
 // none.
-func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
+func (m *Fixture) Say(t testing.TB, user, session, workspace, text string) {
 	t.Helper()
 	scope := "user"
 	if workspace != "" {
@@ -115,14 +143,14 @@ func (m *Memory) Say(t testing.TB, user, session, workspace, text string) {
 	}
 	lines := []service.Line{{Scope: scope, Role: "user", Content: text}, {Scope: scope, Role: "assistant", Content: "I see."}}
 	s := service.Selector{User: user, Session: session, Workspace: workspace}
-	if _, err := m.Memory.Import(t.Context(), s, lines); err != nil {
+	if _, err := m.Memory.Import(t.Context(), &service.ImportRequest{Selector: s, Lines: lines}); err != nil {
 		t.Fatal(err)
 	}
 	m.Settle(t)
 }
 
 // Hear has the memory obey the requests in a message that a person typed in a conversation.
-func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
+func (m *Fixture) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard {
 	t.Helper()
 	return m.Memory.Hear(t.Context(), capture.Saying{
 		Who: who, Generation: m.State.Generations.Now(), Turn: text, Text: text, Typed: true, FromFile: func() bool { return false },
@@ -130,17 +158,17 @@ func (m *Memory) Hear(t testing.TB, who graphiti.Who, text string) inject.Heard 
 }
 
 // Settle waits until the memory has processed all stored turns.
-func (m *Memory) Settle(t testing.TB) {
+func (m *Fixture) Settle(t testing.TB) {
 	t.Helper()
 	polltest.Until(t, "the memory to store all turns", func() bool { return m.Pipeline.Status().Pending == 0 })
 }
 
-// people contains only the owner, with their own memory.
-type people struct{}
+// onePerson contains only the owner, with their own memory.
+type onePerson struct{}
 
-func (people) All() []service.Person {
+func (onePerson) All() []service.Person {
 	return []service.Person{{ID: "josh", Memory: Owner, Name: "Josh", Admin: true}}
 }
-func (people) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
-func (people) Accept(context.Context, string) error { return nil }
-func (people) Check()                               {}
+func (onePerson) MemoryOf(id string) (string, bool)    { return Owner, id == "josh" }
+func (onePerson) Accept(context.Context, string) error { return nil }
+func (onePerson) Check()                               {}

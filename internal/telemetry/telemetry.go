@@ -114,6 +114,11 @@ var (
 		{"answers_dropped", "", "Answers that this process skipped because of their size or number; their turns are not stored.", func(s *capture.QueueStatus) float64 { return float64(s.GivenUp) }},
 		{"earlier_turns_left_out", "", "Earlier turns of a conversation that this process did not store because the queue was full; the conversation's next request retries.", func(s *capture.QueueStatus) float64 { return float64(s.LeftOut) }},
 		{"turns_not_kept", "", "Turns that this process lost because data_dir was unusable, and RAM was full or memory was off.", func(s *capture.QueueStatus) float64 { return float64(s.NotKept) }},
+		{"distil_calls", "", "Calls of this process to the model that distils facts.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Calls) }},
+		{"distil_failures", "", "Of those, calls without a usable answer.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Failed) }},
+		{"distil_tokens", "", "Tokens that this process spent on facts, as the model's server reports them, or estimated.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Tokens) }},
+		{"facts_distilled", "", "Facts that this process stored from a model.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Facts) }},
+		{"facts_refused", "", "Facts of a model that this process did not accept.", func(s *capture.QueueStatus) float64 { return float64(s.Distilled.Refused) }},
 		{"secrets_redacted", "", "Credentials that this process removed from turns before they were stored.", func(s *capture.QueueStatus) float64 { return float64(s.Redacted) }},
 	}
 	queueGauges = []queueMetric{

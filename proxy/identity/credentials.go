@@ -13,7 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
@@ -77,17 +76,26 @@ func credentialsOf(h *fasthttp.RequestHeader, buf []string) credentials {
 	return all
 }
 
+// Secret returns the only credential of a request. ok is false unless there is exactly one.
+func Secret(h *fasthttp.RequestHeader) (secret string, ok bool) {
+	for v := range secretsIn(h) {
+		if secret != "" && secret != string(v) {
+			return "", false
+		}
+		secret = string(v)
+	}
+	return secret, secret != ""
+}
+
 // secretsIn yields the secrets of a request, without "Bearer" and spaces.
 func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for _, place := range registry.Credentials {
-			for _, v := range valuesAt(h, place) {
-				if place.Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
-					v = v[6:]
-				}
-				if v = bytes.TrimSpace(v); len(v) > 0 && !yield(v) {
-					return
-				}
+		for i, v := range credentialsIn(h) {
+			if registry.Credentials[i].Header == fasthttp.HeaderAuthorization && len(v) >= 6 && bytes.EqualFold(v[:6], []byte("bearer")) && (len(v) == 6 || v[6] == ' ') {
+				v = v[6:]
+			}
+			if v = bytes.TrimSpace(v); len(v) > 0 && !yield(v) {
+				return
 			}
 		}
 	}
@@ -96,26 +104,37 @@ func secretsIn(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 // AppendCredentials appends the raw credentials of the request. Requests with the same
 // result have the same caller.
 func (cl *Claims) AppendCredentials(dst []byte) []byte {
-	for i, place := range registry.Credentials {
-		for _, v := range valuesAt(cl.h, place) {
-			dst = append(dst, byte(i))
-			dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- bounded by the size of the head
-			dst = append(dst, v...)
-		}
+	for i, v := range credentialsIn(cl.h) {
+		dst = append(dst, byte(i))
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(v))) // #nosec G115 -- bounded by the size of the head
+		dst = append(dst, v...)
 	}
 	return dst
 }
 
-// valuesAt returns the values of a credential's header or query parameter.
-func valuesAt(h *fasthttp.RequestHeader, place dialect.Credential) [][]byte {
-	if place.Query == "" {
-		return h.PeekAll(place.Header)
+// credentialsIn yields the values of a request's headers and query parameters for
+// credentials, with their index in registry.Credentials. It reads the headers once.
+func credentialsIn(h *fasthttp.RequestHeader) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for name, value := range h.All() {
+			for i := range registry.Credentials {
+				if string(name) == registry.Credentials[i].Header && !yield(i, value) {
+					return
+				}
+			}
+		}
+		_, query, ok := bytes.Cut(h.RequestURI(), []byte{'?'})
+		if !ok {
+			return
+		}
+		var args fasthttp.Args
+		args.ParseBytes(query)
+		for name, value := range args.All() {
+			for i := range registry.Credentials {
+				if len(name) > 0 && string(name) == registry.Credentials[i].Query && !yield(i, value) {
+					return
+				}
+			}
+		}
 	}
-	_, query, ok := bytes.Cut(h.RequestURI(), []byte{'?'})
-	if !ok {
-		return nil
-	}
-	var args fasthttp.Args
-	args.ParseBytes(query)
-	return args.PeekMulti(place.Query)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -83,9 +82,7 @@ func (cl *Claims) Application() (hash, name string) {
 	if name = cl.program.Name; name == "" || name == dialect.Other {
 		name = Client(cl.h.UserAgent())
 	}
-	var buf [3]string
-	parts := credentialsOf(cl.h, append(buf[:0], name))
-	slices.Sort(parts[1:])
-	sum := graphiti.Digest("application", parts...)
+	var buf [256]byte
+	sum := graphiti.Digest("application", name, string(cl.AppendCredentials(buf[:0])))
 	return hex.EncodeToString(sum[:8]), name
 }

@@ -39,7 +39,7 @@ var parts = map[string]string{
 }
 
 // readChat validates a request as the API does. wrong is the violation, or "".
-func readChat(body []byte) (c Conversation, stream, usage bool, n int, wrong string) {
+func readChat(body []byte) (c Input, stream, usage bool, n int, wrong string) {
 	if wrong = unknown(body, "", fields); wrong != "" {
 		return c, false, false, 0, wrong
 	}
@@ -129,7 +129,7 @@ func contentText(m wireMessage, allowed []string) (text, wrong string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) chat(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Input) Reply) {
 	c, stream, usage, n, wrong := readChat(rec.Body)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)

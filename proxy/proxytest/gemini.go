@@ -76,14 +76,14 @@ type geminiRequest struct {
 
 // geminiReader follows the turns of a request.
 type geminiReader struct {
-	c     *Conversation
+	c     *Input
 	calls []string // names of the functions that the last content calls
 	began int      // messages before the model's current run of contents
 }
 
 // readGemini validates a request as the API does. wrong is the violation, or "". A thought
 // is bound to the conversation before it.
-func readGemini(body []byte) (c Conversation, r geminiRequest, wrong string) {
+func readGemini(body []byte) (c Input, r geminiRequest, wrong string) {
 	top, wrong := geminiObject(body, "", geminiFields)
 	if wrong != "" {
 		return c, r, wrong

@@ -46,7 +46,7 @@ func googleError(status int, message string) map[string]any {
 	return map[string]any{"error": map[string]any{"code": status, "message": message, "status": googleStatus(status)}}
 }
 
-func (p *Provider) gemini(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) gemini(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Input) Reply) {
 	method := geminiMethod(r.URL.Path)
 	if r.Header.Get("X-Goog-Api-Key") == "" && r.URL.Query().Get("key") == "" && r.Header.Get("Authorization") == "" {
 		refuse(w, rec, http.StatusForbidden, "Method doesn't allow unregistered callers (callers without established identity).")
@@ -93,7 +93,7 @@ type geminiChunk struct {
 }
 
 // geminiChunks returns the pieces of an answer. The last one has the signature.
-func geminiChunks(c Conversation, reply Reply) (chunks []geminiChunk) {
+func geminiChunks(c Input, reply Reply) (chunks []geminiChunk) {
 	var signature string
 	if reply.Thinks {
 		signature = thoughtOf(c.Messages)
@@ -116,7 +116,7 @@ func geminiChunks(c Conversation, reply Reply) (chunks []geminiChunk) {
 }
 
 // answer returns the piece as the API sends it.
-func (k geminiChunk) answer(c Conversation) map[string]any {
+func (k geminiChunk) answer(c Input) map[string]any {
 	candidate := map[string]any{"content": map[string]any{"parts": k.parts, "role": "model"}, "index": 0}
 	if k.last {
 		candidate["finishReason"] = "STOP"
@@ -126,7 +126,7 @@ func (k geminiChunk) answer(c Conversation) map[string]any {
 }
 
 // streamGemini sends the pieces as events, or as the items of an array.
-func streamGemini(w http.ResponseWriter, r *http.Request, f Faults, c Conversation, chunks []geminiChunk) {
+func streamGemini(w http.ResponseWriter, r *http.Request, f Faults, c Input, chunks []geminiChunk) {
 	s := streamer{w: w, r: r, f: f}
 	failure, _ := json.Marshal(googleError(http.StatusInternalServerError, "a fault was asked for")) // plain values: cannot fail
 	events := r.URL.Query().Get("alt") == "sse"

@@ -54,7 +54,7 @@ const maxBreakpoints = 4
 
 // readMessages validates a request as the API does. wrong is the violation, or "". A
 // thought is bound to the conversation before it.
-func readMessages(body []byte, count bool) (c Conversation, r messagesRequest, wrong string) {
+func readMessages(body []byte, count bool) (c Input, r messagesRequest, wrong string) {
 	if wrong = unknown(body, "", messagesFields); wrong != "" {
 		return c, r, wrong
 	}
@@ -207,7 +207,7 @@ func thoughtOf(before []Message) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (p *Provider) messages(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) messages(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Input) Reply) {
 	count := strings.HasSuffix(r.URL.Path, "/count_tokens")
 	c, req, wrong := readMessages(rec.Body, count)
 	if wrong == "" && r.Header.Get("anthropic-version") == "" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Conversation is the input of a model.
-type Conversation struct {
+// Input is the input of a model.
+type Input struct {
 	Messages []Message
 	Tools    bool
 }
@@ -31,7 +31,7 @@ var (
 // Recollect is the built-in model. It repeats the input sentence that shares the most words
 // with a question, and acknowledges anything else. If a user's text contains
 // [[tool NAME {json}]], it calls that tool first.
-func Recollect(c Conversation) Reply {
+func Recollect(c Input) Reply {
 	last := -1
 	for i, m := range c.Messages {
 		if m.Role == "user" {

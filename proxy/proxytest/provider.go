@@ -47,7 +47,7 @@ type Provider struct {
 	mu       sync.Mutex // protects the fields below
 	requests []*Received
 	faults   Faults
-	answer   func(Conversation) Reply
+	answer   func(Input) Reply
 	answers  int
 	stored   map[string][]Message // conversations with their answers, by the id of a Responses API answer
 }
@@ -79,7 +79,7 @@ func (p *Provider) SetFaults(f Faults) {
 }
 
 // SetAnswer replaces the built-in model.
-func (p *Provider) SetAnswer(f func(Conversation) Reply) {
+func (p *Provider) SetAnswer(f func(Input) Reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = f
@@ -153,7 +153,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // apis are the APIs of the provider, by path.
-var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Received, Faults, func(Conversation) Reply){
+var apis = map[string]func(*Provider, http.ResponseWriter, *http.Request, *Received, Faults, func(Input) Reply){
 	"POST /v1/chat/completions":       (*Provider).chat,
 	"POST /v1/responses":              (*Provider).responses,
 	"POST /v1/responses/input_tokens": (*Provider).responses,

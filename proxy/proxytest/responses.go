@@ -59,7 +59,7 @@ type responseRequest struct {
 
 // readResponses validates a request as the API does. wrong is the violation, or "". before
 // returns the conversation of previous_response_id.
-func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Conversation, r responseRequest, wrong string) {
+func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Input, r responseRequest, wrong string) {
 	if wrong = unknown(body, "", responseFields); wrong != "" {
 		return c, r, wrong
 	}
@@ -170,7 +170,7 @@ func (it *responseItem) message() (m Message, wrong string) {
 	return m, ""
 }
 
-func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Conversation) Reply) {
+func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Received, f Faults, answer func(Input) Reply) {
 	c, req, wrong := readResponses(rec.Body, p.conversation)
 	if wrong != "" {
 		refuse(w, rec, http.StatusBadRequest, wrong)
@@ -192,7 +192,7 @@ func (p *Provider) responses(w http.ResponseWriter, r *http.Request, rec *Receiv
 type response map[string]any
 
 // respond makes an answer; keep allows later requests to refer to it.
-func (p *Provider) respond(c Conversation, reply Reply, keep bool) response {
+func (p *Provider) respond(c Input, reply Reply, keep bool) response {
 	id := p.store(c, reply, keep)
 	var output []any
 	if reply.Thinks {
@@ -261,7 +261,7 @@ func (whole response) stream(send func(kind string, fields map[string]any)) {
 }
 
 // store keeps a conversation with its answer, and gives the answer an id.
-func (p *Provider) store(c Conversation, reply Reply, keep bool) string {
+func (p *Provider) store(c Input, reply Reply, keep bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answers++
@@ -290,7 +290,7 @@ func (p *Provider) conversation(id string) ([]Message, bool) {
 }
 
 // tokens returns about how many tokens a conversation has.
-func tokens(c Conversation) int {
+func tokens(c Input) int {
 	n := 0
 	for _, m := range c.Messages {
 		n += 1 + len(m.Text)/4

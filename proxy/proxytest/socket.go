@@ -11,7 +11,7 @@ import (
 // socket answers the Responses API over a WebSocket. It records each client message as a
 // request with the method WS. Later messages may refer to answers, stored or
 // not.
-func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Received, answer func(Conversation) Reply) {
+func (p *Provider) socket(w http.ResponseWriter, r *http.Request, opened *Received, answer func(Input) Reply) {
 	conn, _, _, err := ws.UpgradeHTTP(r, w)
 	if err != nil {
 		opened.Refused = err.Error()

@@ -101,7 +101,7 @@ func TestGeminiStreams(t *testing.T) {
 	}{{"events", "?alt=sse", false}, {"an array", "", false}, {"events that fail", "?alt=sse", true}, {"an array that fails", "", true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := provider(t)
-			p.SetAnswer(func(Conversation) Reply { return Reply{Text: "one two three"} })
+			p.SetAnswer(func(Input) Reply { return Reply{Text: "one two three"} })
 			if tc.fails {
 				p.SetFaults(Faults{FailAfter: 1})
 			}

@@ -84,6 +84,9 @@ func NewUpstream(name, base string, roots *tls.Config, timeout time.Duration) (*
 	return up, nil
 }
 
+// Address returns the upstream's address, without a final slash.
+func (u *Upstream) Address() string { return u.base.Scheme + "://" + u.Host + u.prefix }
+
 // take returns the newest idle connection that its peer has neither closed nor written
 // to, or a new connection. reused reports which.
 func (u *Upstream) take(ctx context.Context) (c *upstreamConn, reused bool, err error) {

@@ -3,7 +3,7 @@
 package redistest
 
 // Freeze returns false: this system cannot stop a process.
-func (s *Server) Freeze() bool { return false }
+func (s *Redis) Freeze() bool { return false }
 
 // Thaw ends a Freeze.
-func (s *Server) Thaw() {}
+func (s *Redis) Thaw() {}

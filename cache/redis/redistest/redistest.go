@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Server is a Redis server on its own port. Only one goroutine may use it.
-type Server struct {
+// Redis is a server on its own port. Only one goroutine may use it.
+type Redis struct {
 	t    testing.TB
 	addr string
 	dir  string
@@ -27,10 +27,10 @@ type Server struct {
 }
 
 // Start starts a server. It ends with the test.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB) *Redis {
 	t.Helper()
 	logging.Disable() // some tests stop the server on purpose
-	s := &Server{t: t, dir: t.TempDir()}
+	s := &Redis{t: t, dir: t.TempDir()}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REDIS_REQUIRED") != "" {
 			t.Fatal("redis-server is not installed")
@@ -53,7 +53,7 @@ func Start(t testing.TB) *Server {
 
 // passTime advances the clock of miniredis, which does not advance by itself: keys would
 // never expire.
-func (s *Server) passTime() {
+func (s *Redis) passTime() {
 	const tick = 100 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -71,10 +71,10 @@ func (s *Server) passTime() {
 }
 
 // URL returns the server's URL.
-func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
+func (s *Redis) URL() string { return "redis://" + s.addr + "/0" }
 
 // Up starts the server again, with its data, and waits until it answers.
-func (s *Server) Up() {
+func (s *Redis) Up() {
 	s.t.Helper()
 	if s.mini != nil {
 		if err := s.mini.Restart(); err != nil {
@@ -100,7 +100,7 @@ func (s *Server) Up() {
 }
 
 // Kill ends the server at once, like kill -9.
-func (s *Server) Kill() {
+func (s *Redis) Kill() {
 	if s.mini != nil {
 		s.mini.Close()
 	} else if s.real != nil {
@@ -111,6 +111,6 @@ func (s *Server) Kill() {
 }
 
 // Client returns a client of the server.
-func (s *Server) Client() *goredis.Client {
+func (s *Redis) Client() *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: s.addr, DialerRetries: 1})
 }

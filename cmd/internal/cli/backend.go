@@ -37,6 +37,7 @@ type Backend struct {
 	Ledger func(ledger.Say) *ledger.Ledger // record of turns
 	Warm   func(ctx context.Context) error // builds the indexes
 	Pause  func(paused bool)               // stops texts to an embedding model, or resumes them
+	Facts  *embedded.Store                 // stores distilled facts; nil for a service
 }
 
 func OpenMemory(o MemoryOptions) (b Backend, err error) {
@@ -56,7 +57,7 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 			return b, errors.Join(err, store.Close())
 		}
 	}
-	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause}, nil
+	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause, Facts: store}, nil
 }
 
 // ConnectMemory returns a client of a service, without a call to the service.

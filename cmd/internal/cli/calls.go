@@ -12,10 +12,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// Place runs the operations of a command: through a running proxy, or on the files of a
+// Runner runs the operations of a command: through a running proxy, or on the files of a
 // proxy that does not run.
-type Place struct {
-	Proxy *Client       // nil if Host runs the operations
+type Runner struct {
+	Proxy *AdminClient  // nil if Host runs the operations
 	Host  *service.Host // nil if Proxy runs the operations
 	Says  string        // describes the place to people
 	Close func() error
@@ -23,10 +23,10 @@ type Place struct {
 
 // Find returns the running proxy of a command. Without one it calls open, which opens the
 // files for the command; found is the reason for the absence of a proxy.
-func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, error)) (*Place, error) {
+func Find(ctx context.Context, o ClientOptions, open func(found error) (*Runner, error)) (*Runner, error) {
 	running, found := FindProxy(ctx, o)
 	if found == nil {
-		return &Place{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
+		return &Runner{Proxy: running, Says: "using the proxy on " + running.Address(), Close: func() error { return nil }}, nil
 	}
 	if o.ByAddress || !errors.Is(found, ErrNoProxy) {
 		return nil, found
@@ -35,7 +35,7 @@ func Find(ctx context.Context, o ClientOptions, open func(found error) (*Place, 
 }
 
 // Call runs an operation.
-func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In) (Out, error) {
+func Call[In, Out any](ctx context.Context, at *Runner, op service.Operation[In, Out], in In) (Out, error) {
 	if at.Host != nil {
 		return op.Run(ctx, at.Host, &in)
 	}
@@ -43,7 +43,7 @@ func Call[In, Out any](ctx context.Context, at *Place, op service.Operation[In, 
 }
 
 // Each runs an operation with any number of records, and calls f for each.
-func Each[In, Out any](ctx context.Context, at *Place, op service.Operation[In, Out], in In, f func(Out) error) error {
+func Each[In, Out any](ctx context.Context, at *Runner, op service.Operation[In, Out], in In, f func(Out) error) error {
 	if at.Host != nil {
 		return op.Each(ctx, at.Host, &in, f)
 	}
@@ -51,7 +51,7 @@ func Each[In, Out any](ctx context.Context, at *Place, op service.Operation[In, 
 }
 
 // Ask runs an operation through a proxy.
-func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In) (out Out, err error) {
+func Ask[In, Out any](ctx context.Context, c *AdminClient, op service.Operation[In, Out], in In) (out Out, err error) {
 	ctx, cancel := context.WithTimeout(ctx, op.Takes+callTimeout)
 	defer cancel()
 	body, err := c.ask(ctx, op.Spec, in)
@@ -71,7 +71,7 @@ func Ask[In, Out any](ctx context.Context, c *Client, op service.Operation[In, O
 
 // askEach is Ask for an operation with many records. An interrupted answer ends with an
 // error line.
-func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[In, Out], in In, f func(Out) error) error {
+func askEach[In, Out any](ctx context.Context, c *AdminClient, op service.Operation[In, Out], in In, f func(Out) error) error {
 	body, err := c.ask(ctx, op.Spec, in)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func askEach[In, Out any](ctx context.Context, c *Client, op service.Operation[I
 }
 
 // ask sends the input of an operation.
-func (c *Client) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
+func (c *AdminClient) ask(ctx context.Context, s service.Spec, in any) (io.ReadCloser, error) {
 	method, path, body, err := admin.Request(s, in)
 	if err != nil {
 		return nil, fmt.Errorf("ask the admin side: %w", err)

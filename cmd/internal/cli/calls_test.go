@@ -65,15 +65,15 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 }
 
 // never is for what is not to be opened.
-func never(t *testing.T) func(error) (*Place, error) {
-	return func(found error) (*Place, error) {
+func never(t *testing.T) func(error) (*Runner, error) {
+	return func(found error) (*Runner, error) {
 		t.Errorf("files were opened: %v", found)
 		return nil, found
 	}
 }
 
 // same runs an operation through a proxy and on the files, and both give one answer.
-func same[In, Out any](t *testing.T, at []*Place, op service.Operation[In, Out], in In) (outs []Out) {
+func same[In, Out any](t *testing.T, at []*Runner, op service.Operation[In, Out], in In) (outs []Out) {
 	t.Helper()
 	for _, p := range at {
 		out, err := Call(t.Context(), p, op, in)
@@ -100,7 +100,7 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	if err != nil || proxy.Says != "using the proxy on "+o.Listen {
 		t.Fatalf("got %v, %v, want the proxy on %s", proxy, err, o.Listen)
 	}
-	at := []*Place{{Host: memory.Host}, proxy}
+	at := []*Runner{{Host: memory.Host}, proxy}
 	own, both := service.Selector{User: "josh"}, service.Selector{Workspace: "w", Own: true}
 	same(t, at, service.Status, service.StatusRequest{Fresh: true})
 	same(t, at, service.Counts, struct{}{})
@@ -157,7 +157,7 @@ func TestEachEndsEarly(t *testing.T) {
 		_, _ = io.WriteString(w, answers[r.URL.Query().Get("group")])
 	}))
 	defer s.Close()
-	at := &Place{Proxy: NewClient(ClientOptions{Listen: s.Listener.Addr().String(), ByAddress: true})}
+	at := &Runner{Proxy: NewClient(ClientOptions{Listen: s.Listener.Addr().String(), ByAddress: true})}
 	enough := errors.New("that is enough")
 	for _, tc := range []struct {
 		group, says string
@@ -205,7 +205,7 @@ func TestFind(t *testing.T) {
 		"by its address without a proof": {with(func(o *ClientOptions) { o.DataDir, o.ByAddress = empty, true }), "the token is not sent"},
 	} {
 		opened := errors.New("files are opened")
-		at, err := Find(t.Context(), tc.o, func(found error) (*Place, error) { return nil, fmt.Errorf("%w: %w", opened, found) })
+		at, err := Find(t.Context(), tc.o, func(found error) (*Runner, error) { return nil, fmt.Errorf("%w: %w", opened, found) })
 		if err == nil {
 			var q capture.QueueStatus
 			if q, err = Call(t.Context(), at, service.Counts, struct{}{}); err == nil && q.Pending != 7 {
@@ -223,8 +223,8 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
-	place := &Place{Host: host}
-	if at, err := Find(t.Context(), o, func(found error) (*Place, error) {
+	place := &Runner{Host: host}
+	if at, err := Find(t.Context(), o, func(found error) (*Runner, error) {
 		if !errors.Is(found, ErrNoProxy) {
 			t.Errorf("got %v, want %v", found, ErrNoProxy)
 		}
@@ -306,7 +306,7 @@ func TestStrangersGetNothing(t *testing.T) {
 	o := ClientOptions{Listen: s.Listener.Addr().String(), Token: token, DataDir: dir}
 	for _, byAddress := range []bool{false, true} {
 		o.ByAddress = byAddress
-		at, err := Find(t.Context(), o, func(found error) (*Place, error) { return nil, found })
+		at, err := Find(t.Context(), o, func(found error) (*Runner, error) { return nil, found })
 		if err == nil {
 			_, err = Call(t.Context(), at, service.Search, service.SearchRequest{Query: words})
 		}

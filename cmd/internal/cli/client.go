@@ -30,17 +30,17 @@ type ClientOptions struct {
 	open bool // any proxy may answer, without a proof
 }
 
-// Client calls the admin side of one proxy.
-type Client struct{ o ClientOptions }
+// AdminClient calls the admin side of one proxy.
+type AdminClient struct{ o ClientOptions }
 
 // NewClient returns a client of the proxy at o.Listen.
-func NewClient(o ClientOptions) *Client { return &Client{o} }
+func NewClient(o ClientOptions) *AdminClient { return &AdminClient{o} }
 
 // Address returns the address of the proxy's admin side.
-func (c *Client) Address() string { return Reachable(c.o.Listen) }
+func (c *AdminClient) Address() string { return Reachable(c.o.Listen) }
 
 // Listens returns the configured address of the proxy's admin side.
-func (c *Client) Listens() string { return c.o.Listen }
+func (c *AdminClient) Listens() string { return c.o.Listen }
 
 // ErrNoProxy is the error if the intended proxy does not answer.
 var ErrNoProxy = errors.New("no proxy answers")
@@ -56,7 +56,7 @@ const (
 var ErrStranger = errors.New("does not prove that it is this data_dir's proxy")
 
 // send makes one call. It returns an error for any status except 200.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+func (c *AdminClient) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	if c.o.Listen == "off" {
 		return nil, c.silent()
 	}
@@ -116,21 +116,21 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	return nil, c.notOurs()
 }
 
-func (c *Client) silent() error {
+func (c *AdminClient) silent() error {
 	if c.o.Listen == "off" {
 		return fmt.Errorf("%w: admin.listen is off; set it to an address and restart the proxy", ErrNoProxy)
 	}
 	return fmt.Errorf("%w on %s; start one with graphiti-proxy serve, or set admin.listen to the running proxy's address", ErrNoProxy, c.o.Listen)
 }
 
-func (c *Client) stranger() error {
+func (c *AdminClient) stranger() error {
 	if datadir.Secret(c.o.DataDir) == nil {
 		return fmt.Errorf("%s %w, so the token is not sent: %s contains no secret to check; run this command with the proxy's data_dir and settings, or use TLS on its admin side (tls.listeners)", c.o.Listen, ErrStranger, c.o.DataDir)
 	}
 	return fmt.Errorf("%s %w, so the token is not sent: it does not have the secret in %s; check which program listens there, and set admin.listen and data_dir to the proxy's", c.o.Listen, ErrStranger, c.o.DataDir)
 }
 
-func (c *Client) notOurs() error {
+func (c *AdminClient) notOurs() error {
 	return fmt.Errorf("%s is not graphiti-proxy, or runs another version; set admin.listen to the address of the proxy's admin side", c.o.Listen)
 }
 

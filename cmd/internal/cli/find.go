@@ -17,7 +17,7 @@ import (
 
 // FindProxy returns the proxy that owns the data directory, or the proxy at the address.
 // The error is ErrNoProxy without one.
-func FindProxy(ctx context.Context, o ClientOptions) (*Client, error) {
+func FindProxy(ctx context.Context, o ClientOptions) (*AdminClient, error) {
 	c := NewClient(o)
 	if o.ByAddress {
 		_, err := c.who(ctx)
@@ -54,7 +54,7 @@ func FindProxy(ctx context.Context, o ClientOptions) (*Client, error) {
 // FindProxyToShow returns the proxy for a status: the owner of the data directory. If the
 // directory is gone, or if memory is off and the directory was never used, it returns the
 // proxy with that directory in its configuration.
-func FindProxyToShow(ctx context.Context, o ClientOptions) (*Client, error) {
+func FindProxyToShow(ctx context.Context, o ClientOptions) (*AdminClient, error) {
 	c, err := FindProxy(ctx, o)
 	if !errors.Is(err, ErrNoProxy) {
 		return c, err
@@ -109,7 +109,7 @@ func DirInUse(o ClientOptions, found error) error {
 	return fmt.Errorf("%s runs on %s, and its admin side cannot be found; name its admin.listen: %w", who, o.DataDir, found)
 }
 
-func (c *Client) at(address string) *Client {
+func (c *AdminClient) at(address string) *AdminClient {
 	o := c.o
 	o.Listen = address
 	return NewClient(o)
@@ -117,7 +117,7 @@ func (c *Client) at(address string) *Client {
 
 // addresses returns the possible addresses of the owner's admin side: from the
 // configuration, and from the lock file of the owner.
-func (c *Client) addresses() (list []string) {
+func (c *AdminClient) addresses() (list []string) {
 	if _, port, err := net.SplitHostPort(c.o.Listen); err == nil && port != "0" {
 		list = append(list, c.o.Listen)
 	}
@@ -130,7 +130,7 @@ func (c *Client) addresses() (list []string) {
 }
 
 // proven makes one call, only for its proof.
-func (c *Client) proven(ctx context.Context) error {
+func (c *AdminClient) proven(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
 	defer cancel()
 	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil)
@@ -141,7 +141,7 @@ func (c *Client) proven(ctx context.Context) error {
 }
 
 // nameless returns a client that sends no token and requires no proof.
-func (c *Client) nameless() *Client {
+func (c *AdminClient) nameless() *AdminClient {
 	o := c.o
 	o.Token, o.open = "", true
 	return NewClient(o)
@@ -149,7 +149,7 @@ func (c *Client) nameless() *Client {
 
 // who returns the instance of the proxy that answers. It sends no token, which is for the
 // intended proxy only.
-func (c *Client) who(ctx context.Context) (string, error) {
+func (c *AdminClient) who(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, whoTimeout)
 	defer cancel()
 	resp, err := c.nameless().send(ctx, http.MethodGet, "/healthz", nil)

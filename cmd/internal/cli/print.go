@@ -20,17 +20,17 @@ func PrintTurns(w io.Writer, list service.Listed) {
 		fmt.Fprintln(w, "no undelivered turns")
 		return
 	}
-	t := terminal.Table(w)
-	fmt.Fprintln(t, "NUMBER\tSTATE\tAGE\tBYTES\tATTEMPTS\tGROUP\tREASON")
+	var t terminal.Table
+	t.Row("NUMBER", "STATE", "AGE", "BYTES", "ATTEMPTS", "GROUP", "REASON")
 	for _, l := range list.Turns {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%s\n", l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, terminal.Printable(l.Group), terminal.Printable(l.Reason))
+		t.Row(l.Number, l.Condition, time.Since(l.Since).Round(time.Second), l.Bytes, l.Attempts, l.Group, l.Reason)
 		for _, text := range []struct{ who, said string }{{"user", l.User}, {"assistant", l.Assistant}} {
 			if text.said != "" {
-				fmt.Fprintf(t, "\t%s: %q\n", text.who, text.said)
+				t.Row("", fmt.Sprintf("%s: %q", text.who, text.said))
 			}
 		}
 	}
-	_ = t.Flush()
+	t.Print(w)
 	if list.All > len(list.Turns) {
 		fmt.Fprintf(w, "… and %d more; list them with --limit\n", list.All-len(list.Turns))
 	}
@@ -58,7 +58,7 @@ func PrintRepaired(w io.Writer, r *service.Repaired) {
 
 // PrintGroups prints the groups that a command will forget.
 func PrintGroups(w io.Writer, groups []ledger.Owned) {
-	t := terminal.Table(w)
+	var t terminal.Table
 	for _, g := range groups {
 		note := ""
 		if g.Session != "" {
@@ -67,7 +67,7 @@ func PrintGroups(w io.Writer, groups []ledger.Owned) {
 		if g.Shared {
 			note = "not deleted: other people wrote to it too"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", terminal.Printable(g.Group), g.Scope, terminal.Printable(g.Key), note)
+		t.Row(g.Group, g.Scope, g.Key, note)
 	}
-	_ = t.Flush()
+	t.Print(w)
 }

@@ -23,7 +23,7 @@ const proofTimeout = 5 * time.Second
 // connect opens a connection to the intended proxy, which has proven itself by the secret
 // of the data directory or by its certificate. It requires no proof if there is no token
 // and only the address names the proxy.
-func (c *Client) connect(ctx context.Context, network, address string, trust *tls.Config) (net.Conn, error) {
+func (c *AdminClient) connect(ctx context.Context, network, address string, trust *tls.Config) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the admin side: %w", err)
@@ -36,7 +36,7 @@ func (c *Client) connect(ctx context.Context, network, address string, trust *tl
 }
 
 // check verifies a connection, over TLS if there is a certificate to trust.
-func (c *Client) check(ctx context.Context, conn *net.Conn, address string, trust *tls.Config) error {
+func (c *AdminClient) check(ctx context.Context, conn *net.Conn, address string, trust *tls.Config) error {
 	if trust != nil {
 		trust = trust.Clone()
 		if host, _, err := net.SplitHostPort(address); err == nil && trust.ServerName == "" {

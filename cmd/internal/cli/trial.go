@@ -233,16 +233,16 @@ func shown(s string) string {
 
 // PrintTrial prints results for people.
 func PrintTrial(w io.Writer, all []TrialResult) {
-	t := terminal.Table(w)
+	var t terminal.Table
 	for _, r := range all {
 		switch {
 		case r.NoKey:
-			fmt.Fprintf(t, "- %s\tnot tried: %s is not set\n", r.Upstream, variables(r.Upstream))
+			t.Row("- "+r.Upstream, "not tried: "+variables(r.Upstream)+" is not set")
 		case r.Error != "":
-			fmt.Fprintf(t, "✗ %s\t%s\n", r.Upstream, terminal.Printable(r.Error))
+			t.Row("✗ "+r.Upstream, r.Error)
 		default:
-			fmt.Fprintf(t, "✓ %s\t%s answered in %d ms: %s\n", r.Upstream, terminal.Printable(r.Model), r.Took, terminal.Printable(r.Answer))
+			t.Row("✓ "+r.Upstream, fmt.Sprintf("%s answered in %d ms: %s", r.Model, r.Took, r.Answer))
 		}
 	}
-	_ = t.Flush()
+	t.Print(w)
 }

@@ -1,0 +1,200 @@
+package distil
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a Store with batches, of which the first is due at once.
+type shelf struct {
+	mu        sync.Mutex // protects the fields below
+	batches   []*graphiti.Batch
+	again     time.Time // the first is due then
+	facts     []graphiti.Distilled
+	postponed []time.Duration
+	spent     graphiti.Spent
+}
+
+func (s *shelf) Undistilled(context.Context, time.Duration, int) (*graphiti.Batch, time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.batches) == 0 {
+		return nil, time.Time{}, nil
+	}
+	if s.again.After(time.Now()) {
+		return nil, s.again, nil
+	}
+	return s.batches[0], time.Time{}, nil
+}
+
+func (s *shelf) KeepFacts(_ context.Context, _ *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches, s.facts = s.batches[1:], append(s.facts, facts...)
+	s.count(spent)
+	return len(facts), nil
+}
+
+func (s *shelf) Postpone(_ context.Context, b *graphiti.Batch, until time.Time, spent graphiti.Spent) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.Tries++
+	s.again, s.postponed = until, append(s.postponed, time.Until(until))
+	s.count(spent)
+	return nil
+}
+
+func (s *shelf) count(more graphiti.Spent) {
+	s.spent.Calls += more.Calls
+	s.spent.Failed += more.Failed
+	s.spent.Tokens += more.Tokens
+	s.spent.Refused += more.Refused
+}
+
+func (s *shelf) Spent(context.Context, time.Time) (graphiti.Spent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spent, nil
+}
+
+// script is a Model with prepared answers; without one it waits for the end of the call.
+type script chan func() (string, int, error)
+
+func (s script) Ask(ctx context.Context, _, _, _ string) (string, int, error) {
+	select {
+	case f := <-s:
+		return f()
+	case <-ctx.Done():
+		return "", 0, ctx.Err()
+	}
+}
+
+func answers(text string, tokens int) func() (string, int, error) {
+	return func() (string, int, error) { return text, tokens, nil }
+}
+
+const lamp = `{"facts": [{"text": "The lamp is on", "sources": ["M1"]}, {"text": "The lamp is on", "sources": ["M9"]}]}`
+
+func start(t *testing.T, st Batches, m Model, s Pace) *Distiller {
+	t.Helper()
+	d := Start(st, m, "http://model", guard, s, slog.New(slog.DiscardHandler))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func TestDistiller_KeepsFactsAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: the lamp is on")}}, make(script, 1)
+		m <- answers(lamp, 5000)
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 10000})
+		synctest.Wait()
+		if len(st.facts) != 1 || st.spent != (graphiti.Spent{Calls: 1, Tokens: 5000, Refused: 1}) {
+			t.Errorf("got facts %+v and %+v; want one fact, one refused, 5000 tokens", st.facts, st.spent)
+		}
+		if s := d.Status(context.Background()); s.Problem != "" || s.Endpoint != "http://model" || s.Today.Tokens != 5000 {
+			t.Errorf("Status = %+v, want no problem", s)
+		}
+	})
+}
+
+// TestDistiller_Faults: a batch is sent again after ever longer times, and the process stays
+// as it is.
+func TestDistiller_Faults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: the lamp is on")}}, make(script, 9)
+		m <- answers("garbage", 0)
+		m <- func() (string, int, error) { return "", 0, errors.New("429") }
+		m <- func() (string, int, error) { panic("a bug") }
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 1e6})
+		synctest.Wait()
+		if s := d.Status(context.Background()); s.Problem != errForm.Error() {
+			t.Errorf("Problem = %q, want %q", s.Problem, errForm)
+		}
+		time.Sleep(time.Minute + 4*time.Minute + time.Second) // of the bubble
+		synctest.Wait()
+		time.Sleep(16*time.Minute + callTimeout + 2*time.Second)
+		synctest.Wait()
+		want := []time.Duration{time.Minute, 4 * time.Minute, 16 * time.Minute, 64 * time.Minute}
+		if len(st.postponed) != len(want) || st.spent.Failed != len(want) {
+			t.Fatalf("postponed %v, %d failed; want %v", st.postponed, st.spent.Failed, want)
+		}
+		for i := range want {
+			if st.postponed[i] != want[i] {
+				t.Errorf("attempt %d: postponed by %v, want %v", i+1, st.postponed[i], want[i])
+			}
+		}
+		m <- answers(lamp, 0)
+		time.Sleep(65 * time.Minute)
+		synctest.Wait()
+		if s := d.Status(context.Background()); len(st.facts) != 1 || s.Problem != "" {
+			t.Errorf("got facts %v and problem %q; want the fact", st.facts, s.Problem)
+		}
+		if st.spent.Tokens < 5*len(instructions)/(charsPerToken+1) {
+			t.Errorf("got %d tokens of a server that reports none, want an estimate", st.spent.Tokens)
+		}
+	})
+}
+
+func TestDistiller_StaysWithinItsBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: one"), batchOf("user: two")}}, make(script, 2)
+		m <- answers(`{"facts":[]}`, 9000)
+		d := start(t, st, m, Pace{After: time.Minute, DailyTokens: 10000})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if s := d.Status(context.Background()); st.spent.Calls != 1 || s.Problem != errBudget.Error() {
+			t.Errorf("got %d calls and problem %q; want one call and %q", st.spent.Calls, s.Problem, errBudget)
+		}
+		m <- answers(`{"facts":[]}`, 0)
+		d.Set(Pace{After: time.Minute, DailyTokens: 20000})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if st.spent.Calls != 2 {
+			t.Errorf("got %d calls with a larger budget, want 2", st.spent.Calls)
+		}
+	})
+}
+
+func TestDistiller_Pause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, m := &shelf{batches: []*graphiti.Batch{batchOf("user: the lamp is on")}}, make(script, 1)
+		m <- answers(lamp, 0)
+		d := start(t, st, m, Pace{Paused: true, DailyTokens: 1e6})
+		d.Wake()
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if st.spent.Calls != 0 {
+			t.Errorf("got %d calls while paused, want 0", st.spent.Calls)
+		}
+		d.Set(Pace{DailyTokens: 1e6})
+		time.Sleep(2 * pause)
+		synctest.Wait()
+		if len(st.facts) != 1 {
+			t.Errorf("got facts %v after the pause, want one", st.facts)
+		}
+	})
+}
+
+// TestDistiller_CloseEndsACall: its batch is not postponed, since it has not failed.
+func TestDistiller_CloseEndsACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &shelf{batches: []*graphiti.Batch{batchOf("user: x")}}
+		d := start(t, st, make(script), Pace{DailyTokens: 1e6})
+		synctest.Wait()
+		d.Close()
+		if st.spent.Calls != 0 || len(st.batches) != 1 {
+			t.Errorf("got %+v with %d batches, want the batch left as it was", st.spent, len(st.batches))
+		}
+	})
+}

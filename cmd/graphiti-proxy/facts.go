@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture/distil"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+)
+
+// facts distils facts in a proxy. The zero value is off.
+type facts struct {
+	*distil.Distiller
+	url       string // has consent
+	providers distil.Providers
+}
+
+// start starts to distil, if the configuration has a model and consent.
+func (f *facts) start(r *remembering) {
+	c := &r.cfg.Distil
+	switch {
+	case c.URL == "" && !c.Upstream || r.backend.Facts == nil:
+		return
+	case !r.cfg.DistilConsented():
+		r.log.Warn("facts are off: memory.consent does not cover distil.url, so no conversation is sent there", "url", c.URL)
+		return
+	}
+	var model distil.Model = distil.NewEndpoint(c.URL, c.Model, c.APIKey)
+	endpoint := c.URL
+	if c.Upstream {
+		model, endpoint = f.providers.Model(c.Model), "the caller's provider"
+	}
+	f.url = c.URL
+	f.Distiller = distil.Start(r.backend.Facts, model, endpoint, distil.Guard{Instructs: inject.Instructs, Overrides: inject.Overrides}, f.settings(r.cfg), r.log)
+	r.backend.Facts.Distil(f.Wake)
+	r.stop.OnClose("facts", closes(func() {
+		f.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}))
+}
+
+// settings returns the settings of a configuration. Without consent, nothing is sent.
+func (f *facts) settings(cfg *config.Config) distil.Pace {
+	return distil.Pace{After: cfg.Distil.After, DailyTokens: cfg.Distil.DailyTokens, Paused: cfg.Distil.Pause || !cfg.DistilConsented() || cfg.Distil.URL != f.url}
+}
+
+// set applies a configuration.
+func (f *facts) set(cfg *config.Config) {
+	if f.Distiller != nil {
+		f.Set(f.settings(cfg))
+	}
+}
+
+// status returns nil if facts are off.
+func (f *facts) status(ctx context.Context) *distil.Report {
+	if f.Distiller == nil {
+		return nil
+	}
+	s := f.Status(ctx)
+	return &s
+}

@@ -1,0 +1,92 @@
+package graphiti
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Distilled is a fact that a model distilled from a conversation.
+type Distilled struct {
+	Name    string   `json:"-"`    // stable and unique in its group
+	Text    string   `json:"-"`    // one sentence
+	Role    RoleType `json:"role"` // user if the person said or accepted it, otherwise assistant
+	Kind    string   `json:"kind"` // such as decision or host
+	About   string   `json:"about"`
+	Keys    []string `json:"keys"`
+	Sources []string `json:"sources"` // names of the messages that it was distilled from
+
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"`
+	Made    time.Time `json:"made"`
+	Owner   string    `json:"-"`
+	EndedBy string    `json:"ended_by,omitempty"` // name of the fact that replaced it
+
+	Replaces []string `json:"-"` // names of the facts that a new fact ends
+}
+
+// AboutUser is the subject of facts about the person, in every language.
+const AboutUser = "the user"
+
+// OfUser reports whether a fact matters in all of the person's projects: it states who the
+// person is, their home, or a preference. A rule does not: it has to be confirmed before it
+// applies outside of its place.
+func (f *Distilled) OfUser() bool {
+	switch f.Kind {
+	case "identity", "place", "preference":
+		return f.Role == RoleUser && strings.EqualFold(f.About, AboutUser)
+	}
+	return false
+}
+
+// Batch is a part of one conversation for a model to distil.
+type Batch struct {
+	Group    string
+	Session  string // hash
+	Project  string // name of the project, or ""
+	Owner    string // the person, or no person's value if the conversation has several
+	Tries    int    // failed attempts
+	Messages []Undistilled
+	Known    []Distilled // valid facts of the group
+}
+
+// Undistilled is a message of a Batch.
+type Undistilled struct {
+	ID   int64
+	Name string
+	Role RoleType
+	Text string
+	Said time.Time
+}
+
+// Spent counts calls to the model that distils facts, and their results.
+type Spent struct {
+	Calls   int `json:"calls"`
+	Failed  int `json:"failed"`
+	Tokens  int `json:"tokens"`
+	Facts   int `json:"facts"`
+	Refused int `json:"refused"` // facts that the proxy did not accept
+}
+
+// Distiller stores distilled facts.
+type Distiller interface {
+	// Distilled calls f for every distilled fact of a group, the oldest first.
+	Distilled(ctx context.Context, group string, f func(*Distilled) error) error
+
+	// RestoreDistilled stores facts of an export, after their messages. It skips facts that
+	// exist or lack a message, and returns the number of stored ones.
+	RestoreDistilled(ctx context.Context, group string, facts []Distilled) (int, error)
+
+	// EndDistilled ends the facts from some messages at a time, and removes the messages from
+	// the queue for a model. The zero time makes the facts valid again.
+	EndDistilled(ctx context.Context, group string, names []string, at time.Time) error
+
+	// QueueDistilled queues messages of conversations for a model that have not been distilled.
+	QueueDistilled(ctx context.Context, group string, names []string) error
+}
+
+// Distiller returns the backend's Distiller, if it has one.
+func (m *Memory) Distiller() (d Distiller, ok bool) {
+	d, ok = m.Lister.(Distiller)
+	return d, ok
+}

@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	// meant is the strength of a message found by meaning. It is shown in its own place,
+	// but is too weak for the person's own memory in a project.
+	meant = 0.25
+
+	// mostMeant is the number of messages that one question finds by meaning, and nearest
+	// the number of candidates.
+	mostMeant = 2
+	nearest   = 16
+
+	// floorShare is the share of a group's statements whose likeness to every routine
+	// request is at most the floor, measured in sampled of its newest messages.
+	floorShare = 0.75
+	sampled    = 500
+
+	// queryPart is the part of a search's time that the embedding of its question may
+	// take.
+	queryPart = 0.5
+)
+
+// routineRequests are requests of everyday work, which no memory answers. Models of
+// embeddings differ in the likeness of unrelated texts, and so do memories. A question finds
+// a statement only if it is nearer to it than each of these requests, and than most of the
+// other statements are to them.
+var routineRequests = []string{
+	"run the tests", "why is this so slow?", "what did you just change?", "go on", "fix the typo in the header", "can you split this function?",
+	"is that our bug or theirs?", "commit and push", "how do I run only one test?", "rename it to something better", "do we still need this file?",
+	"write a haiku about autumn", "what is the capital of Peru?", "explain this error", "shorter please", "thanks, looks good",
+	"mach weiter", "warum läuft das zweimal?", "kannst du das kürzer schreiben?", "pourquoi ce test échoue ?", "relance les tests", "¿por qué falla esto?",
+	"roda os testes de novo", "次お願いします", "なぜ失敗したの？", "帮我看看这个错误", "테스트 다시 돌려줘", "почему тест падает?",
+}
+
+// byMeaning returns the hits, or statements that are like the question in meaning if the
+// words of a question found nothing strong. Without an answer of the endpoint in time, it
+// returns the hits.
+func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
+	if e.mean == nil || e.mean.paused.Load() || !q.asks || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+		return hits, nil
+	}
+	var found []*hit
+	states := func(place int64) bool {
+		note, ok := g.note(place)
+		return ok && note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && !routine(g, &note)
+	}
+	for _, place := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
+		if note, ok := g.note(place); ok {
+			found = append(found, &hit{place: place, note: note, ranked: &ranked{place: place}, strength: meant, score: 1 / float64(1+len(found))})
+		}
+	}
+	if len(found) == 0 {
+		return hits, nil
+	}
+	if err := e.load(ctx, g.groupNumber(), found); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(h *hit) bool { return h.row == nil || repeats(h.content, q.words) })
+	found = g.settle(found[:min(len(found), mostMeant)], q)
+	if err := e.load(ctx, g.groupNumber(), found); err != nil { // the facts of messages
+		return nil, err
+	}
+	for _, h := range hits {
+		if len(found) < most && h.strength >= sameStrength*meant && !slices.ContainsFunc(found, func(f *hit) bool { return f.place == h.place }) {
+			found = append(found, h)
+		}
+	}
+	return found[:min(len(found), most)], nil
+}
+
+// near returns the places of the statements of a group that are nearest to a question in
+// meaning, the nearest first; none if the endpoint fails.
+func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []int64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(queryPart*float64(time.Until(deadline))))
+		defer cancel()
+	}
+	g, err := v.of(ctx, group)
+	if err != nil || len(g.places) == 0 {
+		return nil
+	}
+	q, err := v.o.embed(ctx, v.client, []string{question})
+	if err != nil {
+		v.log.Debug("a question cannot be embedded", "error", err)
+		return nil
+	}
+	v.mu.Lock()
+	routine := v.routine
+	v.mu.Unlock()
+	if len(routine) == 0 {
+		return nil
+	}
+	g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
+	type likely struct {
+		place int64
+		score float64
+	}
+	var all []likely
+	for i, vec := range g.vecs {
+		if s := likeness(q[0], vec); s > g.floor && s > nearestOf(routine, vec) && states(g.places[i]) {
+			all = append(all, likely{g.places[i], s})
+		}
+	}
+	slices.SortFunc(all, func(a, b likely) int { return cmp.Compare(b.score, a.score) })
+	var places []int64
+	for _, one := range all[:min(len(all), nearest)] {
+		places = append(places, one.place)
+	}
+	return places
+}
+
+// learnRoutine embeds the routine requests once.
+func (v *vectors) learnRoutine(ctx context.Context) error {
+	v.mu.Lock()
+	known := v.routine != nil
+	v.mu.Unlock()
+	if known {
+		return nil
+	}
+	vecs, err := v.o.embed(ctx, v.client, slices.Clone(routineRequests))
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.routine = vecs
+	clear(v.groups)
+	v.held = 0
+	return nil
+}
+
+// floorFor returns the likeness that a statement of the group must exceed.
+func (g *groupVectors) floorFor(routine [][]int8, states func(place int64) bool) float64 {
+	var all []float64
+	for i, vec := range g.vecs[:min(len(g.vecs), sampled)] {
+		if states(g.places[i]) {
+			all = append(all, nearestOf(routine, vec))
+		}
+	}
+	if len(all) == 0 {
+		return 1
+	}
+	slices.Sort(all)
+	return all[int(floorShare*float64(len(all)-1))]
+}
+
+// nearestOf returns the greatest likeness of vectors to one vector.
+func nearestOf(all [][]int8, vec []int8) (most float64) {
+	for _, v := range all {
+		most = max(most, likeness(v, vec))
+	}
+	return most
+}
