@@ -144,6 +144,7 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.memory.start(a.proxy, a.memoryOpened)
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
+		o.Project = projectFinder(a.live.Load)
 		if m, ok := a.memory.(holders); ok && cfg.Identity.Mode == "multi" {
 			o.Callers = m.holder
 		}
