@@ -49,15 +49,25 @@ func New(o Options) *mcp.Server {
 	return srv
 }
 
-// add adds a tool. Unlike a generated schema, that of its input accepts unknown arguments:
-// versions of Graphiti's server differ in theirs.
-func add[In, Out any](srv *mcp.Server, t mcp.Tool, f func(context.Context, *mcp.CallToolRequest, *In) (Out, error)) {
-	schema, err := jsonschema.For[In](nil)
+// schemaOf returns the schema of a type in a form that all clients read: lists are never null,
+// and unknown fields are accepted, because versions of Graphiti's server differ in theirs.
+func schemaOf[T any]() *jsonschema.Schema {
+	schema, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(err) // In is no valid input
+		panic(err) // T is no struct of plain types
 	}
 	schema.AdditionalProperties = nil
-	t.InputSchema = schema
+	for _, p := range schema.Properties {
+		if len(p.Types) == 2 && p.Types[0] == "null" {
+			p.Type, p.Types = p.Types[1], nil
+		}
+	}
+	return schema
+}
+
+// add adds a tool.
+func add[In, Out any](srv *mcp.Server, t mcp.Tool, f func(context.Context, *mcp.CallToolRequest, *In) (Out, error)) {
+	t.InputSchema, t.OutputSchema = schemaOf[In](), schemaOf[Out]()
 	mcp.AddTool(srv, &t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := f(ctx, req, &in)
 		if q := (question{}); errors.As(err, &q) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -29,10 +30,21 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 	}
 	query := make(url.Values)
 	v := reflect.ValueOf(in)
-	for f := range v.Type().Fields() {
+	for f := range queryFields(v.Type()) {
 		query.Set(nameOf(f), fmt.Sprint(v.FieldByIndex(f.Index)))
 	}
 	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
+}
+
+// queryFields returns the fields of an input that a query sets.
+func queryFields(t reflect.Type) iter.Seq[reflect.StructField] {
+	return func(yield func(reflect.StructField) bool) {
+		for f := range t.Fields() {
+			if f.IsExported() && !yield(f) {
+				return
+			}
+		}
+	}
 }
 
 // serve answers the calls of an operation: it reads the input, runs the operation, writes
@@ -121,7 +133,7 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 // empty parameters.
 func readQuery(q url.Values, in any) error {
 	v := reflect.ValueOf(in).Elem()
-	for f := range v.Type().Fields() {
+	for f := range queryFields(v.Type()) {
 		name := nameOf(f)
 		said := q.Get(name)
 		if said == "" {
