@@ -167,7 +167,7 @@ func (s *server) addMemory(ctx context.Context, req *mcp.CallToolRequest, in *ad
 	case kept.ID != "":
 		out.Message = "stored as your note in this project; it applies nowhere else until the user confirms it"
 	default:
-		out.Message = "it applies nowhere until the user confirms it"
+		out.Message = "the project is unknown, so it applies nowhere until the user confirms it"
 	}
 	return out, err
 }
