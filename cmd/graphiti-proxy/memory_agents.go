@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +51,15 @@ type agentImport struct {
 	Known    int             `json:"known"`
 	Invalid  int             `json:"invalid,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
+}
+
+// countTranscripts returns the number of transcripts in the home of this process.
+func countTranscripts() int {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return 0
+	}
+	return transcripts.Home{Dir: home, Env: os.Getenv}.Count()
 }
 
 // importAgents imports the transcripts of coding agents. Without a place it only lists them.

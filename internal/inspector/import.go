@@ -77,6 +77,8 @@ func (v *visit) importFile() error {
 	if err != nil {
 		return err
 	}
+	// The import continues after the browser has left: the file is complete.
+	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
 	steps := json.NewEncoder(io.Discard)
 	follows := strings.Contains(v.r.Header.Get("Accept"), progress)
 	if follows {
@@ -89,7 +91,7 @@ func (v *visit) importFile() error {
 			return
 		}
 		last = time.Now()
-		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush()) // the import continues without the browser
+		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush())
 	})
 	if err != nil {
 		_, f := v.judge(err)

@@ -252,9 +252,9 @@ type status struct {
 }
 
 func (s *server) status(ctx context.Context, _ *mcp.CallToolRequest, _ *struct{}) (status, error) {
-	st, err := call(ctx, s, service.Status, service.StatusRequest{})
-	if st.Memory.Why != "" {
-		return status{"error", st.Memory.Why}, err
+	st, err := call(ctx, s, service.Health, struct{}{})
+	if st.Why != "" {
+		return status{"error", st.Why}, err
 	}
-	return status{"ok", "the memory is " + string(st.Memory.State)}, err
+	return status{"ok", "the memory is " + string(st.State)}, err
 }

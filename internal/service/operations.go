@@ -17,34 +17,34 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Stats, Accept, Export,
 		TurnsOf, Connections, Everybody, Requests}
 }
 
 // StatusRequest is the input of Status.
 type StatusRequest struct {
 	Fresh bool `json:"fresh,omitempty"`
-
-	public bool // the caller is no operator
 }
 
 // Status returns the proxy's status.
 var Status = Operation[StatusRequest, health.Status]{
 	Spec: Spec{Name: "status", About: "The proxy's state; fresh=true asks the memory now instead of reporting its last answer", Reads: true, WithoutMemory: true, AnyDir: true},
 	Run: func(ctx context.Context, h *Host, in *StatusRequest) (health.Status, error) {
-		st := h.Status(ctx, in.Fresh && !in.public)
-		if in.public {
-			return health.Status{Version: st.Version, Ready: st.Ready, Memory: st.Memory.Public()}, nil
-		}
+		st := h.Status(ctx, in.Fresh)
 		if h.Memory != nil && !h.Memory.Multi() { // several people see their own lines only
 			st.PendingLines, _ = h.Memory.CountPending(ctx, Selector{}) // a failure is Memory's fault
 		}
 		return st, nil
 	},
-	Own: func(_ context.Context, _ *Host, in *StatusRequest, _ Selector) error {
-		in.public = true
-		return nil
+}
+
+// Health returns the state of the memory, without its address.
+var Health = Operation[struct{}, health.MemoryStatus]{
+	Spec: Spec{Name: "memory/state", About: "The state of the memory", Reads: true, WithoutMemory: true},
+	Run: func(ctx context.Context, h *Host, _ *struct{}) (health.MemoryStatus, error) {
+		return h.Status(ctx, false).Memory.Public(), nil
 	},
+	Own: func(context.Context, *Host, *struct{}, Selector) error { return nil },
 }
 
 // Counts counts the turns of the queue.

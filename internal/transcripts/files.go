@@ -94,6 +94,18 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	return all
 }
 
+// Count returns the number of transcripts, without those of aider, which are in projects.
+func (h Home) Count() (n int) {
+	for i := range clients {
+		for _, path := range h.paths(&clients[i]) {
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // paths returns the files of a client, in the order of their names.
 func (h Home) paths(c *client) (paths []string) {
 	dir := filepath.Join(h.Dir, c.dir)

@@ -38,6 +38,8 @@ type Options struct {
 	// Project is mcpserver.Options.Project.
 	Project func(dir string) (key string, err error)
 
+	Transcripts func() int // inspector.Options.Transcripts
+
 	Metrics http.Handler
 	// Instance names the data directory that the proxy owns: calls for another are refused.
 	// It is public. It is empty without a data directory.
@@ -87,7 +89,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.own = s.seal.visit(random())
 	s.SetToken(o.Token)
-	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage}); err != nil {
+	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts}); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	s.http = &http.Server{

@@ -22,7 +22,8 @@ func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+string(token))
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	once := http.Transport{DisableKeepAlives: true} // Shutdown waits for unused connections
+	return once.RoundTrip(r)                        //nolint:wrapcheck // an http.RoundTripper's
 }
 
 // mcpClient returns a session of a client with a credential.

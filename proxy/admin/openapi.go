@@ -91,7 +91,7 @@ func (e *endpoint) described() map[string]any {
 		op["requestBody"] = map[string]any{"required": true, "content": jsonOf(e.in)}
 	default:
 		var params []any
-		for f := range queryFields(reflect.TypeOf(e.in)) {
+		for f := range reflect.TypeOf(e.in).Fields() {
 			params = append(params, map[string]any{"name": nameOf(f), "in": "query", "schema": schemaOf(f.Type)})
 		}
 		if params != nil {

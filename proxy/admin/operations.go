@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -30,21 +29,10 @@ func Request(s service.Spec, in any) (method, path string, body []byte, err erro
 	}
 	query := make(url.Values)
 	v := reflect.ValueOf(in)
-	for f := range queryFields(v.Type()) {
+	for f := range v.Type().Fields() {
 		query.Set(nameOf(f), fmt.Sprint(v.FieldByIndex(f.Index)))
 	}
 	return http.MethodGet, root + s.Name + "?" + query.Encode(), nil, nil
-}
-
-// queryFields returns the fields of an input that a query sets.
-func queryFields(t reflect.Type) iter.Seq[reflect.StructField] {
-	return func(yield func(reflect.StructField) bool) {
-		for f := range t.Fields() {
-			if f.IsExported() && !yield(f) {
-				return
-			}
-		}
-	}
 }
 
 // serve answers the calls of an operation: it reads the input, runs the operation, writes
@@ -133,7 +121,7 @@ func readBody(w http.ResponseWriter, r *http.Request, v any, most int64) error {
 // empty parameters.
 func readQuery(q url.Values, in any) error {
 	v := reflect.ValueOf(in).Elem()
-	for f := range queryFields(v.Type()) {
+	for f := range v.Type().Fields() {
 		name := nameOf(f)
 		said := q.Get(name)
 		if said == "" {
