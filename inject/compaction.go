@@ -113,7 +113,7 @@ func (m *Planner) unseen(t *turn, who graphiti.Who, found string) (block string,
 		room -= size
 		count++
 	}
-	return formatBlock(kept)
+	return formatBlock(kept, 0)
 }
 
 // linesOf yields the lines of a block without their bullets.
@@ -129,10 +129,7 @@ func linesOf(block string) iter.Seq[string] {
 
 // statement returns a line without its label and its age.
 func statement(line string) string {
-	if i := strings.LastIndex(line, " ("); i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasSuffix(line, " days old)")) {
-		line = line[:i]
-	}
-	return line[len(labelOf(line)):]
+	return line[len(labelOf(line)) : len(line)-len(ageOf(line))]
 }
 
 // labelOf returns the label at the start of a line, or "".

@@ -124,6 +124,15 @@ func joinLines(lines, heads []string) (out []string, rows []int) {
 	return out, rows
 }
 
+// ageOf returns the end of a line that when added, or "".
+func ageOf(line string) string {
+	i := strings.LastIndex(line, " (")
+	if i > 0 && (strings.HasPrefix(line[i:], " (since ") || strings.HasPrefix(line[i:], " ("+personalMark) || strings.HasSuffix(line, " days old)")) {
+		return line[i:]
+	}
+	return ""
+}
+
 // linesIn returns the set of lines in blocks. It splits shared rows, and adds each line
 // without its age too, because the age changes with time.
 func linesIn(blocks []string) map[string]struct{} {
@@ -135,9 +144,7 @@ func linesIn(blocks []string) map[string]struct{} {
 				continue
 			}
 			lines[l] = struct{}{}
-			if i := strings.LastIndex(l, " ("); i > 0 && (strings.HasPrefix(l[i:], " (since ") || strings.HasSuffix(l, " days old)")) {
-				lines[l[:i]] = struct{}{}
-			}
+			lines[l[:len(l)-len(ageOf(l))]] = struct{}{}
 			if head, said, ok := strings.Cut(l, ": "); ok && strings.Contains(said, betweenLines) {
 				for s := range strings.SplitSeq(said, betweenLines) {
 					lines[head+": "+s] = struct{}{}

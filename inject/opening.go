@@ -22,6 +22,32 @@ type Opening interface {
 	Summary(ctx context.Context, who graphiti.Who, session string) (about, open string, err error)
 }
 
+// withoutDecided returns an opening whose line about the last conversation omits the decision
+// if a search result shows it.
+func withoutDecided(opening, found []Candidate) []Candidate {
+	var out []Candidate
+	for _, c := range opening {
+		head, rest, ok := strings.Cut(c.Line, lastDecided)
+		decided, open, _ := strings.Cut(rest, leftOpen)
+		if ok && c.Fact == nil && slices.ContainsFunc(found, func(f Candidate) bool {
+			return f.Verdict == Shown && f.Fact.Dated && f.Line[len(lineLabel(f.Line)):] == decided
+		}) {
+			if open == "" {
+				continue
+			}
+			c.Line = head + leftOpen[len("; "):] + open
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// The labels of the line about the last conversation.
+const (
+	lastDecided = "decided: "
+	leftOpen    = "; left open: "
+)
+
 // leftOffChars bounds the line about the last conversation, in characters.
 const leftOffChars = 300
 
@@ -30,7 +56,7 @@ const leftOffChars = 300
 // lines of the card have a Fact.
 func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 	o := m.opts()
-	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
+	room := o.room(t) - utf8.RuneCountInString(blockOpen+blockFrame+standingLabel+recalledLabel+blockClose)
 	count := o.MaxFacts
 	add := func(list []Candidate, chars int) {
 		for _, c := range list {
@@ -203,15 +229,15 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 		parts = append(parts, "about: "+about)
 	}
 	if decided != "" {
-		parts = append(parts, "decided: "+decided)
+		parts = append(parts, lastDecided+decided)
 	}
 	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
 	if len(shown) > 0 {
-		open := "left open: " + lineOf(strings.Join(shown, "; "))
+		open := leftOpen + lineOf(strings.Join(shown, "; "))
 		if len(parts) > 0 {
-			line, open = graphiti.Shorten(line, "…", leftOffChars/2), "; "+open
+			line = graphiti.Shorten(line, "…", leftOffChars/2)
 		} else {
-			line += " "
+			open = strings.TrimPrefix(open, ";")
 		}
 		line += open
 	}

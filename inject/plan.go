@@ -262,22 +262,17 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 		found, source = facts, SourceStale
 	}
 	recent = unlearnt(recent, found)
-	ch := chooserOf(t)
+	ch := chooserBeside(t, before)
 	ch.apart = apart
-	opened, _ := formatBlock(linesOfAll(before))
-	ch.opening = linesIn([]string{opened})
 	if !weighed {
 		ch.minScore = 0
 	}
 	if !weighs {
 		ch.elsewhere = otherSubjectOf(query)
 	}
-	ch.count -= len(before)
-	for i := range before {
-		ch.max -= utf8.RuneCountInString(before[i].Line) + len("- \n")
-	}
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := anyShown(all)
+	before = withoutDecided(before, all)
 	switch {
 	case err != nil && (!atOnce || facts == nil) && !shown: // the prefetch has no answer either
 		return t.withoutSearch(before, missed, ReasonNone)
@@ -305,12 +300,22 @@ func (t *turn) withoutSearch(opening []Candidate, status Status, why Reason) (d 
 
 // show makes a decision of the opening and the shown results. why explains an empty block.
 func (t *turn) show(opening, found []Candidate, minScore float64, source Source, why Reason) (d Decision, o Outcome) {
-	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...))
+	d.Block, d.Facts = formatBlock(append(linesOfAll(opening), lines(found)...), standing(opening))
 	d.Pieces = piecesOf(t.owner, opening, found, t.reads, minScore)
 	if o = outcomeOf(&d, source); d.Block == "" {
 		o.Reason = why
 	}
 	return d, o
+}
+
+// standing returns the number of the opening's lines from the card.
+func standing(opening []Candidate) (n int) {
+	for i := range opening {
+		if opening[i].Fact != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // linesOfAll returns the lines of the candidates.
@@ -348,6 +353,25 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 		dismiss(all, Weak)
 	}
 	return all, ch.minScore
+}
+
+// chooserBeside returns a chooser for the rest of a block after its opening.
+func chooserBeside(t *turn, opening []Candidate) *chooser {
+	ch := chooserOf(t)
+	opened, _ := formatBlock(linesOfAll(opening), 0)
+	ch.opening = linesIn([]string{opened})
+	ch.count -= len(opening)
+	if standing(opening) > 0 {
+		ch.max -= len(standingLabel + recalledLabel)
+	}
+	for i := range opening {
+		line := opening[i].Line
+		ch.max -= utf8.RuneCountInString(line) + len("- \n")
+		if opening[i].Fact != nil {
+			ch.opening[line[len(lineLabel(line)):]] = struct{}{}
+		}
+	}
+	return ch
 }
 
 func chooserOf(t *turn) *chooser {

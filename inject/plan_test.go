@@ -592,7 +592,7 @@ func FuzzFactStaysInItsLine(f *testing.F) {
 		if strings.ContainsAny(line, "<>\n\r\x1b\u2028\u2029\u202e\uff1c\uff1e") || len([]rune(line)) > maxFactChars+2 {
 			t.Errorf("%q", line)
 		}
-		if block, n := formatBlock([]string{line}); n == 1 && strings.Count(block, blockClose) != 1 {
+		if block, n := formatBlock([]string{line}, 0); n == 1 && strings.Count(block, blockClose) != 1 {
 			t.Errorf("%q", block)
 		}
 	})

@@ -68,7 +68,7 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 			{name: "a fact names it", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"0", "1"}}},
 				lines: []string{"The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
 			{name: "a fact names another", said: seen(message(canoe, now, 0.9), "1"), known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: after, Episodes: []string{"2"}}},
-				lines: []string{line, "The boat answers to Wanda"}, want: StatusRecalled, source: SourceLive},
+				lines: []string{"The boat answers to Wanda", line}, want: StatusRecalled, source: SourceLive},
 			{name: "the fact that names it was no longer true", said: seen(message(canoe, now, 0.9), "1"),
 				known: []graphiti.Fact{{Text: "The boat answers to Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute), Episodes: []string{"0", "1"}}},
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},

@@ -57,14 +57,14 @@ func (s *snapshot) add(n Note, said string) {
 	s.Errors = n.Errors // earlier errors are fixed, or occur again
 }
 
-// decides reports whether a message states a change. It ignores the first word: "now its
+// decides reports whether a message states a change, and asks nothing. It ignores the first word: "now its
 // tests" changes nothing.
 func decides(said string) bool {
 	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
 	if !spaced {
 		rest = said
 	}
-	return words.States(said) && words.Changes(rest)
+	return !words.HasQuestion(said) && words.States(said) && words.Changes(rest)
 }
 
 // lines returns the lines of a snapshot that fit, the most important first.

@@ -69,9 +69,10 @@ func TestChatGoesOnWithAFullDisk(t *testing.T) {
 	}
 	restore()
 	w.delivered(6)
-	if q := w.app.memory.queue(); q.InMemory+q.NotKept != 0 || q.Unkept != nil || !strings.Contains(w.log.String(), "turns are kept on disk again") {
-		t.Errorf("got %+v, want InMemory and NotKept 0, Unkept not set, and a line that turns are kept again", q)
-	}
+	waitUntil(t, "no turn in RAM, and a line that turns are kept again", func() bool {
+		q := w.app.memory.queue()
+		return q.InMemory+q.NotKept == 0 && q.Unkept == nil && strings.Contains(w.log.String(), "turns are kept on disk again")
+	})
 	if answer, header, _ := w.say(question); !strings.Contains(answer, "Miso") {
 		t.Errorf("after there was room again: %q, %s", answer, header)
 	}

@@ -23,6 +23,7 @@ const (
 	isDistilled             // a model has distilled facts from it
 	isNeeded                // a fact of a kind that requests need
 	isOfUser                // a fact that matters in all of the person's projects
+	isSpecific              // it names something to type
 )
 
 // noteOf returns the note of a message.
@@ -45,6 +46,9 @@ func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) mes
 	}
 	if words.IsStopped(content) {
 		n.Flags |= isStopped
+	}
+	if role == graphiti.RoleAssistant && specific(content) {
+		n.Flags |= isSpecific
 	}
 	if tellsTime(content) {
 		n.Flags |= isOfTime

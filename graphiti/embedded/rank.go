@@ -89,9 +89,10 @@ type hit struct {
 	score   float64
 	ranked  *ranked
 
-	strength float64 // of its answer: see judge
-	passage  string  // the best part of a long message; "" for the whole message
-	over     bool    // it is a fact that is no longer valid
+	strength float64   // of its answer: see judge
+	passage  string    // the best part of a long message; "" for the whole message
+	over     bool      // it is a fact that is no longer valid
+	exchange *exchange // of an answer that is judged with its problem
 
 	*row // nil until it is read
 }

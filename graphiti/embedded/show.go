@@ -30,7 +30,7 @@ func (h *hit) fact(group string) graphiti.Fact {
 	said := who + ", " + h.said.Local().Format(time.DateOnly)
 	return graphiti.Fact{
 		UUID:      "embedded-" + strconv.FormatInt(h.place, 10),
-		Text:      said + ": " + window(text),
+		Text:      said + ": " + window(text) + h.exchange.context(),
 		Group:     group,
 		CreatedAt: h.said,
 		ValidAt:   h.said,

@@ -59,6 +59,7 @@ func newHouse(t *testing.T, token string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.stopClock()
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	return h
 }

@@ -1,0 +1,51 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestExchangeAnswersAWholeProblem: the answer to a problem is found by the words of the
+// problem, if the conversation went on.
+func TestExchangeAnswersAWholeProblem(t *testing.T) {
+	const (
+		locked = "bin/rails db:prepare: SQLite3::BusyException: database is locked"
+		cure   = "Give the queue a file of its own in database.yml."
+		offer  = "Either an optimistic column or a lease that expires. The former is enough."
+		build  = "poetry install blows up at pyproj, have a look?"
+		header = "It finds no headers. `apt install libproj-dev`, then install once more."
+	)
+	for _, tc := range []struct {
+		name string
+		said [][]string
+		asks string
+		want string // shown text; "" for none
+	}{
+		{"an error and its cure", [][]string{{locked, cure, "brilliant", "Good."}}, "what did we do against the busy exception?", locked + " (answer: " + cure + ")"},
+		{"an error that is only named", [][]string{{locked, cure, "brilliant", "Good."}}, "busy exception again", locked + " (answer: " + cure + ")"},
+		{"a question and a command", [][]string{{build, header, "go on", "Done."}}, "pyproj blows up again, which one was missing?", header + " (asked: " + build + ")"},
+		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", offer + " (asked: which seating for the choir?; reply: the former it is)"},
+		{"another subject is no choice", [][]string{{"which seating for the choir?", offer, "the mast goes up on Thursday", "Noted."}}, "what did we pick for the seating of the choir?", ""},
+		{"nothing followed", [][]string{{build, header}}, "pyproj does not build, which one was missing?", ""},
+		{"an acknowledgment is no cure", [][]string{{"the decoder dies on an empty buffer", "Noted.", "go on", "Done."}}, "why did the decoder die on its buffer?", "the decoder dies on an empty buffer"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := openEmbedded(t)
+			chats(t, e, tc.said...)
+			if got := strings.Join(strong(t, e, tc.asks), " | "); got != tc.want {
+				t.Errorf("%q: got %q, want %q", tc.asks, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSpecificNamesSomethingToType(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Run `make`.": true, "Set busy_timeout to 5000.": true, "Pass --force.": true, "It is in database.yml.": true, "apt install php8.3-intl": true, "Decode payload[1:].": true,
+		"Noted.": false, "That took 3.5 seconds.": false, "Yes: done.": false, "It starts at 10:30.": false, "e.g": true, "We agreed, mostly.": false,
+	} {
+		if got := specific(text); got != want {
+			t.Errorf("specific(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
