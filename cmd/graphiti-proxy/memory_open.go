@@ -162,8 +162,9 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 		return nil, errors.Join(err, o.stop.Shutdown(ctx))
 	}
 	h := memory.host()
-	h.Status = func(ctx context.Context, fresh bool) (s health.Status) {
-		memory.describe(ctx, &s, fresh)
+	h.Status = func(ctx context.Context, _ bool) (s health.Status) { // there is no earlier answer of the memory
+		s.Memory.State = health.StateWorking
+		memory.describe(ctx, &s, true)
 		return s
 	}
 	if h.Memory == nil {
