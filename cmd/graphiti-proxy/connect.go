@@ -46,16 +46,20 @@ func machineOf(c *cobra.Command, cfg *config.Config) (*connect.Machine, error) {
 	}, nil
 }
 
-// clientsOf returns the clients with these names.
-func clientsOf(names []string) (list []*connect.Client, err error) {
-	for _, name := range names {
-		c := connect.Find(name)
-		if c == nil {
-			return nil, cli.Usage(fmt.Errorf("client %q is unknown; write one of %s", name, strings.Join(connect.Names(), ", ")))
-		}
-		list = append(list, c)
+// machineFor returns the configuration and the machine of a command, and the clients that its
+// arguments name.
+func machineFor(c *cobra.Command, names []string) (cfg *config.Config, m *connect.Machine, list []*connect.Client, err error) {
+	if cfg, err = cli.LoadConfig(c); err == nil {
+		m, err = machineOf(c, cfg)
 	}
-	return list, nil
+	for _, name := range names {
+		client := connect.Find(name)
+		if err == nil && client == nil {
+			err = cli.Usage(fmt.Errorf("client %q is unknown; write one of %s", name, strings.Join(connect.Names(), ", ")))
+		}
+		list = append(list, client)
+	}
+	return cfg, m, list, err
 }
 
 func completeClients(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -71,15 +75,7 @@ func newConnectCommand() *cobra.Command {
 	c.Flags().BoolVar(&untried, "no-trial", false, "send no request")
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
-		m, err := machineOf(c, cfg)
-		if err != nil {
-			return err
-		}
-		clients, err := clientsOf(args)
+		cfg, m, clients, err := machineFor(c, args)
 		if err != nil {
 			return err
 		}
@@ -251,15 +247,7 @@ func newDisconnectCommand() *cobra.Command {
 	c.Args, c.ValidArgsFunction = cli.Needs("the name of a client"), completeClients
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
-		m, err := machineOf(c, cfg)
-		if err != nil {
-			return err
-		}
-		clients, err := clientsOf(args)
+		_, m, clients, err := machineFor(c, args)
 		if err != nil {
 			return err
 		}

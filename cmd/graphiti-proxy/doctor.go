@@ -37,15 +37,7 @@ func newDoctorCommand() *cobra.Command {
 }
 
 func diagnose(c *cobra.Command, args []string) error {
-	cfg, err := cli.LoadConfig(c)
-	if err != nil {
-		return err
-	}
-	m, err := machineOf(c, cfg)
-	if err != nil {
-		return err
-	}
-	clients, err := clientsOf(args)
+	cfg, m, clients, err := machineFor(c, args)
 	if err != nil {
 		return err
 	}

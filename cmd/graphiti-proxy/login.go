@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 )
 
@@ -52,11 +51,7 @@ func newServiceInstallCommand() *cobra.Command {
 func serviceCommand(name string, run func(*cobra.Command, *connect.Login) error) *cobra.Command {
 	c := described("service-" + name)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c)
-		if err != nil {
-			return err
-		}
-		m, err := machineOf(c, cfg)
+		cfg, m, _, err := machineFor(c, nil)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func connect(t *testing.T, answer string, roots ...string) *client {
 	}
 	program := mcp.NewClient(&mcp.Implementation{Name: "a-client"}, o)
 	for _, dir := range roots {
-		program.AddRoots(&mcp.Root{URI: "file://" + dir})
+		program.AddRoots(&mcp.Root{URI: "file://" + dir}) //nolint:staticcheck // clients still have them
 	}
 	one, other := mcp.NewInMemoryTransports()
 	if _, err := srv.Connect(t.Context(), one, nil); err != nil {

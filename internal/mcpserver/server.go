@@ -92,10 +92,10 @@ func (s *server) memory(req *mcp.CallToolRequest) (m service.Selector, err error
 		return m, nil
 	}
 	dirs := []string{s.o.Dir}
-	if can := req.ClientCapabilities(); can != nil && can.RootsV2 != nil {
-		answer, ok := req.Params.InputResponses[answerName].(*mcp.ListRootsResult)
+	if can := req.ClientCapabilities(); can != nil && can.RootsV2 != nil { //nolint:staticcheck // deprecated, but clients state no other directory
+		answer, ok := req.Params.InputResponses[answerName].(*mcp.ListRootsResult) //nolint:staticcheck // likewise
 		if !ok {
-			return m, question{&mcp.ListRootsParams{}}
+			return m, question{&mcp.ListRootsParams{}} //nolint:staticcheck // likewise
 		}
 		if len(answer.Roots) > 0 {
 			dirs = nil

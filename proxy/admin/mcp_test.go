@@ -31,7 +31,7 @@ func mcpClient(t *testing.T, base, token string) (*mcp.ClientSession, error) {
 	t.Helper()
 	transport := &mcp.StreamableClientTransport{Endpoint: base + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}, DisableStandaloneSSE: true}
 	c := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
-	c.AddRoots(&mcp.Root{URI: "file:///work/widgets"})
+	c.AddRoots(&mcp.Root{URI: "file:///work/widgets"}) //nolint:staticcheck // clients still have them
 	session, err := c.Connect(t.Context(), transport, nil)
 	if err == nil {
 		t.Cleanup(func() { _ = session.Close() })
