@@ -196,9 +196,10 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Client  string         `json:"client,omitempty"`
 		Session string         `json:"session,omitempty"`
 		Repo    string         `json:"repository,omitempty"`
+		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
 		Answer  int            `json:"answer,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Git, answer})
+	}{"graphiti-proxy", scope, t.Client, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer})
 	return string(b)
 }
 

@@ -66,7 +66,7 @@ type pendingTurn struct {
 func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	own := *p // the next request may be reading the original
 	p = &own
-	p.turn.Assistant, p.turn.Answered = a.Text, time.Now()
+	p.turn.Assistant, p.turn.Answered, p.turn.Keys = a.Text, time.Now(), a.Keys
 	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)

@@ -36,7 +36,8 @@ type Part struct {
 // its group does not matter.
 func (p Part) Means(t *Turn) bool {
 	if p.Session != "" {
-		return t.OfSession() == graphiti.SessionHash(p.Session) && (p.Owner == "" || t.Owner == p.Owner)
+		hash := graphiti.SessionHash(p.Session)
+		return (t.OfSession() == hash || t.Import == hash) && (p.Owner == "" || t.Owner == p.Owner)
 	}
 	return slices.ContainsFunc(t.Targets, func(target graphiti.Target) bool { return target.Group == p.Group })
 }
@@ -49,7 +50,8 @@ func (p Part) Said(e *graphiti.Row) bool {
 	if p.Message != "" {
 		return graphiti.MessageID(e.Name) == p.Message
 	}
-	return p.Session == "" || SessionOf(e.Source) == graphiti.SessionHash(p.Session)
+	hash := graphiti.SessionHash(p.Session)
+	return p.Session == "" || SessionOf(e.Source) == hash || gjson.Get(e.Source, "import").Str == hash
 }
 
 // SessionOf returns the session hash in a source description, or "" if there is none.
@@ -97,7 +99,7 @@ func (s *Ledger) SessionGroups(ctx context.Context, session string) (list []Owne
 }
 
 // ofPart selects a part's queued turns.
-const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR json_extract(body, '$.SessionHash') = ?4 AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
+const ofPart = ` FROM turns WHERE ` + queued + ` AND grp = ?1 AND (?2 = '' OR ?4 IN (json_extract(body, '$.SessionHash'), json_extract(body, '$.Import')) AND (?3 = '' OR json_extract(body, '$.Owner') = ?3))`
 
 func (p Part) args() []any {
 	return []any{p.Group, p.Session, p.Owner, graphiti.SessionHash(p.Session)}

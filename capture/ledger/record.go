@@ -63,12 +63,19 @@ type put struct {
 
 // owned identifies the ownership rows written for a turn.
 type owned struct {
-	target               graphiti.Target
-	owner, session, kind string
+	target                         graphiti.Target
+	owner, session, imported, kind string
 }
 
 func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
+		known, err := b.keys(tx, t, target.Group)
+		if err != nil {
+			return a, err
+		}
+		if known {
+			continue
+		}
 		if b.floors {
 			forgotten, err := refused(tx, t, target.Group, b.now)
 			if err != nil {
@@ -95,6 +102,30 @@ func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 		a.Size = a.Size.Plus(Size{1, bytes})
 	}
 	return a, nil
+}
+
+// minKey is the shortest id that identifies an answer. Some local servers number their
+// answers, or choose from a few ids.
+const minKey = 20
+
+// keys stores the keys of a turn. known reports whether the turn is a backfill, and the
+// group had one of them.
+func (b *batch) keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
+	for _, key := range t.Keys {
+		if len(key) < minKey {
+			continue
+		}
+		r, err := tx.Exec("INSERT INTO answers VALUES (?, ?) ON CONFLICT DO NOTHING", key, group)
+		if err != nil {
+			return false, err
+		}
+		n, err := r.RowsAffected()
+		if err != nil {
+			return false, err
+		}
+		known = known || n == 0 && t.Backfill
+	}
+	return known, nil
 }
 
 // gather adds the messages of a turn for a group.
@@ -222,16 +253,19 @@ func (s *Ledger) Whole(ctx context.Context, turns []Turn) ([]bool, error) {
 // own records the owner of a group and the session of a turn, unless the previous turn had
 // the same.
 func (b *batch) own(tx *sqlite.Tx, t *Turn, target graphiti.Target) error {
-	of := owned{target, t.Owner, t.OfSession(), t.Kind}
+	of := owned{target, t.Owner, t.OfSession(), t.Import, t.Kind}
 	if of == b.owned {
 		return nil
 	}
 	b.owned = of
 	err := run(tx, "INSERT INTO owners VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		target.Group, t.Owner, string(target.Scope), t.KeyOf(target.Scope))
-	if err == nil && of.session != "" {
+	for _, session := range []string{of.session, of.imported} {
+		if err != nil || session == "" {
+			continue
+		}
 		err = run(tx, "INSERT INTO sessions VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at WHERE at < excluded.at",
-			of.session, t.Owner, target.Group, b.now.Truncate(24*time.Hour).Unix())
+			session, t.Owner, target.Group, b.now.Truncate(24*time.Hour).Unix())
 	}
 	if err == nil && slices.Contains(graphiti.Kinds, t.Kind) {
 		err = run(tx, "INSERT INTO promoted VALUES (?) ON CONFLICT DO NOTHING", target.Group)

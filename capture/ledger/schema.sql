@@ -28,6 +28,14 @@ CREATE INDEX turns_cut     ON turns (seq) WHERE state = 'cut';
 CREATE INDEX turns_queue   ON turns (seq, state, bytes) WHERE state IN ('pending', 'sent', 'dead');
 CREATE INDEX turns_digest  ON turns (grp, digest);
 
+-- The provider's ids of answers and tool calls of turns, also of forgotten ones: a
+-- transcript of the client must not bring them again.
+CREATE TABLE answers (
+	key TEXT NOT NULL,
+	grp TEXT NOT NULL,
+	PRIMARY KEY (key, grp)
+) STRICT, WITHOUT ROWID;
+
 -- Turns that may be requests about other turns. No group has them yet.
 CREATE TABLE held (
 	key  TEXT NOT NULL UNIQUE, -- of the turn and its groups

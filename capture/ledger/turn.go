@@ -55,6 +55,14 @@ type Turn struct {
 	// scope with a newer generation rejects the turn.
 	Generation int64 `json:",omitempty"`
 
+	// Keys are the provider's ids of the answer and its tool calls. A backfill is dropped if
+	// the group has one of them.
+	Keys []string `json:",omitempty"`
+
+	// Import is the session hash of the import that brought the turn, or "". Forgetting that
+	// session forgets the import.
+	Import string `json:",omitempty"`
+
 	// Standalone marks a single text with an ID derived from it. It is stored once, and
 	// again if it is repeated after a forget.
 	Standalone bool `json:",omitempty"`

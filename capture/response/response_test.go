@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestWatchedAnswers(t *testing.T) {
 			}
 			tee.Close(true)
 			w.Close()
-			if want := (dialect.Answer{Text: "Hello", End: dialect.EndStop}); got != want || !clean {
+			if want := (dialect.Answer{Text: "Hello", End: dialect.EndStop}); !reflect.DeepEqual(got, want) || !clean {
 				t.Errorf("%q, streamed %v: %+v, clean %v", encoding, streamed, got, clean)
 			}
 		}

@@ -144,6 +144,9 @@ func newApp(cfg *config.Config, log *slog.Logger) (_ *app, err error) {
 	a.memory.start(a.proxy, a.memoryOpened)
 	if cfg.Admin.Listen != "off" {
 		o := adminOptions(cfg, log, a.hosted, t.Handler(), only("admin"))
+		if o.Project = projectFinder(a.live.Load); o.Project != nil {
+			o.Transcripts = countTranscripts
+		}
 		if m, ok := a.memory.(holders); ok && cfg.Identity.Mode == "multi" {
 			o.Callers = m.holder
 		}

@@ -47,19 +47,22 @@ var mayImport = map[string][]string{
 	"inject":                    {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
 	"inject/work":               {"internal/dialect"},
 	"internal/budget":           {},
+	"internal/connect":          {"internal/datadir"},
 	"internal/datadir":          {"cache/sqlite"},
 	"internal/dialect":          {},
 	"internal/dialect/registry": {"internal/dialect", "internal/dialect/*"},
 	"internal/health":           {"cache/sqlite", "capture", "capture/distil", "graphiti", "internal/terminal"},
 	"internal/inspector":        {"capture", "capture/ledger", "graphiti/card", "inject", "internal/health", "internal/service"},
+	"internal/mcpserver":        {"graphiti/card", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
 	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
 	"internal/terminal":         {},
+	"internal/transcripts":      {"internal/dialect", "internal/dialect/chat"},
 	"proxy":                     {"capture", "capture/ledger", "capture/response", "graphiti", "graphiti/words", "inject", "internal/budget", "internal/dialect", "internal/dialect/registry", "internal/dialect/responses", "internal/memo", "proxy/identity", "proxy/observe", "proxy/wire", "proxy/workspace"},
-	"proxy/admin":               {"internal/health", "internal/inspector", "internal/service"},
+	"proxy/admin":               {"internal/health", "internal/inspector", "internal/mcpserver", "internal/service"},
 	"proxy/identity":            {"graphiti", "internal/dialect", "internal/dialect/registry", "proxy/workspace"},
 	"proxy/observe":             {"graphiti", "inject", "internal/dialect", "internal/dialect/registry", "proxy/wire"},
 	"proxy/proxytest":           {},
@@ -71,7 +74,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 49 // lower it when a package goes
+	maxPackages      = 52 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

@@ -60,10 +60,10 @@ func newRootCommand() *cobra.Command {
 			return nil
 		},
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  OPENAI_BASE_URL=http://127.0.0.1:8787/v1 your-client",
+		Example: "  graphiti-proxy demo\n  graphiti-proxy serve\n  graphiti-proxy connect claude-code",
 	}
 	cli.GlobalFlags(root)
-	root.AddCommand(newServeCommand(), newOpenCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewConfigCommand(askMemory), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newRegistryCommand(), newWorkspaceCommand(), newTestConnectionCommand(), newRepairCommand())
+	root.AddCommand(newServeCommand(), newConnectCommand(), newDisconnectCommand(), newDoctorCommand(), newServiceCommand(), newMCPCommand(), newOpenCommand(), newDemoCommand(), newTestCommand(), cli.NewInitCommand(), cli.NewVersionCommand(telemetry.Version()), cli.NewConfigCommand(askMemory), newStatusCommand(), newQueueCommand(), newMemoryCommand(), newRegistryCommand(), newWorkspaceCommand(), newTestConnectionCommand(), newRepairCommand())
 	cli.RefuseArgs(root)
 	return root
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,14 +47,19 @@ func findGroups(ctx context.Context, at *cli.Runner, s *service.Selector) ([]led
 }
 
 func newMemoryForgetCommand() *cobra.Command {
-	var yes bool
+	yes, imported := false, ""
 	c := described("memory-forget")
 	s := selectorFlags(c)
 	c.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	c.Flags().Var(cli.Text(&imported), "import", "delete the turns of this import of transcripts")
 	c.Flags().Var(cli.Text(&s.Card), "card", "take this line off the card, and delete nothing else")
 	c.Flags().Var(cli.Text(&s.Message), "message", "delete this message or distilled fact, and nothing else")
 	cli.JSONFlag(c)
 	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		if imported != "" && *s != (service.Selector{}) {
+			return cli.Usage(errors.New("--import is a selection: leave out others"))
+		}
+		s.Session = cmp.Or(imported, s.Session) // an import is a session of its own
 		if s.Card+s.Message != "" {
 			return forgetOne(c, at, s)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,51 +14,79 @@ import (
 )
 
 func newMemoryImportCommand() *cobra.Command {
+	var agents, yes bool
 	c := described("memory-import")
 	c.Args = func(c *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		switch {
+		case agents && len(args) > 0:
+			return cli.Usage(errors.New("--agents reads the transcripts of this machine: leave out the file"))
+		case !agents && yes:
+			return cli.Usage(errors.New("--yes is for --agents: a file is imported without it"))
+		case !agents && len(args) != 1:
 			return cli.Usage(fmt.Errorf("%s needs one file, or - for standard input; see %s --help", c.CommandPath(), c.CommandPath()))
 		}
 		return nil
 	}
 	var in service.ImportRequest
 	cli.InputFlags(c, &in)
+	c.Flags().BoolVar(&agents, "agents", false, "the transcripts of coding agents on this machine, instead of a file")
+	c.Flags().BoolVar(&yes, "yes", false, "import the transcripts that --agents lists")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
-		file, size, err := service.OpenImport(args[0])
-		if err != nil {
-			return err
+	imports := withPlace(makeMemoryFiles, nil, func(c *cobra.Command, args []string, at *cli.Runner) error {
+		if agents {
+			return importAgents(c, at)
 		}
-		defer file.Close()
-		progress := terminal.NewProgress(c.ErrOrStderr(), size)
-		im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, in service.ImportRequest) (service.Imported, error) {
-			return cli.Call(ctx, at, service.Import, in)
-		}, Pending: func(ctx context.Context) (int, error) {
-			q, err := cli.Call(ctx, at, service.Counts, struct{}{})
-			return q.Pending, err
-		}}
-		left := 0
-		done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
-		if err == nil {
-			left, err = im.Await(c.Context(), done)
-		}
-		if err != nil {
-			progress.End()
-			if n := done.Kept + done.Known; n > 0 {
-				err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
-			}
-			return err
-		}
-		progress.Done(done.Kept + done.Known)
-		if left > 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait, because the memory accepts none at the moment; see graphiti-proxy queue status\n", left)
-		}
-		return cli.Output(c, done, func(w io.Writer) {
-			fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
-			if done.NotTaken > 0 {
-				fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
-			}
-		})
+		return importFile(c, at, &in, args[0])
 	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case agents && (in.Distil || in.Selector != (service.Selector{})):
+			return cli.Usage(errors.New("--agents finds the project of each conversation: leave out --user, --workspace, --distil and other flags"))
+		case agents && !yes:
+			return importAgents(c, nil)
+		}
+		return imports(c, args)
+	}
 	return c
+}
+
+// importFile imports a file, or standard input.
+func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, name string) error {
+	file, size, err := service.OpenImport(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	progress := terminal.NewProgress(c.ErrOrStderr(), size)
+	im := service.FileImport{Distil: in.Distil, Tell: progress.Show, Call: func(ctx context.Context, lines service.ImportRequest) (service.Imported, error) {
+		return cli.Call(ctx, at, service.Import, lines)
+	}, Pending: func(ctx context.Context) (int, error) {
+		q, err := cli.Call(ctx, at, service.Counts, struct{}{})
+		return q.Pending, err
+	}}
+	left := 0
+	done, err := im.Run(c.Context(), in.Selector, io.TeeReader(file, progress))
+	if err == nil {
+		left, err = im.Await(c.Context(), done)
+	}
+	if err != nil {
+		progress.End()
+		if n := done.Kept + done.Known; n > 0 {
+			err = fmt.Errorf("%w; %s already imported, run the import again to continue", err, terminal.Count(n, "line"))
+		}
+		return err
+	}
+	progress.Done(done.Kept + done.Known)
+	if left > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "%d turns are on disk and wait, because the memory accepts none at the moment; see graphiti-proxy queue status\n", left)
+	}
+	return cli.Output(c, done, func(w io.Writer) {
+		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		if done.LeftOut > 0 {
+			fmt.Fprintf(w, "%s skipped: replaced by an edit or another answer, hidden, or marked as not to remember\n", terminal.Count(done.LeftOut, "message"))
+		}
+		if done.NotTaken > 0 {
+			fmt.Fprintf(w, "%s skipped: only an operator may import session notes\n", terminal.Count(done.NotTaken, "line"))
+		}
+	})
 }

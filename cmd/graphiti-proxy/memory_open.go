@@ -162,10 +162,13 @@ func makeMemoryFiles(ctx context.Context, cfg *config.Config, found error) (*cli
 		return nil, errors.Join(err, o.stop.Shutdown(ctx))
 	}
 	h := memory.host()
+	h.Status = func(ctx context.Context, _ bool) (s health.Status) { // there is no earlier answer of the memory
+		s.Memory.State = health.StateWorking
+		memory.describe(ctx, &s, true)
+		return s
+	}
 	if h.Memory == nil {
-		var s health.Status
-		memory.describe(ctx, &s, false)
-		return nil, errors.Join(errors.New(s.Memory.Off()), o.stop.Shutdown(ctx))
+		return nil, errors.Join(errors.New(h.Status(ctx, false).Memory.Off()), o.stop.Shutdown(ctx))
 	}
 	h.Memory.Listen()
 	return &cli.Runner{Host: h, Says: inFiles(cfg), Close: func() error {

@@ -30,7 +30,7 @@ type newcomer struct {
 }
 
 // newNewcomer has graphiti-proxy on the path, with addresses of its own and a
-// stand-in model, and a go that runs it.
+// stand-in model, a go that runs it, and a client.
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
 	model, err := proxytest.Start()
@@ -47,14 +47,6 @@ func newNewcomer(t *testing.T) *newcomer {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{
-		"graphiti-proxy": "TEST_BINARY_RUNS='the program' exec '" + self + "' \"$@\"\n",
-		"go":             "case \"$*\" in 'install ./cmd/graphiti-proxy') exit;; 'run ./cmd/graphiti-proxy '*) shift 2; exec graphiti-proxy \"$@\";; esac; exit 64\n",
-	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-	}
 	addresses := make([]string, 2)
 	for i := range addresses {
 		// Other tests take free ports of 127.0.0.1, and must not get those that the proxy
@@ -70,9 +62,18 @@ func newNewcomer(t *testing.T) *newcomer {
 		addresses[i] = l.Addr().String()
 	}
 	n.url = "http://" + addresses[0]
+	for name, script := range map[string]string{
+		"graphiti-proxy": "TEST_BINARY_RUNS='the program' exec '" + self + "' \"$@\"\n",
+		"claude":         "exec curl -s -A claude-cli/2 -H 'x-api-key: sk-mine' -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' -d '{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}' " + n.url + "/v1/messages\n",
+		"go":             "case \"$*\" in 'install ./cmd/graphiti-proxy') exit;; 'run ./cmd/graphiti-proxy '*) shift 2; exec graphiti-proxy \"$@\";; esac; exit 64\n",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
 	n.env = []string{
 		"HOME=" + n.home, "PATH=" + bin + ":" + os.Getenv("PATH"), "OPENAI_API_KEY=sk-mine",
-		"GRAPHITI_PROXY_LISTEN=" + addresses[0], "GRAPHITI_PROXY_ADMIN_LISTEN=" + addresses[1], "GRAPHITI_PROXY_UPSTREAM_OPENAI=" + model.URL(),
+		"GRAPHITI_PROXY_LISTEN=" + addresses[0], "GRAPHITI_PROXY_ADMIN_LISTEN=" + addresses[1], "GRAPHITI_PROXY_UPSTREAM_OPENAI=" + model.URL(), "GRAPHITI_PROXY_UPSTREAM_ANTHROPIC=" + model.URL(),
 	}
 	return n
 }
@@ -103,12 +104,13 @@ func (n *newcomer) serve(line string) {
 
 // sees is what the output of a command must have in it.
 var sees = map[string]string{
-	"go run ./cmd/graphiti-proxy demo": "The memory arrived.",
-	"curl":                             `"content"`,
-	"graphiti-proxy status":            "running for",
-	"graphiti-proxy memory show":       "Miso",
-	"graphiti-proxy memory list":       "Miso",
-	"graphiti-proxy memory search":     "Miso",
+	"go run ./cmd/graphiti-proxy demo":                      "The memory arrived.",
+	"curl":                                                  `"content"`,
+	"graphiti-proxy connect":                                "forwarded its request (status 200)",
+	"graphiti-proxy status":                                 "running for",
+	"graphiti-proxy memory show":                            "Miso",
+	"graphiti-proxy memory list":                            "Miso",
+	"graphiti-proxy memory search":                          "Miso",
 	"graphiti-proxy memory export --user me > memory.jsonl": "",
 	"graphiti-proxy memory import memory.jsonl":             "already",
 	"graphiti-proxy memory forget --yes":                    "1 group forgotten",

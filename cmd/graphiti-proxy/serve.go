@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -49,6 +50,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	setLevel(level, cfg)
 	log := telemetry.NewLogger(os.Stderr, cfg.Log.Format, level)
 	log.Info("settings", "file", settings)
+	_, missing := os.Stat(turnsFile(cfg))
 	a, err := beginApp(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -61,6 +63,9 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	}
 	if cfg.Log.Format != "json" {
 		banner(out, settings, cli.Called(os.Args[0]), a)
+		if errors.Is(missing, fs.ErrNotExist) && cfg.Identity.Mode == "single" {
+			offerTranscripts(out, cli.Called(os.Args[0]), countTranscripts())
+		}
 	}
 	served := make(chan error, 1)
 	// They end with Shutdown below, and with ctx.
@@ -144,6 +149,13 @@ graphiti-proxy %s
     %s test
 
 `, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base, command)
+}
+
+// offerTranscripts tells a newcomer about n transcripts.
+func offerTranscripts(w io.Writer, command string, n int) {
+	if n > 0 {
+		fmt.Fprintf(w, "  remember what came before: %s of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "transcript"), command)
+	}
 }
 
 // base returns the address for clients on this machine.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"crypto/tls"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
@@ -14,11 +17,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // settings are the configuration of an app.
@@ -51,7 +56,27 @@ func telemetryOptions(cfg *config.Config, log *slog.Logger) telemetry.Options {
 func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics http.Handler, secured *tls.Config) admin.Options {
 	return admin.Options{
 		TLS: secured, Listen: cfg.Admin.Listen, Token: cfg.Admin.Token, Proxies: cfg.TrustedProxies(func(error) {}), // checked when they were read
-		Host: h, Metrics: metrics, Log: log, Audit: telemetry.Always(log),
+		Host: h, Metrics: metrics, Log: log, Audit: telemetry.Always(log), Version: telemetry.Version(),
+	}
+}
+
+// projectFinder returns a function that finds the project of a directory by the rules for requests,
+// or nil in identity.mode multi. The function returns an error if the project has no memory.
+func projectFinder(now func() *config.Config) func(dir string) (string, error) {
+	if now().Identity.Mode == "multi" {
+		return nil
+	}
+	return func(dir string) (string, error) {
+		cfg := now()
+		repo, key, _ := workspace.Around(dir, filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+		r := rules(cfg)
+		switch {
+		case repo.Dir == "":
+			return "", fmt.Errorf("the directory %q is not on the proxy's machine, so its project is unknown", dir)
+		case !r.Remembers(repo, key):
+			return "", fmt.Errorf("the project of %q is excluded from memory", dir)
+		}
+		return key, nil
 	}
 }
 
@@ -59,7 +84,7 @@ func adminOptions(cfg *config.Config, log *slog.Logger, h *service.Host, metrics
 func (a *app) routes(cfg *config.Config) proxy.Routes {
 	keys, _ := identity.NewFingerprints("client.keys", cfg.Client.Keys) // checked when they were read
 	return proxy.Routes{
-		Upstreams: cfg.Upstreams(),
+		Upstreams: served(cfg),
 		Logged:    cfg.Log.Requests,
 		Limits: proxy.Limits{
 			InspectBytes:     cfg.Limits.InspectBytes,
@@ -79,6 +104,14 @@ func (a *app) routes(cfg *config.Config) proxy.Routes {
 		},
 		WebSocket: webSocket(cfg.WebSocket, a.host().Memory != nil),
 	}
+}
+
+// served returns the upstreams of requests: the configured ones, and the upstream of Codex
+// with a ChatGPT login.
+func served(cfg *config.Config) map[string]string {
+	all := map[string]string{connect.ChatGPT: "https://chatgpt.com/backend-api/codex"}
+	maps.Copy(all, cfg.Upstreams())
+	return all
 }
 
 // inspectTotal returns the bytes that may be inspected at the same time.

@@ -175,6 +175,20 @@ func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...stri
 	return c.Lists.Add(ctx, l.list(), body, generation, scopes...)
 }
 
+// Offer stores an undecided line unless its group contains it in any state, and returns the
+// stored line.
+func (c Cards) Offer(ctx context.Context, l Line, generation int64) (Line, error) {
+	all, err := c.Lines(ctx, []graphiti.Target{{Group: l.Group}})
+	if err != nil {
+		return l, err
+	}
+	l.setID()
+	if i := slices.IndexFunc(all, func(o Line) bool { return o.ID == l.ID }); i >= 0 {
+		return all[i], nil
+	}
+	return l, c.Put(ctx, l, generation)
+}
+
 // Remove deletes the lines for which meant returns true from the lists of groups.
 func (c Cards) Remove(ctx context.Context, groups []string, meant func(l *Line) bool) error {
 	var of []string

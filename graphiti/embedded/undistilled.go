@@ -44,7 +44,7 @@ const freshFor = 24 * time.Hour
 
 // undistilled queues a new message, unless it is imported, promoted or from no conversation.
 func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Row) error {
-	if m.Speaker != "" || gjson.Get(m.Source, "client").Str == "import" || time.Since(m.Said) > freshFor {
+	if m.Speaker != "" || gjson.Get(m.Source, "client").Str == "import" || gjson.Get(m.Source, "import").Exists() || time.Since(m.Said) > freshFor {
 		return nil
 	}
 	return queue(tx, id, m.Role, m.Source, m.Text)

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -87,8 +88,25 @@ type Answer struct {
 	// model's message in it; each may be empty.
 	ID, Item string
 
+	Keys  Keys // ids that the provider gave to the answer and its tool calls
 	Usage Usage
 	Calls *Calls // of tools; nil if there are none
+}
+
+// Keys are ids that a provider gave to an answer, its message and its tool calls. Clients
+// write them into their transcripts. The zero value is ready.
+type Keys []string
+
+const (
+	maxKeys = 16
+	maxKey  = 128 // bytes
+)
+
+// Add adds an id, unless it is empty, known, or beyond the bounds.
+func (k *Keys) Add(id string) {
+	if id != "" && len(id) <= maxKey && len(*k) < maxKeys && !slices.Contains(*k, id) {
+		*k = append(*k, strings.Clone(id))
+	}
 }
 
 // End is the way in which an answer ended.

@@ -195,6 +195,60 @@ func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRe
 	return s.serve(r)
 }
 
+// leaving is a body after which the browser leaves.
+type leaving struct {
+	*bytes.Buffer
+	leave context.CancelFunc
+}
+
+// Read implements io.Reader.
+func (l leaving) Read(p []byte) (int, error) {
+	n, err := l.Buffer.Read(p)
+	if l.Len() == 0 {
+		l.leave()
+	}
+	return n, err //nolint:wrapcheck // an io.Reader's
+}
+
+// TestImport_BrowserLeft: an import continues after the browser has sent the file and left.
+func TestImport_BrowserLeft(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	s := newSite(t, m)
+	body := &bytes.Buffer{}
+	form := multipart.NewWriter(body)
+	file, err := form.CreateFormFile("file", "upload")
+	if err == nil {
+		_, err = file.Write([]byte(`{"role":"user","content":"My cat is called Miso."}`))
+	}
+	if err != nil || form.Close() != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/memory/import", leaving{body, leave})
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Accept", progress)
+	if w := s.serve(r); ctx.Err() == nil || !strings.Contains(w.Body.String(), `"kept":1`) {
+		t.Errorf("got %s after the browser left, want one stored message", w.Body)
+	}
+}
+
+// TestToday_Transcripts: an empty memory offers the transcripts of coding agents to an operator.
+func TestToday_Transcripts(t *testing.T) {
+	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
+	n := 0
+	s.pages.o.Transcripts = func() int { return n }
+	for _, tc := range []struct {
+		n    int
+		want bool
+	}{{0, false}, {37, true}} {
+		n = tc.n
+		if _, page := s.get(t, "/"); strings.Contains(page, "37 transcripts of coding agents can be imported") != tc.want {
+			t.Errorf("%d transcripts: got offered %t, want %t", tc.n, !tc.want, tc.want)
+		}
+	}
+}
+
 // TestExportsAreImported: what is exported is a file, which is imported again once.
 func TestExportsAreImported(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})

@@ -30,6 +30,7 @@ type imported struct {
 	Kept   int    `json:"kept"`
 	Known  int    `json:"known"`
 	Notes  int    `json:"notes,omitempty"` // session notes left out: only an operator may import them
+	Out    int    `json:"out,omitempty"`   // skipped messages of an export
 	Left   int    `json:"left,omitempty"`  // turns that wait for delivery
 	Error  string `json:"error,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
@@ -76,6 +77,8 @@ func (v *visit) importFile() error {
 	if err != nil {
 		return err
 	}
+	// The import continues after the browser has left: the file is complete.
+	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
 	steps := json.NewEncoder(io.Discard)
 	follows := strings.Contains(v.r.Header.Get("Accept"), progress)
 	if follows {
@@ -88,7 +91,7 @@ func (v *visit) importFile() error {
 			return
 		}
 		last = time.Now()
-		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush()) // the import continues without the browser
+		_ = errors.Join(steps.Encode(imported{Lines: lines, Waits: waits}), c.Flush())
 	})
 	if err != nil {
 		_, f := v.judge(err)
@@ -110,7 +113,7 @@ func (v *visit) importFile() error {
 func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imported, error) {
 	file, _, err := service.OpenImport(name)
 	if err != nil {
-		return imported{}, failed{service.OfInput, errors.New("the archive holds no conversations.json; send the export as you got it, or JSON Lines")}
+		return imported{}, failed{service.OfInput, errors.New("the archive cannot be read or has no conversations.json; to do: send the original export, or JSON Lines")}
 	}
 	defer file.Close()
 	im := service.FileImport{Tell: tell, Call: func(_ context.Context, in service.ImportRequest) (service.Imported, error) {
@@ -124,7 +127,7 @@ func (v *visit) importFrom(name string, tell func(lines int, waits string)) (imp
 	}}
 	ctx := v.r.Context()
 	got, err := im.Run(ctx, v.asked().selector(), file)
-	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known, Notes: got.NotTaken}
+	done := imported{Lines: got.Kept + got.Known, Kept: got.Kept, Known: got.Known, Notes: got.NotTaken, Out: got.LeftOut}
 	if err != nil {
 		var of failed
 		if !errors.As(err, &of) { // the file cannot be read

@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -22,8 +24,8 @@ const (
 	patience    = time.Minute  // without progress, at the end of an import
 )
 
-// OpenImport opens a file to import, or the conversations in an archive; - is
-// standard input. It returns their size where that is known.
+// OpenImport opens a file to import, or the conversations in an archive or a folder; - is
+// standard input. It returns their size if it is known.
 func OpenImport(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), 0, nil
@@ -39,26 +41,109 @@ func OpenImport(name string) (io.ReadCloser, int64, error) {
 		}
 		return nil, 0, fmt.Errorf("cannot open %s: %w", name, err)
 	}
+	in := &archived{closers: []io.Closer{f}}
 	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("cannot open %s: it is a directory; name a file", name)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = in.add(os.DirFS(name), 0)
+	case !info.Mode().IsRegular(): // a pipe, as of a shell's <(…)
+		return f, 0, nil
+	default:
+		z, notZip := zip.NewReader(f, info.Size())
+		if notZip != nil {
+			return f, info.Size(), nil //nolint:nilerr // any other file contains lines or an export
+		}
+		err = in.add(z, 0)
+	}
+	if err == nil && len(in.readers) == 0 {
+		err = fmt.Errorf("%s contains no conversations.json", name)
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, 0, errors.Join(err, in.Close())
 	}
-	if !info.Mode().IsRegular() { // a pipe, as of a shell's <(…)
-		return f, 0, nil
-	}
-	if z, err := zip.NewReader(f, info.Size()); err == nil {
-		for _, in := range z.File {
-			if path.Base(in.Name) == "conversations.json" {
-				r, err := in.Open()
-				return r, int64(in.UncompressedSize64), err //nolint:gosec // only for the progress
-			}
+	in.Reader = io.MultiReader(in.readers...)
+	return in, in.size, nil
+}
+
+// archived reads the conversations of an archive or a folder, one file after the other.
+type archived struct {
+	io.Reader
+	readers []io.Reader
+	closers []io.Closer
+	size    int64
+}
+
+// conversations matches the names of files with conversations.
+var conversations = regexp.MustCompile(`^conversations(-\d+)?\.json$`)
+
+const (
+	maxFolders  = 3 // around a file
+	maxArchives = 2 // around a file
+)
+
+// add opens the files with conversations in their order, and archives in the archive.
+func (a *archived) add(in fs.FS, depth int) error {
+	return fs.WalkDir(in, ".", func(name string, e fs.DirEntry, err error) error {
+		nested := depth+1 < maxArchives && strings.EqualFold(path.Ext(name), ".zip")
+		switch {
+		case err != nil:
+			return fmt.Errorf("list the files of the export: %w", err)
+		case e.IsDir() && strings.Count(name, "/") >= maxFolders:
+			return fs.SkipDir
+		case e.IsDir() || !nested && !conversations.MatchString(e.Name()):
+			return nil
 		}
-		return nil, 0, errors.Join(fmt.Errorf("%s contains no conversations.json", name), f.Close())
+		f, err := in.Open(name)
+		if err != nil {
+			return fmt.Errorf("open %s in the export: %w", name, err)
+		}
+		if nested {
+			return errors.Join(a.unpack(f, depth+1), f.Close())
+		}
+		a.readers, a.closers = append(a.readers, f), append(a.closers, f)
+		if info, err := f.Stat(); err == nil {
+			a.size += info.Size()
+		}
+		return nil
+	})
+}
+
+// unpack adds an archive in an archive. Its end has the list of its files, so it needs a
+// file of its own for the time of the import.
+func (a *archived) unpack(r io.Reader, depth int) error {
+	f, err := os.CreateTemp("", "graphiti-proxy-import-*")
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
 	}
-	return f, info.Size(), nil
+	a.closers = append(a.closers, f, removal(f.Name()))
+	n, err := io.Copy(f, io.LimitReader(r, maxExport+1))
+	if err == nil && n > maxExport {
+		err = errExport
+	}
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
+	}
+	z, err := zip.NewReader(f, n)
+	if err != nil {
+		return fmt.Errorf("unpack the export: %w", err)
+	}
+	return a.add(z, depth)
+}
+
+// removal removes a file.
+type removal string
+
+// Close implements io.Closer.
+func (r removal) Close() error { return os.Remove(string(r)) }
+
+// Close implements io.Closer.
+func (a *archived) Close() error {
+	var errs []error
+	for _, c := range a.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // FileImport is an import of a file, in calls of Import.
@@ -92,7 +177,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 		return nil
 	}
 	lines := 0
-	err = ReadLines(r, func(n int, l Line) error {
+	done.LeftOut, err = ReadLines(r, func(n int, l Line) error {
 		if lines++; lines > maxMessages {
 			return fmt.Errorf("the file contains more than %d messages; import it in parts", maxMessages)
 		}

@@ -64,6 +64,8 @@ func TestFilesAreImportedOnce(t *testing.T) {
 		"lines":                                {notes, 3},
 		"ChatGPT":                              {chatGPT, 2},
 		"Claude":                               {claude, 2},
+		"one conversation":                     {`{"uuid":"w","chat_messages":[{"uuid":"m","sender":"human","text":"I breed ducks."}]}`, 1},
+		"lists one after the other":            {`[{"uuid":"x","chat_messages":[{"uuid":"m","sender":"human","text":"I breed hens."}]}][]` + "\n" + `[{"uuid":"y","chat_messages":[{"uuid":"m","sender":"human","text":"I breed geese."}]}]`, 2},
 		"what an editor puts before an export": {"\ufeff\n\n [{\"uuid\":\"u\",\"chat_messages\":[{\"uuid\":\"m\",\"sender\":\"human\",\"text\":\"I breed goats.\"}]},{\"uuid\":\"v\",\"chat_messages\":[]}]", 1},
 	} {
 		for _, want := range []service.Imported{{Kept: tc.kept}, {Known: tc.kept}} {
@@ -79,6 +81,42 @@ func TestFilesAreImportedOnce(t *testing.T) {
 	all := strings.Join(texts, "\n")
 	if strings.Count(all, "How many?") != 2 || strings.Contains(all, "A first try") || !strings.Contains(all, "2026-01-05T10:00 I breed alpacas.\n2026-01-05T10:01 How many?") {
 		t.Error(all)
+	}
+}
+
+// TestCurrentBranch imports only the messages that the person kept.
+func TestCurrentBranch(t *testing.T) {
+	talk := func(more, last, of string) string {
+		return `[{"conversation_id":"c"` + more + `,"mapping":{"r":{},
+			"1":{"parent":"r","message":{"author":{"role":"user"},"create_time":1,"content":{"parts":["Old."]}}},
+			"2":{"parent":"r","message":{"author":{"role":"user"},"create_time":2,"content":{"parts":[` + of + `]}}},
+			"3":{"parent":"2","message":{"author":{"role":"assistant"},"create_time":3` + last + `,"content":{"parts":["New answer."]}}}}}]`
+	}
+	branches := `"chat_messages":[
+		{"uuid":"1","parent_message_uuid":"0","sender":"human","text":"Old."},{"uuid":"2","parent_message_uuid":"1","sender":"assistant","text":"Old answer."},
+		{"uuid":"3","parent_message_uuid":"0","sender":"human","text":"New."},{"uuid":"4","parent_message_uuid":"3","sender":"assistant","text":"New answer."}]}]`
+	for name, tc := range map[string]struct {
+		text, want string
+		left       int
+	}{
+		"ChatGPT":                  {talk(`,"current_node":"3"`, "", `"New."`), "New. New answer.", 1},
+		"ChatGPT, another branch":  {talk(`,"current_node":"1"`, "", `"New."`), "Old.", 2},
+		"ChatGPT, the newest leaf": {talk("", "", `"New."`), "New. New answer.", 1},
+		"ChatGPT, spoken":          {talk("", "", `{"content_type":"audio_transcription","text":"Said.","direction":"in"}`), "Said. New answer.", 1},
+		"ChatGPT, hidden":          {talk("", `,"metadata":{"is_visually_hidden_from_conversation":true}`, `"New."`), "New.", 1},
+		"ChatGPT, not to remember": {talk(`,"is_do_not_remember":true`, "", `"New."`), "", 3},
+		"Claude":                   {`[{"uuid":"c","current_leaf_message_uuid":"2",` + branches, "Old. Old answer.", 2},
+		"Claude, the newest leaf":  {`[{"uuid":"c",` + branches, "New. New answer.", 2},
+		"ChatGPT, a circle":        {`[{"conversation_id":"c","current_node":"1","mapping":{"1":{"parent":"1"}}}]`, "", 0},
+	} {
+		var got []string
+		left, err := service.ReadLines(strings.NewReader(tc.text), func(_ int, l service.Line) error {
+			got = append(got, l.Content)
+			return nil
+		})
+		if all := strings.Join(got, " "); err != nil || all != tc.want || left != tc.left {
+			t.Errorf("%s: got %q and %d left out, %v; want %q and %d", name, all, left, err, tc.want, tc.left)
+		}
 	}
 }
 
@@ -149,8 +187,7 @@ func TestExportGoesToNoOtherProject(t *testing.T) {
 	}
 }
 
-// TestOpenImport opens a file, what an archive holds, and a pipe, as a shell's <(…)
-// makes one; what cannot be opened is named.
+// TestOpenImport opens files, archives, folders, and pipes of a shell's <(…).
 func TestOpenImport(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -160,19 +197,35 @@ func TestOpenImport(t *testing.T) {
 		}
 		return p
 	}
-	archive := func(name, of string) string {
+	zipped := func(files ...string) string { // names and texts
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		f, err := z.Create(of)
-		if err == nil {
-			_, err = io.WriteString(f, chatGPT)
+		for ; len(files) > 0; files = files[2:] {
+			f, err := z.Create(files[0])
+			if err == nil {
+				_, err = io.WriteString(f, files[1])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err != nil || z.Close() != nil {
+		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return file(name, b.String())
+		return b.String()
 	}
-	opens := map[string]string{file("notes.jsonl", notes): notes, archive("a.zip", "export/conversations.json"): chatGPT}
+	none := zipped("notes.txt", chatGPT, "my-conversations.json", chatGPT)
+	opens := map[string]string{
+		file("notes.jsonl", notes):                                  notes,
+		file("a.zip", zipped("export/conversations.json", chatGPT)): chatGPT,
+		file("numbered.zip", zipped("conversations-001.json", claude, "user.json", "{}", "conversations-000.json", chatGPT)): chatGPT + claude,
+		file("nested.zip", zipped("part.zip", zipped("conversations.json", claude))):                                         claude,
+	}
+	folder := filepath.Join(dir, "folder")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "conversations.json"), []byte(claude), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	opens[folder] = claude
 	if r, w, err := os.Pipe(); err == nil {
 		defer r.Close()
 		if name := fmt.Sprintf("/dev/fd/%d", r.Fd()); exists(name) {
@@ -192,7 +245,7 @@ func TestOpenImport(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v\n%s", name, size, err, got)
 		}
 	}
-	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "is a directory", archive("b.zip", "notes.txt"): "contains no conversations.json"} {
+	for name, says := range map[string]string{filepath.Join(dir, "none"): "no such file", file("b.zip", none): "contains no conversations.json", file("c.zip", zipped("a.zip", zipped("b.zip", zipped("conversations.json", claude)))): "contains no conversations.json", file("d.zip", zipped("a.zip", "broken")): "unpack the export"} {
 		if _, _, err := service.OpenImport(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", name, err, says)
 		}

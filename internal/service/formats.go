@@ -3,6 +3,7 @@ package service
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +18,13 @@ import (
 // byteOrderMark begins texts of some editors.
 const byteOrderMark = "\ufeff"
 
+// importPeek is the number of bytes that tell a conversation from a line.
+const importPeek = 64 << 10
+
 // ReadLines finds out the format of a file and calls f for each message in it, with the
 // line number, or in an export with the number of the message. It holds no more than one
-// item at a time.
-func ReadLines(r io.Reader, f func(int, Line) error) error {
+// item at a time. It returns the number of messages of an export that it left out.
+func ReadLines(r io.Reader, f func(int, Line) error) (left int, err error) {
 	whole := &bounded{r: r, end: maxExport, most: maxExport}
 	in := bufio.NewReaderSize(whole, 1<<20)
 	if b, err := in.Peek(len(byteOrderMark)); err == nil && string(b) == byteOrderMark {
@@ -36,9 +40,18 @@ func ReadLines(r io.Reader, f func(int, Line) error) error {
 			if b == '[' {
 				return readExport(in, f)
 			}
+			first, _ := in.Peek(importPeek) // the file may be shorter
+			if gjson.GetBytes(first, "mapping").Exists() || gjson.GetBytes(first, "chat_messages").Exists() {
+				return readExport(io.MultiReader(strings.NewReader("["), in, strings.NewReader("]")), f)
+			}
 			break
 		}
 	}
+	return 0, readJSONLines(in, n, f)
+}
+
+// readJSONLines reads lines from the line n on.
+func readJSONLines(in *bufio.Reader, n int, f func(int, Line) error) error {
 	var b []byte
 	for ; ; n++ {
 		var err error
@@ -82,17 +95,20 @@ func readLine(line []byte) (l Line, err error) {
 	return l, err
 }
 
-// exported is a conversation as either account's export has it.
+// exported is a conversation of an export of ChatGPT or Claude.
 type exported struct {
 	// ChatGPT's
-	ID      string                 `json:"conversation_id"`
-	Mapping map[string]exportedTip `json:"mapping"`
-	Current string                 `json:"current_node"`
+	ID        string                     `json:"conversation_id"`
+	Mapping   map[string]exportedMessage `json:"mapping"`
+	Current   string                     `json:"current_node"`
+	Forgotten bool                       `json:"is_do_not_remember"`
 
 	// Claude's
 	UUID     string `json:"uuid"`
+	Leaf     string `json:"current_leaf_message_uuid"`
 	Messages []struct {
 		UUID    string `json:"uuid"`
+		Parent  string `json:"parent_message_uuid"` // "" if the export has no branches
 		Text    string `json:"text"`
 		Sender  string `json:"sender"`
 		Created string `json:"created_at"`
@@ -103,7 +119,7 @@ type exported struct {
 	} `json:"chat_messages"`
 }
 
-type exportedTip struct {
+type exportedMessage struct {
 	Parent  string `json:"parent"`
 	Message *struct {
 		Author struct {
@@ -113,73 +129,130 @@ type exportedTip struct {
 		Content struct {
 			Parts []json.RawMessage `json:"parts"`
 		} `json:"content"`
+		Metadata struct {
+			Hidden bool `json:"is_visually_hidden_from_conversation"`
+		} `json:"metadata"`
 	} `json:"message"`
 }
 
-// readExport reads the conversations of an account one by one.
-func readExport(r io.Reader, f func(int, Line) error) error {
+// node is a message in the tree of a conversation. Edits and repeated answers branch it.
+type node struct {
+	Line
+	parent string
+}
+
+// readExport reads one conversation at a time, from one or more lists. It returns the
+// number of messages that it left out.
+func readExport(r io.Reader, f func(int, Line) error) (left int, err error) {
 	one := &bounded{r: r, end: maxItem, most: maxExport}
 	d := json.NewDecoder(one)
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("read the export: %w", err)
-	}
-	message := 0
-	for n := 1; ; n++ {
-		one.item(d.InputOffset())
-		if !d.More() {
-			return endOf(d)
+	message, n := 0, 0
+	for {
+		if t, err := d.Token(); errors.Is(err, io.EOF) && n > 0 {
+			return left, nil
+		} else if err != nil {
+			return left, fmt.Errorf("read the export: %w", err)
+		} else if t != json.Delim('[') {
+			return left, fmt.Errorf("read the export: unexpected %v after %d conversations", t, n)
 		}
-		var e exported
-		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
-		}
-		if e.Mapping == nil && e.Messages == nil {
-			return fmt.Errorf("item %d is not a conversation of ChatGPT or Claude; JSON Lines have one object in each line, without brackets around them", n)
-		}
-		for _, l := range append(e.chatGPT(), e.claude()...) {
-			message++
-			if err := f(message, l); err != nil {
-				return err
+		for one.item(d.InputOffset()); d.More(); one.item(d.InputOffset()) {
+			n++
+			var e exported
+			if err := d.Decode(&e); err != nil {
+				return left, fmt.Errorf("conversation %d of the export cannot be read: %w", n, err)
+			}
+			if e.Mapping == nil && e.Messages == nil {
+				return left, fmt.Errorf("item %d is not a conversation of ChatGPT or Claude; JSON Lines have one object in each line, without brackets around them", n)
+			}
+			lines, omitted := e.lines()
+			left += omitted
+			for _, l := range lines {
+				message++
+				if err := f(message, l); err != nil {
+					return left, err
+				}
 			}
 		}
+		if _, err := d.Token(); err != nil {
+			return left, fmt.Errorf("the export ends in the middle: %w", err)
+		}
+		n = max(n, 1)
 	}
 }
 
-// endOf is what the end of an export says: one that was cut off has none.
-func endOf(d *json.Decoder) error {
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("the export ends in the middle: %w", err)
+// lines returns the messages of the current branch, and the number of the person's and the
+// model's other messages.
+func (e *exported) lines() (lines []Line, left int) {
+	nodes, current := e.claude(), e.Leaf
+	if e.Mapping != nil {
+		nodes, current = e.chatGPT(), e.Current
 	}
-	return nil
-}
-
-// chatGPT is the branch that was shown last, from its beginning.
-func (e *exported) chatGPT() (lines []Line) {
-	for id, steps := e.Current, 0; id != "" && steps <= len(e.Mapping); steps++ {
-		tip := e.Mapping[id]
-		if m := tip.Message; m != nil && (m.Author.Role == "user" || m.Author.Role == "assistant") {
-			var texts []string
-			for _, p := range m.Content.Parts {
-				var text string
-				if json.Unmarshal(p, &text) == nil && strings.TrimSpace(text) != "" { // others are pictures
-					texts = append(texts, text)
-				}
-			}
-			if len(texts) > 0 {
-				l := Line{Role: m.Author.Role, Content: strings.Join(texts, "\n"), Session: "chatgpt-" + e.ID, ID: id}
-				if m.Created > 0 {
-					l.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
-				}
-				lines = append(lines, l)
+	byID, parents, all := make(map[string]*node), make(map[string]bool), 0
+	for i := range nodes {
+		n := &nodes[i]
+		byID[n.ID], parents[n.parent] = n, true
+		if n.Content != "" {
+			all++
+		}
+	}
+	if byID[current] == nil { // not in the export: take the newest leaf
+		for _, n := range nodes {
+			if !parents[n.ID] {
+				current = n.ID
 			}
 		}
-		id = tip.Parent
+	}
+	if e.Forgotten {
+		return nil, all
+	}
+	for n, steps := byID[current], 0; n != nil && steps < len(nodes); n, steps = byID[n.parent], steps+1 {
+		if n.Content != "" {
+			lines = append(lines, n.Line)
+		}
 	}
 	slices.Reverse(lines)
-	return lines
+	return lines, all - len(lines)
 }
 
-func (e *exported) claude() (lines []Line) {
+// chatGPT returns the nodes by time. Nodes without words of the person or the model have
+// no content.
+func (e *exported) chatGPT() (nodes []node) {
+	for id, in := range e.Mapping {
+		n := node{Line{Session: "chatgpt-" + e.ID, ID: id}, in.Parent}
+		if m := in.Message; m != nil {
+			if m.Created > 0 {
+				n.Timestamp = time.UnixMilli(int64(m.Created * 1000)).UTC().Format(time.RFC3339)
+			}
+			if n.Role = m.Author.Role; (n.Role == "user" || n.Role == "assistant") && !m.Metadata.Hidden {
+				n.Content = wordsOf(m.Content.Parts)
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b node) int {
+		return cmp.Or(cmp.Compare(a.Timestamp, b.Timestamp), cmp.Compare(a.ID, b.ID))
+	})
+	return nodes
+}
+
+// wordsOf returns the written and spoken words of a message. Other parts are pictures.
+func wordsOf(parts []json.RawMessage) string {
+	var texts []string
+	for _, p := range parts {
+		part := gjson.ParseBytes(p)
+		if part.Get("content_type").String() == "audio_transcription" {
+			part = part.Get("text")
+		}
+		if part.Type == gjson.String && strings.TrimSpace(part.Str) != "" {
+			texts = append(texts, part.Str)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// claude returns the nodes in the order of the export, which is by time.
+func (e *exported) claude() (nodes []node) {
+	before := ""
 	for _, m := range e.Messages {
 		text := m.Text
 		if len(m.Content) > 0 {
@@ -191,15 +264,14 @@ func (e *exported) claude() (lines []Line) {
 			}
 			text = strings.Join(texts, "\n")
 		}
-		role := map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]
-		if role == "" || strings.TrimSpace(text) == "" {
-			continue
+		n := node{Line{Session: "claude-" + e.UUID, ID: m.UUID, Role: map[string]string{"human": "user", "assistant": "assistant"}[m.Sender]}, cmp.Or(m.Parent, before)}
+		if n.Role != "" && strings.TrimSpace(text) != "" {
+			n.Content = text
 		}
-		l := Line{Role: role, Content: text, Session: "claude-" + e.UUID, ID: m.UUID}
 		if t, err := time.Parse(time.RFC3339, m.Created); err == nil {
-			l.Timestamp = t.UTC().Format(time.RFC3339)
+			n.Timestamp = t.UTC().Format(time.RFC3339)
 		}
-		lines = append(lines, l)
+		nodes, before = append(nodes, n), m.UUID
 	}
-	return lines
+	return nodes
 }

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // GraphRequest is the input of Connections.
 type GraphRequest struct {
 	Selector
-	Limit int `json:"limit,omitempty"` // most nodes
+	Limit int    `json:"limit,omitempty"` // most nodes
+	Query string `json:"query,omitempty"` // only nodes with a word of it
 }
 
 // Graph is a graph of entities and their connections.
@@ -75,12 +77,32 @@ func (sv *Service) Connections(ctx context.Context, in *GraphRequest) (g Graph, 
 	for _, t := range targets {
 		g.Groups = append(g.Groups, t.Group)
 	}
+	limit := in.Limit
+	if in.Query != "" {
+		limit = maxListed
+	}
 	if sv.o.Remote {
-		err = sv.related(ctx, targets, &g, in.Limit)
+		err = sv.related(ctx, targets, &g, limit)
 	} else {
-		err = sv.mentioned(ctx, &g, in.Limit)
+		err = sv.mentioned(ctx, &g, limit)
+	}
+	if in.Query != "" {
+		g.match(in.Query, in.Limit)
 	}
 	return g, err
+}
+
+// match keeps up to limit nodes with a word of a query, and the edges between them.
+func (g *Graph) match(query string, limit int) {
+	asked, shown := words.Of(query, 64), make(map[string]bool)
+	g.Nodes = slices.DeleteFunc(g.Nodes, func(n Node) bool {
+		has := len(shown) < limit && slices.ContainsFunc(words.Of(n.Name, 64), func(w string) bool { return slices.Contains(asked, w) })
+		if has {
+			shown[n.ID] = true
+		}
+		return !has
+	})
+	g.Edges = slices.DeleteFunc(g.Edges, func(e Edge) bool { return !shown[e.From] || !shown[e.To] })
 }
 
 // web collects nodes and edges.

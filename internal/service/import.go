@@ -38,8 +38,13 @@ type Imported struct {
 	Kept  int `json:"kept"`
 	Known int `json:"known"` // lines that were there already
 
-	// NotTaken counts notes of sessions, which only an operator may import.
+	// NotTaken counts notes of sessions, which only an operator may import, or invalid
+	// turns of transcripts.
 	NotTaken int `json:"not_taken,omitempty"`
+
+	// LeftOut counts messages of an export outside of the current branches, hidden ones,
+	// and those of conversations that are not to be remembered.
+	LeftOut int `json:"left_out,omitempty"`
 
 	Groups []string `json:"-"`
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -150,4 +151,12 @@ func (o Operation[In, Out]) Call(ctx context.Context, h *Host, c Caller, read fu
 		e = o.Audit(&in, &out)
 	}
 	return out, e, err
+}
+
+// Run calls an operation that has one output, with an input of its type.
+func Run(ctx context.Context, op Mountable, h *Host, c Caller, in any) (out any, e Entry, err error) {
+	return op.Call(ctx, h, c, func(to any) error {
+		reflect.ValueOf(to).Elem().Set(reflect.ValueOf(in))
+		return nil
+	}, nil)
 }

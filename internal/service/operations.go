@@ -17,7 +17,7 @@ import (
 
 // Operations returns all operations.
 func Operations() []Mountable {
-	return []Mountable{Status, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Import, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
+	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Groups, Show, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
 		TurnsOf, Connections, Everybody, Requests}
 }
 
@@ -36,6 +36,15 @@ var Status = Operation[StatusRequest, health.Status]{
 		}
 		return st, nil
 	},
+}
+
+// Health returns the state of the memory, without its address.
+var Health = Operation[struct{}, health.MemoryStatus]{
+	Spec: Spec{Name: "memory/state", About: "The state of the memory", Reads: true, WithoutMemory: true},
+	Run: func(ctx context.Context, h *Host, _ *struct{}) (health.MemoryStatus, error) {
+		return h.Status(ctx, false).Memory.Public(), nil
+	},
+	Own: func(context.Context, *Host, *struct{}, Selector) error { return nil },
 }
 
 // Counts counts the turns of the queue.

@@ -35,3 +35,11 @@ func strongest(c *inject.Considered) (best float64, ok bool) {
 	}
 	return best, ok
 }
+
+// InWords returns the reason of a request without a block in words.
+func InWords(reason string) string {
+	if e, ok := inject.Reason(reason).Explain(); ok {
+		return e.Says
+	}
+	return reason
+}

@@ -37,6 +37,7 @@ type Record struct {
 
 // Found is a search result.
 type Found struct {
+	ID      string `json:"id,omitempty"` // of its message or distilled fact, or Graphiti's UUID
 	Group   string `json:"group"`
 	Scope   string `json:"scope"`
 	Text    string `json:"text"`
@@ -239,7 +240,7 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 		if c.Verdict != inject.Shown && !in.All {
 			continue
 		}
-		f := Found{Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
+		f := Found{ID: sv.idOf(c.Fact), Group: c.Fact.Group, Scope: string(c.Scope), Text: c.Line, Verdict: string(c.Verdict), Since: dateOf(c.Fact.ValidAt), Keys: keys[c.Fact.UUID]}
 		if c.Fact.Weighed {
 			f.Strength = &c.Fact.Strength
 		}
@@ -247,4 +248,15 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 	}
 	out.Others = sv.others(ctx, in.Selector, out.Groups)
 	return out, nil
+}
+
+// idOf returns the ID of a search result.
+func (sv *Service) idOf(f *graphiti.Fact) string {
+	switch {
+	case sv.o.Remote:
+		return f.UUID
+	case len(f.Messages) > 0:
+		return graphiti.MessageID(f.UUID)
+	}
+	return graphiti.MessageID(f.Episode)
 }

@@ -32,7 +32,14 @@ type Options struct {
 
 	Proxies []netip.Prefix // reverse proxies with trusted X-Forwarded headers
 
+	Version string        // of the program
 	Host    *service.Host // runs operations
+
+	// Project is mcpserver.Options.Project.
+	Project func(dir string) (key string, err error)
+
+	Transcripts func() int // inspector.Options.Transcripts
+
 	Metrics http.Handler
 	// Instance names the data directory that the proxy owns: calls for another are refused.
 	// It is public. It is empty without a data directory.
@@ -82,7 +89,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.own = s.seal.visit(random())
 	s.SetToken(o.Token)
-	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage}); err != nil {
+	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts}); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	s.http = &http.Server{
@@ -116,6 +123,7 @@ func (s *Server) routes() *http.ServeMux {
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 		})
 	}
+	mux.HandleFunc("/mcp", s.guard(s.limited(writeError, s.meant(s.mcp()))))
 	mux.HandleFunc("/api/", http.NotFound)
 	mux.HandleFunc("/static/", s.static(s.pages.ServeStatic))
 	mux.HandleFunc("/login", s.entrance(s.login))

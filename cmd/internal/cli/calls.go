@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -50,23 +51,41 @@ func Each[In, Out any](ctx context.Context, at *Runner, op service.Operation[In,
 	return askEach(ctx, at.Proxy, op, in, f)
 }
 
+// Run runs an operation that has one output, with an input of its type.
+func (r *Runner) Run(ctx context.Context, op service.Mountable, in any) (any, error) {
+	if r.Host != nil {
+		out, _, err := service.Run(ctx, op, r.Host, service.Operator, in)
+		return out, err
+	}
+	spec, _, example, _ := op.Describe()
+	out := reflect.New(reflect.TypeOf(example))
+	err := r.Proxy.fill(ctx, spec, in, out.Interface())
+	return out.Elem().Interface(), err
+}
+
 // Ask runs an operation through a proxy.
 func Ask[In, Out any](ctx context.Context, c *AdminClient, op service.Operation[In, Out], in In) (out Out, err error) {
-	ctx, cancel := context.WithTimeout(ctx, op.Takes+callTimeout)
+	err = c.fill(ctx, op.Spec, in, &out)
+	return out, err
+}
+
+// fill runs an operation, and stores its output in out.
+func (c *AdminClient) fill(ctx context.Context, s service.Spec, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Takes+callTimeout)
 	defer cancel()
-	body, err := c.ask(ctx, op.Spec, in)
+	body, err := c.ask(ctx, s, in)
 	if err != nil {
-		return out, err
+		return err
 	}
 	defer body.Close()
 	answer, err := io.ReadAll(io.LimitReader(body, maxAdminAnswer))
 	if err != nil {
-		return out, fmt.Errorf("read the answer of the admin side: %w", err)
+		return fmt.Errorf("read the answer of the admin side: %w", err)
 	}
-	if json.Unmarshal(answer, &out) != nil {
-		return out, c.notOurs()
+	if json.Unmarshal(answer, out) != nil {
+		return c.notOurs()
 	}
-	return out, nil
+	return nil
 }
 
 // askEach is Ask for an operation with many records. An interrupted answer ends with an

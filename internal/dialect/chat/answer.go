@@ -18,6 +18,7 @@ type reader struct {
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
+	keys   dialect.Keys
 	usage  dialect.Usage
 }
 
@@ -43,6 +44,8 @@ func (r *reader) Body(body []byte) {
 func (r *reader) read(data []byte, said string) {
 	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
+		case "id":
+			r.keys.Add(value.Str)
 		case "error":
 			r.failed = r.failed || value.Type != gjson.Null
 		case "usage":
@@ -105,6 +108,7 @@ func (r *reader) call(m gjson.Result) {
 		if n++; call.Get("index").Exists() {
 			n = int(call.Get("index").Int())
 		}
+		r.keys.Add(call.Get("id").Str)
 		r.calls.Add(n, call.Get("function.arguments").Str)
 		return true
 	})
@@ -115,7 +119,7 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage, Calls: r.calls}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}
 	if r.over {
 		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}

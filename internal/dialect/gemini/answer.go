@@ -20,6 +20,7 @@ type reader struct {
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
+	keys   dialect.Keys
 	usage  dialect.Usage
 }
 
@@ -52,6 +53,8 @@ func (r *reader) read(data []byte) {
 func (r *reader) chunk(doc gjson.Result) {
 	doc.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
+		case "responseId":
+			r.keys.Add(value.Str)
 		case "error":
 			r.failed = r.failed || value.Type != gjson.Null
 		case "promptFeedback":
@@ -99,7 +102,7 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, Usage: r.usage, Calls: r.calls}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}
 	if r.over {
 		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}

@@ -20,6 +20,7 @@ type reader struct {
 	end    dialect.End
 	over   bool // all of it was read
 	failed bool
+	keys   dialect.Keys
 	usage  dialect.Usage
 }
 
@@ -37,7 +38,7 @@ func (r *reader) Event(_, data []byte) {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.call(block.Get("type").Str == "tool_use", "")
+		r.call(&block, "")
 	case "content_block_delta":
 		if doc.Get("delta.type").Str == "input_json_delta" && r.calls != nil {
 			r.calls.Add(r.block, doc.Get("delta.partial_json").Str)
@@ -47,6 +48,7 @@ func (r *reader) Event(_, data []byte) {
 		}
 	case "message_start":
 		r.usage = dialect.Usage{}
+		r.keys.Add(doc.Get("message.id").Str)
 		addUsage(&r.usage, doc.Get("message.usage"))
 	case "message_delta":
 		r.usage.Output = max(r.usage.Output, dialect.Tokens(doc.Get("usage.output_tokens")))
@@ -65,12 +67,13 @@ func (r *reader) Body(body []byte) {
 		r.failed = true
 		return
 	}
+	r.keys.Add(doc.Get("id").Str)
 	doc.Get("content").ForEach(func(_, block gjson.Result) bool {
 		if block.Get("type").Str == "text" {
 			r.said.Next()
 			r.said.Add(block.Get("text").Str)
 		}
-		r.call(block.Get("type").Str == "tool_use", block.Get("input").Raw)
+		r.call(&block, block.Get("input").Raw)
 		return true
 	})
 	addUsage(&r.usage, doc.Get("usage"))
@@ -78,11 +81,12 @@ func (r *reader) Body(body []byte) {
 	r.over = gjson.ValidBytes(body)
 }
 
-// call begins a call of a tool.
-func (r *reader) call(isCall bool, arguments string) {
-	if !isCall {
+// call begins a call of a tool, if the block is one.
+func (r *reader) call(block *gjson.Result, arguments string) {
+	if block.Get("type").Str != "tool_use" {
 		return
 	}
+	r.keys.Add(block.Get("id").Str)
 	if r.block++; r.calls == nil {
 		r.calls, r.block = &dialect.Calls{}, 0
 	}
@@ -104,7 +108,7 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), Usage: r.usage, Calls: r.calls}
+	a := dialect.Answer{Text: r.said.Text(), Keys: r.keys, Usage: r.usage, Calls: r.calls}
 	if r.over {
 		a.End = r.end.Whole(a.Text != "" || r.calls != nil).WithCalls(r.calls != nil)
 	}

@@ -23,6 +23,7 @@ type reader struct {
 	n     int            // number of those calls
 	end   dialect.End
 	over  bool // all of it was read
+	keys  dialect.Keys
 	usage dialect.Usage
 }
 
@@ -60,6 +61,7 @@ func (r *reader) Body(body []byte) {
 func (r *reader) whole(response gjson.Result) {
 	if id := response.Get("id").Str; id != "" {
 		r.id = strings.Clone(id)
+		r.keys.Add(id)
 	}
 	r.usage = dialect.OpenAIUsage(response.Get("usage"))
 	if output := response.Get("output"); len(output.Array()) > 0 {
@@ -98,6 +100,7 @@ func (r *reader) add(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
 	case kind == "message" && item.Get("phase").Str != "commentary":
 		r.item = strings.Clone(item.Get("id").Str)
+		r.keys.Add(r.item)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
 			if part.Get("type").Str == "output_text" {
 				r.said.Next()
@@ -109,6 +112,7 @@ func (r *reader) add(item gjson.Result) {
 		if r.calls == nil {
 			r.calls = &dialect.Calls{}
 		}
+		r.keys.Add(item.Get("call_id").Str)
 		r.calls.Add(r.n, item.Get("arguments").Str)
 		r.calls.Made.Call(item.Get("call_id").String(), item.Get("name").String(), arguments(item)...)
 		r.n++
@@ -129,7 +133,7 @@ func (r *reader) Answer() dialect.Answer {
 	if r.end == dialect.EndError {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Usage: r.usage, Calls: r.calls}
+	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Keys: r.keys, Usage: r.usage, Calls: r.calls}
 	if r.over {
 		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}

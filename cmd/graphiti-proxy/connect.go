@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
+)
+
+// machineOf returns the machine of a command.
+func machineOf(c *cobra.Command, cfg *config.Config) (*connect.Machine, error) {
+	env := cli.Variable(c)
+	home := env("HOME")
+	if runtime.GOOS == "windows" {
+		home = env("USERPROFILE")
+	}
+	if home == "" {
+		return nil, errors.New("there is no home directory: set HOME")
+	}
+	dir, err := filepath.Abs(cli.Dir(c))
+	if err != nil {
+		return nil, err
+	}
+	providers, named := cfg.Upstreams(), served(cfg)
+	for _, api := range []string{"openai", "anthropic", "gemini"} {
+		delete(named, api)
+	}
+	return &connect.Machine{
+		Home: home, Dir: dir, Env: env, Look: exec.LookPath, Store: filepath.Join(cfg.DataDir, "connect"),
+		Proxy: connect.Proxy{Base: reachedAt(cfg, "client", cfg.Listen), Providers: providers, Named: named},
+	}, nil
+}
+
+// machineFor returns the configuration and the machine of a command, and the clients that its
+// arguments name.
+func machineFor(c *cobra.Command, names []string) (cfg *config.Config, m *connect.Machine, list []*connect.Client, err error) {
+	if cfg, err = cli.LoadConfig(c); err == nil {
+		m, err = machineOf(c, cfg)
+	}
+	for _, name := range names {
+		client := connect.Find(name)
+		if err == nil && client == nil {
+			err = cli.Usage(fmt.Errorf("client %q is unknown; write one of %s", name, strings.Join(connect.Names(), ", ")))
+		}
+		list = append(list, client)
+	}
+	return cfg, m, list, err
+}
+
+func completeClients(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return connect.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func newConnectCommand() *cobra.Command {
+	var dry, untried bool
+	c := described("connect")
+	c.Long += " Clients: " + strings.Join(connect.Names(), ", ") + "."
+	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeClients
+	c.Flags().BoolVar(&dry, "print", false, "print the changes, and change nothing")
+	c.Flags().BoolVar(&untried, "no-trial", false, "send no request")
+	cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, m, clients, err := machineFor(c, args)
+		if err != nil {
+			return err
+		}
+		if len(clients) == 0 {
+			all := m.List(c.Context())
+			return cli.Output(c, map[string]any{"clients": all}, func(w io.Writer) { printClients(w, all) })
+		}
+		return connectClients(c, cfg, m, clients, dry, untried)
+	}
+	return c
+}
+
+// connectClients plans all changes before it makes the first.
+func connectClients(c *cobra.Command, cfg *config.Config, m *connect.Machine, clients []*connect.Client, dry, untried bool) error {
+	var plans []*connect.Plan
+	for _, client := range clients {
+		p, err := m.Plan(client)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, p)
+	}
+	if dry {
+		return cli.Output(c, map[string]any{"plans": plans}, func(w io.Writer) {
+			for _, p := range plans {
+				printPlan(w, p)
+			}
+		})
+	}
+	running, err := runningProxy(c, cfg, m)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for i, p := range plans {
+		if p.File != "" {
+			if p.Unchanged() {
+				fmt.Fprintf(c.ErrOrStderr(), "%s goes through the proxy already\n", p.Client)
+			} else if err := m.Apply(p); err != nil {
+				return err
+			}
+		}
+		if !cli.WantsJSON(c) {
+			printPlan(c.OutOrStdout(), p)
+		}
+		if p.File == "" || untried {
+			continue
+		}
+		if err := try(c, m, clients[i], running); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "conversations from before: graphiti-proxy memory import --agents")
+	if cli.WantsJSON(c) {
+		return errors.Join(failed, terminal.JSON(c.OutOrStdout(), map[string]any{"plans": plans}))
+	}
+	return failed
+}
+
+// runningProxy returns the proxy. Without one it offers to start it at login, because
+// clients wait for minutes for a proxy that does not answer.
+func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cli.AdminClient, error) {
+	running, err := cli.FindProxyToShow(c.Context(), target(cfg))
+	if !errors.Is(err, cli.ErrNoProxy) {
+		return running, err
+	}
+	agreed, asked := ask(c.ErrOrStderr(), "the proxy does not run; start it now and at each login?")
+	if asked != nil || !agreed {
+		return nil, fmt.Errorf("%w; no setting was changed, because clients hang without the proxy: start it first with graphiti-proxy service install or graphiti-proxy serve", err)
+	}
+	if err := installService(c, cfg, m); err != nil {
+		return nil, err
+	}
+	for wait := time.Now().Add(10 * time.Second); ; {
+		running, err = cli.FindProxyToShow(c.Context(), target(cfg))
+		if err == nil || time.Now().After(wait) {
+			return running, err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func printPlan(w io.Writer, p *connect.Plan) {
+	if p.File == "" {
+		fmt.Fprintf(w, "%s has no settings file for this; set the variable where you start it:\n", p.Client)
+		for _, change := range p.Changes {
+			fmt.Fprintf(w, "  export %s=%s\n", change.Path[0], change.Value)
+		}
+		return
+	}
+	fmt.Fprintf(w, "%s: %s\n", p.Client, terminal.Printable(p.File))
+	for _, change := range p.Changes {
+		was := "not set"
+		if change.Old != nil {
+			was = *change.Old
+		}
+		fmt.Fprintf(w, "  %s: %s (before: %s)\n", terminal.Printable(strings.Join(change.Path, ".")), change.Value, terminal.Printable(was))
+	}
+}
+
+// try sends a trial request and reports whether the proxy saw it.
+func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *cli.AdminClient) error {
+	before, err := cli.Ask(c.Context(), running, service.Requests, service.RequestsRequest{Limit: 1})
+	if err != nil {
+		return err
+	}
+	errOut := c.ErrOrStderr()
+	fmt.Fprintf(errOut, "  sending a trial request with %s …\n", client.Name)
+	tried := m.Try(c.Context(), client)
+	seen, err := seenSince(c.Context(), running, client, before.Last)
+	switch {
+	case err != nil:
+		return err
+	case seen != nil && tried == nil:
+		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client where it runs\n", seen.Status)
+		return nil
+	case seen != nil:
+		return fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried)
+	case errors.Is(tried, connect.ErrNoTrial):
+		fmt.Fprintln(errOut, " ", tried)
+		return nil
+	}
+	why := ""
+	if _, problems := m.Examine(client); len(problems) > 0 {
+		why = ": " + strings.Join(problems, "; ")
+	}
+	return errors.Join(fmt.Errorf("no request of %s reached the proxy%s; the setting stays, graphiti-proxy disconnect %s takes it back", client.Name, why, client.Name), tried)
+}
+
+// seenSince returns the newest request to a model that a client sent after a number.
+func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Client, number int) (*service.LoggedRequest, error) {
+	for wait := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		p, err := cli.Ask(ctx, running, service.Requests, service.RequestsRequest{After: number, Limit: 100})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range slices.Backward(p.Requests) {
+			if r.API != "" && client.Sends(r.Client) {
+				return &r, nil
+			}
+		}
+		if time.Now().After(wait) {
+			return nil, nil
+		}
+	}
+}
+
+func printClients(w io.Writer, all []connect.State) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no known client was found on this machine")
+		return
+	}
+	var t terminal.Table
+	t.Row("CLIENT", "VERSION", "THROUGH THE PROXY", "SETTINGS")
+	for _, s := range all {
+		through := "no"
+		if s.Through {
+			through = "yes"
+		} else if len(s.Problems) > 0 {
+			through = "no, see graphiti-proxy doctor " + s.Client
+		}
+		t.Row(s.Client, s.Version, through, s.File)
+	}
+	t.Print(w)
+}
+
+func newDisconnectCommand() *cobra.Command {
+	c := described("disconnect")
+	c.Args, c.ValidArgsFunction = cli.Needs("the name of a client"), completeClients
+	cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		_, m, clients, err := machineFor(c, args)
+		if err != nil {
+			return err
+		}
+		var all []connect.Restored
+		for _, client := range clients {
+			done, err := m.Disconnect(client)
+			if err != nil {
+				return err
+			}
+			all = append(all, done)
+		}
+		return cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
+			for _, done := range all {
+				how := "has its original bytes again"
+				if !done.Exact {
+					how = "was changed since; only the base URL was taken out"
+				}
+				fmt.Fprintf(w, "%s: %s %s\n", done.Client, terminal.Printable(done.File), how)
+			}
+		})
+	}
+	return c
+}
+
+// installService starts the proxy now and at each login.
+func installService(c *cobra.Command, cfg *config.Config, m *connect.Machine) error {
+	l, err := loginOf(c, cfg, m)
+	if err != nil {
+		return err
+	}
+	return l.Start(c.Context())
+}
+
+// loginOf returns the service that starts this binary with the file of this command.
+func loginOf(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*connect.Login, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := []string{program, "serve"}
+	if f := c.Flags().Lookup("config"); f != nil && f.Changed {
+		file, err := filepath.Abs(cfg.File())
+		if err != nil {
+			return nil, err
+		}
+		command = append(command, "--config", file)
+	}
+	return connect.LoginOf(runtime.GOOS, m, os.Getuid(), command)
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// answers is an upstream with numbered answers, and ids as long as a provider's.
+func answers(t *testing.T) string {
+	t.Helper()
+	n := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"chatcmpl-%024d","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Noted, answer %d."},"finish_reason":"stop"}]}`, n, n)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// pastTurn is a turn of a transcript.
+type pastTurn struct{ id, at, words, answer string }
+
+// qwenTranscript writes a session of Qwen Code into a home.
+func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
+	t.Helper()
+	var b strings.Builder
+	for i, turn := range turns {
+		line := func(fields m) {
+			all := m{"sessionId": "30206c6f", "timestamp": turn.at, "cwd": dir}
+			for k, v := range fields {
+				all[k] = v
+			}
+			text, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Write(append(text, '\n'))
+		}
+		parts := func(text string) m { return m{"parts": []m{{"text": text}}} }
+		line(m{"uuid": fmt.Sprint("u", i, turn.words), "type": "user", "provenance": "real_user", "message": parts(turn.words)})
+		line(m{"uuid": fmt.Sprint("t", i), "type": "system", "provenance": "system", "subtype": "ui_telemetry", "systemPayload": m{"uiEvent": m{"response_id": turn.id}}})
+		line(m{"uuid": fmt.Sprint("a", i), "type": "assistant", "provenance": "assistant_output", "message": parts(turn.answer)})
+	}
+	file := filepath.Join(home, ".qwen", "projects", "p", "chats", "30206c6f.jsonl")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const qwenAgent = "QwenCode/0.15.10 (linux; x64)"
+
+func TestImportAgents(t *testing.T) {
+	t.Parallel()
+	home, dir, data := t.TempDir(), project(t), t.TempDir()
+	settings := map[string]string{"identity.owner": "user:josh", "upstream.openai": answers(t)}
+	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
+	run := func(args ...string) string {
+		t.Helper()
+		out, errOut, err := commandIn(t, home, home, append(args, set...)...)
+		if err != nil {
+			t.Fatalf("%q: %v, %s", args, err, errOut)
+		}
+		return out
+	}
+	const marlin = "The production database is called Marlin."
+	w := start(t, data, settings)
+	w.exchange("/v1/chat/completions", qwen(dir, user("Our staging database is called Bluefin.")), "User-Agent", qwenAgent)
+	w.delivered(1)
+	w.stop()
+	qwenTranscript(t, home, dir,
+		pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", marlin, "Noted, Marlin."},
+		pastTurn{"chatcmpl-tabs-tabs-tabs-tabs", "2026-11-20T08:01:00Z", "Remember that: always use tabs.", "Understood."},
+		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other words, same id
+	)
+	qwenTranscript(t, filepath.Join(home, "hostile"), dir, pastTurn{"", "2026-11-20T08:00:00Z", "It is Orca.", "Noted."})
+	hostile, err := os.ReadFile(filepath.Join(home, "hostile", ".qwen", "projects", "p", "chats", "30206c6f.jsonl"))
+	if err == nil {
+		hostile = []byte(strings.ReplaceAll(string(hostile), "30206c6f", strings.Repeat("x", 5000)))
+		err = os.WriteFile(filepath.Join(home, ".qwen", "projects", "p", "chats", "hostile.jsonl"), append(hostile, "{\x00]"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "4 turns can be imported") {
+		t.Errorf("dry run: got %q, want 4 turns", out)
+	}
+	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
+		t.Errorf("the dry run stored %q", out)
+	}
+	imported := run("memory", "import", "--agents", "--yes")
+	if !strings.Contains(imported, "2 turns imported, 1 already present") || !strings.Contains(imported, "1 turn left out") {
+		t.Errorf("got %q, want the live turn recognized, and the hostile one left out", imported)
+	}
+	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 3 already present") {
+		t.Errorf("a second time: got %q", out)
+	}
+	if out := run("memory", "export", "--user", "me"); !strings.Contains(out, "Marlin") || strings.Contains(out, "kind=") {
+		t.Errorf("got %q, want Marlin, and no standing text", out)
+	}
+
+	// The conversation continues through the proxy: nothing is stored twice.
+	w = start(t, data, settings)
+	_, header := w.exchange("/v1/chat/completions", qwen(dir, user(marlin), replied("Noted, Marlin."), user("Remember that: always use tabs."), replied("Understood."), user("And how many replicas has it?")), "User-Agent", qwenAgent)
+	w.delivered(4)
+	if kept := w.keptFor(dir); strings.Count(kept, marlin) != 1 {
+		t.Errorf("got %q, want Marlin once, header %v", kept, header)
+	}
+	_, header = w.exchange("/v1/chat/completions", qwen(dir, user("What is the production database called?")), "User-Agent", qwenAgent)
+	if got := header.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "recalled") {
+		t.Errorf("got %q for a question about the transcript, want a block", got)
+	}
+	w.stop()
+
+	name := regexp.MustCompile(`import-\d{8}-[0-9a-f]{8}`).FindString(imported)
+	run("memory", "forget", "--import", name, "--yes")
+	if out := run("memory", "export", "--user", "me"); strings.Contains(out, marlin) || !strings.Contains(out, "Bluefin") {
+		t.Errorf("after forget --import got %q, want Bluefin without Marlin", out)
+	}
+	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported") {
+		t.Errorf("after forget --import: got %q, want no turn again", out)
+	}
+}
+
+func TestImportAgents_LeavesOut(t *testing.T) {
+	t.Parallel()
+	ignored := project(t)
+	if err := os.WriteFile(filepath.Join(ignored, ".graphiti-proxy-ignore"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{ignored: "excluded from memory", filepath.Join(ignored, "gone"): "is gone", "": "is unknown"} {
+		home := t.TempDir()
+		qwenTranscript(t, home, dir, pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", "It is Marlin.", "Noted."})
+		out, errOut, err := commandIn(t, home, home, "memory", "import", "--agents", "--yes", "--set", "data_dir="+t.TempDir())
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(out, "0 turns imported") {
+			t.Errorf("%q: got %q, %s, %v; want the reason %q", dir, out, errOut, err, want)
+		}
+	}
+}

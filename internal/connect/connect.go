@@ -1,0 +1,302 @@
+package connect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
+)
+
+// Proxy is the address for clients.
+type Proxy struct {
+	Base      string            // such as http://127.0.0.1:8787
+	Providers map[string]string // addresses of the APIs' own upstreams
+	Named     map[string]string // addresses of the upstreams under /u/, by name
+}
+
+// through returns the base URL that leads through the proxy to the address a client uses
+// now, which is "" for the provider's own.
+func (p Proxy) through(k *key, now string) (string, error) {
+	if now != "" && (now == p.Base || strings.HasPrefix(now, p.Base+"/")) {
+		return now, nil
+	}
+	provider := p.Providers[k.api]
+	if k.api == ChatGPT {
+		provider, k.suffix = p.Named[ChatGPT], "/u/"+ChatGPT
+	}
+	if now == "" && k.api != "" || provider != "" && sameBase(now, provider) {
+		return p.Base + k.suffix, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Named)) {
+		base := strings.TrimRight(p.Named[name], "/")
+		if rest, ok := strings.CutPrefix(now, base); ok && (rest == "" || rest[0] == '/') {
+			return p.Base + "/u/" + name + strings.TrimRight(rest, "/"), nil
+		}
+	}
+	if now == "" {
+		return "", errors.New("the provider of this client has no known address; set its base URL first, and add it to the setting upstreams")
+	}
+	base := withoutVersion(now)
+	return "", fmt.Errorf("requests go to %s now; so that they still do, add it to the proxy's configuration, upstreams: {NAME: %s}, and connect again", now, base)
+}
+
+// withoutVersion removes the version from the end of a base URL.
+func withoutVersion(base string) string {
+	base = strings.TrimRight(base, "/")
+	return strings.TrimSuffix(strings.TrimSuffix(base, "/v1"), "/v1beta")
+}
+
+func sameBase(a, b string) bool { return withoutVersion(a) == withoutVersion(b) }
+
+// Plan is the intended change of a client's file.
+type Plan struct {
+	Client  string   `json:"client"`
+	File    string   `json:"file,omitempty"`
+	Changes []Change `json:"changes"`
+
+	client *Client
+	now    []byte // the file's content, nil without a file
+	before []byte // the same without an earlier connection
+	after  []byte
+}
+
+// Unchanged reports whether the client goes through the proxy already.
+func (p *Plan) Unchanged() bool { return p.File != "" && bytes.Equal(p.now, p.after) }
+
+// Plan returns the changes that connect a client.
+func (m *Machine) Plan(c *Client) (*Plan, error) {
+	p := &Plan{Client: c.Name, client: c, File: m.File(c)}
+	if c.format == nil {
+		for _, k := range c.keys {
+			value, err := m.Proxy.through(&k, m.Env(k.env))
+			if err != nil {
+				return nil, err
+			}
+			p.Changes = append(p.Changes, Change{Path: []string{k.path}, Value: value})
+		}
+		return p, nil
+	}
+	var err error
+	if p.File, err = m.resolve(p.File); err != nil {
+		return nil, err
+	}
+	if p.now, err = readFile(p.File); err != nil {
+		return nil, err
+	}
+	r, err := m.record(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	p.before = p.now
+	if r != nil {
+		if r.File != p.File {
+			return nil, fmt.Errorf("%s is connected in %s; disconnect it first", c.Name, r.File)
+		}
+		if p.before, err = r.undo(c.format, p.now); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.File, err)
+		}
+	}
+	return p, p.make(m)
+}
+
+// make applies the changes to the text.
+func (p *Plan) make(m *Machine) error {
+	c := p.client
+	tree, err := c.format.decode(p.before)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.File, err)
+	}
+	p.after = p.before
+	for _, v := range c.values(m, tree) {
+		old := textAt(tree, v.path...)
+		if old == "" && v.env != "" {
+			old = m.Env(v.env)
+		}
+		change := Change{Path: v.path}
+		if change.Value, err = m.Proxy.through(&v.key, old); err != nil {
+			return fmt.Errorf("%s: %s: %w", p.File, strings.Join(v.path, "."), err)
+		}
+		if p.after, err = c.format.apply(p.after, &change); err != nil {
+			return fmt.Errorf("%s: %w", p.File, err)
+		}
+		p.Changes = append(p.Changes, change)
+	}
+	if len(p.Changes) == 0 {
+		return fmt.Errorf("%s names no provider that can go through the proxy; set up %s first", p.File, c.Name)
+	}
+	return nil
+}
+
+// readFile returns nil if there is no file.
+func readFile(file string) ([]byte, error) {
+	text, err := os.ReadFile(file) // #nosec G304 -- a client's settings file
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && text == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// resolve follows links, and rejects a target outside of the person's home.
+func (m *Machine) resolve(file string) (string, error) {
+	target, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return file, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if target == file {
+		return file, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	if filepath.Join(dir, filepath.Base(file)) == target {
+		return target, nil // only a directory is a link
+	}
+	home, err := filepath.EvalSymlinks(m.Home)
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(home, target); err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s is a link to %s, outside of your home directory; change that file yourself", file, target)
+	}
+	return target, nil
+}
+
+// Apply writes the planned file. First it stores a record with the original bytes.
+func (m *Machine) Apply(p *Plan) error {
+	r := record{File: p.File, Before: p.before, Existed: p.before != nil, After: hash(p.after), Changes: p.Changes}
+	text, err := json.Marshal(&r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(m.Store, 0o700); err != nil {
+		return err
+	}
+	if err := datadir.WriteFile(m.recordFile(p.Client), text); err != nil {
+		return fmt.Errorf("store the backup: %w", err)
+	}
+	return writeFile(p.File, p.after)
+}
+
+// writeFile replaces a file, and keeps its permissions.
+func writeFile(file string, text []byte) error {
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		if mode = info.Mode().Perm(); mode&0o200 == 0 {
+			return fmt.Errorf("%s is read-only; make it writable, or change it yourself", file)
+		}
+	} else if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if err := datadir.WriteFile(file, text); err != nil {
+		return err
+	}
+	return os.Chmod(file, mode)
+}
+
+// record holds the data for disconnecting a client.
+type record struct {
+	File    string   `json:"file"`
+	Existed bool     `json:"existed"`
+	Before  []byte   `json:"before"`
+	After   string   `json:"after"` // hash of the written file
+	Changes []Change `json:"changes"`
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (m *Machine) recordFile(name string) string { return filepath.Join(m.Store, name+".json") }
+
+// record returns the record of a client, or nil.
+func (m *Machine) record(name string) (*record, error) {
+	text, err := readFile(m.recordFile(name))
+	if err != nil || text == nil {
+		return nil, err
+	}
+	r := new(record)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("read the backup %s: %w", m.recordFile(name), err)
+	}
+	return r, nil
+}
+
+// undo returns the text before the connection, nil for no file: the original bytes if the
+// file is still as written, otherwise the text without the changes.
+func (r *record) undo(f *format, now []byte) ([]byte, error) {
+	if now == nil {
+		return nil, nil
+	}
+	if hash(now) == r.After {
+		if !r.Existed {
+			return nil, nil
+		}
+		return append([]byte{}, r.Before...), nil
+	}
+	var err error
+	for i := len(r.Changes) - 1; i >= 0; i-- {
+		if now, err = f.undo(now, &r.Changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	if tree, err := f.decode(now); err == nil && len(tree) == 0 && !r.Existed {
+		return nil, nil
+	}
+	return now, nil
+}
+
+// ErrNotConnected means that connect has not changed a client's settings.
+var ErrNotConnected = errors.New("is not connected")
+
+// Restored is the result of Disconnect.
+type Restored struct {
+	Client string `json:"client"`
+	File   string `json:"file"`
+	Exact  bool   `json:"exact"` // the original bytes were restored
+}
+
+// Disconnect takes the changes of connect back.
+func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
+	r, err := m.record(c.Name)
+	if err != nil {
+		return done, err
+	}
+	if r == nil {
+		return done, fmt.Errorf("%s %w", c.Name, ErrNotConnected)
+	}
+	now, err := readFile(r.File)
+	if err != nil {
+		return done, err
+	}
+	before, err := r.undo(c.format, now)
+	if err != nil {
+		return done, fmt.Errorf("%s: %w", r.File, err)
+	}
+	switch {
+	case before != nil:
+		err = writeFile(r.File, before)
+	case now != nil:
+		err = os.Remove(r.File)
+	}
+	if err != nil {
+		return done, err
+	}
+	return Restored{c.Name, r.File, hash(now) == r.After}, os.Remove(m.recordFile(c.Name))
+}

@@ -1,0 +1,245 @@
+package connect
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const base = "http://127.0.0.1:8787"
+
+// machine returns a machine with an empty home.
+func machine(t *testing.T, env map[string]string) *Machine {
+	t.Helper()
+	home := t.TempDir()
+	return &Machine{
+		Home: home, Dir: filepath.Join(home, "src"), Store: filepath.Join(home, "store"),
+		Env:  func(name string) string { return env[name] },
+		Look: func(string) (string, error) { return "", os.ErrNotExist },
+		Proxy: Proxy{
+			Base:      base,
+			Providers: map[string]string{"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com", "gemini": "https://generativelanguage.googleapis.com"},
+			Named:     map[string]string{"groq": "https://api.groq.com/openai", ChatGPT: "https://chatgpt.com/backend-api/codex"},
+		},
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return "(no file)"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// own is a file of each client before the proxy.
+var own = map[string]struct{ file, text, want string }{
+	"claude-code": {".claude/settings.json", "{\n  \"model\": \"opus\"\n}\n", `"ANTHROPIC_BASE_URL": "` + base + `"`},
+	"codex":       {".codex/config.toml", "# mine\nmodel = \"gpt-5\"\n[tui]\n", "openai_base_url = \"" + base + "/v1\"\n[tui]"},
+	"opencode":    {".config/opencode/opencode.json", "{\n  // mine\n  \"theme\": \"x\",\n}\n", `"baseURL": "` + base + `/v1"`},
+	"kilo":        {".config/kilo/kilo.jsonc", "{\n}\n", `"baseURL": "` + base + `/v1"`},
+	"gemini":      {".gemini/.env", "GEMINI_API_KEY=k\n", "GOOGLE_GEMINI_BASE_URL=" + base + "\n"},
+	"qwen":        {".qwen/settings.json", "{\"modelProviders\": {\"openai\": [{\"id\": \"m\", \"baseUrl\": \"https://api.groq.com/openai/v1\"}]}} // mine\n", `"baseUrl": "` + base + `/u/groq/v1"`},
+	"cline":       {".cline/data/settings/providers.json", `{"providers": {"openai-compatible": {"settings": {"apiKey": "k"}}}}`, `"baseUrl": "` + base + `/v1"`},
+	"continue":    {".continue/config.yaml", "models:\n  - name: a # mine\n    provider: anthropic\n", "apiBase: " + base + "/v1\n"},
+	"kimi":        {".kimi-code/config.toml", "[providers.a]\ntype = \"anthropic\"\n", "base_url = \"" + base + "\"\n"},
+	"pi":          {".pi/agent/models.json", "{}", `"baseUrl": "` + base + `"`},
+	"aider":       {".aider.conf.yml", "model: m # mine\n", "openai-api-base: " + base + "/v1\n"},
+	"goose":       {".config/goose/config.yaml", "A: 1\n", "OPENAI_HOST: " + base + "\n"},
+	"zed":         {".config/zed/settings.json", "// mine\n{\n}\n", `"api_url": "` + base + `"`},
+}
+
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	for _, c := range Clients {
+		if c.format == nil {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			m, o := machine(t, nil), own[c.Name]
+			file := filepath.Join(m.Home, filepath.FromSlash(o.file))
+			write(t, file, o.text)
+			for range 2 { // again after a first time
+				p, err := m.Plan(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := m.Apply(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := read(t, file); !strings.Contains(got, o.want) {
+				t.Errorf("got %s, want it with %s", got, o.want)
+			}
+			if through, problems := m.Examine(c); !through || len(problems) > 0 {
+				t.Errorf("Examine = %v, %q; want true, none", through, problems)
+			}
+			done, err := m.Disconnect(c)
+			if got := read(t, file); err != nil || !done.Exact || got != o.text {
+				t.Errorf("after disconnect (%+v, %v) got %q, want %q", done, err, got, o.text)
+			}
+			if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o644 {
+				t.Errorf("got %v, %v; want the same permissions", info.Mode(), err)
+			}
+			if _, err := m.Disconnect(c); err == nil {
+				t.Error("got no error for a client that is not connected")
+			}
+		})
+	}
+}
+
+func TestConnect_FileOfOthers(t *testing.T) {
+	t.Parallel()
+	c := Find("opencode")
+	for _, o := range []struct{ name, before, edited, want string }{
+		{"the client adds a key", "{\n  \"theme\": \"x\"\n}\n", "\"theme\": \"y\",\n  \"$schema\": \"s\"", "{\n  \"theme\": \"y\",\n  \"$schema\": \"s\"\n}\n"},
+		{"no file, and the client adds a key", "", "", "{\n  \"$schema\": \"s\"\n}\n"},
+		{"no file", "", "-", "(no file)"},
+	} {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			m := machine(t, nil)
+			file := m.File(c)
+			if o.before != "" {
+				write(t, file, o.before)
+			}
+			p, err := m.Plan(c)
+			if err == nil {
+				err = m.Apply(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := read(t, file)
+			switch o.edited {
+			case "-":
+			case "":
+				write(t, file, strings.Replace(text, "{\n", "{\n  \"$schema\": \"s\",\n", 1))
+			default:
+				write(t, file, strings.Replace(text, `"theme": "x"`, o.edited, 1))
+			}
+			if _, err := m.Disconnect(c); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, file); got != o.want {
+				t.Errorf("got %q, want %q", got, o.want)
+			}
+		})
+	}
+}
+
+func TestPlan_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, o := range []struct {
+		name, client, file, text string
+		env                      map[string]string
+		want                     string
+	}{
+		{"an address without an upstream", "claude-code", ".claude/settings.json", `{"env": {"ANTHROPIC_BASE_URL": "https://gateway.example/v1"}}`, nil, "upstreams: {NAME: https://gateway.example}"},
+		{"a variable with an address", "claude-code", "", "", map[string]string{"ANTHROPIC_BASE_URL": "https://gateway.example"}, "https://gateway.example"},
+		{"a broken file", "claude-code", ".claude/settings.json", "{ // mine\n}", nil, "ignores a file"},
+		{"no provider", "continue", ".continue/config.yaml", "name: x\n", nil, "names no provider"},
+		{"a provider without a known address", "kimi", ".kimi-code/config.toml", "[providers.k]\ntype = \"kimi\"\n", nil, "no known address"},
+	} {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			m := machine(t, o.env)
+			if o.file != "" {
+				write(t, filepath.Join(m.Home, o.file), o.text)
+			}
+			if _, err := m.Plan(Find(o.client)); err == nil || !strings.Contains(err.Error(), o.want) {
+				t.Errorf("got %v, want an error with %q", err, o.want)
+			}
+		})
+	}
+}
+
+func TestPlan_ForeignLink(t *testing.T) {
+	t.Parallel()
+	m := machine(t, nil)
+	target := filepath.Join(t.TempDir(), "settings.json")
+	write(t, target, "{}")
+	write(t, filepath.Join(m.Home, ".claude", "x"), "")
+	if err := os.Symlink(target, filepath.Join(m.Home, ".claude", "settings.json")); err != nil {
+		t.Skipf("make a link: %v", err)
+	}
+	if _, err := m.Plan(Find("claude-code")); err == nil || !strings.Contains(err.Error(), "outside of your home") {
+		t.Errorf("got %v, want a refusal of the link", err)
+	}
+}
+
+func TestCodex_ChatGPTLogin(t *testing.T) {
+	t.Parallel()
+	m := machine(t, nil)
+	write(t, filepath.Join(m.Home, ".codex", "auth.json"), `{"OPENAI_API_KEY": null, "tokens": {"access_token": "x"}}`)
+	p, err := m.Plan(Find("codex"))
+	if err != nil || p.Changes[0].Value != base+"/u/chatgpt" {
+		t.Errorf("got %+v, %v; want the upstream of ChatGPT", p, err)
+	}
+}
+
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	through := `{"env": {"ANTHROPIC_BASE_URL": "` + base + `"}}`
+	for _, o := range []struct {
+		name, client string
+		files        map[string]string
+		env          map[string]string
+		want         string // "" for none
+	}{
+		{"a project's file", "claude-code", map[string]string{".claude/settings.json": through, "src/.claude/settings.json": `{"env": {"ANTHROPIC_BASE_URL": "https://x"}}`}, nil, "overrides"},
+		{"a project's file without the key", "claude-code", map[string]string{".claude/settings.json": through, "src/.claude/settings.json": `{}`}, nil, ""},
+		{"a project's file hides the whole file", "gemini", map[string]string{".gemini/.env": "GOOGLE_GEMINI_BASE_URL=" + base, "src/.gemini/.env": "A=1"}, nil, "overrides"},
+		{"a variable wins", "gemini", map[string]string{".gemini/.env": "GOOGLE_GEMINI_BASE_URL=" + base}, map[string]string{"GOOGLE_GEMINI_BASE_URL": "https://x"}, "unset it"},
+		{"another API", "claude-code", map[string]string{".claude/settings.json": through}, map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1"}, "selects another API"},
+		{"a login", "gemini", map[string]string{".gemini/.env": "GOOGLE_GEMINI_BASE_URL=" + base, ".gemini/settings.json": `{"security": {"auth": {"selectedType": "oauth-personal"}}}`}, nil, "Google login"},
+		{"a comment in strict JSON", "claude-code", map[string]string{".claude/settings.json": "// mine\n" + through}, nil, "line 1"},
+	} {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			m := machine(t, o.env)
+			for file, text := range o.files {
+				write(t, filepath.Join(m.Home, file), text)
+			}
+			through, problems := m.Examine(Find(o.client))
+			if through != (o.want == "") || !strings.Contains(strings.Join(problems, "\n"), o.want) {
+				t.Errorf("got %v, %q; want the problem %q", through, problems, o.want)
+			}
+		})
+	}
+}
+
+func TestLoginOf(t *testing.T) {
+	t.Parallel()
+	m := machine(t, nil)
+	for system, want := range map[string]string{
+		"linux":   `ExecStart="/opt/a b/graphiti-proxy" "serve" "--config" "/x/100%%"`,
+		"darwin":  "<string>/opt/a b/graphiti-proxy</string>",
+		"windows": "",
+	} {
+		l, err := LoginOf(system, m, 1, []string{"/opt/a b/graphiti-proxy", "serve", "--config", "/x/100%"})
+		if err != nil || !strings.Contains(l.Text, want) || (l.File == "") != (system == "windows") {
+			t.Errorf("%s: got %+v, %v; want it with %s", system, l, err, want)
+		}
+	}
+	if _, err := LoginOf("plan9", m, 1, nil); err == nil {
+		t.Error("got no error for an unknown system")
+	}
+}

@@ -1,0 +1,203 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// State is the result of examining a client's settings.
+type State struct {
+	Client   string   `json:"client"`
+	Program  string   `json:"program,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Through  bool     `json:"through"` // requests go through the proxy
+	Problems []string `json:"problems,omitempty"`
+}
+
+const versionTimeout = 20 * time.Second
+
+// List returns the clients on this machine: those with a program, or with settings.
+func (m *Machine) List(ctx context.Context) []State {
+	all := make([]State, len(Clients))
+	var group sync.WaitGroup
+	for i, c := range Clients {
+		group.Go(func() { all[i] = m.State(ctx, c) })
+	}
+	group.Wait()
+	var found []State
+	for _, s := range all {
+		if s.Program != "" || s.File != "" {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// State examines one client.
+func (m *Machine) State(ctx context.Context, c *Client) State {
+	s := State{Client: c.Name}
+	if file := m.File(c); file != "" && exists(file) {
+		s.File = file
+	}
+	if program, err := m.Look(c.Program); err == nil {
+		s.Program, s.Version = program, version(ctx, program)
+	}
+	s.Through, s.Problems = m.Examine(c)
+	return s
+}
+
+// version returns the first word with a digit of a program's answer.
+func version(ctx context.Context, program string) string {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--version").Output() // #nosec G204 -- a known client
+	if err != nil {
+		return ""
+	}
+	for _, word := range strings.Fields(string(out)) {
+		if strings.ContainsAny(word, "0123456789") && len(word) < 40 {
+			return strings.Trim(word, "v,;()")
+		}
+	}
+	return ""
+}
+
+// Examine reports whether a client's settings lead to the proxy, and why its requests may
+// miss it nevertheless.
+func (m *Machine) Examine(c *Client) (through bool, problems []string) {
+	isProxy := func(url string) bool { return url == m.Proxy.Base || strings.HasPrefix(url, m.Proxy.Base+"/") }
+	tree := map[string]any{}
+	if c.format != nil {
+		text, err := readFile(m.File(c))
+		if err == nil {
+			tree, err = c.format.decode(text)
+		}
+		if err != nil {
+			return false, []string{fmt.Sprintf("%s: %v", m.File(c), err)}
+		}
+	}
+	for _, v := range c.values(m, tree) {
+		value, variable := textAt(tree, v.path...), ""
+		if v.env != "" {
+			variable = m.Env(v.env)
+		}
+		if variable != "" && (c.envWins || c.format == nil || value == "") {
+			if isProxy(value) && !isProxy(variable) {
+				problems = append(problems, fmt.Sprintf("the variable %s overrides %s: unset it", v.env, m.File(c)))
+			}
+			value = variable
+		}
+		through = through || isProxy(value)
+	}
+	problems = append(problems, m.projects(c, through, isProxy)...)
+	for _, name := range c.bypass {
+		if value := m.Env(name) + textAt(tree, "env", name); value != "" && value != "0" && value != "false" {
+			problems = append(problems, name+" selects another API, which does not use the base URL: unset it")
+		}
+	}
+	for _, l := range c.login {
+		text, err := readFile(filepath.Join(m.directory(c), l.file))
+		if settings, bad := decodeJSONC(text); err == nil && bad == nil && textAt(settings, strings.Split(l.path, ".")...) == l.value {
+			problems = append(problems, "it is signed in with "+l.says+", which uses another API: sign in with an API key")
+		}
+	}
+	return through && len(problems) == 0, problems
+}
+
+// projects returns the files of the current directory and its parents that override a
+// client's settings.
+func (m *Machine) projects(c *Client, through bool, isProxy func(string) bool) (problems []string) {
+	for dir := m.Dir; through && dir != "" && dir != m.Home; dir = parent(dir) {
+		for _, name := range c.project {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			text, err := readFile(file)
+			if err != nil || text == nil || file == m.File(c) {
+				continue
+			}
+			tree, err := c.format.decode(text)
+			if err != nil {
+				continue
+			}
+			for _, v := range c.values(m, tree) {
+				if value := textAt(tree, v.path...); value != "" && !isProxy(value) || value == "" && c.replaces {
+					problems = append(problems, fmt.Sprintf("%s overrides %s: set %s to the proxy there, or remove it", file, m.File(c), strings.Join(v.path, ".")))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// parent returns the parent of a directory, or "" for the root.
+func parent(dir string) string {
+	if up := filepath.Dir(dir); up != dir {
+		return up
+	}
+	return ""
+}
+
+// trialTimeout limits a trial: some clients retry for minutes.
+const trialTimeout = 90 * time.Second
+
+// ErrNoTrial means that a client cannot be started for a trial.
+var ErrNoTrial = errors.New("cannot send a trial request by itself; send one message, and see graphiti-proxy doctor")
+
+// Try sends one short request through a client's own configuration, from an empty
+// directory.
+func (m *Machine) Try(ctx context.Context, c *Client) error {
+	program, err := m.Look(c.Program)
+	if err != nil || c.trial == nil {
+		return fmt.Errorf("%s %w", c.Name, ErrNoTrial)
+	}
+	dir, err := os.MkdirTemp("", "graphiti-proxy-trial-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, ".graphiti-proxy-ignore"), nil, 0o600); err != nil { // the trial is not remembered
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
+	defer cancel()
+	run := exec.CommandContext(ctx, program, c.trial...) // #nosec G204 -- a known client
+	run.Dir, run.WaitDelay, run.Env = dir, time.Second, append(os.Environ(), c.vars...)
+	out, err := run.CombinedOutput()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %s", trialTimeout)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", c.Program, err, reason(out))
+	}
+	return nil
+}
+
+// reason returns the first line about an error, or the last line, without control
+// characters.
+func reason(out []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return -1
+		}
+		return r
+	}, string(out))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	line := lines[len(lines)-1]
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(strings.ToLower(l), "error:") }); i >= 0 {
+		line = lines[i]
+	}
+	short := []rune(line)
+	return string(short[:min(len(short), 300)])
+}
+
+// Sends reports whether a request with this client name may be the client's.
+func (c *Client) Sends(name string) bool { return c.agent == "" || name == c.agent }

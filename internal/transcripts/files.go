@@ -1,0 +1,265 @@
+package transcripts
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/tidwall/gjson"
+)
+
+const (
+	maxLine = 8 << 20 // longer lines hold images and copies of histories
+	maxFile = 1 << 30 // bytes read from one file, decompressed
+)
+
+// client describes where a client stores conversations.
+type client struct {
+	name   string
+	moves  string   // variable that moves dir
+	dir    string   // below home, or below XDG_DATA_HOME if xdg
+	xdg    bool     // dir is below the XDG data directory
+	files  []string // patterns below dir
+	onWire bool     // requests state the session's id
+	read   func(f *source, t *turns) error
+}
+
+var clients = []client{
+	{name: "claude-code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"projects/*/*.jsonl"}, onWire: true, read: readClaude},
+	{name: "codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"sessions/*/*/*/rollout-*.jsonl", "sessions/*/*/*/rollout-*.jsonl.zst", "archived_sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl.zst"}, onWire: true, read: readCodex},
+	{name: "opencode", dir: "opencode", xdg: true, files: []string{"opencode.db", "storage/session/*/*.json"}, onWire: true, read: readOpenCode},
+	{name: "kilo", dir: "kilo", xdg: true, files: []string{"kilo.db"}, onWire: true, read: readOpenCode},
+	{name: "gemini", dir: ".gemini", files: []string{"tmp/*/chats/session-*.jsonl"}, read: readGemini},
+	{name: "qwen", dir: ".qwen", files: []string{"projects/*/chats/*.jsonl"}, read: readQwen},
+	{name: "copilot", moves: "COPILOT_HOME", dir: ".copilot", files: []string{"session-state/*/events.jsonl"}, read: readCopilot},
+	{name: "cline", dir: ".cline", files: []string{"data/sessions/*/*.messages.json"}, read: readCline},
+	{name: "continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"sessions/*.json"}, read: readContinue},
+	{name: "kimi", moves: "KIMI_CODE_HOME", dir: ".kimi-code", files: []string{"sessions/*/*/agents/main/wire.jsonl"}, onWire: true, read: readKimi},
+	{name: "pi", moves: "PI_CODING_AGENT_DIR", dir: ".pi/agent", files: []string{"sessions/*/*.jsonl"}, read: readPi},
+}
+
+// aiderFile is aider's transcript in a project's directory.
+const aiderFile = ".aider.chat.history.md"
+
+// Home is the place of transcripts.
+type Home struct {
+	Dir  string // the person's home
+	Work string // current directory
+	Env  func(name string) string
+}
+
+// Found is the content of the transcripts of one client.
+type Found struct {
+	Client     string
+	Files      int
+	Turns      []Turn
+	Unfinished int      // turns without an answer
+	Damaged    int      // lines that cannot be read
+	Skipped    int      // lines that are too long
+	Problems   []string // files that cannot be read
+}
+
+// Read returns the conversations of all clients. note is called after each file.
+func (h Home) Read(note func(files int)) (all []Found) {
+	files, projects := 0, []string{h.Work}
+	for i := range clients {
+		c := &clients[i]
+		f := h.read(c, h.paths(c), func() { files++; note(files) })
+		if f.Files == 0 {
+			continue
+		}
+		for _, t := range f.Turns {
+			if t.Dir != "" && !slices.Contains(projects, t.Dir) {
+				projects = append(projects, t.Dir)
+			}
+		}
+		all = append(all, f)
+	}
+	var paths []string
+	for _, dir := range projects {
+		paths = append(paths, filepath.Join(dir, aiderFile))
+	}
+	aider := &client{name: "aider", read: readAider}
+	if f := h.read(aider, paths, func() { files++; note(files) }); f.Files > 0 {
+		all = append(all, f)
+	}
+	return all
+}
+
+// Count returns the number of transcripts, without those of aider, which are in projects.
+func (h Home) Count() (n int) {
+	for i := range clients {
+		for _, path := range h.paths(&clients[i]) {
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// paths returns the files of a client, in the order of their names.
+func (h Home) paths(c *client) (paths []string) {
+	dir := filepath.Join(h.Dir, c.dir)
+	switch {
+	case c.moves != "" && h.Env(c.moves) != "":
+		dir = h.Env(c.moves)
+	case c.xdg && h.Env("XDG_DATA_HOME") != "":
+		dir = filepath.Join(h.Env("XDG_DATA_HOME"), c.dir)
+	case c.xdg:
+		dir = filepath.Join(h.Dir, ".local", "share", c.dir)
+	}
+	for _, pattern := range c.files {
+		found, err := filepath.Glob(filepath.Join(escape(dir), filepath.FromSlash(pattern)))
+		if err == nil { // the pattern is valid
+			paths = append(paths, found...)
+		}
+	}
+	return paths
+}
+
+// escape protects the marks of patterns in a directory's name.
+func escape(dir string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(dir)
+}
+
+// read reads files of a client. It skips links: they may lead anywhere.
+func (h Home) read(c *client, paths []string, note func()) Found {
+	found := Found{Client: c.name}
+	var files [][]Turn
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		s := &source{path: path, modified: info.ModTime(), found: &found}
+		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire}}
+		if err := c.read(s, t); err != nil {
+			found.Problems = append(found.Problems, fmt.Sprintf("%s: %v", path, err))
+		}
+		list, unfinished := t.finished()
+		found.Files, found.Unfinished = found.Files+1, found.Unfinished+unfinished
+		files = append(files, list)
+		note()
+	}
+	found.Turns = Merge(files)
+	return found
+}
+
+// source is one file.
+type source struct {
+	path     string
+	modified time.Time
+	found    *Found
+}
+
+// whole returns the content of a file with one JSON document.
+func (s *source) whole() (doc gjson.Result, err error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return doc, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<20))
+	if err == nil && !gjson.ValidBytes(text) {
+		err = errors.New("it is not JSON, or too long")
+	}
+	return gjson.ParseBytes(text), err
+}
+
+// lines calls each for the JSON objects in the lines of a file. has selects lines by their
+// text before they are parsed.
+func (s *source) lines(has func(line []byte) bool, each func(record gjson.Result)) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(s.path, ".zst") {
+		d, err := zstd.NewReader(f, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		r = d
+	}
+	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<20)
+	for {
+		line, isLong, err := readLine(in)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		case isLong:
+			s.found.Skipped++
+		default:
+			s.records(line, err != nil, has, each)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// readLine returns a line, or reports that it is too long.
+func readLine(in *bufio.Reader) (line []byte, isLong bool, err error) {
+	for {
+		piece, err := in.ReadSlice('\n')
+		if isLong = isLong || len(line)+len(piece) > maxLine; isLong {
+			line = nil
+		} else {
+			line = append(line, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, isLong, err
+		}
+	}
+}
+
+// starts are the beginnings of records: a damaged line may contain several.
+var starts = [][]byte{[]byte(`{"type":`), []byte(`{"parentUuid":`), []byte(`{"timestamp":`), []byte(`{"uuid":`)}
+
+// records calls each for the records in a line. isLast marks a line without an end, which
+// the client may still be writing.
+func (s *source) records(line []byte, isLast bool, has func([]byte) bool, each func(gjson.Result)) {
+	line = bytes.Trim(line, " \t\r\n\x00")
+	if len(line) == 0 || !has(line) {
+		return
+	}
+	if gjson.ValidBytes(line) {
+		each(gjson.ParseBytes(line))
+		return
+	}
+	if !isLast {
+		s.found.Damaged++
+	}
+	for len(line) > 0 {
+		next := len(line)
+		for _, start := range starts {
+			if i := bytes.Index(line[1:], start); i >= 0 {
+				next = min(next, i+1)
+			}
+		}
+		if piece := bytes.Trim(line[:next], " \x00"); gjson.ValidBytes(piece) {
+			each(gjson.ParseBytes(piece))
+		}
+		line = line[next:]
+	}
+}
+
+// timeOf returns the time in a record, in RFC 3339 or Unix milliseconds.
+func timeOf(v gjson.Result) time.Time {
+	if v.Type == gjson.Number {
+		return time.UnixMilli(v.Int()).UTC()
+	}
+	t, _ := time.Parse(time.RFC3339, v.Str)
+	return t.UTC()
+}

@@ -1,0 +1,309 @@
+package transcripts
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// holding returns a function that reports whether a line contains one of some texts.
+func holding(texts ...string) func([]byte) bool {
+	return func(line []byte) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(line, []byte(text)) })
+	}
+}
+
+// texts joins the text blocks of a content, which may be a text itself.
+func texts(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	var all []string
+	content.ForEach(func(_, block gjson.Result) bool {
+		if kind := block.Get("type").Str; kind == "text" || kind == "Text" {
+			all = append(all, block.Get("text").Str)
+		}
+		return true
+	})
+	return strings.Join(all, "\n")
+}
+
+// ids returns the ids of the blocks of a kind.
+func ids(blocks gjson.Result, kind string) (list []string) {
+	blocks.ForEach(func(_, block gjson.Result) bool {
+		if block.Get("type").Str == kind {
+			list = append(list, block.Get("id").Str)
+		}
+		return true
+	})
+	return list
+}
+
+// claudeMarks begin records of the user's role that Claude Code wrote.
+var claudeMarks = []string{"<command-", "<local-command-", "<bash-", "<task-notification>", "<system-reminder>", "Caveat:", "[Request interrupted"}
+
+func readClaude(s *source, t *turns) error {
+	if strings.HasPrefix(filepath.Base(s.path), "agent-") {
+		return nil // a subagent's
+	}
+	return s.lines(holding(`"type":"user"`, `"type":"assistant"`), func(r gjson.Result) {
+		if r.Get("isSidechain").Bool() || r.Get("isCompactSummary").Bool() {
+			return
+		}
+		m, at := r.Get("message"), timeOf(r.Get("timestamp"))
+		if r.Get("type").Str == "assistant" {
+			id := m.Get("id").Str
+			if !strings.HasPrefix(id, "msg_") || r.Get("isApiErrorMessage").Bool() {
+				return // the client's own
+			}
+			t.answer(id, texts(m.Get("content")), at, ids(m.Get("content"), "tool_use")...)
+			return
+		}
+		if r.Get("isMeta").Bool() || len(ids(m.Get("content"), "tool_result")) > 0 || m.Get(`content.#(type=="tool_result")`).Exists() {
+			return
+		}
+		switch r.Get("promptSource").Str {
+		case "", "typed", "sdk":
+		default:
+			return
+		}
+		t.Session, t.Dir = r.Get("sessionId").Str, r.Get("cwd").Str
+		words := texts(m.Get("content"))
+		if name, rest, ok := strings.Cut(words, "</command-name>"); ok && strings.Contains(name, "<command-name>") {
+			_, name, _ = strings.Cut(name, "<command-name>")
+			_, args, _ := strings.Cut(rest, "<command-args>")
+			args, _, _ = strings.Cut(args, "</command-args>")
+			words = strings.TrimSpace(name + " " + args)
+		} else if slices.ContainsFunc(claudeMarks, func(mark string) bool { return strings.HasPrefix(words, mark) }) {
+			if strings.HasPrefix(words, "<bash-input>") {
+				t.last = nil // the next answer is to a command
+			}
+			return
+		}
+		t.say(r.Get("uuid").Str, words, at)
+	})
+}
+
+func readCodex(s *source, t *turns) error {
+	subagent := false
+	return s.lines(holding(`"session_meta"`, `"item_completed"`, `"user_message"`, `"agent_message"`, `"function_call"`, `"turn_context"`), func(r gjson.Result) {
+		p, at := r.Get("payload"), timeOf(r.Get("timestamp"))
+		switch kind := r.Get("type").Str; {
+		case kind == "session_meta":
+			subagent = subagent || p.Get("thread_source").Str == "subagent" || p.Get("source.subagent").Exists()
+			if t.Session == "" { // a fork repeats the origin's
+				t.Session, t.Dir = p.Get("id").Str, p.Get("cwd").Str
+			}
+		case subagent:
+		case kind == "turn_context":
+			t.Dir = p.Get("cwd").Str
+		case kind == "response_item" && p.Get("type").Str == "function_call":
+			if id := p.Get("call_id").Str; t.last != nil && len(id) >= minKey {
+				t.last.Keys = append(t.last.Keys, id)
+			}
+		case kind != "event_msg":
+		case p.Get("type").Str == "user_message":
+			t.say("", p.Get("message").Str, at)
+		case p.Get("type").Str == "agent_message":
+			if text := p.Get("message").Str; text != "Compact task completed" {
+				t.answer("", text, at)
+			}
+		case p.Get("item.type").Str == "UserMessage":
+			t.say(p.Get("turn_id").Str, texts(p.Get("item.content")), at)
+		case p.Get("item.type").Str == "AgentMessage" && p.Get("item.phase").Str != "commentary":
+			t.answer(p.Get("item.id").Str, texts(p.Get("item.content")), at)
+		}
+	})
+}
+
+// partsOf returns the first text of Gemini's parts that is not the client's, and the ids of
+// their function calls.
+func partsOf(parts gjson.Result) (words string, calls []string) {
+	if parts.Type == gjson.String {
+		return parts.Str, nil
+	}
+	parts.ForEach(func(_, part gjson.Result) bool {
+		if id := part.Get("functionCall.id"); id.Exists() {
+			calls = append(calls, id.Str)
+		}
+		text := part.Get("text").Str
+		if words == "" && !part.Get("thought").Bool() && !strings.HasPrefix(text, "<system-reminder>") && !strings.HasPrefix(text, "<session_context>") {
+			words = text
+		}
+		return true
+	})
+	return words, calls
+}
+
+// readGemini replays a log: later lines replace earlier ones, and $set replaces the list.
+// The first time of a message counts.
+func readGemini(s *source, t *turns) error {
+	type message struct {
+		gjson.Result
+		at time.Time
+	}
+	var order []string
+	all, main := make(map[string]message), true
+	add := func(m gjson.Result) {
+		id := m.Get("id").Str
+		known, ok := all[id]
+		if !ok {
+			order, known.at = append(order, id), timeOf(m.Get("timestamp"))
+		}
+		all[id] = message{m, known.at}
+	}
+	err := s.lines(holding(`"sessionId"`, `"type"`), func(r gjson.Result) {
+		switch {
+		case r.Get("kind").Exists():
+			t.Session, main = r.Get("sessionId").Str, r.Get("kind").Str == "main"
+		case r.Get("$set.messages").Exists():
+			order = order[:0]
+			r.Get("$set.messages").ForEach(func(_, m gjson.Result) bool {
+				known, ok := all[m.Get("id").Str]
+				add(m)
+				if ok {
+					order = append(order, m.Get("id").Str)
+					all[m.Get("id").Str] = message{m, known.at}
+				}
+				return true
+			})
+		case r.Get("id").Exists():
+			add(r)
+		}
+	})
+	if err != nil || !main {
+		return err
+	}
+	t.Dir = geminiDirectory(filepath.Dir(filepath.Dir(s.path)))
+	for _, id := range order {
+		m := all[id]
+		words, calls := partsOf(m.Get("content"))
+		m.Get("toolCalls").ForEach(func(_, call gjson.Result) bool {
+			calls = append(calls, call.Get("id").Str)
+			return true
+		})
+		switch {
+		case m.Get("type").Str == "gemini":
+			t.answer("", words, m.at, calls...)
+		case m.Get("type").Str == "user" && words != "":
+			if shown, _ := partsOf(m.Get("displayContent")); shown != "" {
+				words = shown
+			}
+			t.say(id, words, m.at)
+		}
+	}
+	return nil
+}
+
+// geminiDirectory returns the directory of a project folder, from a file in it or from
+// Gemini's list of projects.
+func geminiDirectory(folder string) (dir string) {
+	if root, err := os.ReadFile(filepath.Join(folder, ".project_root")); err == nil { // #nosec G304 -- a client's own
+		return strings.TrimSpace(string(root))
+	}
+	list, err := (&source{path: filepath.Join(folder, "..", "..", "projects.json")}).whole()
+	if err != nil {
+		return ""
+	}
+	list.Get("projects").ForEach(func(path, name gjson.Result) bool {
+		if name.Str == filepath.Base(folder) {
+			dir = path.Str
+		}
+		return dir == ""
+	})
+	return dir
+}
+
+func readQwen(s *source, t *turns) error {
+	response, command := "", ""
+	return s.lines(holding(`"provenance"`), func(r gjson.Result) {
+		words, calls := partsOf(r.Get("message.parts"))
+		at := timeOf(r.Get("timestamp"))
+		switch {
+		case r.Get("subtype").Str == "ui_telemetry":
+			if id := r.Get("systemPayload.uiEvent.response_id").Str; id != "" {
+				response = id
+			}
+		case r.Get("subtype").Str == "at_command":
+			command = r.Get("systemPayload.userText").Str
+		case r.Get("provenance").Str == "real_user":
+			t.Session, t.Dir = r.Get("sessionId").Str, r.Get("cwd").Str
+			if command != "" {
+				words, command = command, ""
+			}
+			t.say(r.Get("uuid").Str, words, at)
+		case r.Get("provenance").Str == "assistant_output":
+			t.answer(response, words, at, calls...)
+		case r.Get("provenance").Str == "notification":
+			t.last = nil
+		}
+	})
+}
+
+func readCopilot(s *source, t *turns) error {
+	return s.lines(holding(`"session.start"`, `"user.message"`, `"assistant.message"`), func(r gjson.Result) {
+		d, at := r.Get("data"), timeOf(r.Get("timestamp"))
+		if r.Get("agentId").Exists() || d.Get("agentId").Exists() || strings.HasPrefix(d.Get("source").Str, "agent-") {
+			return
+		}
+		switch r.Get("type").Str {
+		case "session.start":
+			t.Session, t.Dir = d.Get("sessionId").Str, d.Get("context.cwd").Str
+		case "user.message":
+			t.say(d.Get("messageId").Str, d.Get("content").Str, at)
+		case "assistant.message":
+			var calls []string
+			d.Get("toolRequests").ForEach(func(_, call gjson.Result) bool {
+				calls = append(calls, call.Get("toolCallId").Str)
+				return true
+			})
+			t.answer(d.Get("apiCallId").Str, d.Get("content").Str, at, calls...)
+		}
+	})
+}
+
+func readKimi(s *source, t *turns) error {
+	session := filepath.Dir(filepath.Dir(filepath.Dir(s.path)))
+	state, err := (&source{path: filepath.Join(session, "state.json")}).whole()
+	if err != nil {
+		return err
+	}
+	t.Session, t.Dir = state.Get("id").Str, state.Get("cwd").Str
+	return s.lines(holding(`"turn.prompt"`, `"agent.message.appended"`, `"context.undo"`, `"context.clear"`), func(r gjson.Result) {
+		at := timeOf(r.Get("time"))
+		switch m := r.Get("message.message"); {
+		case r.Get("type").Str == "turn.prompt":
+			if t.last = nil; r.Get("origin.kind").Str == "user" {
+				t.say(r.Get("promptId").Str, texts(r.Get("input")), at)
+			}
+		case r.Get("type").Str == "agent.message.appended" && r.Get("message.meta.source").Str == "llm":
+			var calls []string
+			m.Get("toolCalls").ForEach(func(_, call gjson.Result) bool {
+				calls = append(calls, call.Get("id").Str)
+				return true
+			})
+			t.answer("", texts(m.Get("content")), at, calls...)
+		}
+	})
+}
+
+func readPi(s *source, t *turns) error {
+	return s.lines(holding(`"type":"session"`, `"type":"message"`), func(r gjson.Result) {
+		if r.Get("type").Str == "session" {
+			t.Session, t.Dir = r.Get("id").Str, r.Get("cwd").Str
+			return
+		}
+		m, at := r.Get("message"), timeOf(r.Get("timestamp"))
+		switch m.Get("role").Str {
+		case "user":
+			t.say(r.Get("id").Str+"@"+t.Session, texts(m.Get("content")), at)
+		case "assistant":
+			t.answer(m.Get("responseId").Str, texts(m.Get("content")), at, ids(m.Get("content"), "toolCall")...)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package transcripts
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unpack extracts an archive of recordings.
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in := tar.NewReader(z); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		text, err := io.ReadAll(in)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// recordings returns a directory with the recordings.
+func recordings(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, filepath.Join("testdata", "recordings.tar.gz"), dir)
+	return dir
+}
+
+// expected is a turn in expected.json.
+type expected struct {
+	Session string
+	At      any
+	Words   string
+	Command string
+	Answers []struct{ ID, Text string }
+}
+
+// places says how a recording gets to the place where its client stores it.
+var places = []struct{ recording, client, from, to string }{
+	{"claude-2.1.332", "claude-code", "projects", ".claude/projects"},
+	{"claude-2.1.332-tui", "claude-code", "projects", ".claude/projects"},
+	{"claude-2.0.42", "claude-code", "projects", ".claude/projects"},
+	{"claude-1.0.128", "claude-code", "projects", ".claude/projects"},
+	{"codex-0.169.0", "codex", "sessions", ".codex/sessions"},
+	{"codex-0.58.0", "codex", "sessions", ".codex/sessions"},
+	{"opencode-1.18.33", "opencode", "opencode.db", ".local/share/opencode/opencode.db"},
+	{"opencode-1.18.33-compact-fork", "opencode", "opencode.db", ".local/share/opencode/opencode.db"},
+	{"opencode-1.1.65", "opencode", "storage", ".local/share/opencode/storage"},
+	{"kilo-7.7.7", "kilo", "kilo.db", ".local/share/kilo/kilo.db"},
+	{"gemini-0.61.0", "gemini", "tmp", ".gemini/tmp"},
+	{"qwen-0.24.4", "qwen", "projects", ".qwen/projects"},
+	{"copilot-1.0.102", "copilot", "session-state", ".copilot/session-state"},
+	{"continue-1.5.47", "continue", "sessions", ".continue/sessions"},
+	{"kimi-code-2.1.0", "kimi", "sessions", ".kimi-code/sessions"},
+	{"cline-3.0.65", "cline", "sessions", ".cline/data/sessions"},
+	{"pi-0.73.1", "pi", "sessions", ".pi/agent/sessions"},
+	{"aider-0.86.2", "aider", "aider.chat.history.md", "src/.aider.chat.history.md"},
+}
+
+// homeWith returns a home with one recording.
+func homeWith(t *testing.T, all, recording, from, to string) Home {
+	t.Helper()
+	home := t.TempDir()
+	if recording == "opencode-1.1.65" {
+		unpack(t, filepath.Join(all, recording, "storage.tar.gz"), filepath.Join(all, recording))
+	}
+	target := filepath.Join(home, filepath.FromSlash(to))
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(all, recording, from), target); err != nil {
+		t.Fatal(err)
+	}
+	return Home{Dir: home, Work: filepath.Join(home, "src"), Env: func(string) string { return "" }}
+}
+
+func TestRead_Recordings(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	text, err := os.ReadFile(filepath.Join(all, "expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct{ Clients map[string][]expected }
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range places {
+		t.Run(p.recording, func(t *testing.T) {
+			found := homeWith(t, all, p.recording, p.from, p.to).Read(func(int) {})
+			if len(found) != 1 || found[0].Client != p.client || found[0].Damaged > 0 || len(found[0].Problems) > 0 {
+				t.Fatalf("got %d clients: %+v; want %s alone, without problems", len(found), found, p.client)
+			}
+			got := found[0].Turns
+			slices.SortStableFunc(got, func(a, b Turn) int { return a.At.Compare(b.At) })
+			var wanted []expected
+			for _, e := range want.Clients[p.recording] {
+				if len(e.Answers) > 0 && !strings.HasPrefix(e.Command, "!") {
+					wanted = append(wanted, e)
+				}
+			}
+			for i := range max(len(got), len(wanted)) {
+				if i >= len(got) || i >= len(wanted) {
+					t.Errorf("turn %d: got %d turns, want %d: %+v", i, len(got), len(wanted), got)
+					break
+				}
+				compare(t, &got[i], &wanted[i])
+			}
+		})
+	}
+}
+
+// compare compares a turn with the expected one. Answers to several requests of a turn are
+// all expected; a turn has the first.
+func compare(t *testing.T, got *Turn, want *expected) {
+	t.Helper()
+	words := want.Words + want.Command
+	at, sure := time.Time{}, true
+	switch v := want.At.(type) {
+	case string:
+		at, _ = time.Parse(time.RFC3339, v)
+		sure = !strings.Contains(v, "local")
+	case float64:
+		at = time.UnixMilli(int64(v))
+	default:
+		sure = false
+	}
+	a := want.Answers[0]
+	if got.Client == "aider" { // the expectations lack empty lines
+		got.Answer = strings.ReplaceAll(got.Answer, "\n\n", "\n")
+	}
+	if got.Words != strings.TrimSpace(words) || got.Answer != a.Text || sure && !got.At.Equal(at) || got.Client != "aider" && got.Session != want.Session || a.ID != "" && !slices.Contains(got.Keys, a.ID) {
+		t.Errorf("got %+v,\nwant %q at %v in %s, answered %+v", got, words, at, want.Session, a)
+	}
+	if !strings.HasSuffix(got.Dir, "/home/dev/proj") && got.Client != "gemini" && got.Client != "aider" {
+		t.Errorf("got directory %q of %q", got.Dir, words)
+	}
+}
+
+func TestRead_Damage(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	for file, want := range map[string]struct{ turns, damaged int }{
+		"claude-spliced.jsonl":        {3, 2},
+		"claude-half-last-line.jsonl": {2, 0},
+		"claude-nul-run.jsonl":        {2, 0},
+	} {
+		home := t.TempDir()
+		dir := filepath.Join(home, ".claude", "projects", "-home-dev-proj")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(all, "broken", file), filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+		found := Home{Dir: home, Env: func(string) string { return "" }}.Read(func(int) {})
+		if len(found) != 1 || len(found[0].Turns) != want.turns || found[0].Damaged != want.damaged {
+			t.Errorf("%s: got %d turns, %d damaged lines, want %+v", file, len(found[0].Turns), found[0].Damaged, want)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 8, minute, 0, 0, time.UTC) }
+	long := func(key string) []string { return []string{key + "-0123456789-0123456789"} }
+	for _, c := range []struct {
+		name  string
+		files [][]Turn
+		want  string // sessions of the turns
+	}{
+		{"a fork copies its origin", [][]Turn{{{Session: "b", At: at(1), Keys: long("x")}, {Session: "b", At: at(9), Keys: long("z")}}, {{Session: "a", At: at(1), Keys: long("x")}, {Session: "a", At: at(2), Keys: long("y")}}}, "a a b"},
+		{"a resume changes times", [][]Turn{{{Session: "a", At: at(1), ID: "u"}}, {{Session: "b", At: at(5), ID: "u"}}}, "a"},
+		{"new ids, old times", [][]Turn{{{Session: "a", At: at(1), ID: "u", Words: "hi"}}, {{Session: "b", At: at(1), ID: "v", Words: "hi"}, {Session: "b", At: at(2), Words: "ho"}}}, "a b"},
+		{"the same words again", [][]Turn{{{Session: "a", At: at(1), Words: "yes"}, {Session: "a", At: at(2), Words: "yes"}}}, "a a"},
+	} {
+		var got []string
+		for _, turn := range Merge(c.files) {
+			got = append(got, turn.Session)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, s, c.want)
+		}
+	}
+}
+
+func TestTurns_ShortIDs(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"chatcmpl-512", "msg_1", ""} {
+		var list turns
+		list.say("", "What is it called?", time.Now())
+		list.answer(id, "Marlin.", time.Now())
+		got, _ := list.finished()
+		if len(got) != 1 || len(got[0].Keys) > 0 {
+			t.Errorf("%q: got %+v, want a turn without keys", id, got)
+		}
+	}
+}

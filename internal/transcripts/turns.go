@@ -1,0 +1,155 @@
+// Package transcripts owns the reading of the conversations that coding agents store on this
+// machine: the places of their files, their formats, and the finished turns of a person in
+// them.
+//
+// It must not know how a turn is stored in the memory.
+package transcripts
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+)
+
+// Turn is a finished turn of a person: their words and the model's answer.
+type Turn struct {
+	Client   string
+	Session  string // the client's id of the conversation
+	OnWire   bool   // the client's requests state that id
+	Dir      string // working directory
+	Words    string
+	Answer   string
+	At       time.Time // of the words; zero if unknown
+	Answered time.Time
+	ID       string   // the client's id of the words, or ""
+	Keys     []string // the provider's ids of the answers and their tool calls
+}
+
+// minKey is the shortest id that identifies an answer. Some local servers number their
+// answers, or choose from a few ids.
+const minKey = 20
+
+// maxKeys is the most ids of a turn. The last ones belong to its final answer.
+const maxKeys = 64
+
+// open is a turn during reading.
+type open struct {
+	Turn
+	answers []answer
+}
+
+// answer is one answer of the model.
+type answer struct {
+	id    string
+	text  string
+	calls bool // it calls tools, so the turn continues
+	at    time.Time
+}
+
+// turns gathers the turns of one file.
+type turns struct {
+	Turn // common fields of the following turns
+	all  []*open
+	last *open // nil: answers belong to no person's words
+}
+
+// say begins a turn with a person's words.
+func (t *turns) say(id, words string, at time.Time) {
+	t.last, words = nil, wordsOf(words)
+	if strings.TrimSpace(words) == "" {
+		return
+	}
+	o := &open{Turn: t.Turn}
+	o.ID, o.Words, o.At, o.Keys = id, words, at, nil
+	t.all, t.last = append(t.all, o), o
+}
+
+// wordsOf returns the person's words in a message, as in a live request. A command counts
+// whole.
+func wordsOf(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return text
+	}
+	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
+	if err != nil {
+		return ""
+	}
+	var conv dialect.Conversation
+	if !(chat.Dialect{}).Parse(body, &conv) || len(conv.Messages) == 0 || !conv.Messages[conv.Last].Person {
+		return ""
+	}
+	return string(conv.Text(conv.Last))
+}
+
+// answer adds a piece of an answer. Pieces with the same id belong together.
+func (t *turns) answer(id, text string, at time.Time, calls ...string) {
+	if t.last == nil {
+		return
+	}
+	list := &t.last.answers
+	if n := len(*list); n == 0 || id == "" || (*list)[n-1].id != id {
+		*list = append(*list, answer{id: id})
+	}
+	a := &(*list)[len(*list)-1]
+	if a.text != "" && text != "" {
+		a.text += "\n"
+	}
+	a.text, a.at, a.calls = a.text+text, at, a.calls || len(calls) > 0
+	for _, key := range append([]string{id}, calls...) {
+		if len(key) >= minKey && !slices.Contains(t.last.Keys, key) {
+			t.last.Keys = append(t.last.Keys, key)
+		}
+	}
+}
+
+// finished returns the turns with an answer. A turn ends with the first answer that calls
+// no tools, like a live one.
+func (t *turns) finished() (list []Turn, unfinished int) {
+	for _, o := range t.all {
+		i := slices.IndexFunc(o.answers, func(a answer) bool { return !a.calls && strings.TrimSpace(a.text) != "" })
+		if i < 0 {
+			unfinished++
+			continue
+		}
+		o.Answer, o.Answered = o.answers[i].text, o.answers[i].at
+		o.Keys = o.Keys[max(0, len(o.Keys)-maxKeys):]
+		list = append(list, o.Turn)
+	}
+	return list, unfinished
+}
+
+// Merge returns the turns of several files without copies, oldest file first. A turn
+// belongs to the first session with it: resumes and forks copy histories.
+func Merge(files [][]Turn) (list []Turn) {
+	files = slices.DeleteFunc(slices.Clone(files), func(f []Turn) bool { return len(f) == 0 })
+	slices.SortStableFunc(files, func(a, b []Turn) int { // a copy ends later
+		return cmp.Or(a[0].At.Compare(b[0].At), a[len(a)-1].At.Compare(b[len(b)-1].At))
+	})
+	seen := make(map[string]bool)
+	for _, file := range files {
+		for _, t := range file {
+			var names []string
+			for _, key := range t.Keys {
+				names = append(names, t.Client+"\x00key\x00"+key)
+			}
+			if t.ID != "" {
+				names = append(names, t.Client+"\x00id\x00"+t.ID)
+			}
+			if !t.At.IsZero() {
+				names = append(names, t.Client+"\x00text\x00"+t.At.UTC().Format(time.RFC3339Nano)+"\x00"+t.Words)
+			}
+			if !slices.ContainsFunc(names, func(n string) bool { return seen[n] }) {
+				list = append(list, t)
+			}
+			for _, n := range names {
+				seen[n] = true
+			}
+		}
+	}
+	return list
+}
