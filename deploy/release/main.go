@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -114,16 +115,7 @@ func run(out string, platforms []string) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, b := range r.builds {
-		if b.OS == "linux" {
-			for _, format := range []string{"deb", "rpm", "apk"} {
-				group.Go(func() error { return r.systemPackage(b, format) })
-			}
-		}
-	}
-	if err := group.Wait(); err != nil {
+	if err := r.systemPackages(); err != nil {
 		return err
 	}
 	return r.seal()
@@ -152,11 +144,11 @@ func compile(stage, platform string) (*build, error) {
 // describe takes version, commit and time from a binary, and reads the files of the clone
 // that packages contain.
 func (r *release) describe(b *build) (err error) {
+	if r.at, err = time.Parse(time.RFC3339, b.setting("vcs.time")); err != nil {
+		return errors.New("Go does not find the commit here; run the command in a clone, not in a source archive or a linked work tree")
+	}
 	if r.version, err = parseVersion(b.info.Main.Version); err != nil {
 		return err
-	}
-	if r.at, err = time.Parse(time.RFC3339, b.setting("vcs.time")); err != nil {
-		return fmt.Errorf("read the time of the commit: %w", err)
 	}
 	r.commit, r.goVersion, r.changedAfterCheckout = b.setting("vcs.revision"), b.info.GoVersion, b.setting("vcs.modified") == "true"
 	if r.papers, err = readAll("LICENSE", "README.md", "CHANGELOG.md", "docs/*.md", "deploy/systemd/*", "deploy/prometheus/*"); err != nil {

@@ -9,20 +9,42 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// nfpm builds the packages of Linux distributions; internal/e2e/install.sh installs it, too.
+// nfpm builds the packages of Linux distributions.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.1"
 
+// systemPackages writes the packages of Linux distributions for each processor.
+func (r *release) systemPackages() error {
+	install := exec.Command("go", "install", nfpm)
+	install.Env = append(os.Environ(), "GOBIN="+r.stage, "GOFLAGS=")
+	if out, err := install.CombinedOutput(); err != nil {
+		return fmt.Errorf("install nfpm: %w\n%s", err, out)
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, b := range r.builds {
+		for _, format := range []string{"deb", "rpm", "apk"} {
+			if b.OS == "linux" {
+				group.Go(func() error { return r.systemPackage(b, format) })
+			}
+		}
+	}
+	return group.Wait()
+}
+
 func (r *release) systemPackage(b *build, format string) error {
-	cmd := exec.Command("go", "run", nfpm, "package", "--config", "deploy/packages/nfpm.yaml", "--packager", format, "--target", r.out)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "VERSION="+r.version.linux, "ARCH="+b.Arch, "BINARY="+b.path,
+	cmd := exec.Command(filepath.Join(r.stage, "nfpm"), "package", "--config", "deploy/packages/nfpm.yaml", "--packager", format, "--target", r.out)
+	cmd.Env = append(os.Environ(), "VERSION="+r.version.linux, "ARCH="+b.Arch, "BINARY="+b.path,
 		"COMPLETIONS="+filepath.Join(r.stage, "completions"), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("package %s for %s: %w\n%s", format, b.Arch, err, out)
+		return fmt.Errorf("make the %s package for %s: %w\n%s", format, b.Arch, err, out)
 	}
 	return nil
 }
