@@ -40,7 +40,9 @@ func (r *release) systemPackages() error {
 }
 
 func (r *release) systemPackage(b *build, format string) error {
-	cmd := exec.Command(filepath.Join(r.stage, "nfpm"), "package", "--config", "deploy/packages/nfpm.yaml", "--packager", format, "--target", r.out)
+	// GitHub changes the ~ in the names that nfpm gives to release candidates.
+	target := filepath.Join(r.out, fmt.Sprintf("%s_%s_linux_%s.%s", name, r.version.semver, b.Arch, format))
+	cmd := exec.Command(filepath.Join(r.stage, "nfpm"), "package", "--config", "deploy/packages/nfpm.yaml", "--packager", format, "--target", target)
 	cmd.Env = append(os.Environ(), "VERSION="+r.version.linux, "ARCH="+b.Arch, "BINARY="+b.path,
 		"COMPLETIONS="+filepath.Join(r.stage, "completions"), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10))
 	if out, err := cmd.CombinedOutput(); err != nil {
