@@ -17,15 +17,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nfpm builds the packages of Linux distributions.
-const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.1"
-
-// systemPackages writes the packages of Linux distributions for each processor.
+// systemPackages writes the packages of Linux distributions for each processor, with nfpm.
+// nfpm.mod pins it outside go.mod, because the binary does not use its modules.
 func (r *release) systemPackages() error {
-	install := exec.Command("go", "install", nfpm)
-	install.Env = append(os.Environ(), "GOBIN="+r.stage, "GOFLAGS=")
-	if out, err := install.CombinedOutput(); err != nil {
-		return fmt.Errorf("install nfpm: %w\n%s", err, out)
+	build := exec.Command("go", "build", "-modfile=deploy/packages/nfpm.mod", "-buildvcs=false", "-o", filepath.Join(r.stage, "nfpm"), "github.com/goreleaser/nfpm/v2/cmd/nfpm")
+	build.Env = append(os.Environ(), "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build nfpm: %w\n%s", err, out)
 	}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
