@@ -145,7 +145,7 @@ func compile(stage, platform string) (*build, error) {
 // that packages contain.
 func (r *release) describe(b *build) (err error) {
 	if r.at, err = time.Parse(time.RFC3339, b.setting("vcs.time")); err != nil {
-		return errors.New("Go does not find the commit here; run the command in a clone, not in a source archive or a linked work tree")
+		return errors.New("no commit in the build information of the binary; run the command in a clone, not in a source archive or a linked work tree")
 	}
 	if r.version, err = parseVersion(b.info.Main.Version); err != nil {
 		return err

@@ -97,52 +97,55 @@ func (r *release) manifests() error {
 	return nil
 }
 
+// subject is a file in the provenance.
+type subject struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
 // seal writes the provenance of all files, and then their checksums.
 func (r *release) seal() error {
-	type subject struct {
-		Name   string            `json:"name"`
-		Digest map[string]string `json:"digest"`
-	}
-	var subjects []subject
-	sums, err := r.sums(func(name, sum string) { subjects = append(subjects, subject{name, map[string]string{"sha256": sum}}) })
+	made, err := r.subjects()
 	if err != nil {
 		return err
 	}
-	provenance := name + "_" + r.version.semver + ".provenance.json"
-	if err := r.saveJSON(provenance, map[string]any{
-		"_type": "https://in-toto.io/Statement/v1", "subject": subjects, "predicateType": "https://slsa.dev/provenance/v1",
+	script := homepage + "/tree/main/deploy/release"
+	if err := r.saveJSON(name+"_"+r.version.semver+".provenance.json", map[string]any{
+		"_type": "https://in-toto.io/Statement/v1", "subject": made, "predicateType": "https://slsa.dev/provenance/v1",
 		"predicate": map[string]any{
 			"buildDefinition": map[string]any{
-				"buildType":            homepage + "/tree/main/deploy/release",
+				"buildType":            script,
 				"externalParameters":   map[string]any{"version": r.version.semver, "changed_after_checkout": r.changedAfterCheckout},
 				"internalParameters":   map[string]string{"go": r.goVersion},
 				"resolvedDependencies": []any{map[string]any{"uri": "git+" + homepage, "digest": map[string]string{"gitCommit": r.commit}}},
 			},
-			"runDetails": map[string]any{"builder": map[string]string{"id": homepage + "/tree/main/deploy/release"}},
+			"runDetails": map[string]any{"builder": map[string]string{"id": script}},
 		},
 	}); err != nil {
 		return err
 	}
-	if sums, err = r.sums(func(string, string) {}); err != nil {
+	if made, err = r.subjects(); err != nil {
 		return err
 	}
-	return r.save("checksums.txt", []byte(sums))
+	var sums strings.Builder // in the form of sha256sum
+	for _, s := range made {
+		sums.WriteString(s.Digest["sha256"] + "  " + s.Name + "\n")
+	}
+	return r.save("checksums.txt", []byte(sums.String()))
 }
 
-// sums returns the checksums of all files in the form of sha256sum.
-func (r *release) sums(each func(name, sum string)) (string, error) {
+// subjects returns the files of the release so far.
+func (r *release) subjects() (all []subject, err error) {
 	there, err := os.ReadDir(r.out)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var list strings.Builder
 	for _, f := range there {
 		body, err := os.ReadFile(filepath.Join(r.out, f.Name()))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		each(f.Name(), sum(body))
-		list.WriteString(sum(body) + "  " + f.Name() + "\n")
+		all = append(all, subject{f.Name(), map[string]string{"sha256": sum(body)}})
 	}
-	return list.String(), nil
+	return all, nil
 }
