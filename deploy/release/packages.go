@@ -124,7 +124,7 @@ func (r *release) wheel(b *build) error {
 	files := slices.Concat([]file{
 		b.binary(data + "scripts/"),
 		{name: info + "WHEEL", mode: 0o644, body: []byte(about)},
-		{name: info + "METADATA", mode: 0o644, body: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: %s\nProject-URL: Homepage, %s\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\n", name, r.version.python, summary, homepage)},
+		{name: info + "METADATA", mode: 0o644, body: fmt.Appendf(nil, "Metadata-Version: 2.4\nName: %s\nVersion: %s\nSummary: %s\nProject-URL: Homepage, %s\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n%[3]s. Documentation: %[4]s\n", name, r.version.python, summary, homepage)},
 		{name: info + "licenses/LICENSE", mode: 0o644, body: r.paper("LICENSE").body},
 	}, under(data+"data/share/man/man1/", r.man))
 	for _, s := range r.shell {
