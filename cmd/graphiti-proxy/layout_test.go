@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"capture/response":          {"internal/budget", "internal/dialect"},
 	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
 	"config":                    {},
+	"deploy/release":            {},
 	"graphiti":                  {},
 	"graphiti/card":             {"capture/ledger", "graphiti", "graphiti/words"},
 	"graphiti/embedded":         {"cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget"},
@@ -74,7 +75,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 52 // lower it when a package goes
+	maxPackages      = 53 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

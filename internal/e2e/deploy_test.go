@@ -42,8 +42,7 @@ func validator(t *testing.T) string {
 	return name
 }
 
-// TestManifestsKeepToTheirSchemas: Kubernetes', Compose's and goreleaser's
-// own, and goreleaser's check where it is installed.
+// TestManifestsKeepToTheirSchemas: those of Kubernetes and Compose.
 func TestManifestsKeepToTheirSchemas(t *testing.T) {
 	t.Parallel()
 	t.Run("kubernetes", func(t *testing.T) {
@@ -83,25 +82,6 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 		}
 		if out, err := exec.Command(lint, bad).CombinedOutput(); err == nil {
 			t.Errorf("an image without a version is accepted:\n%s", out)
-		}
-	})
-	t.Run("goreleaser", func(t *testing.T) {
-		// To build goreleaser takes minutes; this is what its 2.12.0 prints for
-		// the command jsonschema.
-		const schema = "validate/goreleaser.schema.json"
-		tool(t, nil, "python3", validator(t), "--schemafile", schema, "../../deploy/goreleaser.yaml")
-		bad := filepath.Join(t.TempDir(), "bad.yaml")
-		text := strings.Replace(read(t, "../../deploy/goreleaser.yaml"), "goarch:", "goarchs:", 1)
-		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("python3", validator(t), "--schemafile", schema, bad)
-		cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/validate")
-		if out, err := cmd.CombinedOutput(); err == nil {
-			t.Errorf("a configuration with a mistake is accepted:\n%s", out)
-		}
-		if _, err := exec.LookPath("goreleaser"); err == nil {
-			tool(t, nil, "goreleaser", "check", "../../deploy/goreleaser.yaml")
 		}
 	})
 }

@@ -58,8 +58,6 @@ for of in python agents langchain gptme litellm graphiti validate site; do besid
 beside server
 beside neo4j
 beside ./packages.sh
-nfpm_at() { go version -m "$(command -v nfpm)" 2>/dev/null | grep -q "v$1" || nice go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@v$1"; }
-beside nfpm_at 2.43.1
 failed=0
 for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 exit $failed

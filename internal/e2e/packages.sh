@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian's redis-server, promtool, tinyproxy and Chromium, where they are missing
+# Installs Debian's redis-server, promtool, tinyproxy, Chromium, npm and pip, where they are missing
 # and can be. The services that come with them are not started.
 set -uo pipefail
 exec 9<"$0" && flock 9 # one at a time
@@ -8,6 +8,8 @@ command -v redis-server >/dev/null || missing+=(redis-server=5:7.0.15-1~deb12u10
 command -v promtool >/dev/null || missing+=(prometheus=2.42.0+ds-5+deb12u1)
 command -v tinyproxy >/dev/null || missing+=(tinyproxy=1.11.1-2.1+deb12u1)
 command -v chromium >/dev/null || missing+=(chromium=156.0.8078.108-1~deb12u1)
+command -v npm >/dev/null || missing+=(npm)
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 [ ${#missing[@]} -eq 0 ] && exit 0
 command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || { echo "cannot install ${missing[*]} here" >&2; exit 1; }
 policy=/usr/sbin/policy-rc.d
