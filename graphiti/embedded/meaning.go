@@ -40,7 +40,7 @@ var routineRequests = []string{
 }
 
 // byMeaning returns the hits, or statements that are like the question in meaning if the
-// words of a question found nothing strong. Without an answer of the endpoint in time, it
+// words of a question found nothing strong. Without an answer of the encoder in time, it
 // returns the hits.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
 	if e.mean == nil || e.mean.paused.Load() || !q.asks || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
@@ -49,7 +49,7 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
-		return ok && note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && !routine(g, &note)
+		return ok && note.Flags&isNoStatement == 0 && !routine(g, &note)
 	}
 	for _, place := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
 		if note, ok := g.note(place); ok {
@@ -76,7 +76,7 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 }
 
 // near returns the places of the statements of a group that are nearest to a question in
-// meaning, the nearest first; none if the endpoint fails.
+// meaning, the nearest first; none if the encoder fails.
 func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []int64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -87,25 +87,22 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 	if err != nil || len(g.places) == 0 {
 		return nil
 	}
-	q, err := v.o.embed(ctx, v.client, []string{question})
+	q, err := v.question(ctx, question)
 	if err != nil {
-		v.log.Debug("a question cannot be embedded", "error", err)
+		v.log.Debug("embed a question failed", "error", err)
 		return nil
 	}
-	v.mu.Lock()
-	routine := v.routine
-	v.mu.Unlock()
-	if len(routine) == 0 {
+	above, ok := v.threshold(g, states)
+	if !ok {
 		return nil
 	}
-	g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
 	type likely struct {
 		place int64
 		score float64
 	}
 	var all []likely
 	for i, vec := range g.vecs {
-		if s := likeness(q[0], vec); s > g.floor && s > nearestOf(routine, vec) && states(g.places[i]) {
+		if s := likeness(q, vec); above(s, vec) && states(g.places[i]) {
 			all = append(all, likely{g.places[i], s})
 		}
 	}
@@ -117,6 +114,39 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 	return places
 }
 
+// question returns the vector of a question. It embeds one question at a time.
+func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
+	select {
+	case v.asking <- struct{}{}:
+		defer func() { <-v.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	vecs, err := v.embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return vecs[0], nil
+}
+
+// threshold returns the condition that a likeness to a vector of the group must meet, if it
+// is known yet.
+func (v *vectors) threshold(g *groupVectors, states func(place int64) bool) (above func(likeness float64, vec []int8) bool, ok bool) {
+	if v.floor != 0 {
+		return func(likeness float64, _ []int8) bool { return likeness >= v.floor }, true
+	}
+	v.mu.Lock()
+	routine := v.routine
+	v.mu.Unlock()
+	if len(routine) == 0 {
+		return nil, false
+	}
+	g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
+	return func(likeness float64, vec []int8) bool {
+		return likeness > g.floor && likeness > nearestOf(routine, vec)
+	}, true
+}
+
 // learnRoutine embeds the routine requests once.
 func (v *vectors) learnRoutine(ctx context.Context) error {
 	v.mu.Lock()
@@ -125,7 +155,7 @@ func (v *vectors) learnRoutine(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	vecs, err := v.o.embed(ctx, v.client, slices.Clone(routineRequests))
+	vecs, err := v.embed(ctx, slices.Clone(routineRequests))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sentence
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -18,7 +19,15 @@ const (
 
 	// Dimensions is the length of a vector.
 	Dimensions = 512
+
+	// Name identifies the model: vectors of another one cannot be compared.
+	Name = "universal-sentence-encoder-multilingual-3/1"
 )
+
+// file is not copied to the heap: the operating system reads a page of it when it is used.
+//
+//go:embed model.bin
+var file string
 
 // branch looks at order adjacent pieces, of which before precede the current one.
 type branch struct{ order, before int }
@@ -69,7 +78,7 @@ func uint16At(s string, i int) int    { return int(s[2*i]) | int(s[2*i+1])<<8 }
 // bytesOf returns the bytes of s, which are read only.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-var errFile = errors.New("the file is not a model of this version; make it with convert.py")
+var errFile = errors.New("model.bin is not of this version; make it again with convert.py")
 
 // reader cuts a file into its parts.
 type reader struct {
@@ -92,8 +101,10 @@ func (r *reader) matrix(in, out int) matrix {
 	return matrix{in: in, out: out, scale: r.vector(out)}
 }
 
-// New returns the model in the bytes of a file.
-func New(file string) (*Model, error) {
+// Load returns the model.
+func Load() (*Model, error) { return load(file) }
+
+func load(file string) (*Model, error) {
 	r := &reader{rest: file}
 	if r.take(len(magic)) != magic {
 		return nil, errFile

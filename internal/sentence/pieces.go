@@ -37,15 +37,6 @@ func (p *pieces) read(r *reader, count, size int) {
 	groups := count/startsEach + 1
 	p.count, p.starts, p.relative = count, r.take(4*groups), r.take(2*groups*startsEach)
 	p.scores, p.text = r.take(2*count), r.take(size)
-	if r.bad {
-		return
-	}
-	before := 0
-	for i := range count + 1 {
-		at := p.start(i)
-		r.bad = r.bad || at < before || at > size
-		before = at
-	}
 }
 
 func (p *pieces) start(i int) int {

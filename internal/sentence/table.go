@@ -26,12 +26,6 @@ func (t *table) read(r *reader, rows, classes, symbols int) {
 		r.bad = true
 		return
 	}
-	for _, c := range bytesOf(t.classes) {
-		r.bad = r.bad || int(c) >= classes
-	}
-	for i := range blocks {
-		r.bad = r.bad || uint32At(t.starts, i) > uint32At(t.starts, i+1)
-	}
 	t.blocks = r.take(int(uint32At(t.starts, blocks)))
 }
 
