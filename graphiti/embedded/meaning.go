@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 )
@@ -21,6 +22,18 @@ const (
 	// request is at most the floor, measured in sampled of its newest messages.
 	floorShare = 0.75
 	sampled    = 500
+
+	// secondShare is the share of the best likeness that a second message must have.
+	secondShare = 0.85
+
+	// spread times the greatest deviation to expect among the group's likenesses is the
+	// deviation from their mean that a message must have. In a language that the model does
+	// not know, all texts are alike.
+	spread = 0.72
+
+	// routineShare is the share of a question's likeness to a routine request that a message
+	// must have, in the model of this program.
+	routineShare = 0.8
 
 	// queryPart is the part of a search's time that the embedding of its question may
 	// take.
@@ -43,7 +56,7 @@ var routineRequests = []string{
 // words of a question found nothing strong. Without an answer of the encoder in time, it
 // returns the hits.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
-	if e.mean == nil || e.mean.paused.Load() || !q.asks || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+	if e.mean == nil || e.mean.paused.Load() || !q.asks || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
 	var found []*hit
@@ -92,24 +105,39 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 		v.log.Debug("embed a question failed", "error", err)
 		return nil
 	}
-	above, ok := v.threshold(g, states)
-	if !ok {
+	scores := make([]float64, len(g.vecs))
+	for i, vec := range g.vecs {
+		scores[i] = likeness(q, vec)
+	}
+	v.mu.Lock()
+	routine := v.routine
+	v.mu.Unlock()
+	if len(routine) == 0 {
 		return nil
+	}
+	least := outstanding(scores)
+	if v.floor > 0 {
+		least = max(least, v.floor, routineShare*nearestOf(routine, q))
+	} else {
+		g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
+		least = max(least, g.floor)
 	}
 	type likely struct {
 		place int64
 		score float64
 	}
 	var all []likely
-	for i, vec := range g.vecs {
-		if s := likeness(q, vec); above(s, vec) && states(g.places[i]) {
+	for i, s := range scores {
+		if s >= least && (v.floor > 0 || s > nearestOf(routine, g.vecs[i])) && states(g.places[i]) {
 			all = append(all, likely{g.places[i], s})
 		}
 	}
 	slices.SortFunc(all, func(a, b likely) int { return cmp.Compare(b.score, a.score) })
 	var places []int64
 	for _, one := range all[:min(len(all), nearest)] {
-		places = append(places, one.place)
+		if one.score >= secondShare*all[0].score {
+			places = append(places, one.place)
+		}
 	}
 	return places
 }
@@ -129,22 +157,16 @@ func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
 	return vecs[0], nil
 }
 
-// threshold returns the condition that a likeness to a vector of the group must meet, if it
-// is known yet.
-func (v *vectors) threshold(g *groupVectors, states func(place int64) bool) (above func(likeness float64, vec []int8) bool, ok bool) {
-	if v.floor != 0 {
-		return func(likeness float64, _ []int8) bool { return likeness >= v.floor }, true
+// outstanding returns the least likeness that is more than chance among those of a group.
+// It looks at the lower half of them, which are hardly about the question's subject.
+func outstanding(scores []float64) float64 {
+	scores = slices.Sorted(slices.Values(scores))
+	n := (len(scores) + 1) / 2
+	median, squares := scores[n-1], 0.0
+	for _, s := range scores[:n] {
+		squares += (median - s) * (median - s)
 	}
-	v.mu.Lock()
-	routine := v.routine
-	v.mu.Unlock()
-	if len(routine) == 0 {
-		return nil, false
-	}
-	g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
-	return func(likeness float64, vec []int8) bool {
-		return likeness > g.floor && likeness > nearestOf(routine, vec)
-	}, true
+	return median + spread*math.Sqrt(2*math.Log(float64(len(scores)))*squares/float64(n))
 }
 
 // learnRoutine embeds the routine requests once.

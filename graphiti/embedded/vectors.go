@@ -28,7 +28,11 @@ type encoder struct {
 	model string // vectors of different models cannot be compared
 	embed func(ctx context.Context, texts []string) ([][]int8, error)
 	close func()
-	floor float64 // least likeness of a statement to its question; 0: learnt from routineRequests
+
+	// Of the model of this program: the least likeness of a statement to its question, and
+	// the vectors of routineRequests. Those of an endpoint are learnt.
+	floor   float64
+	routine [][]int8
 }
 
 // vectors finds statements by their meaning. If the encoder is slow or down, it finds none,
@@ -47,7 +51,7 @@ type vectors struct {
 	groups map[int64]*groupVectors
 	held   int
 
-	routine [][]int8 // vectors of routineRequests; nil until the encoder has returned them
+	routine [][]int8 // vectors of routineRequests; nil until the endpoint has returned them
 
 	paused atomic.Bool // no text is encoded
 }
@@ -66,7 +70,7 @@ type groupVectors struct {
 func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		encoder: by, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), groups: make(map[int64]*groupVectors),
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) error {
@@ -154,10 +158,8 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, err
 	}
-	if v.floor == 0 {
-		if err := v.learnRoutine(ctx); err != nil {
-			return 0, err
-		}
+	if err := v.learnRoutine(ctx); err != nil {
+		return 0, err
 	}
 	var texts []string
 	var of []*unreadMessage
