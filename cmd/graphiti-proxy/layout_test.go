@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 48 // lower it when a package goes
+	maxPackages      = 49 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

@@ -26,11 +26,6 @@ const (
 	// secondShare is the share of the best likeness that a second message must have.
 	secondShare = 0.85
 
-	// spread times the greatest deviation to expect among the group's likenesses is the
-	// deviation from their mean that a message must have. In a language that the model does
-	// not know, all texts are alike.
-	spread = 0.72
-
 	// routineShare is the share of a question's likeness to a routine request that a message
 	// must have, in the model of this program.
 	routineShare = 0.8
@@ -157,8 +152,9 @@ func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
 	return vecs[0], nil
 }
 
-// outstanding returns the least likeness that is more than chance among those of a group.
-// It looks at the lower half of them, which are hardly about the question's subject.
+// outstanding returns the least likeness that is more than chance among those of a group. In
+// a language that the model does not know, all texts are alike, and in a large group some are
+// alike by chance. The lower half shows the spread: those texts are about other subjects.
 func outstanding(scores []float64) float64 {
 	scores = slices.Sorted(slices.Values(scores))
 	n := (len(scores) + 1) / 2
@@ -166,7 +162,7 @@ func outstanding(scores []float64) float64 {
 	for _, s := range scores[:n] {
 		squares += (median - s) * (median - s)
 	}
-	return median + spread*math.Sqrt(2*math.Log(float64(len(scores)))*squares/float64(n))
+	return median + math.Sqrt(2*math.Log(float64(len(scores)))*squares/float64(n))
 }
 
 // learnRoutine embeds the routine requests once.

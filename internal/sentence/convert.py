@@ -26,8 +26,8 @@ Rows 0 to 2 of the table are those of unknown text, begin and end; then one for 
 import hashlib, io, struct, sys, zipfile
 import numpy as np
 
-WHEEL = "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67"
-STEP = 0.48     # of the table; a greater step makes a smaller file
+WHEEL = "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67"  # SHA-256
+STEP = 0.58     # of the table; a greater step makes a smaller file
 ROUND = 0.42    # added before values are cut to whole steps; less than 0.5 favors zero
 BLOCK = 8       # rows that are coded together
 SCALE = 12      # bits of the frequencies

@@ -24,6 +24,11 @@ const (
 	Name = "universal-sentence-encoder-multilingual-3/1"
 )
 
+// Notice attributes the model.
+//
+//go:embed NOTICE
+var Notice string
+
 // file is not copied to the heap: the operating system reads a page of it when it is used.
 //
 //go:embed model.bin
