@@ -182,24 +182,6 @@ var floatOf = func() (of [256]float32) {
 	return of
 }()
 
-// dots returns the products of v, and of w, with four rows. Its eight sums fit in registers.
-func dots(v, w, a, b, c, d []float32) (p, q [4]float32) {
-	w, a, b, c, d = w[:len(v)], a[:len(v)], b[:len(v)], c[:len(v)], d[:len(v)]
-	var p0, p1, p2, p3, q0, q1, q2, q3 float32
-	for i, x := range v {
-		y := w[i]
-		p0 += x * a[i]
-		q0 += y * a[i]
-		p1 += x * b[i]
-		q1 += y * b[i]
-		p2 += x * c[i]
-		q2 += y * c[i]
-		p3 += x * d[i]
-		q3 += y * d[i]
-	}
-	return [4]float32{p0, p1, p2, p3}, [4]float32{q0, q1, q2, q3}
-}
-
 // dot returns the product of w and a row.
 func dot(w, a []float32) float32 {
 	a = a[:len(w)]
