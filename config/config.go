@@ -63,6 +63,7 @@ type Config struct {
 		CacheTTL           time.Duration `key:"recall.cache_ttl" default:"1m" min:"1ms" doc:"how long a search result is fresh; for ten times as long it is still used, and refreshed in the background"`
 		StickyTTL          time.Duration `key:"recall.sticky_ttl" default:"30d" min:"1h" doc:"how long inserted blocks are repeated"`
 		MinScore           float64       `key:"recall.min_score" reload:"yes" default:"0.18" min:"0" max:"1" doc:"strength that the best result must reach before a block is inserted; higher values insert fewer blocks, 0 always inserts; see docs/recall.md"`
+		Meaning            bool          `key:"recall.meaning" default:"true" doc:"if the words of a question match nothing in the embedded memory, find statements by their meaning, with the model in the program or embedding.url; false searches by words only"`
 		InstructionGuard   string        `key:"recall.instruction_guard" reload:"yes" default:"quote" kind:"one of quote, drop, off" doc:"handling of facts that read like instructions to the model: quote marks them as a quotation, drop omits them"`
 		DriftThreshold     float64       `key:"recall.drift_threshold" reload:"yes" default:"0.5" min:"0" max:"1" doc:"insert nothing if the best result and this share of all results are already visible in earlier blocks of the conversation; 0 always inserts new results"`
 		PrefetchSimilarity float64       `key:"recall.prefetch_similarity" reload:"yes" default:"0.25" min:"0" max:"1" doc:"minimum Jaccard similarity between the terms of a message and of the prefetched query for its results to replace a search; 0 always uses them, 1 almost never"`
@@ -93,7 +94,7 @@ type Config struct {
 		ToolSummaries   bool          `key:"ingest.tool_summaries" reload:"yes" default:"false" doc:"store one line with the names of a turn's tools, never their input or output"`
 	}
 	Embedding struct {
-		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, so that the embedded memory also matches by meaning; needs memory.consent"`
+		URL    string `key:"embedding.url" kind:"url" doc:"an endpoint with OpenAI's embeddings API, such as http://127.0.0.1:11434/v1, to use its model for the search by meaning, in place of the one in the program; needs memory.consent"`
 		Model  string `key:"embedding.model" default:"text-embedding-3-small" doc:"name of the embedding model"`
 		APIKey string `key:"embedding.api_key" secret:"yes" doc:"bearer token for embedding.url"`
 	}

@@ -34,12 +34,12 @@ var mayImport = map[string][]string{
 	"capture/replica":           {"cache/redis", "capture/ledger", "graphiti"},
 	"capture/justsaid":          {"capture/ledger", "graphiti", "graphiti/embedded"},
 	"capture/response":          {"internal/budget", "internal/dialect"},
-	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
+	"cmd/internal/cli":          {"cache/redis", "cache/sqlite", "capture/ledger", "config", "graphiti", "graphiti/embedded", "graphiti/mcp", "graphiti/remote", "graphiti/rest", "internal/datadir", "internal/dialect/registry", "internal/sentence", "internal/service", "internal/terminal", "proxy/admin", "proxy/identity", "proxy/wire"},
 	"config":                    {},
 	"deploy/release":            {},
 	"graphiti":                  {},
 	"graphiti/card":             {"capture/ledger", "graphiti", "graphiti/words"},
-	"graphiti/embedded":         {"cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget"},
+	"graphiti/embedded":         {"cache/sqlite", "capture/ledger", "graphiti", "graphiti/words", "internal/budget", "internal/sentence"},
 	"graphiti/graphititest":     {},
 	"graphiti/mcp":              {"graphiti", "graphiti/remote", "graphiti/words"},
 	"graphiti/remote":           {"graphiti"},
@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"internal/mcpserver":        {"graphiti/card", "internal/service"},
 	"internal/memo":             {"internal/dialect"},
 	"internal/polltest":         {},
+	"internal/sentence":         {},
 	"internal/service":          {"cache", "cache/redis", "cache/sqlite", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "graphiti/words", "inject", "internal/health"},
 	"internal/servicetest":      {"cache", "capture", "capture/ledger", "graphiti", "graphiti/card", "graphiti/embedded", "inject", "internal/dialect", "internal/dialect/chat", "internal/health", "internal/memo", "internal/polltest", "internal/service"},
 	"internal/telemetry":        {"capture", "capture/deliver", "internal/terminal"},
@@ -75,7 +76,7 @@ var mayImport = map[string][]string{
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 53 // lower it when a package goes
+	maxPackages      = 54 // lower it when a package goes
 )
 
 // source is one Go file of the tree.

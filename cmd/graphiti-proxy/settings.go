@@ -139,13 +139,13 @@ func rules(cfg *config.Config) proxy.Rules {
 }
 
 // memoryOptions returns the options of the memory. Without consent, they contain no
-// embedding model.
+// endpoint of an embedding model.
 func memoryOptions(cfg *config.Config, log *slog.Logger) cli.MemoryOptions {
-	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Log: log}
+	o := cli.MemoryOptions{Kind: cfg.Memory.Backend, Remote: remote.Options{Endpoint: cfg.Memory.Endpoint, APIKey: cfg.Memory.APIKey, GetMemory: cfg.Recall.Query == "get-memory"}, Dir: cfg.DataDir, Meaning: cfg.Recall.Meaning, Log: log}
 	switch e := cfg.Embedding; {
 	case e.URL == "" || cfg.RemoteMemory():
 	case !cfg.Consented():
-		log.Warn("embeddings are off: memory.consent does not cover embedding.url, so no text is sent there", "url", e.URL)
+		log.Warn("embedding.url is unused: memory.consent does not cover it, so no text is sent there", "url", e.URL)
 	default:
 		o.Embedding = embedded.Embedding{URL: e.URL, Model: e.Model, APIKey: e.APIKey}
 	}

@@ -1,9 +1,9 @@
 // Package embedded owns the memory in a file of this process, which finds messages by their
-// words and, with an embeddings endpoint, by their meaning. The file is also the record of
+// words and, where those find nothing, by their meaning. The file is also the record of
 // the turns of the messages. The package owns the search index in RAM: the places of each
 // word in a group, and a note on each message, for ranking it without reading it.
 //
 // It must not know about Graphiti's services, requests, or the conversion of turns to
 // messages. Of our packages it imports graphiti, graphiti/words, capture/ledger (the
-// record), cache/sqlite and internal/budget.
+// record), cache/sqlite, internal/budget and internal/sentence.
 package embedded

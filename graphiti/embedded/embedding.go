@@ -27,6 +27,15 @@ const (
 	maxEmbeddings = 64 << 20 // bytes of an answer
 )
 
+// encoder returns an encoder that asks the endpoint.
+func (e *Embedding) encoder() encoder {
+	client := &http.Client{}
+	return encoder{
+		model: e.Model, close: client.CloseIdleConnections,
+		embed: func(ctx context.Context, texts []string) ([][]int8, error) { return e.embed(ctx, client, texts) },
+	}
+}
+
 // embed asks for the vectors of texts, scaled to signed bytes.
 func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []string) ([][]int8, error) {
 	for i := range texts {
@@ -77,10 +86,10 @@ func (e *Embedding) embed(ctx context.Context, client *http.Client, texts []stri
 }
 
 // scaled returns a vector of length 127 in the same direction.
-func scaled(v []float64) []int8 {
+func scaled[T float32 | float64](v []T) []int8 {
 	length := 0.0
 	for _, x := range v {
-		length += x * x
+		length += float64(x) * float64(x)
 	}
 	length = math.Sqrt(length)
 	out := make([]int8, len(v))
@@ -88,7 +97,7 @@ func scaled(v []float64) []int8 {
 		return out
 	}
 	for i, x := range v {
-		out[i] = int8(math.Round(127 * x / length)) //nolint:gosec // within 127
+		out[i] = int8(math.Round(127 * float64(x) / length)) //nolint:gosec // within 127
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 )
@@ -22,6 +23,13 @@ const (
 	floorShare = 0.75
 	sampled    = 500
 
+	// secondShare is the share of the best likeness that a second message must have.
+	secondShare = 0.85
+
+	// routineShare is the share of a question's likeness to a routine request that a message
+	// must have, in the model of this program.
+	routineShare = 0.8
+
 	// queryPart is the part of a search's time that the embedding of its question may
 	// take.
 	queryPart = 0.5
@@ -40,16 +48,16 @@ var routineRequests = []string{
 }
 
 // byMeaning returns the hits, or statements that are like the question in meaning if the
-// words of a question found nothing strong. Without an answer of the endpoint in time, it
+// words of a question found nothing strong. Without an answer of the encoder in time, it
 // returns the hits.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
-	if e.mean == nil || e.mean.paused.Load() || !q.asks || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+	if e.mean == nil || e.mean.paused.Load() || !q.asks || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
-		return ok && note.Flags&(isModels|isAsking|isOnlyAsked) == 0 && !routine(g, &hit{place: place, note: note}, meant)
+		return ok && note.Flags&isNoStatement == 0 && !routine(g, &hit{place: place, note: note}, meant)
 	}
 	for _, place := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
 		if note, ok := g.note(place); ok {
@@ -76,7 +84,7 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 }
 
 // near returns the places of the statements of a group that are nearest to a question in
-// meaning, the nearest first; none if the endpoint fails.
+// meaning, the nearest first; none if the encoder fails.
 func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []int64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -87,10 +95,14 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 	if err != nil || len(g.places) == 0 {
 		return nil
 	}
-	q, err := v.o.embed(ctx, v.client, []string{question})
+	q, err := v.question(ctx, question)
 	if err != nil {
-		v.log.Debug("a question cannot be embedded", "error", err)
+		v.log.Debug("embed a question failed", "error", err)
 		return nil
+	}
+	scores := make([]float64, len(g.vecs))
+	for i, vec := range g.vecs {
+		scores[i] = likeness(q, vec)
 	}
 	v.mu.Lock()
 	routine := v.routine
@@ -98,23 +110,59 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 	if len(routine) == 0 {
 		return nil
 	}
-	g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
+	least := outstanding(scores)
+	if v.floor > 0 {
+		least = max(least, v.floor, routineShare*nearestOf(routine, q))
+	} else {
+		g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
+		least = max(least, g.floor)
+	}
 	type likely struct {
 		place int64
 		score float64
 	}
 	var all []likely
-	for i, vec := range g.vecs {
-		if s := likeness(q[0], vec); s > g.floor && s > nearestOf(routine, vec) && states(g.places[i]) {
+	for i, s := range scores {
+		if s >= least && (v.floor > 0 || s > nearestOf(routine, g.vecs[i])) && states(g.places[i]) {
 			all = append(all, likely{g.places[i], s})
 		}
 	}
 	slices.SortFunc(all, func(a, b likely) int { return cmp.Compare(b.score, a.score) })
 	var places []int64
 	for _, one := range all[:min(len(all), nearest)] {
-		places = append(places, one.place)
+		if one.score >= secondShare*all[0].score {
+			places = append(places, one.place)
+		}
 	}
 	return places
+}
+
+// question returns the vector of a question. It embeds one question at a time.
+func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
+	select {
+	case v.asking <- struct{}{}:
+		defer func() { <-v.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	vecs, err := v.embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return vecs[0], nil
+}
+
+// outstanding returns the least likeness that is more than chance among those of a group. In
+// a language that the model does not know, all texts are alike, and in a large group some are
+// alike by chance. The lower half shows the spread: those texts are about other subjects.
+func outstanding(scores []float64) float64 {
+	scores = slices.Sorted(slices.Values(scores))
+	n := (len(scores) + 1) / 2
+	median, squares := scores[n-1], 0.0
+	for _, s := range scores[:n] {
+		squares += (median - s) * (median - s)
+	}
+	return median + math.Sqrt(2*math.Log(float64(len(scores)))*squares/float64(n))
 }
 
 // learnRoutine embeds the routine requests once.
@@ -125,7 +173,7 @@ func (v *vectors) learnRoutine(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	vecs, err := v.o.embed(ctx, v.client, slices.Clone(routineRequests))
+	vecs, err := v.embed(ctx, slices.Clone(routineRequests))
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@ const (
 	isSpecific              // it names something to type
 )
 
+// isNoStatement are the flags of messages that state nothing of a person's.
+const isNoStatement = isModels | isAsking | isOnlyAsked
+
 // noteOf returns the note of a message.
 func noteOf(role graphiti.RoleType, speaker, content string, said time.Time) messageNote {
 	n := messageNote{Length: uint32(min(len(content), math.MaxUint32)), Day: dayOf(said)} //nolint:gosec // it fits

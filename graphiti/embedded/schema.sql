@@ -23,7 +23,7 @@ CREATE TABLE messages (
 	UNIQUE (grp, name)
 ) STRICT;
 
--- What messages mean, where an embedding endpoint is set, and the messages of
+-- What statements mean (empty for other messages), and the messages of
 -- which it is not known yet.
 CREATE TABLE vectors (
 	id    INTEGER PRIMARY KEY, -- the message's

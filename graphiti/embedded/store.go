@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 //go:embed schema.sql
@@ -78,10 +79,16 @@ func (e *Store) Memory() *graphiti.Memory {
 	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true}
 }
 
-// Embed makes messages searchable by meaning, too. It embeds existing and new messages in
-// the background. It is called once, before all other methods.
+// Embed makes statements searchable by meaning, too. It embeds existing and new ones in the
+// background, at an endpoint. It is called once, before all other methods.
 func (e *Store) Embed(o Embedding, log *slog.Logger) (err error) {
-	e.mean, err = startVectors(e.db, o, log)
+	e.mean, err = startVectors(e.db, o.encoder(), log)
+	return err
+}
+
+// Understand is Embed with a model in this process.
+func (e *Store) Understand(m *sentence.Model, log *slog.Logger) (err error) {
+	e.mean, err = startVectors(e.db, encoderOf(m), log)
 	return err
 }
 
@@ -262,7 +269,7 @@ func (e *Store) Clock() time.Time { return time.Time{} }
 func (e *Store) Close() error {
 	e.index.Close()
 	if e.mean != nil {
-		e.mean.close()
+		e.mean.end()
 	}
 	err := e.db.Close()
 	if e.scratch != "" {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
@@ -20,19 +20,32 @@ const (
 	embedRetry   = time.Minute // at most, after a failure
 
 	maxCompared = 10_000   // newest messages of a group
-	maxHeld     = 64 << 20 // bytes of vectors in RAM, over all groups
+	maxHeld     = 16 << 20 // bytes of vectors in RAM, over all groups
 )
 
-// vectors finds messages by their meaning. If the endpoint is slow or down, it finds no
-// message, and words alone count. It is safe for concurrent use.
+// encoder computes the vectors of texts.
+type encoder struct {
+	model string // vectors of different models cannot be compared
+	embed func(ctx context.Context, texts []string) ([][]int8, error)
+	close func()
+
+	// Of the model of this program: the least likeness of a statement to its question, and
+	// the vectors of routineRequests. Those of an endpoint are learnt.
+	floor   float64
+	routine [][]int8
+}
+
+// vectors finds statements by their meaning. If the encoder is slow or down, it finds none,
+// and words alone count. It is safe for concurrent use.
 type vectors struct {
-	db     *sqlite.DB
-	o      Embedding
-	client *http.Client
-	log    *slog.Logger
-	wake   chan struct{}
-	stop   context.CancelFunc
-	done   chan struct{}
+	encoder
+	db   *sqlite.DB
+	log  *slog.Logger
+	wake chan struct{}
+	stop context.CancelFunc
+	done chan struct{}
+
+	asking chan struct{} // holds a value while a question is embedded
 
 	mu     sync.Mutex // guards the fields below
 	groups map[int64]*groupVectors
@@ -40,10 +53,10 @@ type vectors struct {
 
 	routine [][]int8 // vectors of routineRequests; nil until the endpoint has returned them
 
-	paused atomic.Bool // no text is sent to the endpoint
+	paused atomic.Bool // no text is encoded
 }
 
-// groupVectors are the vectors of a group's newest messages.
+// groupVectors are the vectors of a group's newest statements.
 type groupVectors struct {
 	places []int64
 	vecs   [][]int8
@@ -54,18 +67,18 @@ type groupVectors struct {
 }
 
 // startVectors starts to embed messages without a vector, in the background.
-func startVectors(db *sqlite.DB, o Embedding, log *slog.Logger) (*vectors, error) {
+func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
-		db: db, o: o, client: &http.Client{}, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
-		groups: make(map[int64]*groupVectors),
+		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
+		asking: make(chan struct{}, 1), groups: make(map[int64]*groupVectors),
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE model <> ?1", // of another model: they cannot be compared
 			"INSERT OR IGNORE INTO unread (id) SELECT id FROM messages WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
 		} {
-			if _, err := tx.Exec(q, o.Model); err != nil {
+			if _, err := tx.Exec(q, by.model); err != nil {
 				return err
 			}
 		}
@@ -88,16 +101,16 @@ func (v *vectors) more() {
 	}
 }
 
-// pause stops or resumes requests to the endpoint.
+// pause stops or resumes the encoder.
 func (v *vectors) pause(on bool) {
 	v.paused.Store(on)
 	v.more()
 }
 
-func (v *vectors) close() {
+func (v *vectors) end() {
 	v.stop()
 	<-v.done
-	v.client.CloseIdleConnections()
+	v.close()
 }
 
 func (v *vectors) run(ctx context.Context) {
@@ -129,56 +142,88 @@ func (v *vectors) run(ctx context.Context) {
 	}
 }
 
-// some embeds one batch of messages, and returns its size.
+// unreadMessage is a message without a vector.
+type unreadMessage struct {
+	id         int64
+	name, text string
+	states     bool // it is a statement of a person
+	vec        []int8
+}
+
+// some embeds the statements of one batch of messages, and returns the number of messages.
 func (v *vectors) some(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	var ids []int64
-	var texts, names []string
-	const unread = "SELECT u.id, coalesce(m.content, ''), coalesce(m.name, '') FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?"
-	err := v.db.Each(ctx, unread, []any{embedBatch}, func(scan func(...any) error) error {
-		var id int64
-		var content, name string
-		err := scan(&id, &content, &name)
-		ids, texts, names = append(ids, id), append(texts, cmp.Or(plain(content), " ")), append(names, name)
+	batch, err := v.unread(ctx)
+	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
+		return 0, err
+	}
+	if err := v.learnRoutine(ctx); err != nil {
+		return 0, err
+	}
+	var texts []string
+	var of []*unreadMessage
+	for i := range batch {
+		if m := &batch[i]; m.states {
+			texts, of = append(texts, cmp.Or(plain(m.text), " ")), append(of, m)
+		}
+	}
+	if len(texts) > 0 {
+		vecs, err := v.embed(ctx, texts)
+		if err != nil {
+			return 0, err
+		}
+		for i, m := range of {
+			m.vec = vecs[i]
+		}
+	}
+	if err := v.store(ctx, batch); err != nil {
+		return 0, fmt.Errorf("store embeddings: %w", err)
+	}
+	v.mu.Lock()
+	for _, m := range batch {
+		v.dropLocked(m.id >> placeBits)
+	}
+	v.mu.Unlock()
+	return len(batch), nil
+}
+
+// unread reads a batch of messages without a vector.
+func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error) {
+	const query = `SELECT u.id, coalesce(m.name, ''), coalesce(m.role, ''), coalesce(m.speaker, ''), coalesce(m.content, '')
+		FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?`
+	err = v.db.Each(ctx, query, []any{embedBatch}, func(scan func(...any) error) error {
+		var m unreadMessage
+		var role, speaker string
+		err := scan(&m.id, &m.name, &role, &speaker, &m.text)
+		note := noteOf(graphiti.RoleType(role), speaker, m.text, time.Time{})
+		m.states = m.text != "" && note.Flags&isNoStatement == 0
+		batch = append(batch, m)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("find what to embed: %w", err)
+		return nil, fmt.Errorf("find what to embed: %w", err)
 	}
-	if v.paused.Load() { // checked now: messages from after the pause are not sent
-		return 0, nil
-	}
-	if err := v.learnRoutine(ctx); err != nil || len(ids) == 0 {
-		return 0, err
-	}
-	vecs, err := v.o.embed(ctx, v.client, texts)
-	if err != nil {
-		return 0, err
-	}
-	err = v.db.Write(ctx, func(tx *sqlite.Tx) error {
-		for i, id := range ids {
+	return batch, nil
+}
+
+// store writes the vectors of messages, which are empty for all but statements.
+func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
+	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for i := range batch {
+			m := &batch[i]
 			// A message deleted in the meantime remains deleted, and its id may now belong
 			// to another message.
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
-				id, v.o.Model, bytesOf(vecs[i]), names[i]); err != nil {
+				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name <> ?2)", id, names[i]); err != nil {
+			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name <> ?2)", m.id, m.name); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("keep embeddings: %w", err)
-	}
-	v.mu.Lock()
-	for _, id := range ids {
-		v.dropLocked(id >> placeBits)
-	}
-	v.mu.Unlock()
-	return len(ids), nil
 }
 
 func (v *vectors) dropLocked(group int64) {
@@ -209,7 +254,7 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 	}
 	first := group << placeBits
 	g = &groupVectors{used: time.Now()}
-	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?"
+	const query = "SELECT id & 4294967295, vec FROM vectors WHERE id BETWEEN ? AND ? AND length(vec) > 0 ORDER BY id DESC LIMIT ?"
 	err := v.db.Each(ctx, query, []any{first, first | maxPlace, maxCompared}, func(scan func(...any) error) error {
 		var place int64
 		var b []byte
@@ -245,6 +290,9 @@ func (v *vectors) forget(group int64) {
 }
 
 func bytesOf(v []int8) []byte {
+	if len(v) == 0 {
+		return []byte{} // not NULL
+	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }
 func int8sOf(b []byte) []int8 {

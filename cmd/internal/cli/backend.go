@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
 // MemoryOptions describes a memory.
@@ -21,6 +23,7 @@ type MemoryOptions struct {
 
 	Dir       string             // directory of the embedded memory
 	Embedding embedded.Embedding // unused without a URL
+	Meaning   bool               // search by meaning, without Embedding by the model in the program
 	Log       *slog.Logger
 }
 
@@ -36,7 +39,7 @@ type Backend struct {
 	Memory *graphiti.Memory
 	Ledger func(ledger.Say) *ledger.Ledger // record of turns
 	Warm   func(ctx context.Context) error // builds the indexes
-	Pause  func(paused bool)               // stops texts to an embedding model, or resumes them
+	Pause  func(paused bool)               // stops texts to an embedding endpoint, or resumes them
 	Facts  *embedded.Store                 // stores distilled facts; nil for a service
 }
 
@@ -52,12 +55,28 @@ func OpenMemory(o MemoryOptions) (b Backend, err error) {
 	if err != nil {
 		return b, err
 	}
+	pause := func(bool) {}
 	if o.Embedding.URL != "" {
-		if err := store.Embed(o.Embedding, o.Log); err != nil {
+		pause = store.Pause
+	}
+	if o.Meaning {
+		if err := understand(store, &o); err != nil {
 			return b, errors.Join(err, store.Close())
 		}
 	}
-	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: store.Pause, Facts: store}, nil
+	return Backend{Memory: store.Memory(), Ledger: store.Ledger, Warm: store.Warm, Pause: pause, Facts: store}, nil
+}
+
+// understand makes the store searchable by meaning.
+func understand(store *embedded.Store, o *MemoryOptions) error {
+	if o.Embedding.URL != "" {
+		return store.Embed(o.Embedding, o.Log)
+	}
+	m, err := sentence.Load()
+	if err != nil {
+		return fmt.Errorf("load the model of sentences: %w", err)
+	}
+	return store.Understand(m, o.Log)
 }
 
 // ConnectMemory returns a client of a service, without a call to the service.

@@ -15,16 +15,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
 // NewVersionCommand returns the command that prints the version.
 func NewVersionCommand(version string) *cobra.Command {
+	var licenses bool
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  graphiti-proxy version\n  graphiti-proxy version --json",
+		Example: "  graphiti-proxy version\n  graphiti-proxy version --json\n  graphiti-proxy version --licenses",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if licenses {
+				return Output(c, map[string]string{"licenses": sentence.Notice}, func(w io.Writer) { fmt.Fprint(w, sentence.Notice) })
+			}
 			v := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			return Output(c, v, func(w io.Writer) {
 				fmt.Fprintf(w, "graphiti-proxy %s (%s, %s)\n", v["version"], v["go"], v["platform"])
@@ -32,6 +37,7 @@ func NewVersionCommand(version string) *cobra.Command {
 		},
 	}
 	JSONFlag(c)
+	c.Flags().BoolVar(&licenses, "licenses", false, "print the license, and the attribution of the model in the program")
 	return c
 }
 

@@ -1,0 +1,37 @@
+package embedded
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
+)
+
+// ownFloor is the least likeness of a statement to its question in the vectors of
+// sentence.Model.
+const ownFloor = 0.25
+
+// ownRoutine has the vectors of routineRequests.
+//
+//go:embed routine.bin
+var ownRoutine []byte
+
+// encoderOf returns an encoder that runs in this process.
+func encoderOf(m *sentence.Model) encoder {
+	e := encoder{model: sentence.Name, floor: ownFloor, close: func() {}}
+	for i := 0; i+sentence.Dimensions <= len(ownRoutine); i += sentence.Dimensions {
+		e.routine = append(e.routine, int8sOf(ownRoutine[i:i+sentence.Dimensions]))
+	}
+	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
+		out := make([][]int8, len(texts))
+		for i, text := range texts {
+			vec, err := m.Encode(ctx, text)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = scaled(vec)
+		}
+		return out, nil
+	}
+	return e
+}

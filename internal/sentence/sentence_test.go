@@ -1,0 +1,170 @@
+package sentence
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func model(t *testing.T) *Model {
+	t.Helper()
+	m, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func likeness(t *testing.T, m *Model, a, b string) (sum float64) {
+	t.Helper()
+	va, err := m.Encode(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vb, err := m.Encode(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range va {
+		sum += float64(v) * float64(vb[i])
+	}
+	return sum
+}
+
+// TestEncode_Reference compares likenesses with those of the source in Python, whose weights
+// have more bits.
+func TestEncode_Reference(t *testing.T) {
+	m := model(t)
+	for _, c := range []struct {
+		a, b string
+		want float64
+	}{
+		{"Where is the car?", "I sold my automobile in spring.", 0.29},
+		{"Wie heißt meine Katze?", "My cat Pixel jumped on the table.", 0.39},
+		{"Wann ist die Prüfung?", "級の試験は2月8日です", 0.52},
+		{"¿qué día mandamos los paquetes?", "The courier takes our parcels on Wednesdays.", 0.55},
+		{"Кто отвечает за базу данных?", "Anna ist für die Datenbank zuständig.", 0.41},
+		{"Where is the car?", "Use tabs, never spaces.", 0.01},
+		{"what is the capital of Peru?", "The invoice was paid yesterday.", 0.02},
+		{"테스트 다시 돌려줘", "run the tests again", 0.77},
+	} {
+		if got := likeness(t, m, c.a, c.b); math.Abs(got-c.want) > 0.2 {
+			t.Errorf("likeness of %q and %q = %.2f, want %.2f", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// TestSplit_Reference compares pieces with those of the source in Python.
+func TestSplit_Reference(t *testing.T) {
+	m := model(t)
+	for text, want := range map[string]string{
+		"Where is the car?": "▁Where|▁is|▁the|▁car|?",
+		"  \uff26\uff55\uff4c\uff4c\u3000width\tand\nlines ":                        "▁Full|▁width|▁and|▁lines",
+		"Pr\u00fcfungstermin":                                                       "▁Prüfung|s|termin",
+		"\u8a66\u9a13\u306f2\u67088\u65e5\u3067\u3059":                              "▁|試験|は|2|月|8|日|です",
+		"\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645": "▁مر|حب|ا|▁بال|عالم",
+		"git push --force-with-lease":                                               "▁git|▁push|▁--|force|-|with|-|le|ase",
+		"zero\u200bwidth":                                                           "▁zero|▁width",
+	} {
+		rows := m.pieces.split(text, maxPieces)
+		var got []string
+		for _, row := range rows[1 : len(rows)-1] {
+			if row < firstPiece {
+				got = append(got, "?")
+				continue
+			}
+			got = append(got, m.pieces.at(row-firstPiece))
+		}
+		if s := strings.Join(got, "|"); s != want || rows[0] != begin || rows[len(rows)-1] != end {
+			t.Errorf("split(%q) = %s, want %s", text, s, want)
+		}
+	}
+}
+
+// TestEncode_AnyText covers texts that are no sentences.
+func TestEncode_AnyText(t *testing.T) {
+	m := model(t)
+	for _, text := range []string{"", " ", "\xff\xfe", "a\xf0\x9f", "\x00", "🫠🫠", "▁", strings.Repeat("x", 100_000), strings.Repeat("word ", 10_000)} {
+		v, err := m.Encode(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		length := 0.0
+		for _, x := range v {
+			length += float64(x) * float64(x)
+		}
+		if len(v) != Dimensions || !(math.Abs(length-1) < 1e-3) {
+			t.Errorf("Encode(%.20q) has %d dimensions and the length %v, want %d and 1", text, len(v), length, Dimensions)
+		}
+	}
+	if n := len(m.pieces.split(strings.Repeat("word ", 10_000), maxPieces)); n != maxPieces {
+		t.Errorf("a long text has %d pieces, want %d", n, maxPieces)
+	}
+}
+
+func TestEncode_Canceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := model(t).Encode(ctx, "Where is the car?"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Encode = %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestLoad_NoCopy: an unused model takes no memory.
+func TestLoad_NoCopy(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m := model(t)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<10 {
+		t.Errorf("Load allocates %d bytes, want at most 64 KiB", n)
+	}
+	runtime.KeepAlive(m)
+}
+
+// TestLoad_Damaged covers files of other versions and lengths.
+func TestLoad_Damaged(t *testing.T) {
+	for name, bad := range map[string]string{
+		"empty": "", "another version": "usem3\x00\x00\x02" + file[len(magic):], "cut": file[:len(file)-1], "longer": file + "x", "head only": file[:20],
+	} {
+		if _, err := load(bad); !errors.Is(err, errFile) {
+			t.Errorf("%s: load = %v, want %v", name, err, errFile)
+		}
+	}
+}
+
+// TestFile checks the order of the pieces, on which the search for prefixes relies, and the
+// classes and blocks of the table.
+func TestFile(t *testing.T) {
+	m := model(t)
+	for i := 1; i < m.pieces.count; i++ {
+		if m.pieces.at(i-1) >= m.pieces.at(i) {
+			t.Fatalf("piece %d is %q, after %q", i, m.pieces.at(i), m.pieces.at(i-1))
+		}
+	}
+	classes := slices.Max([]byte(m.table.classes))
+	if n := len(m.table.values) / 4 / m.table.symbols; int(classes) >= n || m.table.symbols > 255 {
+		t.Errorf("the table has class %d of %d, and %d symbols", classes, n, m.table.symbols)
+	}
+	for i := range len(m.table.starts)/4 - 1 {
+		if uint32At(m.table.starts, i) >= uint32At(m.table.starts, i+1) {
+			t.Fatalf("block %d is empty", i)
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	m, err := Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := m.Encode(b.Context(), "Where did we want to meet the customer on Thursday?"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
