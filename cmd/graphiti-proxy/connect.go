@@ -190,7 +190,7 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 	case err != nil:
 		return err
 	case seen != nil && tried == nil:
-		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client where it runs\n", seen.Status)
+		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client if it is running\n", seen.Status)
 		return nil
 	case seen != nil:
 		return fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried)

@@ -154,7 +154,7 @@ graphiti-proxy %s
 // offerTranscripts tells a newcomer about n transcripts.
 func offerTranscripts(w io.Writer, command string, n int) {
 	if n > 0 {
-		fmt.Fprintf(w, "  remember what came before: %s of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "transcript"), command)
+		fmt.Fprintf(w, "  import earlier conversations: %s of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "transcript"), command)
 	}
 }
 

@@ -19,7 +19,7 @@ var written = regexp.MustCompile(`^v((\d+\.\d+\.\d+)(?:-rc\.(\d+))?(?:[-.](?:0\.
 func parseVersion(text string) (version, error) {
 	m := written.FindStringSubmatch(text)
 	if m == nil {
-		return version{}, fmt.Errorf("version %q has none of the forms v1.2.3 and v1.2.3-rc.1; tag the commit with one of them", text)
+		return version{}, fmt.Errorf("version %q is neither v1.2.3 nor v1.2.3-rc.1 in form; tag the commit with one of them", text)
 	}
 	v := version{semver: m[1], python: m[2], linux: m[2]}
 	if rc := m[3]; rc != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,20 +15,49 @@ import (
 
 // service is a memory service that counts its calls.
 type service struct {
-	health, database, search error
-	checks, searches         int
+	mu    sync.Mutex // guards the fields below
+	fails failures
+	calls calls
 }
 
-func (s *service) Health(context.Context) error { return s.health }
-func (s *service) Close() error                 { return nil }
+type failures struct{ health, database, search error }
+
+type calls struct{ checks, searches int }
+
+// set makes calls fail from now on.
+func (s *service) set(f failures) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = f
+}
+
+// made returns the number of calls so far.
+func (s *service) made() calls {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+func (s *service) Close() error { return nil }
+
+func (s *service) Health(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fails.health
+}
+
 func (s *service) CheckDatabase(context.Context) error {
-	s.checks++
-	return s.database
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls.checks++
+	return s.fails.database
 }
 
 func (s *service) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
-	s.searches++
-	return nil, s.search
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls.searches++
+	return nil, s.fails.search
 }
 
 // TestSearchesOfProbes: a service is searched every five minutes, while searches fail, and
@@ -35,14 +65,15 @@ func (s *service) Search(context.Context, []string, string, int) ([]graphiti.Fac
 func TestSearchesOfProbes(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		fail func(s *service, suspect *atomic.Bool) // after the first search
-		want int                                    // searches in the next nine checks
+		fails   failures // after the first search
+		suspect bool     // another call failed
+		want    int      // searches in the next nine checks
 	}{
-		"working":             {func(*service, *atomic.Bool) {}, 0},
-		"database fails":      {func(s *service, _ *atomic.Bool) { s.database = broken }, 9},
-		"another call failed": {func(_ *service, suspect *atomic.Bool) { suspect.Store(true) }, 1},
-		"searches fail":       {func(s *service, suspect *atomic.Bool) { s.search = broken; suspect.Store(true) }, 9},
-		"out of reach":        {func(s *service, _ *atomic.Bool) { s.health = broken }, 0},
+		"working":             {failures{}, false, 0},
+		"database fails":      {failures{database: broken}, false, 9},
+		"another call failed": {failures{}, true, 1},
+		"searches fail":       {failures{search: broken}, true, 9},
+		"out of reach":        {failures{health: broken}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -50,28 +81,30 @@ func TestSearchesOfProbes(t *testing.T) {
 				p := NewProber(&graphiti.Memory{Searcher: s, Connection: s}, func() bool { return true }, func(context.Context) (int, error) { return 0, nil }, suspect)
 				defer p.Close()
 				passes := func(d time.Duration) int {
-					before := s.searches
+					before := s.made().searches
 					time.Sleep(d) // of the bubble
 					synctest.Wait()
-					return s.searches - before
+					return s.made().searches - before
 				}
-				if got := passes(time.Second); got != 1 {
-					t.Fatalf("got %d searches at the start, want 1", got)
+				time.Sleep(time.Second) // of the bubble
+				if synctest.Wait(); s.made().searches != 1 {
+					t.Fatalf("got %d searches at the start, want 1", s.made().searches)
 				}
-				tc.fail(s, suspect)
+				s.set(tc.fails)
+				suspect.Store(tc.suspect)
 				if got := passes(9 * probeEvery); got != tc.want {
 					t.Errorf("got %d searches in nine checks, want %d", got, tc.want)
 				}
-				if failed := p.Last().Search != nil; failed != (s.search != nil) {
-					t.Errorf("the last search failed: %v, want %v", failed, s.search != nil)
+				if failed := p.Last().Search != nil; failed != (tc.fails.search != nil) {
+					t.Errorf("the last search failed: %v, want %v", failed, tc.fails.search != nil)
 				}
-				s.health, s.database, s.search = nil, nil, nil
+				s.set(failures{})
 				passes(2 * probeEvery)
 				if got := passes(4 * searchEvery); got != 4 {
 					t.Errorf("got %d searches in 20 minutes of a working service, want 4", got)
 				}
-				if s.checks < 56 {
-					t.Errorf("got %d checks of the database, want 56 or more, one every 20 seconds", s.checks)
+				if n := s.made().checks; n < 56 {
+					t.Errorf("got %d checks of the database, want 56 or more, one every 20 seconds", n)
 				}
 			})
 		})
@@ -86,8 +119,8 @@ func TestAskedProbeSearches(t *testing.T) {
 		defer p.Close()
 		synctest.Wait()
 		p.Ask(t.Context())
-		if s.searches != 2 {
-			t.Errorf("got %d searches, want 2: at the start and for the question", s.searches)
+		if n := s.made().searches; n != 2 {
+			t.Errorf("got %d searches, want 2: at the start and for the question", n)
 		}
 	})
 }
