@@ -177,18 +177,22 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 		func(_ string, key, value []byte) error { return do(key, value) })
 }
 
-func (f *file) keep(ctx context.Context, r *record) (kept []byte, err error) {
+func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
 	if r.kind.filtered {
 		f.decided.Add([16]byte(r.key))
 	}
-	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+	var kept []byte
+	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err // the caller has given up: its request has no block
 		}
 		kept, err = f.put(tx, r)
 		return err
 	})
-	return kept, err
+	if err != nil {
+		return nil, err // the transaction may still be setting kept
+	}
+	return kept, nil
 }
 
 func (f *file) write(ctx context.Context, records ...*record) error {
@@ -267,8 +271,9 @@ func (f *file) older(tx *sqlite.Tx, r *record) (found bool, err error) {
 	return false, nil
 }
 
-func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err error) {
-	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
+	n := 0
+	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
@@ -282,7 +287,10 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (n int, err er
 		n = int(gone)
 		return err
 	})
-	return n, err
+	if err != nil {
+		return 0, err // the transaction may still be setting n
+	}
+	return n, nil
 }
 
 // leaveRest reduces the records of a scope to their rest, and returns the number of counted
@@ -333,8 +341,9 @@ func page(tx *sqlite.Tx, k *kind, scope string, after []byte) (keys, values [][]
 	return keys, values, rows.Err()
 }
 
-func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string) (number int64, err error) {
-	err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
+func (f *file) raise(ctx context.Context, o *record, seen int64, scopes []string) (int64, error) {
+	var number int64
+	err := f.db.Write(ctx, func(tx *sqlite.Tx) error {
 		number = 1
 		var text []byte
 		err := tx.QueryRow("SELECT value FROM "+generationKind.name+" WHERE list = '' AND key = ?", []byte(generationKey)).Scan(&text)

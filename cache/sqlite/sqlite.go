@@ -282,7 +282,8 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // Write runs fn within a transaction and returns after the commit. Writes that wait at the
 // same time share a commit: an error of fn undoes only fn, and an error of the commit undoes
 // all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
-// returns an error although fn may take effect.
+// returns an error although fn may take effect, and may still run: then the caller must not
+// use variables of fn, such as named results.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// distiller is a model that finds one fact in the first message of each batch.
+// distiller is a model that finds one fact in a batch that begins with its statement.
 type distiller struct {
 	*httptest.Server
 	mu     sync.Mutex // protects bodies
@@ -25,6 +25,9 @@ type distiller struct {
 }
 
 const lockFact = `{"facts":[{"text":"Singers sign in by magic link","kind":"rule","about":"sign-in","keys":["login","authentication"],"sources":["M1"],"replaces":[],"valid_from":null}]}`
+
+// saysLock matches a batch that begins with the statement of lockFact.
+var saysLock = regexp.MustCompile(`M1 user [0-9-]+: (the singers|our choir)`)
 
 func newDistiller(t *testing.T) *distiller {
 	t.Helper()
@@ -34,7 +37,11 @@ func newDistiller(t *testing.T) *distiller {
 		d.mu.Lock()
 		d.bodies = append(d.bodies, string(body))
 		d.mu.Unlock()
-		answer := map[string]any{"choices": []m{{"message": m{"content": lockFact}}}, "usage": m{"total_tokens": 4321}}
+		facts := `{"facts":[]}`
+		if saysLock.Match(body) {
+			facts = lockFact
+		}
+		answer := map[string]any{"choices": []m{{"message": m{"content": facts}}}, "usage": m{"total_tokens": 4321}}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}
@@ -61,14 +68,14 @@ func TestFactsFromAModel(t *testing.T) {
 	if asked := d.asked(); len(asked) != 1 || !strings.Contains(asked[0], "the singers sign in by magic link") {
 		t.Errorf("the model was asked %q, want one call with the message", asked)
 	}
-	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s2"); !strings.Contains(saw, "- Singers sign in by magic link (since ") {
-		t.Errorf("the model saw %q, want the fact", saw)
-	}
 	if out, err := w.cli("status"); err != nil || !strings.Contains(out, "1 fact of 1 call, 0 refused; 4321 of 200000 tokens") {
 		t.Errorf("status: %v\n%s\nwant the counts of the call", err, out)
 	}
 	if got := w.metric("graphiti_proxy_facts_distilled_total"); got != "1" {
 		t.Errorf("graphiti_proxy_facts_distilled_total = %q, want 1", got)
+	}
+	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s2"); !strings.Contains(saw, "- Singers sign in by magic link (since ") {
+		t.Errorf("the model saw %q, want the fact", saw)
 	}
 	export, err := w.cli("memory", "export", "--session", "s1")
 	if err != nil || strings.Count(export, `"where":"fact"`) != 1 {

@@ -24,8 +24,9 @@ const lastFact = "(SELECT max(id) FROM facts WHERE id BETWEEN g.id << 32 AND g.i
 // transaction. It stores each fact in every group that has all of its messages. It returns
 // the number of new facts: 0 if a message of the batch was forgotten in the meantime,
 // because any fact may be from it.
-func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (kept int, err error) {
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+func (e *Store) KeepFacts(ctx context.Context, b *graphiti.Batch, facts []graphiti.Distilled, spent graphiti.Spent) (int, error) {
+	kept := 0
+	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		kept = 0
 		k := keeper{Store: e, tx: tx, now: time.Now()}
 		whole, err := k.whole(b)
@@ -308,8 +309,9 @@ func (e *Store) eachFact(ctx context.Context, group string, valid bool, f func(*
 }
 
 // RestoreDistilled implements graphiti.Distiller.
-func (e *Store) RestoreDistilled(ctx context.Context, group string, facts []graphiti.Distilled) (kept int, err error) {
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) error {
+func (e *Store) RestoreDistilled(ctx context.Context, group string, facts []graphiti.Distilled) (int, error) {
+	kept := 0
+	err := e.db.Write(ctx, func(tx *sqlite.Tx) error {
 		kept = 0
 		k := keeper{Store: e, tx: tx, now: time.Now()}
 		to, err := k.openGroup(group)

@@ -18,8 +18,9 @@ func (e *Store) Forget(ctx context.Context, group string) error {
 }
 
 // ForgetEpisodes implements graphiti.Forgetter, as Forget does.
-func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) (names []string, err error) {
-	err = e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+func (e *Store) ForgetEpisodes(ctx context.Context, group string, meant func(*graphiti.Row) bool) ([]string, error) {
+	var names []string
+	err := e.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
 		names, err = inFile{e}.Delete(tx, group, meant)
 		return err
