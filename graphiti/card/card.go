@@ -141,15 +141,15 @@ func (c Cards) addOnce(ctx context.Context, l Line, generation int64) error {
 	if err != nil {
 		return err
 	}
-	l.setID()
+	l.SetID()
 	if slices.ContainsFunc(all, func(o Line) bool { return o.ID == l.ID && o.State == l.State }) {
 		return nil
 	}
 	return c.Put(ctx, l, generation)
 }
 
-// setID shortens the text to one line, and derives the ID.
-func (l *Line) setID() {
+// SetID shortens the text to one line, and derives the ID.
+func (l *Line) SetID() {
 	l.Text = shorten(l.Text)
 	sum := graphiti.Digest("line", l.Group, l.Place, strings.ToLower(l.Text))
 	l.ID = hex.EncodeToString(sum[:6])
@@ -158,7 +158,7 @@ func (l *Line) setID() {
 // Put stores a line in the list of its group. Forgetting its group, its conversation, or
 // one of groups deletes it.
 func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...string) error {
-	if l.setID(); l.Text == "" {
+	if l.SetID(); l.Text == "" {
 		return nil
 	}
 	l.Changed = time.Now().UnixNano()
@@ -182,7 +182,7 @@ func (c Cards) Offer(ctx context.Context, l Line, generation int64) (Line, error
 	if err != nil {
 		return l, err
 	}
-	l.setID()
+	l.SetID()
 	if i := slices.IndexFunc(all, func(o Line) bool { return o.ID == l.ID }); i >= 0 {
 		return all[i], nil
 	}

@@ -266,6 +266,28 @@ func TestRemember(t *testing.T) {
 	}
 }
 
+// TestRemember_Decided: a text that its person has accepted or rejected does not wait again.
+func TestRemember_Decided(t *testing.T) {
+	t.Parallel()
+	const text = "Please remember that I prefer Oolong in the morning."
+	for name, decide := range map[string]service.SettleRequest{
+		"accepted": {Accept: []string{"all"}},
+		"rejected": {Reject: []string{"all"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+			if _, got := m.Talk(t, ownerIn(widgets, "one"), text); got != (inject.Heard{Promoted: 1, Pending: 1}) {
+				t.Fatalf("heard %+v, want one pending", got)
+			}
+			run(t, m, service.Settle, decide)
+			if _, got := m.Talk(t, ownerIn(widgets, "two"), text); got != (inject.Heard{}) {
+				t.Errorf("heard %+v after the decision, want none pending", got)
+			}
+		})
+	}
+}
+
 // TestRemember_Acts: a text that names something to run waits for its person.
 func TestRemember_Acts(t *testing.T) {
 	t.Parallel()

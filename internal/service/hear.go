@@ -105,6 +105,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	if l.State == "" { // a fact: the turn itself is found by a match
 		return nil
 	}
+	l.SetID()
 	before := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
 	switch {
 	case before < 0:
