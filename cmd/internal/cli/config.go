@@ -109,6 +109,9 @@ func check(c *cobra.Command, online bool, ask AskMemory) error {
 func printChecked(w io.Writer, settings string, cfg *config.Config, found *checked) {
 	fmt.Fprintf(w, "settings  %s\nlisten    %s\nupstream  %s\nmemory    %s\n",
 		settings, cfg.Listen, UpstreamLine(cfg.Upstreams()), found.Memory)
+	if line := factsLine(cfg); line != "" {
+		fmt.Fprintf(w, "facts     %s\n", line)
+	}
 	if cfg.Identity.UsersFile != "" {
 		fmt.Fprintf(w, "people    %d in %s\n", found.People, cfg.Identity.UsersFile)
 	}
@@ -152,6 +155,25 @@ func MemoryLine(cfg *config.Config) string {
 		line += ", shared with other replicas over Redis at " + o.Addr
 	}
 	return line
+}
+
+// factsLine describes the model that distils facts, or returns "" if there is none.
+func factsLine(cfg *config.Config) string {
+	at := "at " + cfg.Distil.URL
+	if cfg.Distil.Upstream {
+		at = "at the caller's provider"
+	}
+	switch {
+	case cfg.Distil.URL == "" && !cfg.Distil.Upstream:
+		return ""
+	case cfg.Memory.Backend != "embedded":
+		return "off: they need memory.backend embedded"
+	case !cfg.DistilConsented():
+		return "OFF: the model " + at + " needs your consent; to send conversations there, set memory.consent to that address"
+	case cfg.Distil.Pause:
+		return "paused (distil.pause); " + cfg.Distil.Model + " " + at
+	}
+	return fmt.Sprintf("%s %s, at most %d tokens a day", cfg.Distil.Model, at, cfg.Distil.DailyTokens)
 }
 
 // UpstreamLine lists the default upstream and then the others.
