@@ -274,12 +274,12 @@ func TestRealGraphitiRecovers(t *testing.T) {
 
 	g.refuse(0, http.StatusNotFound)
 	w.eventually(t, "the search to be reported", func() bool {
-		_, status := w.get(t, "", "status")
+		_, status := w.get(t, "", "status?fresh=true")
 		return strings.Contains(status, "search fails")
 	})
 	g.refuse(0, 0)
 	w.eventually(t, "the search to work", func() bool {
-		_, status := w.get(t, "", "status")
+		_, status := w.get(t, "", "status?fresh=true")
 		return !strings.Contains(status, "search fails")
 	})
 
