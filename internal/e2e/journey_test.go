@@ -35,7 +35,7 @@ var qwenCode = coder{name: "Qwen Code", tool: `run_shell_command {"command":"ech
 var theJourneys = []journey{
 	{coder: theCoders[0], needs: "cli/node_modules/@openai/codex", compact: func(t *testing.T, url, home, repo string) {
 		// It compacts before a turn where the one before it was too long.
-		cli(t, repo, append(os.Environ(), "HOME="+home, "K=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", "-c", "model_auto_compact_token_limit=1", "resume", "--last", goOn)
+		cli(t, repo, append(os.Environ(), "HOME="+home, "OPENAI_API_KEY=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", "-c", "model_auto_compact_token_limit=1", "resume", "--last", goOn)
 	}},
 	{coder: theCoders[1], needs: "cli/node_modules/opencode-linux-x64", attaches: true},
 	{coder: theCoders[2], needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
