@@ -6,7 +6,7 @@ import (
 )
 
 // Kept stores the forgets whose words the memory may still hold in summaries: a record exists
-// from before the deletion until its process proves that none does. Forgetting the whole group
+// from the start of the deletion to the proof of clean summaries. Forgetting the whole group
 // deletes the records. It is safe for concurrent use.
 type Kept struct{ store store }
 

@@ -58,11 +58,11 @@ func (b *build) setting(key string) string {
 	return ""
 }
 
-// release is what the files of a release have in common.
+// release holds the common input of all files of a release.
 type release struct {
 	version              version
 	at                   time.Time // of the commit
-	out, stage           string    // directories of the release, and of what only its making needs
+	out, stage           string    // directories of the release, and of temporary files
 	papers               []file    // license, documents, configurations
 	man, shell           []file    // man pages and completions
 	builds               []*build  // at least one

@@ -22,7 +22,7 @@ type exchange struct {
 	problem, choice *hit // nil if the problem is the hit itself
 	strength, score float64
 	own             uint32
-	names           bool // the answer names something to type, or what the question names
+	names           bool // the answer names something to type, or shares two words with the question
 }
 
 const (
@@ -35,8 +35,8 @@ const (
 	namedAgain = 0.5
 
 	maxExchanges = 4   // exchanges of one search to read
-	maxProblem   = 140 // characters of a problem beside its answer
-	maxAnswer    = 280 // characters of an answer beside its problem
+	maxProblem   = 140 // characters of a problem shown with its answer
+	maxAnswer    = 280 // characters of an answer shown with its problem
 	maxChoice    = 80  // bytes of a choice
 )
 
@@ -46,7 +46,7 @@ func (e *Store) exchanges(ctx context.Context, g *groupIndex, hits []*hit, quest
 	var all []*exchange
 	var toRead []*hit
 	for _, h := range hits {
-		if x := g.exchangeOf(hits, h, questions, q); x != nil {
+		if x := g.exchangeOf(&e.numbers, hits, h, questions, q); x != nil {
 			all = append(all, x)
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Store) exchanges(ctx context.Context, g *groupIndex, hits []*hit, quest
 }
 
 // exchangeOf returns the exchange that a hit begins, or nil.
-func (g *groupIndex) exchangeOf(hits []*hit, h *hit, questions []question, q *asked) *exchange {
+func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions []question, q *asked) *exchange {
 	const others = isFact | isCurated
 	if h.ranked.own == 0 || !h.rare || h.note.isNamed() || h.note.Length > saidInReturn || h.note.Flags&(isModels|others) != 0 || q.repeatedBy(g, h.place, &h.note) {
 		return nil
@@ -109,7 +109,7 @@ func (g *groupIndex) exchangeOf(hits []*hit, h *hit, questions []question, q *as
 	case !q.asks || h.note.Flags&isAsking == 0:
 		return nil
 	default:
-		x.problem, x.score, f = h, x.score*accepted/Fitted.OnlyAsks, accepted
+		x.problem, x.score, f = h, x.score*accepted/numbers.OnlyAsks, accepted
 		if reply.Flags&(isAsking|isOnlyAsked) == 0 && reply.Length <= maxChoice && reply.kinds&^ofName == 0 {
 			x.choice = &hit{place: h.place + 2, note: reply}
 		} else if !names {
@@ -130,11 +130,20 @@ func (g *groupIndex) exchangeOf(hits []*hit, h *hit, questions []question, q *as
 func chooses(reply, answer string) bool {
 	offered := words.Of(answer, maxAsked)
 	return slices.ContainsFunc(words.Of(reply, maxAsked), func(w string) bool {
-		return !words.IsLight(w) && slices.ContainsFunc(offered, func(o string) bool { return o == w || len(w) > 4 && len(o) > 4 && o[:5] == w[:5] })
+		return !words.IsLight(w) && slices.ContainsFunc(offered, func(o string) bool { return o == w || beginAlike(o, w) })
 	})
 }
 
-// context returns what an exchange shows beside its hit, in parentheses.
+// formsFrom is the number of characters with which two forms of one word begin alike.
+const formsFrom = 5
+
+// beginAlike reports whether two words may be forms of one, in a language without a stemmer.
+func beginAlike(a, b string) bool {
+	r := []rune(a)
+	return len(r) >= formsFrom && strings.HasPrefix(b, string(r[:formsFrom]))
+}
+
+// context returns the rest of an exchange, in parentheses, to show after its hit.
 func (x *exchange) context() string {
 	switch {
 	case x == nil || x.answer.row == nil:
