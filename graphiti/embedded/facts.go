@@ -162,6 +162,9 @@ func (g *factGroup) insert(id int64, f *graphiti.Distilled, messages []int64) er
 			_, err = g.tx.Exec("INSERT INTO fact_sources VALUES (?, ?) ON CONFLICT DO NOTHING", id, m)
 		}
 	}
+	if err == nil && g.mean != nil {
+		_, err = g.tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
+	}
 	return err
 }
 
@@ -194,7 +197,12 @@ func (g *factGroup) read(name string) error {
 
 // commit makes the index follow the commit.
 func (g *factGroup) commit() {
-	g.tx.Committed(func() { g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks) })
+	g.tx.Committed(func() {
+		g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks)
+		if g.mean != nil {
+			g.mean.more()
+		}
+	})
 }
 
 // EndDistilled implements graphiti.Distiller.
@@ -245,6 +253,8 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 		for _, q := range []string{
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
 			"UPDATE facts SET (ended_by, valid_until) = (SELECT ended_by, valid_until FROM facts WHERE id = ?1) WHERE ended_by = ?1",
+			"DELETE FROM vectors WHERE id = ?",
+			"DELETE FROM unread WHERE id = ?",
 			"DELETE FROM facts WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {
@@ -346,7 +356,12 @@ func (e *Store) RestoreDistilled(ctx context.Context, group string, facts []grap
 				return err
 			}
 		}
-		tx.Committed(func() { e.index.Deleted(group) }) // built again
+		tx.Committed(func() {
+			e.index.Deleted(group) // built again
+			if e.mean != nil {
+				e.mean.more()
+			}
+		})
 		return nil
 	})
 	if err != nil {

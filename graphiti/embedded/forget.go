@@ -59,8 +59,8 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 
 func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
-		"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
-		"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
+		"DELETE FROM vectors WHERE id >> 32 = ?",
+		"DELETE FROM unread WHERE id >> 32 = ?",
 		"DELETE FROM facts WHERE grp = ?",
 		"DELETE FROM messages WHERE grp = ?",
 		"DELETE FROM groups WHERE id = ?",

@@ -23,10 +23,10 @@ CREATE TABLE messages (
 	UNIQUE (grp, name)
 ) STRICT;
 
--- What statements mean (empty for other messages), and the messages of
--- which it is not known yet.
+-- What statements and facts mean (empty for other messages), and the messages and
+-- facts of which it is not known yet.
 CREATE TABLE vectors (
-	id    INTEGER PRIMARY KEY, -- the message's
+	id    INTEGER PRIMARY KEY, -- of the message or fact
 	model TEXT NOT NULL,
 	vec   BLOB NOT NULL        -- one signed byte for each dimension, of a vector of length 127
 ) STRICT;

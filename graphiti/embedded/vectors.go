@@ -66,7 +66,7 @@ type groupVectors struct {
 	floor   float64 // likeness that a message must exceed; set by measure
 }
 
-// startVectors starts to embed messages without a vector, in the background.
+// startVectors starts to embed messages and facts without a vector, in the background.
 func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
@@ -76,7 +76,7 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 	err := db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE model <> ?1", // of another model: they cannot be compared
-			"INSERT OR IGNORE INTO unread (id) SELECT id FROM messages WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
+			"INSERT OR IGNORE INTO unread (id) SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
 		} {
 			if _, err := tx.Exec(q, by.model); err != nil {
 				return err
@@ -142,11 +142,11 @@ func (v *vectors) run(ctx context.Context) {
 	}
 }
 
-// unreadMessage is a message without a vector.
+// unreadMessage is a message or a fact without a vector.
 type unreadMessage struct {
 	id         int64
 	name, text string
-	states     bool // it is a statement of a person
+	states     bool // it is a fact, or a statement of a person
 	vec        []int8
 }
 
@@ -188,16 +188,20 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	return len(batch), nil
 }
 
-// unread reads a batch of messages without a vector.
+// unread reads a batch of messages and facts without a vector. The text of a fact ends with
+// its keys.
 func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error) {
-	const query = `SELECT u.id, coalesce(m.name, ''), coalesce(m.role, ''), coalesce(m.speaker, ''), coalesce(m.content, '')
-		FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?`
+	const query = `SELECT u.id, coalesce(m.name, f.name, ''), coalesce(m.role, ''), coalesce(m.speaker, ''), coalesce(m.content, f.text, ''), f.id IS NOT NULL,
+		coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
+		FROM unread u LEFT JOIN messages m ON m.id = u.id LEFT JOIN facts f ON f.id = u.id LIMIT ?`
 	err = v.db.Each(ctx, query, []any{embedBatch}, func(scan func(...any) error) error {
 		var m unreadMessage
-		var role, speaker string
-		err := scan(&m.id, &m.name, &role, &speaker, &m.text)
+		var role, speaker, keys string
+		var fact bool
+		err := scan(&m.id, &m.name, &role, &speaker, &m.text, &fact, &keys)
 		note := noteOf(graphiti.RoleType(role), speaker, m.text, time.Time{})
-		m.states = m.text != "" && note.Flags&isNoStatement == 0
+		m.states = m.text != "" && (fact || note.Flags&isNoStatement == 0)
+		m.text += keys
 		batch = append(batch, m)
 		return err
 	})
@@ -207,18 +211,19 @@ func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error)
 	return batch, nil
 }
 
-// store writes the vectors of messages, which are empty for all but statements.
+// store writes the vectors of a batch, which are empty for all but statements and facts.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for i := range batch {
 			m := &batch[i]
-			// A message deleted in the meantime remains deleted, and its id may now belong
-			// to another message.
-			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
+			// What was deleted in the meantime remains deleted, and its id may now belong to
+			// another message or fact.
+			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
+			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
 				return err
 			}
-			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name <> ?2)", m.id, m.name); err != nil {
+			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "+named+" WHERE name <> ?2)", m.id, m.name); err != nil {
 				return err
 			}
 		}
