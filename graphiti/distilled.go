@@ -33,7 +33,9 @@ const AboutUser = "the user"
 // applies outside of its place.
 func (f *Distilled) OfUser() bool {
 	switch f.Kind {
-	case "identity", "place", "preference":
+	case "preference", "rule":
+		return f.Role == RoleUser
+	case "identity", "place":
 		return f.Role == RoleUser && strings.EqualFold(f.About, AboutUser)
 	}
 	return false

@@ -13,6 +13,11 @@ const (
 	// but is too weak for the person's own memory in a project.
 	meant = 0.25
 
+	// meantOfUser is the strength of a fact that matters in all of the person's projects, if
+	// its likeness to the question is at least ofUserFloor.
+	meantOfUser = 0.4
+	ofUserFloor = 0.3
+
 	// mostMeant is the number of messages that one question finds by meaning, and nearest
 	// the number of candidates.
 	mostMeant = 2
@@ -51,17 +56,18 @@ var routineRequests = []string{
 // words of a question found nothing strong. Without an answer of the encoder in time, it
 // returns the hits.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
-	if e.mean == nil || e.mean.paused.Load() || !q.asks || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+	if e.mean == nil || e.mean.paused.Load() || !q.asks && !q.personal || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
-		return ok && note.Flags&isNoStatement == 0 && !routine(g, &hit{place: place, note: note}, meant)
+		return ok && note.Flags&isNoStatement == 0 && (q.asks || note.tellsOfPerson()) && !routine(g, &hit{place: place, note: note}, meant)
 	}
-	for _, place := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
-		if note, ok := g.note(place); ok {
-			found = append(found, &hit{place: place, note: note, ranked: &ranked{place: place}, strength: meant, score: 1 / float64(1+len(found))})
+	near := e.mean.near(ctx, g.groupNumber(), q.text, states)
+	for _, n := range near {
+		if note, ok := g.note(n.place); ok {
+			found = append(found, &hit{place: n.place, note: note, ranked: &ranked{place: n.place}, strength: n.strength(&note), score: 1 / float64(1+len(found))})
 		}
 	}
 	if len(found) == 0 {
@@ -83,9 +89,29 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 	return found[:min(len(found), most)], nil
 }
 
+// likely is a statement that may answer a question, with its likeness to it.
+type likely struct {
+	place int64
+	score float64
+}
+
+// strength returns the strength of a statement that is as likely as this.
+func (l *likely) strength(n *messageNote) float64 {
+	if n.Flags&isOfUser != 0 && l.score >= ofUserFloor {
+		return meantOfUser
+	}
+	return max(meant, l.score)
+}
+
+// tellsOfPerson reports whether a statement may be what a request needs to know of the
+// person: a fact about them, or a message with a value.
+func (n *messageNote) tellsOfPerson() bool {
+	return n.Flags&isOfUser != 0 || n.Flags&isFact == 0 && n.kinds != 0
+}
+
 // near returns the places of the statements of a group that are nearest to a question in
 // meaning, the nearest first; none if the encoder fails.
-func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []int64 {
+func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []likely {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(queryPart*float64(time.Until(deadline))))
@@ -117,10 +143,6 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 		g.measure.Do(func() { g.floor = g.floorFor(routine, states) })
 		least = max(least, g.floor)
 	}
-	type likely struct {
-		place int64
-		score float64
-	}
 	var all []likely
 	for i, s := range scores {
 		if s >= least && (v.floor > 0 || s > nearestOf(routine, g.vecs[i])) && states(g.places[i]) {
@@ -128,13 +150,11 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 		}
 	}
 	slices.SortFunc(all, func(a, b likely) int { return cmp.Compare(b.score, a.score) })
-	var places []int64
-	for _, one := range all[:min(len(all), nearest)] {
-		if one.score >= secondShare*all[0].score {
-			places = append(places, one.place)
-		}
+	n := 0
+	for n < min(len(all), nearest) && all[n].score >= secondShare*all[0].score {
+		n++
 	}
-	return places
+	return all[:n]
 }
 
 // question returns the vector of a question. It embeds one question at a time.
