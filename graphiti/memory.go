@@ -19,6 +19,10 @@ type Memory struct {
 	// Weighing reports whether Search measures strength (Fact.Strength), and weighs earlier
 	// questions (Earlier) less than the current one.
 	Weighing bool
+
+	// Routine returns the likeness of a text to the nearest request of everyday work, such as
+	// "run the tests", from 0 to 1. It is nil without a model of meaning.
+	Routine func(ctx context.Context, text string) float64
 }
 
 // Earlier separates a query's question from the earlier questions after it. Those add context

@@ -3,6 +3,9 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -40,6 +43,62 @@ const (
 	queryPart = 0.5
 )
 
+// A short text whose likeness to a routine request is at least routineFrom is one too: only
+// a result of at least this strength answers it.
+const (
+	longestRoutine = 80 // bytes
+	routineFrom    = 0.5
+	sureOfRoutine  = 0.5
+
+	// routineSaid is the likeness from which a short message is a routine request of another
+	// time.
+	routineSaid = 0.6
+)
+
+// routineLikeness returns the likeness of a text to the nearest routine request, by the model
+// of this program; 0 without the model.
+func (e *Store) routineLikeness(ctx context.Context, text string) float64 {
+	if !e.ownModel() {
+		return 0
+	}
+	vec, err := e.mean.question(ctx, text)
+	if err != nil {
+		return 0
+	}
+	return nearestOf(e.mean.encoder.routine, vec)
+}
+
+// ownModel reports whether the model of this program measures meaning.
+func (e *Store) ownModel() bool { return e.mean != nil && e.mean.floor > 0 && !e.mean.paused.Load() }
+
+// unlessRoutine returns the hits that are worth showing if the question, or one of them, is a
+// routine request.
+func (e *Store) unlessRoutine(ctx context.Context, g *groupIndex, q *asked, hits []*hit) ([]*hit, error) {
+	if len(hits) == 0 || !e.ownModel() {
+		return hits, nil
+	}
+	sure := slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= sureOfRoutine })
+	if !sure && len(q.text) <= longestRoutine && e.routineLikeness(ctx, q.text) >= routineFrom {
+		return nil, nil
+	}
+	var out []*hit
+	for _, h := range hits {
+		like := 0.0
+		if h.note.Flags&(isFact|isModels) == 0 && h.note.Length <= longestRoutine {
+			var vec []byte
+			err := e.db.QueryRow(ctx, "SELECT vec FROM vectors WHERE id = ?", []any{g.groupNumber()<<placeBits | h.place}, &vec)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return nil, fmt.Errorf("read a vector: %w", err)
+			}
+			like = nearestOf(e.mean.encoder.routine, int8sOf(vec))
+		}
+		if like < routineSaid {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
 // routineRequests are requests of everyday work, which no memory answers. Models of
 // embeddings differ in the likeness of unrelated texts, and so do memories. A question finds
 // a statement only if it is nearer to it than each of these requests, and than most of the
@@ -56,17 +115,20 @@ var routineRequests = []string{
 // words of a question found nothing strong. Without an answer of the encoder in time, it
 // returns the hits.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
-	if e.mean == nil || e.mean.paused.Load() || !q.asks && !q.personal || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+	if e.mean == nil || e.mean.paused.Load() || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
-		return ok && note.Flags&isNoStatement == 0 && (q.asks || note.tellsOfPerson()) && !routine(g, &hit{place: place, note: note}, meant)
+		return ok && note.Flags&isNoStatement == 0 && !routine(g, &hit{place: place, note: note}, meant)
 	}
 	near := e.mean.near(ctx, g.groupNumber(), q.text, states)
 	for _, n := range near {
 		if note, ok := g.note(n.place); ok {
+			if !q.asks && (!q.personal || !note.tellsOfPerson()) && (note.Flags&isFact == 0 || n.score < 0.3) {
+				continue
+			}
 			found = append(found, &hit{place: n.place, note: note, ranked: &ranked{place: n.place}, strength: n.strength(&note), score: 1 / float64(1+len(found))})
 		}
 	}

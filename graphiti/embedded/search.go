@@ -83,6 +83,9 @@ func (e *Store) find(ctx context.Context, g *groupIndex, query string, max int) 
 	if hits, err = e.best(ctx, g, q.text, g.settle(hits, q), max); err != nil {
 		return nil, err
 	}
+	if hits, err = e.unlessRoutine(ctx, g, q, hits); err != nil {
+		return nil, err
+	}
 	return e.byMeaning(ctx, g, q, hits, max)
 }
 
