@@ -34,10 +34,11 @@ const (
 	// place of Numbers.Request: a problem that returns is often only named.
 	namedAgain = 0.5
 
-	maxExchanges = 4   // exchanges of one search to read
-	maxProblem   = 140 // characters of a problem shown with its answer
-	maxAnswer    = 280 // characters of an answer shown with its problem
-	maxChoice    = 80  // bytes of a choice
+	maxReported  = 2000 // bytes of a problem, such as an error message
+	maxExchanges = 4    // exchanges of one search to read
+	maxProblem   = 140  // characters of a problem shown with its answer
+	maxAnswer    = 280  // characters of an answer shown with its problem
+	maxChoice    = 80   // bytes of a choice
 )
 
 // exchanges rates problems and answers by the words of both. It adds answers without a word
@@ -90,7 +91,7 @@ func (e *Store) exchanges(ctx context.Context, g *groupIndex, hits []*hit, quest
 // exchangeOf returns the exchange that a hit begins, or nil.
 func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions []question, q *asked) *exchange {
 	const others = isFact | isCurated
-	if h.ranked.own == 0 || !h.rare || h.note.isNamed() || h.note.Length > saidInReturn || h.note.Flags&(isModels|others) != 0 || q.repeatedBy(g, h.place, &h.note) {
+	if h.ranked.own == 0 || !h.rare || h.note.isNamed() || h.note.Length > maxReported || h.note.Flags&(isModels|others) != 0 || q.repeatedBy(g, h.place, &h.note) {
 		return nil
 	}
 	answer := hitAt(g, hits, h.place+1)
@@ -98,10 +99,16 @@ func (g *groupIndex) exchangeOf(numbers *Numbers, hits []*hit, h *hit, questions
 	if answer.note.Flags&(isModels|isAsking|others) != isModels || !replied || reply.Flags&(isModels|isElliptic|others) != 0 {
 		return nil
 	}
+	long := h.note.Length > saidInReturn
 	x := &exchange{answer: answer, own: h.ranked.own | answer.ranked.own, score: h.score}
 	names := answer.note.Flags&isSpecific != 0 || bits.OnesCount32(h.ranked.own&answer.ranked.own) > 1
 	f := 1.0
 	switch {
+	case h.note.Flags&isOnlyAsked == 0 && names && long: // found by its own words alone
+		x.own, x.names = h.ranked.own, names
+		return x
+	case long:
+		return nil
 	case h.note.Flags&isOnlyAsked == 0 && names:
 		if !q.asks {
 			f = namedAgain
@@ -166,7 +173,7 @@ func specific(text string) bool {
 	}
 	for w := range strings.FieldsSeq(text) {
 		w = strings.TrimFunc(w, func(r rune) bool { return unicode.IsPunct(r) && r != '/' && r != '-' })
-		if strings.HasPrefix(w, "--") || strings.ContainsAny(w, `_=\[{<$@`) {
+		if len(w) > 2 && w[0] == '-' || strings.ContainsAny(w, `_=\[{<$@`) {
 			return true
 		}
 		if i := strings.IndexAny(w, "./:"); i > 0 && i+1 < len(w) && strings.ContainsFunc(w, unicode.IsLetter) && !unicode.IsNumber(rune(w[0])) {

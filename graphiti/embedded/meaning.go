@@ -52,7 +52,7 @@ const (
 
 	// routineSaid is the likeness from which a short message is a routine request of another
 	// time.
-	routineSaid = 0.6
+	routineSaid = 0.5
 )
 
 // routineLikeness returns the likeness of a text to the nearest routine request, by the model
