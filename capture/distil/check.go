@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,15 +131,13 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 	return f, true
 }
 
-var labelled = regexp.MustCompile(`(^|[.!?] )(\S+ ){0,2}\S+[:：]`)
-
 // maxPlain is the number of characters of a message that the person certainly wrote alone.
 const maxPlain = 400
 
 // isPlain reports whether a message is one short paragraph without quotations and labels.
 // Any other message may quote another author, whose statements do not describe the person.
 func isPlain(text string) bool {
-	return isLine(text, maxPlain) && !strings.ContainsAny(text, "\"“”„‟«»「」『』《》`<>[]{}|") && !labelled.MatchString(text)
+	return isLine(text, maxPlain) && !strings.ContainsAny(text, "\"“”„‟«»「」『』《》`<>[]{}|:：")
 }
 
 // sourcesOf returns the messages that a fact is from. ok is false if one is not in the batch.

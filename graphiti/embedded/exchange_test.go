@@ -13,8 +13,10 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 		cure   = "Give the queue a file of its own in database.yml."
 		offer  = "Either an optimistic column or a lease that expires. The former is enough."
 		build  = "poetry install blows up at pyproj, have a look?"
+		frame  = "  File \"/srv/app/worker.py\", line 105, in execute\n    return self.cursor.execute(sql, params)\n"
 		header = "It finds no headers. `apt install libproj-dev`, then install once more."
 	)
+	trace := "after the deploy, not at once: Traceback (most recent call last):\n" + strings.Repeat(frame, 3) + "at last " + locked
 	for _, tc := range []struct {
 		name string
 		said [][]string
@@ -27,6 +29,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 		{"a choice", [][]string{{"we sing in two rows", "Noted."}, {"which seating for the choir?", offer, "the former it is", "Good."}}, "what did we pick for the seating of the choir?", offer + " (asked: which seating for the choir?; reply: the former it is)"},
 		{"another subject is no choice", [][]string{{"which seating for the choir?", offer, "the mast goes up on Thursday", "Noted."}}, "what did we pick for the seating of the choir?", ""},
 		{"nothing followed", [][]string{{build, header}}, "pyproj does not build, which one was missing?", ""},
+		{"a long error and its cure", [][]string{{trace, cure, "helped, half an hour of quiet", "Good."}}, "database is locked again, what did we do?", strings.Join(strings.Fields(trace), " ") + " (answer: " + cure + ")"},
 		{"an acknowledgment is no cure", [][]string{{"the decoder dies on an empty buffer", "Noted.", "go on", "Done."}}, "why did the decoder die on its buffer?", "the decoder dies on an empty buffer"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -41,7 +44,7 @@ func TestExchangeAnswersAWholeProblem(t *testing.T) {
 
 func TestSpecificNamesSomethingToType(t *testing.T) {
 	for text, want := range map[string]bool{
-		"Run `make`.": true, "Set busy_timeout to 5000.": true, "Pass --force.": true, "It is in database.yml.": true, "apt install php8.3-intl": true, "Decode payload[1:].": true,
+		"Run `make`.": true, "Set busy_timeout to 5000.": true, "Pass --force.": true, "Build with -tags timetzdata.": true, "Yes - done.": false, "It is in database.yml.": true, "apt install php8.3-intl": true, "Decode payload[1:].": true,
 		"Noted.": false, "That took 3.5 seconds.": false, "Yes: done.": false, "It starts at 10:30.": false, "e.g": true, "We agreed, mostly.": false,
 	} {
 		if got := specific(text); got != want {

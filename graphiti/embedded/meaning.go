@@ -3,9 +3,6 @@ package embedded
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -16,10 +13,10 @@ const (
 	// but is too weak for the person's own memory in a project.
 	meant = 0.25
 
-	// meantOfUser is the strength of a fact that matters in all of the person's projects, if
-	// its likeness to the question is at least ofUserFloor.
-	meantOfUser = 0.4
-	ofUserFloor = 0.3
+	// requestFloor is the least likeness of a fact to a request. A fact with it that matters in
+	// all of the person's projects has the strength meantOfUser, which suffices in each.
+	requestFloor = 0.3
+	meantOfUser  = 0.4
 
 	// mostMeant is the number of messages that one question finds by meaning, and nearest
 	// the number of candidates.
@@ -43,79 +40,11 @@ const (
 	queryPart = 0.5
 )
 
-// A short text whose likeness to a routine request is at least routineFrom is one too: only
-// a result of at least this strength answers it.
-const (
-	longestRoutine = 80 // bytes
-	routineFrom    = 0.5
-	sureOfRoutine  = 0.5
-
-	// routineSaid is the likeness from which a short message is a routine request of another
-	// time.
-	routineSaid = 0.5
-)
-
-// routineLikeness returns the likeness of a text to the nearest routine request, by the model
-// of this program; 0 without the model.
-func (e *Store) routineLikeness(ctx context.Context, text string) float64 {
-	if !e.ownModel() {
-		return 0
-	}
-	vec, err := e.mean.question(ctx, text)
-	if err != nil {
-		return 0
-	}
-	return nearestOf(e.mean.encoder.routine, vec)
-}
-
-// ownModel reports whether the model of this program measures meaning.
-func (e *Store) ownModel() bool { return e.mean != nil && e.mean.floor > 0 && !e.mean.paused.Load() }
-
-// unlessRoutine returns the hits that are worth showing if the question, or one of them, is a
-// routine request.
-func (e *Store) unlessRoutine(ctx context.Context, g *groupIndex, q *asked, hits []*hit) ([]*hit, error) {
-	if len(hits) == 0 || !e.ownModel() {
-		return hits, nil
-	}
-	sure := slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= sureOfRoutine })
-	if !sure && len(q.text) <= longestRoutine && e.routineLikeness(ctx, q.text) >= routineFrom {
-		return nil, nil
-	}
-	var out []*hit
-	for _, h := range hits {
-		like := 0.0
-		if h.note.Flags&(isFact|isModels) == 0 && h.note.Length <= longestRoutine {
-			var vec []byte
-			err := e.db.QueryRow(ctx, "SELECT vec FROM vectors WHERE id = ?", []any{g.groupNumber()<<placeBits | h.place}, &vec)
-			if err != nil && !errors.Is(err, sql.ErrNoRows) {
-				return nil, fmt.Errorf("read a vector: %w", err)
-			}
-			like = nearestOf(e.mean.encoder.routine, int8sOf(vec))
-		}
-		if like < routineSaid {
-			out = append(out, h)
-		}
-	}
-	return out, nil
-}
-
-// routineRequests are requests of everyday work, which no memory answers. Models of
-// embeddings differ in the likeness of unrelated texts, and so do memories. A question finds
-// a statement only if it is nearer to it than each of these requests, and than most of the
-// other statements are to them.
-var routineRequests = []string{
-	"run the tests", "why is this so slow?", "what did you just change?", "go on", "fix the typo in the header", "can you split this function?",
-	"is that our bug or theirs?", "commit and push", "how do I run only one test?", "rename it to something better", "do we still need this file?",
-	"write a haiku about autumn", "what is the capital of Peru?", "explain this error", "shorter please", "thanks, looks good",
-	"mach weiter", "warum läuft das zweimal?", "kannst du das kürzer schreiben?", "pourquoi ce test échoue ?", "relance les tests", "¿por qué falla esto?",
-	"roda os testes de novo", "次お願いします", "なぜ失敗したの？", "帮我看看这个错误", "테스트 다시 돌려줘", "почему тест падает?",
-}
-
-// byMeaning returns the hits, or statements that are like the question in meaning if the
-// words of a question found nothing strong. Without an answer of the encoder in time, it
-// returns the hits.
+// byMeaning returns the hits, or statements that are like the question in meaning if its
+// words found nothing strong. Without an answer of the encoder in time, it returns the hits.
+// A foreign model gets questions only: each call costs.
 func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*hit, most int) ([]*hit, error) {
-	if e.mean == nil || e.mean.paused.Load() || q.mayAsk || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
+	if e.mean == nil || e.mean.paused.Load() || q.mayAsk || !q.asks && !e.ownModel() || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
 	var found []*hit
@@ -123,13 +52,11 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 		note, ok := g.note(place)
 		return ok && note.Flags&isNoStatement == 0 && !routine(g, &hit{place: place, note: note}, meant)
 	}
-	near := e.mean.near(ctx, g.groupNumber(), q.text, states)
-	for _, n := range near {
-		if note, ok := g.note(n.place); ok {
-			if !q.asks && (!q.personal || !note.tellsOfPerson()) && (note.Flags&isFact == 0 || n.score < 0.3) {
-				continue
-			}
-			found = append(found, &hit{place: n.place, note: note, ranked: &ranked{place: n.place}, strength: n.strength(&note), score: 1 / float64(1+len(found))})
+	for _, l := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
+		if note, ok := g.note(l.place); ok && (q.asks || l.answersRequest(&note, q.personal)) {
+			found = append(found, &hit{
+				place: l.place, note: note, ranked: &ranked{place: l.place}, strength: e.mean.strength(&note, l.score), score: 1 / float64(1+len(found)),
+			})
 		}
 	}
 	if len(found) == 0 {
@@ -157,18 +84,25 @@ type likely struct {
 	score float64
 }
 
-// strength returns the strength of a statement that is as likely as this.
-func (l *likely) strength(n *messageNote) float64 {
-	if n.Flags&isOfUser != 0 && l.score >= ofUserFloor {
-		return meantOfUser
+// answersRequest reports whether a request may need a statement: a fact that is near enough,
+// or, in a request about the person, a fact about them or a message with a value.
+func (l *likely) answersRequest(n *messageNote, personal bool) bool {
+	if n.Flags&isFact != 0 {
+		return l.score >= requestFloor || personal && n.Flags&isOfUser != 0
 	}
-	return max(meant, l.score)
+	return personal && n.kinds != 0
 }
 
-// tellsOfPerson reports whether a statement may be what a request needs to know of the
-// person: a fact about them, or a message with a value.
-func (n *messageNote) tellsOfPerson() bool {
-	return n.Flags&isOfUser != 0 || n.Flags&isFact == 0 && n.kinds != 0
+// strength returns the strength of a statement with this likeness to a question. The
+// likenesses of different models cannot be compared: a foreign model's count as the least.
+func (v *vectors) strength(n *messageNote, like float64) float64 {
+	switch {
+	case v.floor == 0:
+		return meant
+	case n.Flags&isOfUser != 0 && like >= requestFloor:
+		return meantOfUser
+	}
+	return max(meant, like)
 }
 
 // near returns the places of the statements of a group that are nearest to a question in
@@ -245,26 +179,6 @@ func outstanding(scores []float64) float64 {
 		squares += (median - s) * (median - s)
 	}
 	return median + math.Sqrt(2*math.Log(float64(len(scores)))*squares/float64(n))
-}
-
-// learnRoutine embeds the routine requests once.
-func (v *vectors) learnRoutine(ctx context.Context) error {
-	v.mu.Lock()
-	known := v.routine != nil
-	v.mu.Unlock()
-	if known {
-		return nil
-	}
-	vecs, err := v.embed(ctx, slices.Clone(routineRequests))
-	if err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.routine = vecs
-	clear(v.groups)
-	v.held = 0
-	return nil
 }
 
 // floorFor returns the likeness that a statement of the group must exceed.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
@@ -104,6 +105,95 @@ func TestUnderstand(t *testing.T) {
 		}
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("Search(%q) = %q, want %q", question, got, want)
+		}
+	}
+}
+
+// TestUnderstand_Facts: a question in another language finds a fact by its text and keys, and so
+// does a request that needs it. A forgotten fact is not found.
+func TestUnderstand_Facts(t *testing.T) {
+	e := openDistilled(t)
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	say(t, e, "g", "1", "Moved in last week, boxes and all; on the keyboard I use dvorak.", "Welcome home.")
+	distil(t, e,
+		graphiti.Distilled{Text: "The user lives in Tampere", Kind: "place", About: graphiti.AboutUser, Keys: []string{"ciudad", "home town"}},
+		graphiti.Distilled{Text: "Keyboard layout: dvorak", Kind: "preference", About: "keyboard", Keys: []string{"shortcuts", "typing"}},
+		graphiti.Distilled{Text: "The staging host is oak.example, port 2207", Kind: "host", About: "staging", Keys: []string{"test server"}})
+	polltest.Until(t, "vectors of the facts", func() bool {
+		var n int
+		err := e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors v JOIN facts f ON f.id = v.id WHERE length(v.vec) > 0", nil, &n)
+		return err == nil && n == 3
+	})
+	finds := func(question string) string {
+		facts, err := e.Search(t.Context(), []string{"g"}, question, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range facts {
+			got = append(got, f.Text)
+		}
+		return strings.Join(got, " | ")
+	}
+	for _, tc := range []struct{ asked, want string }{
+		{"¿en qué ciudad vivo?", "The user lives in Tampere"},
+		{"In welcher Stadt wohne ich?", "The user lives in Tampere"},
+		{"run the tests", ""},
+		{"write the ssh entry for the machine where we try things", "The staging host is oak.example, port 2207"},
+	} {
+		if got := finds(tc.asked); got != tc.want {
+			t.Errorf("%q finds %q, want %q", tc.asked, got, tc.want)
+		}
+	}
+	if err := e.Forget(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := e.db.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM unread)", nil, &left); err != nil || left != 0 {
+		t.Errorf("%d vectors and texts to embed are left after the forget (%v), want none", left, err)
+	}
+}
+
+// TestUnderstand_Routine: a request of everyday work finds nothing that shares a word with it, and
+// such requests of another time are not shown. An answer that repeats the question is.
+func TestUnderstand_Routine(t *testing.T) {
+	e := openEmbedded(t)
+	m, err := sentence.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Understand(m, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	for i, said := range []string{"We write tests as tables, one line for a case.", "commit the parser and push it", "The parser reads at most 4 MB."} {
+		tell(t, e, "g", string(rune('a'+i)), said, "Done.")
+	}
+	polltest.Until(t, "vectors of all messages", func() bool {
+		var n int
+		return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == 6
+	})
+	for _, tc := range []struct{ asked, want string }{
+		{"run the tests", ""},
+		{"führ die Tests aus", ""},
+		{"How do we write tests?", "We write tests as tables"},
+		{"How much does the parser read?", "at most 4 MB"},
+	} {
+		facts, err := e.Search(t.Context(), []string{"g"}, tc.asked, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, f := range facts {
+			got += f.Text + "\n"
+		}
+		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || strings.Contains(got, "push it") {
+			t.Errorf("Search(%q) = %q, want %q", tc.asked, got, tc.want)
 		}
 	}
 }
