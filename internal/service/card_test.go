@@ -305,17 +305,17 @@ func TestRemember_Acts(t *testing.T) {
 // TestHear_RoutineRule: a request of everyday work with the mark of a rule waits for its person.
 func TestHear_RoutineRule(t *testing.T) {
 	t.Parallel()
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	m.Backend.Routine = func(_ context.Context, text string) float64 {
-		if strings.Contains(text, "same story") {
-			return 0.45
-		}
-		return 0.35
-	}
 	for text, want := range map[string]inject.Heard{
 		"always the same story with this file, try it once more": {Pending: 1},
-		"Always use tabs for indentation.":                       {Promoted: 1},
+		"always use tabs for indentation in this project":        {Promoted: 1},
 	} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+		m.Backend.Routine = func(_ context.Context, text string) float64 {
+			if strings.Contains(text, "same story") {
+				return 0.45
+			}
+			return 0.35
+		}
 		if _, got := m.Talk(t, ownerIn(widgets, "one"), text); got != want {
 			t.Errorf("%q: heard %+v, want %+v", text, got, want)
 		}
