@@ -21,7 +21,6 @@ type messagePage struct {
 	Alone     rowView
 	Scope     string
 	PinTo     []choice
-	Kinds     any
 }
 
 // choice is an option of a form.
@@ -31,7 +30,7 @@ type choice struct{ Value, Says string }
 const turnsAround = 1
 
 func (v *visit) message() error {
-	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back("")}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
 		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
 		in.Message = m.ID
@@ -50,7 +49,7 @@ func (v *visit) message() error {
 		}
 	}
 	m.PinTo = pinTo(m.Scope)
-	return v.show("message", "One message", m)
+	return v.show("One message", m.main())
 }
 
 // inConversation fills in the message and the turns around its own.
