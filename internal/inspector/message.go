@@ -26,6 +26,9 @@ type messagePage struct {
 // choice is an option of a form.
 type choice struct{ Value, Says string }
 
+// changeAt returns the address of a form that changes a message.
+func changeAt(id, act string) string { return "/message/" + url.PathEscape(id) + "/" + act }
+
 // turnsAround is the number of turns before and after the turn of a message.
 const turnsAround = 1
 
