@@ -289,7 +289,7 @@ func (d *deliveryPage) main() templ.Component {
 	})
 }
 
-// countOf is a count that is shown only if there are any.
+// countOf shows a count unless it is zero.
 func countOf(name string, n int, more string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

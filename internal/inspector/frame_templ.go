@@ -140,7 +140,7 @@ func (f *frame) page() templ.Component {
 	})
 }
 
-// bare is the layout for people without a login.
+// bare is the layout for visitors without a login.
 func (f *frame) bare() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

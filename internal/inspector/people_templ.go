@@ -137,7 +137,7 @@ func (c *peoplePage) main() templ.Component {
 	})
 }
 
-// choice is the page to choose a person on, for another page.
+// choice is the page on which an operator chooses the person for another page.
 func (c *peoplePage) choice() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

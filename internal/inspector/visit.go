@@ -72,9 +72,9 @@ func csrfOf(ctx context.Context) string {
 	return token
 }
 
-// fill renders a component. It makes unprintable characters visible in the whole page: no
-// template contains any. It renders even if the browser has left, because an error page
-// depends on it.
+// fill renders a component, with the CSRF token for its forms. It makes unprintable
+// characters visible in the whole page: no component contains any itself. It does not use
+// the context of the request, because a canceled one would also prevent the error page.
 func fill(c templ.Component, csrf string) ([]byte, error) {
 	var b bytes.Buffer
 	if err := c.Render(context.WithValue(context.Background(), csrfKey{}, csrf), &b); err != nil {
