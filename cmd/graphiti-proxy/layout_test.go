@@ -214,7 +214,7 @@ func checkPackages(tree []*source, breaks func(what, format string, args ...any)
 // data in a function is as long as its data.
 func checkFunctions(tree []*source, breaks func(what, format string, args ...any)) {
 	for _, s := range tree {
-		if s.test {
+		if s.test || ast.IsGenerated(s.file) {
 			continue
 		}
 		for _, d := range s.file.Decls {

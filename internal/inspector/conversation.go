@@ -81,7 +81,7 @@ func (v *visit) shownTurns(got *service.Explained, hash string, skip int) error 
 	if skip > 0 {
 		c.Newer = v.whose().at(path)
 	}
-	return v.show("conversation", "Conversation", c)
+	return v.show("Conversation", c.main())
 }
 
 // conversationAt returns the address of a conversation, at a turn unless turn is empty.

@@ -81,5 +81,5 @@ func (v *visit) conversations() error {
 	for _, one := range rows {
 		c.List = append(c.List, conversationRow{one, v.conversationAt(one.Hash, "")})
 	}
-	return v.show("conversations", "Conversations", &c)
+	return v.show("Conversations", c.main())
 }

@@ -53,7 +53,7 @@ func (v *visit) delivery() error {
 			d.Dead = append(d.Dead, dead{t, t.Since.UTC().Format(time.RFC3339), v.said(t.User, ""), v.said(t.Assistant, "")})
 		}
 	}
-	return v.show("delivery", "Delivery", &d)
+	return v.show("Delivery", d.main())
 }
 
 // deliveryNeeds returns the causes of undelivered turns.
@@ -119,7 +119,7 @@ func (v *visit) drop() error {
 		return err
 	}
 	if v.r.PostFormValue("sure") != "1" {
-		return v.show("drop", "Delete dead letters", &dropping{s})
+		return v.show("Delete dead letters", (&dropping{s}).main())
 	}
 	return act(v, service.Drop, "/delivery", "dropped", func(in *service.Selection) { *in = s })
 }

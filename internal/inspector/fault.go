@@ -22,7 +22,7 @@ func (v *visit) fail(err error) {
 	if status == http.StatusInternalServerError {
 		v.p.o.Log.Warn("inspector page failed", "path", v.r.Pattern, "error", err)
 	}
-	if err := v.render(status, "fault", f.Title, f); err != nil {
+	if err := v.render(status, f.Title, f.main()); err != nil {
 		v.p.o.Log.Error("inspector error page failed", "error", err)
 		http.Error(v.w, "the page cannot be shown", http.StatusInternalServerError)
 	}

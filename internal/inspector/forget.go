@@ -38,7 +38,7 @@ func (v *visit) forgetForm() error {
 	if err != nil {
 		return err
 	}
-	return v.show("forget", "Forget "+f.Name, f)
+	return v.show("Forget "+f.Name, f.main())
 }
 
 // selector returns the selector of the memory to delete.
@@ -135,7 +135,7 @@ func (v *visit) forget() error {
 	}
 	if f.Word == "" || strings.TrimSpace(v.r.FormValue("typed")) != f.Word {
 		f.Wrong = true
-		return v.render(http.StatusBadRequest, "forget", "Forget "+f.Name, f)
+		return v.render(http.StatusBadRequest, "Forget "+f.Name, f.main())
 	}
 	var failed error
 	for _, o := range doomed {

@@ -48,7 +48,7 @@ func (v *visit) graph() error {
 		}
 		g.fill(v, &got)
 	}
-	return v.show("graph", "Graph", &g)
+	return v.show("Graph", g.main(), graphScripts())
 }
 
 func (g *graph) fill(v *visit, got *service.Graph) {

@@ -37,6 +37,10 @@ type imported struct {
 	Done   bool   `json:"done,omitempty"`
 }
 
+// linesExample is an example of a file of JSON Lines.
+const linesExample = `{"role": "user", "content": "My cat is called Miso.", "timestamp": "2026-11-21T09:00:00Z", "session": "pets"}
+{"role": "assistant", "content": "Noted.", "timestamp": "2026-11-21T09:00:05Z", "session": "pets"}`
+
 const (
 	importMost = 512 // MiB of a file; larger ones are for the command
 	progress   = "application/jsonl"
@@ -49,7 +53,7 @@ func (v *visit) importForm() error {
 	if known, err := v.somebody("Import"); !known {
 		return err
 	}
-	return v.show("import", "Import", v.importing(nil))
+	return v.show("Import", v.importing(nil).main(), importScripts())
 }
 
 func (v *visit) importing(done *imported) *importing {
@@ -106,7 +110,7 @@ func (v *visit) importFile() error {
 	if err != nil {
 		status, _ = v.judge(err)
 	}
-	return v.render(status, "import", "Import", v.importing(&done))
+	return v.render(status, "Import", v.importing(&done).main(), importScripts())
 }
 
 // importFrom imports a local file.

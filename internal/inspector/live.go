@@ -35,7 +35,7 @@ func (v *visit) live() error {
 	if err != nil {
 		return err
 	}
-	return v.show("live", "Live", l)
+	return v.show("Live", l.main(), liveScripts())
 }
 
 // liveRows sends the rows after the newest row of a page, for its script. The header X-Last
@@ -51,7 +51,7 @@ func (v *visit) liveRows() error {
 		http.Error(v.w, f.Says, status)
 		return nil
 	}
-	rows, err := fill(v.p.templates["live"], "rows", l)
+	rows, err := fill(l.rows(), v.CSRF)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,14 @@ func (v *visit) passing(after int) (*live, error) {
 		l.Requests = append(l.Requests, v.passed(&got.Requests[i]))
 	}
 	return l, nil
+}
+
+// resultOf returns the result of a search in words.
+func resultOf(s *service.Looking) string {
+	if s.Failed != "" {
+		return "failed: " + sentence(s.Failed)
+	}
+	return strconv.Itoa(s.Found) + " found"
 }
 
 func (v *visit) passed(r *service.LoggedRequest) requestRow {

@@ -8,7 +8,6 @@ import (
 type login struct {
 	Problem string
 	Multi   bool
-	CSRF    string
 }
 
 // ServeLogin serves the login form, which posts token and csrf to /login. problem is the
@@ -16,7 +15,7 @@ type login struct {
 // credential.
 func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem, csrf string, multi bool) {
 	secure(w)
-	page, err := fill(p.templates["login"], "bare", frame{Title: "Log in", Visit: Visit{CSRF: csrf}, Main: login{sentence(problem), multi, csrf}})
+	page, err := fill((&frame{Title: "Log in", Visit: Visit{CSRF: csrf}, Main: login{sentence(problem), multi}.main()}).bare(), csrf)
 	if err != nil {
 		p.o.Log.Error("inspector login page failed", "error", err)
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)

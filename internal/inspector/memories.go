@@ -23,8 +23,6 @@ type memories struct {
 // memoryRow is one memory.
 type memoryRow struct {
 	service.Kept
-	whose
-	CSRF         string
 	Open, Forget string
 }
 
@@ -47,7 +45,7 @@ func (v *visit) memories() error {
 		m.List = append(m.List, v.memoryRow(&rows[i]))
 	}
 	m.Hrefs.Talks, m.Hrefs.Import, m.Hrefs.Forget = w.at("/conversations"), w.at("/memory/import"), w.at("/memory/forget")
-	return v.show("memories", "Memory", &m)
+	return v.show("Memory", m.main())
 }
 
 func (v *visit) memoryRow(k *service.Kept) memoryRow {
@@ -55,7 +53,7 @@ func (v *visit) memoryRow(k *service.Kept) memoryRow {
 	if k.Scope == "user" {
 		k.Name = v.nameOf(ledger.Owned{Scope: k.Scope})
 	}
-	return memoryRow{Kept: *k, whose: w, CSRF: v.CSRF, Open: w.at("/memory/show", "group", k.Group), Forget: w.at("/memory/forget", "group", k.Group)}
+	return memoryRow{Kept: *k, Open: w.at("/memory/show", "group", k.Group), Forget: w.at("/memory/forget", "group", k.Group)}
 }
 
 // about is the memory of a page: a group, and its name for people.

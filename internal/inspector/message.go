@@ -21,17 +21,19 @@ type messagePage struct {
 	Alone     rowView
 	Scope     string
 	PinTo     []choice
-	Kinds     any
 }
 
 // choice is an option of a form.
 type choice struct{ Value, Says string }
 
+// changeAt returns the address of a form that changes a message.
+func changeAt(id, act string) string { return "/message/" + url.PathEscape(id) + "/" + act }
+
 // turnsAround is the number of turns before and after the turn of a message.
 const turnsAround = 1
 
 func (v *visit) message() error {
-	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back(""), Kinds: pinKinds}
+	m := &messagePage{whose: v.whose(), ID: v.r.PathValue("id"), Group: v.r.FormValue("group"), Back: v.back("")}
 	got, err := look(v, service.TurnsOf, func(in *service.ConversationRequest) {
 		in.Selector, in.Limit = v.ofWhom(m.Group), rowsAtMost
 		in.Message = m.ID
@@ -50,7 +52,7 @@ func (v *visit) message() error {
 		}
 	}
 	m.PinTo = pinTo(m.Scope)
-	return v.show("message", "One message", m)
+	return v.show("One message", m.main())
 }
 
 // inConversation fills in the message and the turns around its own.

@@ -3,7 +3,6 @@ package inspector
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 
@@ -34,19 +33,15 @@ type Visit struct {
 
 // Pages serves the inspector. It is safe for concurrent use.
 type Pages struct {
-	o         Options
-	mux       *http.ServeMux
-	templates map[string]*template.Template // by the name of their page
-	files     map[string]file               // by path, below /static/
+	o     Options
+	mux   *http.ServeMux
+	files map[string]file // by path, below /static/
 }
 
 // New returns the pages.
 func New(o Options) (*Pages, error) {
 	p := &Pages{o: o, mux: http.NewServeMux()}
 	var err error
-	if p.templates, err = parseTemplates(); err != nil {
-		return nil, fmt.Errorf("parse the inspector's templates: %w", err)
-	}
 	if p.files, err = readStatic(); err != nil {
 		return nil, fmt.Errorf("read the inspector's files: %w", err)
 	}

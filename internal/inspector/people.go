@@ -16,8 +16,6 @@ const peopleAtOnce = 200
 
 type personRow struct {
 	service.Somebody
-	whose
-	CSRF string
 	Open string
 }
 
@@ -26,7 +24,7 @@ func (v *visit) crowd(got *service.Crowd, path string) *peoplePage {
 	c := &peoplePage{All: got.AllPeople}
 	for _, s := range got.People {
 		w := whose{s.Means.User, s.Means.Credential}
-		p := personRow{Somebody: s, whose: w, CSRF: v.CSRF}
+		p := personRow{Somebody: s}
 		switch {
 		case w != (whose{}):
 			p.Open = w.at(path)
@@ -52,7 +50,7 @@ func (v *visit) people() error {
 	}
 	c := v.crowd(&got, "/memory")
 	c.Unconfirmed = st.Unconfirmed
-	return v.show("people", "People", c)
+	return v.show("People", c.main())
 }
 
 // accept confirms the owner of a memory.

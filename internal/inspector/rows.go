@@ -32,7 +32,7 @@ type rowView struct {
 // onCard is a line of the card, with the fields of the form that takes it off.
 type onCard struct {
 	whose
-	CSRF, Group, Line, Back string
+	Group, Line, Back string
 }
 
 const around = 1200 // bytes of HTML around a text, about
@@ -87,7 +87,7 @@ func (v *visit) piece(p *service.Piece, back string) rowView {
 	if p.Kind == "card" {
 		r.Says = "A line of the card."
 		if p.Group != "" && p.Text != "" {
-			r.Card = &onCard{v.whose(), v.CSRF, p.Group, cardField(p.Text), back}
+			r.Card = &onCard{v.whose(), p.Group, cardField(p.Text), back}
 		}
 	}
 	return r

@@ -27,7 +27,7 @@ func (v *visit) searchForm() error {
 	if err != nil {
 		return err
 	}
-	return v.show("search", "Search", s)
+	return v.show("Search", s.main())
 }
 
 // searching returns the page without results, and the key of the chosen project.
@@ -68,5 +68,5 @@ func (v *visit) search() error {
 			s.Others = append(s.Others, r)
 		}
 	}
-	return v.show("search", "Search", s)
+	return v.show("Search", s.main())
 }

@@ -81,7 +81,7 @@ func (s *site) wellFormed(t testing.TB, at string, body string) {
 			t.Errorf("%s has %d %s, want %d", at, got, what, want)
 		}
 	}
-	if title := between(body, "<title>", " · graphiti-proxy</title>\n<link"); strings.TrimSpace(title) == "" || strings.Contains(title, "<") {
+	if title := between(body, "<title>", " · graphiti-proxy</title><link"); strings.TrimSpace(title) == "" || strings.Contains(title, "<") {
 		t.Errorf("%s has no title", at)
 	}
 	for _, f := range formTags.FindAllString(body, -1) {

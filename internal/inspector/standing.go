@@ -20,9 +20,14 @@ type standings struct {
 // standing is a line with its possible changes.
 type standing struct {
 	service.Standing
+	lineForm
+	Editable string
+}
+
+// lineForm has the fields of a form about lines.
+type lineForm struct {
 	whose
-	CSRF, In, Back string // In is the group of the page
-	Editable       string
+	In, Back string // In is the group of the page
 }
 
 // State returns the state in words.
@@ -86,7 +91,7 @@ func (v *visit) standings(of *about) (list standings, err error) {
 			to = &list.Card
 		}
 		if len(*to) < linesAtOnce {
-			*to = append(*to, standing{l, v.whose(), v.CSRF, group, back, editable(l.Text)})
+			*to = append(*to, standing{l, lineForm{v.whose(), group, back}, editable(l.Text)})
 		}
 	}
 	return list, nil
@@ -129,9 +134,8 @@ func (v *visit) settle() error {
 
 // undo is the form that reverts the last decision on lines.
 type undo struct {
-	whose
-	CSRF, In, Back string
-	IDs            []string
+	lineForm
+	IDs []string
 }
 
 // undo returns the form if the page shows a notice of a reversible decision, or nil.
@@ -144,7 +148,7 @@ func (v *visit) undo(notice string) *undo {
 	q.Del("undo")
 	q.Del("done")
 	back := url.URL{Path: v.r.URL.Path, RawQuery: q.Encode()}
-	return &undo{v.whose(), v.CSRF, v.r.FormValue("group"), back.String(), ids}
+	return &undo{lineForm{v.whose(), v.r.FormValue("group"), back.String()}, ids}
 }
 
 // lineStates are the states of lines in words.

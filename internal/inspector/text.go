@@ -118,6 +118,14 @@ func hides(r rune) bool {
 	return r < 0x20 || r > 0x7e && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r))
 }
 
+// onlyIf returns text if ok, and "" otherwise.
+func onlyIf(ok bool, text string) string {
+	if ok {
+		return text
+	}
+	return ""
+}
+
 // oneLine returns the beginning of a name as one line.
 func oneLine(s string) string {
 	const most = 200

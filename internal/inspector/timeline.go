@@ -53,7 +53,7 @@ func (v *visit) timeline() error {
 	if got.Earlier != "" {
 		t.Pager.Older = a.at("/memory/show", "group", a.Group, "before", got.Earlier)
 	}
-	return v.show("timeline", upper(a.Name), &t)
+	return v.show(upper(a.Name), t.main())
 }
 
 // facts is the page of the facts in one memory.
@@ -100,5 +100,5 @@ func (v *visit) facts() error {
 			Text: v.said(k.Text, href), Href: href, Ended: k.State == service.Ended && k.ID != "" && k.Kind != service.KindFact,
 		})
 	}
-	return v.show("facts", upper(a.Name), &f)
+	return v.show(upper(a.Name), f.main())
 }

@@ -88,7 +88,7 @@ func (v *visit) today() error {
 	if err := v.waiting(&t); err != nil {
 		return err
 	}
-	return v.show("today", "Today", &t)
+	return v.show("Today", t.main())
 }
 
 // waiting fills in the lines that wait for confirmation by the visitor, or by the person of

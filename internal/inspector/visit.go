@@ -2,10 +2,12 @@ package inspector
 
 import (
 	"bytes"
-	"html/template"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -23,13 +25,13 @@ type visit struct {
 
 // frame is the layout around the content of each page.
 type frame struct {
-	Title  string
-	Wide   bool
-	Places []navItem
+	Title   string
+	Scripts []templ.Component
+	Places  []navItem
 	Visit
 	Notice string
 	Undo   *undo // reverts the change of the notice
-	Main   any
+	Main   templ.Component
 }
 
 // navItem is one link of the navigation.
@@ -38,16 +40,16 @@ type navItem struct {
 	Here       bool
 }
 
-// show renders a page.
-func (v *visit) show(name, title string, main any) error {
-	return v.render(http.StatusOK, name, title, main)
+// show renders a page, with scripts of its own.
+func (v *visit) show(title string, main templ.Component, scripts ...templ.Component) error {
+	return v.render(http.StatusOK, title, main, scripts...)
 }
 
 // render renders a page with a status. It sends the page only when it is complete.
-func (v *visit) render(status int, name, title string, main any) error {
+func (v *visit) render(status int, title string, main templ.Component, scripts ...templ.Component) error {
 	done := v.r.URL.Query().Get("done")
-	f := frame{Title: title, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
-	page, err := fill(v.p.templates[name], "frame", f)
+	f := frame{Title: title, Scripts: scripts, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
+	page, err := fill(f.page(), v.CSRF)
 	if err != nil {
 		return err
 	}
@@ -62,11 +64,20 @@ func (v *visit) write(status int, page []byte) {
 	_, _ = v.w.Write(page) // fails only after the browser has left
 }
 
-// fill executes a template. It makes unprintable characters visible in the whole page: no
-// template contains any.
-func fill(t *template.Template, name string, data any) ([]byte, error) {
+// csrfKey is the context key of the CSRF token for the forms of a page.
+type csrfKey struct{}
+
+func csrfOf(ctx context.Context) string {
+	token, _ := ctx.Value(csrfKey{}).(string) // fill put it there
+	return token
+}
+
+// fill renders a component, with the CSRF token for its forms. It makes unprintable
+// characters visible in the whole page: no component contains any itself. It does not use
+// the context of the request, because a canceled one would also prevent the error page.
+func fill(c templ.Component, csrf string) ([]byte, error) {
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+	if err := c.Render(context.WithValue(context.Background(), csrfKey{}, csrf), &b); err != nil {
 		return nil, err
 	}
 	return visible(b.Bytes()), nil
@@ -145,7 +156,7 @@ func (v *visit) somebody(title string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, v.show("choose", title, v.crowd(&crowd, v.r.URL.Path))
+	return false, v.show(title, v.crowd(&crowd, v.r.URL.Path).choice())
 }
 
 // back returns the page that a form names, or otherwise if that is not a path of this site.
