@@ -34,14 +34,15 @@ const byMeaning = 3
 // one: a service that measures nothing shows a small memory whole. A term counts the less,
 // the more facts have it, as the name of a project. If no fact has enough terms, or the
 // question has only one, the service has found the answer by meaning: the first facts stay,
-// and those that share a term. For a request, a fact must share a term with it.
-func (ch *chooser) compare(all []Candidate) {
+// and those that share a term. For a request, a fact must share a term with it, and so must a
+// fact of the past. Those are compared with each other only, so they never hide a valid one.
+func (ch *chooser) compare(all []Candidate, past bool) {
 	if ch.asked == nil {
 		return
 	}
 	with, has := make(map[string]int), make([]map[string]bool, len(all))
 	for i := range all {
-		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed {
+		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed && c.past == past {
 			has[i] = terms(c.Fact.Text, maxQuery)
 			for t := range has[i] {
 				with[t]++
@@ -70,7 +71,7 @@ func (ch *chooser) compare(all []Candidate) {
 		if has[i] == nil {
 			continue
 		}
-		unlike := share[i] == 0 && (!ch.asked.asks || rank >= byMeaning)
+		unlike := share[i] == 0 && (!ch.asked.asks || past || rank >= byMeaning)
 		if unlike || answered && rank > 0 && share[i] < muchLess*best {
 			all[i].Verdict = Weak
 		}

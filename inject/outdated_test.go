@@ -105,7 +105,9 @@ func TestFactsOfThePast(t *testing.T) {
 		f.CreatedAt = f.CreatedAt.Add(time.Duration(i) * time.Second)
 		moves = append(moves, f)
 	}
-	moves = append(moves, port(8021, 29, 2), port(9000, 2, 1), port(8021, 1, 0))
+	listened := graphiti.Fact{UUID: "first", Text: "The staging database was on port 6543", ValidAt: ago(90), InvalidAt: ago(60)}
+	other := graphiti.Fact{UUID: "other", Text: "Maria had the pager", ValidAt: ago(90), InvalidAt: ago(60)}
+	moves = append(moves, other, listened, port(8021, 29, 2), port(9000, 2, 1), port(8021, 1, 0))
 	until := func(f graphiti.Fact) string {
 		return f.Text + " (until " + f.InvalidAt.UTC().Format(time.DateOnly) + ")"
 	}
@@ -121,11 +123,12 @@ func TestFactsOfThePast(t *testing.T) {
 	}{
 		{"about now", 0, 12, []string{since(valid)}},
 		{"about the past", 35, 12, []string{since(valid), until(moves[2+11])}},
-		{"about a value that holds again", 10, 12, []string{since(valid), until(moves[2+22])}},
+		{"about a value that holds again", 10, 12, []string{since(valid), until(moves[2+24])}},
+		{"that resembles the question", 70, 12, []string{since(valid), until(listened)}},
 		{"with room for one", 35, 1, []string{since(valid)}},
 		{"about a time without a fact", 100, 12, []string{since(valid)}},
 	} {
-		ch := chooser{now: now, count: tc.max, max: 2000, asked: askedOf("On which port was the staging database?")}
+		ch := chooser{now: now, count: tc.max, max: 2000, asked: askedOf("On which port was the staging database in summer?")}
 		if at := ago(tc.days); tc.days > 0 {
 			ch.past = func(from, to time.Time) bool { return !at.Before(from) && at.Before(to) }
 		}
@@ -134,7 +137,8 @@ func TestFactsOfThePast(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 		ch.visible = linesIn([]string{blockOf(got...)})
-		if again := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}})); slices.ContainsFunc(again, func(l string) bool { return slices.Contains(got, l) }) {
+		again := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}}))
+		if slices.ContainsFunc(again, func(l string) bool { return slices.Contains(got, l) }) {
 			t.Errorf("%s, asked again: got %q, want no line of %q again", tc.name, again, got)
 		}
 	}
