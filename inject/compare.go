@@ -34,15 +34,17 @@ const byMeaning = 3
 // one: a service that measures nothing shows a small memory whole. A term counts the less,
 // the more facts have it, as the name of a project. If no fact has enough terms, or the
 // question has only one, the service has found the answer by meaning: the first facts stay,
-// and those that share a term. For a request, a fact must share a term with it, and so must a
-// fact of the past. Those are compared with each other only, so they never hide a valid one.
+// and those that share a term. For a request, a fact must share a term with it.
+//
+// Facts of the past are compared after the valid ones and dismiss none of those. They are never
+// found by meaning alone.
 func (ch *chooser) compare(all []Candidate, past bool) {
 	if ch.asked == nil {
 		return
 	}
 	with, has := make(map[string]int), make([]map[string]bool, len(all))
 	for i := range all {
-		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed && c.past == past {
+		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed && (past || !c.past) {
 			has[i] = terms(c.Fact.Text, maxQuery)
 			for t := range has[i] {
 				with[t]++
@@ -68,11 +70,11 @@ func (ch *chooser) compare(all []Candidate, past bool) {
 	}
 	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0
 	for i := range all {
-		if has[i] == nil {
+		if has[i] == nil || all[i].past != past {
 			continue
 		}
 		unlike := share[i] == 0 && (!ch.asked.asks || past || rank >= byMeaning)
-		if unlike || answered && rank > 0 && share[i] < muchLess*best {
+		if unlike || (past || answered && rank > 0) && share[i] < muchLess*best {
 			all[i].Verdict = Weak
 		}
 		rank++
