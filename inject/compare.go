@@ -41,7 +41,8 @@ const byMeaning = 3
 // and those that share a term. For a request, a fact must share a term with it.
 //
 // A message that asks the question again is often the best, with the answer beside it: facts of
-// the best one's messages that share a term stay if they add more than they repeat.
+// the best one's messages that share a term stay if they add more than they repeat. So does a
+// newer fact that shares most of the best one's terms: it may correct it in other words.
 //
 // Facts of the past are compared after the valid ones and dismiss none of those. They are never
 // found by meaning alone.
@@ -78,9 +79,13 @@ func (ch *chooser) compare(all []Candidate, past bool) {
 			best, first = share[i], i
 		}
 	}
-	besideBest := func(i int) bool {
-		if first < 0 || share[i] == 0 || !slices.ContainsFunc(all[i].Fact.Episodes, func(e string) bool { return slices.Contains(all[first].Fact.Episodes, e) }) {
+	completes := func(i int) bool { // the best fact
+		if first < 0 || share[i] == 0 {
 			return false
+		}
+		f, o := all[i].Fact, all[first].Fact
+		if newer(f, o) && 2*shared[i] > shared[first] {
+			return true
 		}
 		repeats := 0
 		for t := range has[i] {
@@ -88,7 +93,7 @@ func (ch *chooser) compare(all []Candidate, past bool) {
 				repeats++
 			}
 		}
-		return len(has[i]) > 2*repeats
+		return len(has[i]) > 2*repeats && slices.ContainsFunc(f.Episodes, func(e string) bool { return slices.Contains(o.Episodes, e) })
 	}
 	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0
 	for i := range all {
@@ -96,7 +101,7 @@ func (ch *chooser) compare(all []Candidate, past bool) {
 			continue
 		}
 		unlike := share[i] == 0 && (!ch.asked.asks || past || rank >= byMeaning)
-		if unlike || (past || answered && rank > 0) && share[i] < muchLess*best && !besideBest(i) {
+		if unlike || (past || answered && rank > 0) && share[i] < muchLess*best && !completes(i) {
 			all[i].Verdict = Weak
 		}
 		rank++

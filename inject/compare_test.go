@@ -49,9 +49,9 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 	}
 }
 
-// TestAnswerBesideQuestion: the best match is an earlier question, and its turn has the answer. An
-// acknowledgment in the best match's turn is not shown.
-func TestAnswerBesideQuestion(t *testing.T) {
+// TestFactsThatCompleteTheBest: if the best match is an earlier question, its turn has the answer,
+// and a newer fact may correct it. An acknowledgment in its turn is not shown.
+func TestFactsThatCompleteTheBest(t *testing.T) {
 	asked, answer := "The test TestCheckout is flaky on CI", "The test was flaky because it compared the system clock with a stored timestamp"
 	for _, tc := range []struct {
 		name, question string
@@ -61,6 +61,12 @@ func TestAnswerBesideQuestion(t *testing.T) {
 		{"the answer of its turn", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked, Episodes: []string{"a"}}, {Text: answer, Episodes: []string{"a"}}}, []string{asked, answer}},
 		{"another turn", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked, Episodes: []string{"a"}}, {Text: answer, Episodes: []string{"b"}}}, []string{asked}},
 		{"unknown turns", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked}, {Text: answer}}, []string{asked}},
+		{"a newer one in other words", "On which port does the gateway listen?", []graphiti.Fact{
+			{Text: "The gateway listens on port 7411", ValidAt: time.Unix(1, 0)}, {Text: "The gateway has moved now to port 7500", ValidAt: time.Unix(2, 0)}, {Text: "The gateway has a log", ValidAt: time.Unix(2, 0)},
+		}, []string{"The gateway listens on port 7411", "The gateway has moved now to port 7500"}},
+		{"an older one in other words", "On which port does the gateway listen?", []graphiti.Fact{
+			{Text: "The gateway listens on port 7411", ValidAt: time.Unix(2, 0)}, {Text: "The gateway had port 7500", ValidAt: time.Unix(1, 0)}, {Text: "The gateway has a log", ValidAt: time.Unix(1, 0)},
+		}, []string{"The gateway listens on port 7411"}},
 		{"an acknowledgment", "On which port does the gateway run?", []graphiti.Fact{
 			{Text: "The gateway has moved now to port 7500", Episodes: []string{"a"}}, {Text: "Noted, port 7500", Episodes: []string{"a"}},
 			{Text: "Port 7411, Postgres 15", Episodes: []string{"b"}}, {Text: "Port 80", Episodes: []string{"c"}},
