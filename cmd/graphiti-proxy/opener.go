@@ -141,9 +141,8 @@ func (o *opener) openParts() (*remembering, error) {
 		Opening:   opening{r},
 		Snapshots: state.Snapshots, Experience: state.Snapshots,
 		Redact: r.pipeline.RedactedBy,
-		Past:   embedded.Past,
-		Memo:   o.known,
-		Log:    o.quiet,
+		Past:   embedded.Past, Memo: o.known,
+		Log: o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them

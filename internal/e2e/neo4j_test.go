@@ -9,13 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/mcp"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
@@ -162,20 +160,18 @@ func TestRealGraphitiForgetsWithoutItsModel(t *testing.T) {
 		return strings.Contains(got, "names_kept")
 	}
 	model.refuse(http.StatusUnauthorized, 0)
-	back := make(chan struct{})
-	go func() { // the forget waits until Graphiti, with a model, has processed what it accepted
-		defer close(back)
-		for n := 1; n > 0 && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {
-			list, err := client.Episodes(t.Context(), "user_josh", 100)
-			if err == nil && !slices.ContainsFunc(list, func(e graphiti.Row) bool { return strings.Contains(e.Text, "Zanzibar") }) {
-				n = 0
-			}
-		}
-		model.refuse(0, 0)
-	}()
 	one := map[string]string{"group": "user_josh", "session": "one"}
-	kept := forget(one)
-	<-back
+	done := make(chan bool, 1)
+	go func() {
+		defer close(done)
+		done <- forget(one) // which waits until Graphiti, with its model, has processed what it accepted
+	}()
+	w.eventually(t, "the message to be deleted", func() bool {
+		episodes, _ := held()
+		return episodes == 0
+	})
+	model.refuse(0, 0)
+	kept := <-done
 	if episodes, summaries := held(); episodes > 0 || summaries == 0 || !kept {
 		t.Errorf("without the model: got %d episodes and %d summaries with the codeword, and kept: %v, want no episode, a summary, and true", episodes, summaries, kept)
 	}
