@@ -107,7 +107,7 @@ func Remedy(err error) string {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
 		return "check memory.endpoint: the server there lacks Graphiti's calls"
 	case http.StatusMisdirectedRequest:
-		return "Graphiti's MCP server accepts only localhost as the Host of a request: run it on the machine, or in the pod, of this proxy with memory.endpoint http://localhost:8000, " +
+		return "Graphiti's MCP server accepts only localhost as the Host of a request: start it with --host 0.0.0.0 (1.1.2 or newer; it has no authentication, so restrict its network), " +
 			"or have a reverse proxy in front of it send Host: localhost:8000"
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return ""

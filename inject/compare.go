@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -27,6 +28,9 @@ func askedOf(query string) *asked {
 // part of the question's terms that the best fact must have.
 const muchLess = 0.5
 
+// nowhere is the worth of a term that no fact has: the facts may say it in another word.
+const nowhere = 0.5
+
 // byMeaning is the number of first facts that need no term of the question.
 const byMeaning = 3
 
@@ -35,23 +39,32 @@ const byMeaning = 3
 // the more facts have it, as the name of a project. If no fact has enough terms, or the
 // question has only one, the service has found the answer by meaning: the first facts stay,
 // and those that share a term. For a request, a fact must share a term with it.
-func (ch *chooser) compare(all []Candidate) {
+//
+// A message that asks the question again is often the best, with the answer beside it: facts of
+// the best one's messages that share a term stay if they add more than they repeat. So does a
+// newer fact that shares most of the best one's terms: it may correct it in other words.
+//
+// Facts of the past are compared after the valid ones and dismiss none of those. They are never
+// found by meaning alone.
+func (ch *chooser) compare(all []Candidate, past bool) {
 	if ch.asked == nil {
 		return
 	}
 	with, has := make(map[string]int), make([]map[string]bool, len(all))
 	for i := range all {
-		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed {
+		if c := &all[i]; c.Verdict == Shown && !c.Fact.Weighed && (past || !c.past) {
 			has[i] = terms(c.Fact.Text, maxQuery)
 			for t := range has[i] {
 				with[t]++
 			}
 		}
 	}
-	sum, best, share := 0.0, 0.0, make([]float64, len(all))
-	shared := make([]int, len(all))
+	sum, share, shared := 0.0, make([]float64, len(all)), make([]int, len(all))
 	for t := range ch.asked.terms {
-		worth := 1 / float64(max(1, with[t]))
+		worth := nowhere
+		if n := with[t]; n > 0 {
+			worth = 1 / float64(n)
+		}
 		sum += worth
 		for i := range all {
 			if has[i][t] {
@@ -60,18 +73,35 @@ func (ch *chooser) compare(all []Candidate) {
 			}
 		}
 	}
+	best, first := 0.0, -1
 	for i := range all {
-		if shared[i] < len(has[i]) { // others only repeat the question
-			best = max(best, share[i])
+		if shared[i] < len(has[i]) && share[i] > best { // others only repeat the question
+			best, first = share[i], i
 		}
+	}
+	completes := func(i int) bool { // the best fact
+		if first < 0 || share[i] == 0 {
+			return false
+		}
+		f, o := all[i].Fact, all[first].Fact
+		if newer(f, o) && 2*shared[i] > shared[first] {
+			return true
+		}
+		repeats := 0
+		for t := range has[i] {
+			if has[first][t] {
+				repeats++
+			}
+		}
+		return len(has[i]) > 2*repeats && slices.ContainsFunc(f.Episodes, func(e string) bool { return slices.Contains(o.Episodes, e) })
 	}
 	answered, rank := len(ch.asked.terms) > 1 && best >= muchLess*sum, 0
 	for i := range all {
-		if has[i] == nil {
+		if has[i] == nil || all[i].past != past {
 			continue
 		}
-		unlike := share[i] == 0 && (!ch.asked.asks || rank >= byMeaning)
-		if unlike || answered && rank > 0 && share[i] < muchLess*best {
+		unlike := share[i] == 0 && (!ch.asked.asks || past || rank >= byMeaning)
+		if unlike || (past || answered && rank > 0) && share[i] < muchLess*best && !completes(i) {
 			all[i].Verdict = Weak
 		}
 		rank++

@@ -20,6 +20,8 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 	}{
 		{"one answers", "Which port does the falcon gateway listen on?", falcon, falcon[:1]},
 		{"one answers, ranked last", "Which port does the falcon gateway listen on?", []string{db, falcon[2], port}, []string{db, port}},
+		{"a word that no fact has", "On which port does the gateway listen?", []string{"The gateway moved to port 7500", "The gateway stores records", "Records of the port are kept", "Zig compiles it"}, []string{"The gateway moved to port 7500", "The gateway stores records", "Records of the port are kept"}},
+		{"a word that no fact has, and one that many have", "On which port does the gateway listen?", []string{"The gateway moved to port 7500", "The gateway stores records", "The gateway has a log", "The gateway is old"}, []string{"The gateway moved to port 7500"}},
 		{"none has enough words", "Where does the gateway keep its records?", falcon, []string{port, db, falcon[2], falcon[3]}},
 		{"one word in common", "Where do I live?", []string{"The user moved to Lisbon", "The user has a boat"}, []string{"The user moved to Lisbon", "The user has a boat"}},
 		{"found by meaning among many", "Where do I live?", []string{"The user moved to Lisbon", "A", "B", "C", "The user lives well"}, []string{"The user moved to Lisbon", "A", "B", "The user lives well"}},
@@ -37,6 +39,42 @@ func TestFactsOfUnknownStrengthAreCompared(t *testing.T) {
 		}
 		var got []string
 		for _, c := range ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: facts}}) {
+			if c.Verdict == Shown {
+				got = append(got, c.Fact.Text)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestFactsThatCompleteTheBest: if the best match is an earlier question, its turn has the answer,
+// and a newer fact may correct it. An acknowledgment in its turn is not shown.
+func TestFactsThatCompleteTheBest(t *testing.T) {
+	asked, answer := "The test TestCheckout is flaky on CI", "The test was flaky because it compared the system clock with a stored timestamp"
+	for _, tc := range []struct {
+		name, question string
+		found          []graphiti.Fact
+		want           []string
+	}{
+		{"the answer of its turn", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked, Episodes: []string{"a"}}, {Text: answer, Episodes: []string{"a"}}}, []string{asked, answer}},
+		{"another turn", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked, Episodes: []string{"a"}}, {Text: answer, Episodes: []string{"b"}}}, []string{asked}},
+		{"unknown turns", "Why was TestCheckout flaky?", []graphiti.Fact{{Text: asked}, {Text: answer}}, []string{asked}},
+		{"a newer one in other words", "On which port does the gateway listen?", []graphiti.Fact{
+			{Text: "The gateway listens on port 7411", ValidAt: time.Unix(1, 0)}, {Text: "The gateway has moved now to port 7500", ValidAt: time.Unix(2, 0)}, {Text: "The gateway has a log", ValidAt: time.Unix(2, 0)},
+		}, []string{"The gateway listens on port 7411", "The gateway has moved now to port 7500"}},
+		{"an older one in other words", "On which port does the gateway listen?", []graphiti.Fact{
+			{Text: "The gateway listens on port 7411", ValidAt: time.Unix(2, 0)}, {Text: "The gateway had port 7500", ValidAt: time.Unix(1, 0)}, {Text: "The gateway has a log", ValidAt: time.Unix(1, 0)},
+		}, []string{"The gateway listens on port 7411"}},
+		{"an acknowledgment", "On which port does the gateway run?", []graphiti.Fact{
+			{Text: "The gateway has moved now to port 7500", Episodes: []string{"a"}}, {Text: "Noted, port 7500", Episodes: []string{"a"}},
+			{Text: "Port 7411, Postgres 15", Episodes: []string{"b"}}, {Text: "Port 80", Episodes: []string{"c"}},
+		}, []string{"The gateway has moved now to port 7500"}},
+	} {
+		ch := chooser{now: time.Now(), asked: askedOf(tc.question), count: 12, max: 2000}
+		var got []string
+		for _, c := range ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: tc.found}}) {
 			if c.Verdict == Shown {
 				got = append(got, c.Fact.Text)
 			}

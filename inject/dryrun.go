@@ -44,6 +44,9 @@ func (s Services) orNothing() *Services {
 	if s.Redact == nil {
 		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
 	}
+	if s.Past == nil {
+		s.Past = func(string, time.Time) func(from, to time.Time) bool { return nil }
+	}
 	if s.Memo == nil {
 		s.Memo = memo.New(memo.Size)
 	}

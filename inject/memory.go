@@ -17,6 +17,10 @@ import (
 // at the given time, unless that is zero, and then returns ok false and no text.
 type Redact func(text string, by time.Time) (redacted string, ok bool)
 
+// Past returns a check for validities that include a past time that a question names. It returns
+// nil if the question names none.
+type Past func(question string, now time.Time) (includes func(from, to time.Time) bool)
+
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
 	Search     Searcher
@@ -27,6 +31,7 @@ type Services struct {
 	Opening    Opening    // cards and summaries
 	Experience Experience // of agents in projects
 	Redact     Redact
+	Past       Past       // of a backend that returns facts that are over
 	Memo       *memo.Memo // per-session state in RAM
 	Log        *slog.Logger
 }

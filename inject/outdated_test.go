@@ -84,3 +84,63 @@ func TestNewerBreaksTies(t *testing.T) {
 		t.Errorf("got newer %v and %v, want true and false", newer(&young, &old), newer(&old, &young))
 	}
 }
+
+// TestFactsOfThePast: a question about the past gets the valid fact and, of the facts that are
+// over, the newest that held then, after it. Other questions get only the valid fact.
+func TestFactsOfThePast(t *testing.T) {
+	now := time.Now()
+	ago := func(days int) time.Time { return now.AddDate(0, 0, -days) }
+	port := func(n, from, to int) graphiti.Fact {
+		f := graphiti.Fact{UUID: fmt.Sprint(n, from), Text: fmt.Sprint("The staging database has moved now to port ", n), Name: "USES", Source: "a", Target: "b", ValidAt: ago(from), CreatedAt: ago(from)}
+		if to > 0 {
+			f.InvalidAt, f.ExpiredAt = ago(to), ago(to)
+		}
+		return f
+	}
+	withdrawn, never := port(1, 40, 0), port(2, 40, 40)
+	withdrawn.ExpiredAt = ago(20)
+	moves := []graphiti.Fact{withdrawn, never}
+	for i := range 22 { // a month ago, two a day
+		f := port(8000+i, 40-i/2, 39-i/2)
+		f.CreatedAt = f.CreatedAt.Add(time.Duration(i) * time.Second)
+		moves = append(moves, f)
+	}
+	listened := graphiti.Fact{UUID: "first", Text: "The staging database was on port 6543", ValidAt: ago(90), InvalidAt: ago(60)}
+	other := graphiti.Fact{UUID: "other", Text: "Maria had the pager", ValidAt: ago(90), InvalidAt: ago(60)}
+	sub := graphiti.Fact{UUID: "sub", Text: "The staging server was in Rome", ValidAt: ago(90), InvalidAt: ago(60)}
+	moves = append(moves, other, sub, listened, port(8021, 29, 2), port(9000, 2, 1), port(8021, 1, 0))
+	until := func(f graphiti.Fact) string {
+		return f.Text + " (until " + f.InvalidAt.UTC().Format(time.DateOnly) + ")"
+	}
+	since := func(f graphiti.Fact) string {
+		return f.Text + " (since " + f.ValidAt.Local().Format(time.DateOnly) + ")"
+	}
+	valid := moves[len(moves)-1]
+	for _, tc := range []struct {
+		name string
+		days int // the question is about this day; 0: about now
+		max  int
+		want []string
+	}{
+		{"about now", 0, 12, []string{since(valid)}},
+		{"about the past", 35, 12, []string{since(valid), until(moves[2+11])}},
+		{"about a value that holds again", 10, 12, []string{since(valid), until(moves[2+25])}},
+		{"that resembles the question", 70, 12, []string{since(valid), until(listened)}},
+		{"with room for one", 35, 1, []string{since(valid)}},
+		{"about a time without a fact", 100, 12, []string{since(valid)}},
+	} {
+		ch := chooser{now: now, count: tc.max, max: 2000, asked: askedOf("On which port was the staging database in summer?")}
+		if at := ago(tc.days); tc.days > 0 {
+			ch.past = func(from, to time.Time) bool { return !at.Before(from) && at.Before(to) }
+		}
+		got := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}}))
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		ch.visible = linesIn([]string{blockOf(got...)})
+		again := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}}))
+		if slices.ContainsFunc(again, func(l string) bool { return slices.Contains(got, l) }) {
+			t.Errorf("%s, asked again: got %q, want no line of %q again", tc.name, again, got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -272,12 +273,7 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 	ch := chooserOf(t)
 	ch.apart = apart
 	ch.openWith(before)
-	if !weighs {
-		ch.elsewhere = otherSubjectOf(query)
-		if t.o.MinScore > 0 {
-			ch.asked = askedOf(query)
-		}
-	}
+	ch.ask(query, t.o)
 	all := ch.choose(append(scoped(reads, recent), scoped(reads, found)...))
 	shown := anyShown(all)
 	before = withoutDecided(before, all)
@@ -360,6 +356,7 @@ func silence(all []Candidate) Reason {
 // strength required of the best result.
 func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least float64) {
 	ch := chooserOf(&turn{c: &dialect.Conversation{}, o: m.opts(), lists: new(lists)})
+	ch.ask(text, m.opts())
 	all = ch.choose(found)
 	if ch.minScore > 0 && !asks([]byte(text)) {
 		dismiss(all, Weak)
@@ -371,6 +368,18 @@ func chooserOf(t *turn) *chooser {
 	return &chooser{
 		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
 		guard: t.o.Guard, minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
+	}
+}
+
+// ask sets the checks of a question to a backend that measures no strength.
+func (ch *chooser) ask(query string, o *options) {
+	if o.Search.Weighs() {
+		return
+	}
+	question, _, _ := strings.Cut(query, graphiti.Earlier)
+	ch.elsewhere, ch.past = otherSubjectOf(query), o.Past(question, ch.now)
+	if o.MinScore > 0 {
+		ch.asked = askedOf(query)
 	}
 }
 

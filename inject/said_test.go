@@ -77,6 +77,8 @@ func TestWhatWasSaidRecentlyIsShownBesideTheMemory(t *testing.T) {
 					{Text: "The canoe was renamed to Otto", Source: "canoe", Target: "Otto", CreatedAt: before.Add(2 * time.Minute), ValidAt: before.Add(2 * time.Minute)},
 				},
 				lines: []string{"The canoe was renamed to Otto (since " + before.Add(2*time.Minute).UTC().Format(time.DateOnly) + ")"}, want: StatusRecalled, source: SourceLive},
+			{name: "a fact has the value before, of the same second", said: message("My canoe Wanda has moved now to berth 12.", now, 0.9), known: []graphiti.Fact{{Text: "The user's canoe Wanda has moved now to berth 11", CreatedAt: after, ReferenceTime: now}},
+				lines: []string{"user, " + day + ": My canoe Wanda has moved now to berth 12.", "The user's canoe Wanda has moved now to berth 11"}, want: StatusRecalled, source: SourceLive},
 			{name: "it is true again", said: message(canoe, now, 0.9),
 				known: []graphiti.Fact{{Text: "The user's canoe is called Wanda", CreatedAt: before, InvalidAt: before.Add(time.Minute)}},
 				lines: []string{line}, want: StatusRecalled, source: SourceLocal},

@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
@@ -140,8 +141,8 @@ func (o *opener) openParts() (*remembering, error) {
 		Opening:   opening{r},
 		Snapshots: state.Snapshots, Experience: state.Snapshots,
 		Redact: r.pipeline.RedactedBy,
-		Memo:   o.known,
-		Log:    o.quiet,
+		Past:   embedded.Past, Memo: o.known,
+		Log: o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them

@@ -129,14 +129,18 @@ const (
 // heldFrom is the least share of a text's content words in another text that holds it.
 const heldFrom = 0.8
 
-// Holds reports whether a text contains nearly all content words of another. A text without
-// content words neither holds a text nor is held.
+// Holds reports whether a text contains nearly all content words of another, and all words with
+// a digit: another value is another statement. A text without content words neither holds a text
+// nor is held.
 func Holds(text, other string) bool {
 	in, held, all := contentOf(text), 0, 0
 	for w := range contentOf(other) {
 		all++
-		if in[w] {
+		switch {
+		case in[w]:
 			held++
+		case strings.ContainsFunc(w, unicode.IsDigit):
+			return false
 		}
 	}
 	return all > 0 && float64(held) >= heldFrom*float64(all)

@@ -296,7 +296,8 @@ func TestRealGraphitiRecovers(t *testing.T) {
 
 // TestRealGraphitiOverMCP: the same over the tools of Graphiti's MCP server,
 // spoken by the library that it is made with. A session is lost with each
-// restart; a message that fails is lost alone.
+// restart; a message that fails is lost alone. One that fails because the embedding model is
+// missing arrives when that is back, without a restart.
 func TestRealGraphitiOverMCP(t *testing.T) {
 	t.Parallel()
 	g := startGraphiti(t)
@@ -318,8 +319,14 @@ func TestRealGraphitiOverMCP(t *testing.T) {
 	w.tell(t, "Ada met guest number 5 in London.")
 	g.start()
 	w.until(t, "all but one", func(q queue) bool { return q.Delivered == 8 && q.Dead == 1 && q.Pending == 0 })
+
+	g.refuse(0, http.StatusNotFound)
+	w.tell(t, "Ada met guest number 6 in London.")
+	w.until(t, "a stall", func(q queue) bool { return q.Stalled != "" })
+	g.refuse(0, 0)
+	w.until(t, "the message that had no vector", func(q queue) bool { return q.Delivered == 9 && q.Dead == 1 && q.Pending == 0 })
 	held := g.episodes("user_josh")
-	for i := range 6 {
+	for i := range 7 {
 		if n := held[fmt.Sprintf("(user): Ada met guest number %d in London.", i)]; n != 1 {
 			t.Errorf("turn %d is there %d times", i, n)
 		}

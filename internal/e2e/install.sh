@@ -23,18 +23,21 @@ pip_in() {
 	fi
 }
 
-# Graphiti's REST server, which is in the source package of graphiti-core. It writes
-# through a driver that it has closed, which those of Neo4j after version 5 refuse.
+# Graphiti's REST server and its MCP server, which are in the source package of graphiti-core.
+# The first writes through a driver that it has closed, which those of Neo4j after version 5
+# refuse. The second needs a newer mcp than graphiti/service.py.
 server() {
-	local core driver=neo4j==5.28.1
+	local core driver=neo4j==5.28.1 mcp="mcp==2.3.0 mcp_types==2.3.0"
 	core=$(grep '^graphiti-core==' graphiti/requirements.txt)
-	if [ "$(cat .cache/server/version 2>/dev/null)" != "$core $driver" ]; then
+	if [ "$(cat .cache/server/version 2>/dev/null)" != "$core $driver $mcp" ]; then
 		rm -rf .cache/server
 		mkdir -p .cache/server
 		timeout 300 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --no-deps --target .cache/server "$driver" &&
+			timeout 300 python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --no-deps --target .cache/server/tools $mcp &&
 			timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary graphiti-core --dest .cache/server "$core" &&
 			tar xzf .cache/server/*.tar.gz -C .cache/server --strip-components=2 --wildcards '*/server/graph_service' &&
-			echo "$core $driver" >.cache/server/version
+			tar xzf .cache/server/*.tar.gz -C .cache/server --strip-components=1 --wildcards '*/mcp_server/main.py' '*/mcp_server/src' '*/mcp_server/config' &&
+			echo "$core $driver $mcp" >.cache/server/version
 	fi
 }
 
