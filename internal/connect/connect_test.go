@@ -243,3 +243,30 @@ func TestLoginOf(t *testing.T) {
 		t.Error("got no error for an unknown system")
 	}
 }
+
+func TestTry_DirectoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	m := machine(t, nil)
+	program, says := filepath.Join(m.Home, "client"), filepath.Join(m.Home, "says")
+	write(t, program, "#!/bin/sh\n{ env | grep ^PWD=; ls -A; } > '"+says+"'\necho x > left\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.Look = func(string) (string, error) { return program, nil }
+	dir := filepath.Join(m.Store, "graphiti-proxy-trial")
+	write(t, filepath.Join(dir, "killed"), "") // left by a trial that was killed
+	for range 2 {
+		if err := m.Try(t.Context(), Find("opencode")); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := read(t, says), "PWD="+dir+"\n.graphiti-proxy-ignore\n"; got != want {
+			t.Errorf("the client saw %q, want %q", got, want)
+		}
+	}
+	if left, err := os.ReadDir(m.Store); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v after the trials; want no files", left, err)
+	}
+}

@@ -152,6 +152,10 @@ const trialTimeout = 90 * time.Second
 // ErrNoTrial means that a client cannot be started for a trial.
 var ErrNoTrial = errors.New("cannot send a trial request by itself; send one message, and see graphiti-proxy doctor")
 
+// trialDir is the directory of all trials, in Machine.Store. It is one directory, so that a
+// trial that was killed leaves one at most. memory import --agents skips its name.
+const trialDir = "graphiti-proxy-trial"
+
 // Try sends one short request through a client's own configuration, from an empty
 // directory.
 func (m *Machine) Try(ctx context.Context, c *Client) error {
@@ -159,8 +163,8 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 	if err != nil || c.trial == nil {
 		return fmt.Errorf("%s %w", c.Name, ErrNoTrial)
 	}
-	dir, err := os.MkdirTemp("", "graphiti-proxy-trial-*")
-	if err != nil {
+	dir := filepath.Join(m.Store, trialDir)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
@@ -170,7 +174,8 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, c.trial...) // #nosec G204 -- a known client
-	run.Dir, run.WaitDelay, run.Env = dir, time.Second, append(os.Environ(), c.vars...)
+	run.Dir, run.WaitDelay = dir, time.Second
+	run.Env = append(run.Environ(), c.vars...) // Environ sets PWD, which some clients prefer
 	out, err := run.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %s", trialTimeout)
