@@ -81,7 +81,7 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Changes = append(p.Changes, Change{Path: []string{k.path}, Value: value})
+			p.Changes = append(p.Changes, Change{Path: k.path, Value: value})
 		}
 		return p, nil
 	}

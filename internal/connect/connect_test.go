@@ -195,6 +195,20 @@ func TestCodex_ChatGPTLogin(t *testing.T) {
 	}
 }
 
+func TestCodex_ProviderWithADot(t *testing.T) {
+	t.Parallel()
+	m := machine(t, nil)
+	file := filepath.Join(m.Home, ".codex", "config.toml")
+	write(t, file, "model_provider = \"corp.eu\"\n[model_providers.\"corp.eu\"]\nbase_url = \"https://api.groq.com/openai/v1\"\n")
+	p, err := m.Plan(Find("codex"))
+	if err == nil {
+		err = m.Apply(p)
+	}
+	if got := read(t, file); err != nil || !strings.Contains(got, base+"/u/groq/v1") {
+		t.Errorf("got %q, %v; want the provider through the proxy", got, err)
+	}
+}
+
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	through := `{"env": {"ANTHROPIC_BASE_URL": "` + base + `"}}`

@@ -36,7 +36,13 @@ func TestFormat(t *testing.T) {
 		{"yaml: element", yamlFile, "models.0.U", "models:\n  - name: é # é\n    key: k\n", "models:\n  - U: URL\n    name: é # é\n    key: k\n", ""},
 		{"yaml: replaced", yamlFile, "models.0.U", "models:\n  - name: a\n    U: \"https://other\"   # why\n", "models:\n  - name: a\n    U: URL   # why\n", "models:\n  - name: a\n    U: https://other   # why\n"},
 		{"dotenv: added", dotenv, "U", "# mine\nA='1'", "# mine\nA='1'\nU=URL", "# mine\nA='1'\n"},
-		{"dotenv: replaced", dotenv, "U", "export U=https://other\r\nA=1\r\n", "U=URL\r\nA=1\r\n", "U=https://other\r\nA=1\r\n"},
+		{"dotenv: replaced", dotenv, "U", "export U=https://other\r\nA=1\r\n", "export U=URL\r\nA=1\r\n", ""},
+		{"dotenv: quoted, with a comment", dotenv, "U", "export U = \"https://other\"  # mine\n", "export U = \"URL\"  # mine\n", ""},
+		{"dotenv: not quoted, with a comment", dotenv, "U", "U=https://other # mine\nA=1", "U=URL # mine\nA=1", ""},
+		{"dotenv: empty", dotenv, "U", "U=''\nA=1", "U='URL'\nA=1", ""},
+		{"dotenv: nothing", dotenv, "U", "U=\nA=1", "U=URL\nA=1", ""},
+		{"dotenv: text of several lines", dotenv, "U", "A=\"x\nU=https://other\n\"\n#U=a\n", "A=\"x\nU=https://other\n\"\n#U=a\nU=URL\n", ""},
+		{"dotenv: the last one counts", dotenv, "U", "U: https://a\nU: https://b\n", "U: https://a\nU: URL\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
