@@ -232,8 +232,9 @@ func (m *Machine) File(c *Client) string {
 	return filepath.Join(m.directory(c), c.files[0])
 }
 
+// exists reports whether there is a file, or a link to nothing.
 func exists(file string) bool {
-	_, err := os.Stat(file)
+	_, err := os.Lstat(file)
 	return err == nil
 }
 

@@ -80,6 +80,14 @@ func TestFormat_Refuses(t *testing.T) {
 		{"dotted keys", tomlFile, "p.x.U", "p.x.a = 1\n", "cannot be edited"},
 		{"a flow mapping", yamlFile, "models.0.U", "models: [{name: a}]\n", "cannot be edited"},
 		{"a folded text", yamlFile, "U", "U: >\n  a\n  b\n", "cannot be edited"},
+		{"json: an array", strictJSON, "env.U", "[1]", "the file is not an object"},
+		{"jsonc: an array", jsonC, "env.U", "[1] // mine\n", "the file is not an object"},
+		{"json: null", strictJSON, "env.U", "null", "the file is not an object"},
+		{"json: a parent that is null", strictJSON, "env.U", `{"env": null}`, "env is not an object"},
+		{"json: a value that is null", strictJSON, "U", `{"U": null}`, "U is not a text"},
+		{"yaml: a list", yamlFile, "U", "- a\n", "the file is not an object"},
+		{"yaml: a text", yamlFile, "U", "a\n", "the file is not an object"},
+		{"yaml: a flow mapping", yamlFile, "U", "{model: x}\n", "cannot be edited"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,6 +95,10 @@ func TestFormat_Refuses(t *testing.T) {
 			got, err := c.format.apply([]byte(c.text), &change)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("apply(%q) = %q, %v; want an error with %q", c.text, got, err, c.want)
+			}
+			_, isRead := c.format.decode([]byte(c.text))
+			if remedy := "set " + c.path + " to http://x yourself"; err != nil && !strings.Contains(err.Error(), remedy) && isRead == nil {
+				t.Errorf("apply(%q): got %v, want the remedy %q", c.text, err, remedy)
 			}
 		})
 	}
