@@ -178,11 +178,15 @@ func printPlan(w io.Writer, p *connect.Plan) {
 
 // try sends a trial request and reports whether the proxy saw it.
 func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *cli.AdminClient) error {
+	errOut := c.ErrOrStderr()
+	if !m.CanTry(client) {
+		fmt.Fprintf(errOut, "  %s cannot send a trial request by itself; send one message, and see graphiti-proxy doctor\n", client.Name)
+		return nil
+	}
 	before, err := cli.Ask(c.Context(), running, service.Requests, service.RequestsRequest{Limit: 1})
 	if err != nil {
 		return err
 	}
-	errOut := c.ErrOrStderr()
 	fmt.Fprintf(errOut, "  sending a trial request with %s …\n", client.Name)
 	tried := m.Try(c.Context(), client)
 	seen, err := seenSince(c.Context(), running, client, before.Last)
@@ -194,9 +198,6 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 		return nil
 	case seen != nil:
 		return fmt.Errorf("%s goes through the proxy, but its request failed with status %d: %w", client.Name, seen.Status, tried)
-	case errors.Is(tried, connect.ErrNoTrial):
-		fmt.Fprintln(errOut, " ", tried)
-		return nil
 	}
 	why := ""
 	if _, problems := m.Examine(client); len(problems) > 0 {
@@ -261,15 +262,24 @@ func newDisconnectCommand() *cobra.Command {
 		}
 		return cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
 			for _, done := range all {
-				how := "has its original bytes again"
-				if !done.Exact {
-					how = "was changed since; only the base URL was taken out"
-				}
-				fmt.Fprintf(w, "%s: %s %s\n", done.Client, terminal.Printable(done.File), how)
+				fmt.Fprintf(w, "%s: %s %s\n", done.Client, terminal.Printable(done.File), restored(&done))
 			}
 		})
 	}
 	return c
+}
+
+// restored describes what disconnect did to a file.
+func restored(done *connect.Restored) string {
+	switch {
+	case done.Gone:
+		return "does not exist any more"
+	case done.Exact:
+		return "has its original bytes again"
+	case len(done.Left) == 0:
+		return "was changed since; only the base URL was taken out"
+	}
+	return "was changed since; left alone, because it is not the proxy's address now: " + terminal.Printable(strings.Join(done.Left, ", "))
 }
 
 // installService starts the proxy now and at each login.

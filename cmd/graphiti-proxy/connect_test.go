@@ -27,6 +27,7 @@ func TestConnectCommands(t *testing.T) {
 		{[]string{"connect", "claude-code"}, "", "no setting was changed, because clients hang"},
 		{[]string{"connect", "claude"}, "", `client "claude" is unknown; write one of claude-code, codex`},
 		{[]string{"disconnect", "claude-code"}, "", "claude-code is not connected"},
+		{[]string{"disconnect", "copilot"}, "", "unset COPILOT_PROVIDER_BASE_URL"},
 		{[]string{"disconnect"}, "", "needs the name of a client"},
 		{[]string{"doctor", "claude-code"}, "- claude-code is not connected: graphiti-proxy connect claude-code", "see the lines marked"},
 		{[]string{"memory", "import", "--yes"}, "", "--yes is for --agents"},

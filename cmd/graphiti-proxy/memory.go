@@ -156,7 +156,11 @@ func forgetGroups(c *cobra.Command, at *cli.Runner, s *service.Selector, groups 
 	err := cli.Output(c, map[string]any{"forgotten": done}, func(w io.Writer) {
 		what := terminal.Count(len(done), "group") + " forgotten"
 		if s.Session != "" {
-			what = "the session is forgotten in " + terminal.Count(len(done), "group")
+			of := "session"
+			if c.Flags().Changed("import") {
+				of = "import"
+			}
+			what = "the " + of + " is forgotten in " + terminal.Count(len(done), "group")
 		}
 		fmt.Fprintf(w, "%s, and %s in conversations\n", what, terminal.Count(blocks, "block"))
 	})

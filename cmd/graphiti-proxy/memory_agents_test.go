@@ -123,7 +123,9 @@ func TestImportAgents(t *testing.T) {
 	w.stop()
 
 	name := regexp.MustCompile(`import-\d{8}-[0-9a-f]{8}`).FindString(imported)
-	run("memory", "forget", "--import", name, "--yes")
+	if out := run("memory", "forget", "--import", name, "--yes"); !strings.HasPrefix(out, "the import is forgotten in ") {
+		t.Errorf("forget --import: got %q, want it to name the import", out)
+	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, marlin) || !strings.Contains(out, "Bluefin") {
 		t.Errorf("after forget --import got %q, want Bluefin without Marlin", out)
 	}

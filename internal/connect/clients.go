@@ -35,27 +35,29 @@ type Client struct {
 
 // key is a setting with a base URL.
 type key struct {
-	path     string // elements separated by dots; * means every existing element
-	api      string // openai, anthropic or gemini; "" for another provider
-	suffix   string // part of the client's base URL after the proxy's address
-	env      string // variable with the same meaning
-	by, is   string // the sibling by has the value is
-	existing bool   // only if the parent exists
+	path     []string // * means every existing element
+	api      string   // openai, anthropic or gemini; "" for another provider
+	suffix   string   // part of the client's base URL after the proxy's address
+	env      string   // variable with the same meaning
+	by, is   string   // the sibling by has the value is
+	existing bool     // only if the parent exists
 }
+
+func dots(path string) []string { return strings.Split(path, ".") }
 
 // login is a setting that selects a login without a configurable base URL.
 type login struct{ file, path, value, says string }
 
 var openCodeKeys = []key{
-	{path: "provider.openai.options.baseURL", api: "openai", suffix: "/v1"},
-	{path: "provider.anthropic.options.baseURL", api: "anthropic", suffix: "/v1"},
+	{path: dots("provider.openai.options.baseURL"), api: "openai", suffix: "/v1"},
+	{path: dots("provider.anthropic.options.baseURL"), api: "anthropic", suffix: "/v1"},
 }
 
 // Clients are the known clients.
 var Clients = []*Client{
 	{
 		Name: "claude-code", Program: "claude", agent: "Claude Code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"settings.json"}, format: strictJSON,
-		keys:    []key{{path: "env.ANTHROPIC_BASE_URL", api: "anthropic", env: "ANTHROPIC_BASE_URL"}},
+		keys:    []key{{path: dots("env.ANTHROPIC_BASE_URL"), api: "anthropic", env: "ANTHROPIC_BASE_URL"}},
 		project: []string{".claude/settings.local.json", ".claude/settings.json"},
 		bypass:  []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"},
 		trial:   []string{"-p", "--no-session-persistence", "--", "hi"},
@@ -77,7 +79,7 @@ var Clients = []*Client{
 	},
 	{
 		Name: "gemini", Program: "gemini", agent: "Gemini CLI", dir: ".gemini", files: []string{".env"}, format: dotenv,
-		keys:    []key{{path: "GOOGLE_GEMINI_BASE_URL", api: "gemini", env: "GOOGLE_GEMINI_BASE_URL"}},
+		keys:    []key{{path: dots("GOOGLE_GEMINI_BASE_URL"), api: "gemini", env: "GOOGLE_GEMINI_BASE_URL"}},
 		project: []string{".gemini/.env", ".env"}, replaces: true, envWins: true,
 		bypass: []string{"GOOGLE_GENAI_USE_VERTEXAI"},
 		login:  []login{{"settings.json", "security.auth.selectedType", "oauth-personal", "a Google login"}},
@@ -86,8 +88,8 @@ var Clients = []*Client{
 	{
 		Name: "qwen", Program: "qwen", agent: "Qwen Code", dir: ".qwen", files: []string{"settings.json"}, format: jsonC,
 		keys: []key{
-			{path: "security.auth.baseUrl", api: "openai", suffix: "/v1", env: "OPENAI_BASE_URL"},
-			{path: "modelProviders.openai.*.baseUrl", api: "openai", suffix: "/v1"},
+			{path: dots("security.auth.baseUrl"), api: "openai", suffix: "/v1", env: "OPENAI_BASE_URL"},
+			{path: dots("modelProviders.openai.*.baseUrl"), api: "openai", suffix: "/v1"},
 		},
 		project: []string{".qwen/settings.json"}, envWins: true,
 		login: []login{{"settings.json", "security.auth.selectedType", "qwen-oauth", "a Qwen login"}},
@@ -95,55 +97,55 @@ var Clients = []*Client{
 	},
 	{
 		Name: "copilot", Program: "copilot", agent: "Copilot CLI", moves: "COPILOT_HOME", dir: ".copilot",
-		keys:  []key{{path: "COPILOT_PROVIDER_BASE_URL", api: "openai", suffix: "/v1", env: "COPILOT_PROVIDER_BASE_URL"}},
+		keys:  []key{{path: dots("COPILOT_PROVIDER_BASE_URL"), api: "openai", suffix: "/v1", env: "COPILOT_PROVIDER_BASE_URL"}},
 		trial: []string{"-p", "hi"},
 	},
 	{
 		Name: "cline", Program: "cline", agent: "Cline", dir: ".cline/data", files: []string{"settings/providers.json"}, format: strictJSON,
 		keys: []key{
-			{path: "providers.openai-compatible.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
-			{path: "providers.openai-native.settings.baseUrl", api: "openai", suffix: "/v1", existing: true},
-			{path: "providers.anthropic.settings.baseUrl", api: "anthropic", existing: true},
+			{path: dots("providers.openai-compatible.settings.baseUrl"), api: "openai", suffix: "/v1", existing: true},
+			{path: dots("providers.openai-native.settings.baseUrl"), api: "openai", suffix: "/v1", existing: true},
+			{path: dots("providers.anthropic.settings.baseUrl"), api: "anthropic", existing: true},
 		},
 		trial: []string{"--json", "say hi"},
 	},
 	{
 		Name: "continue", Program: "cn", agent: "Continue", moves: "CONTINUE_GLOBAL_DIR", dir: ".continue", files: []string{"config.yaml"}, format: yamlFile,
 		keys: []key{
-			{path: "models.*.apiBase", api: "openai", suffix: "/v1", by: "provider", is: "openai"},
-			{path: "models.*.apiBase", api: "anthropic", suffix: "/v1", by: "provider", is: "anthropic"},
-			{path: "models.*.apiBase", api: "gemini", suffix: "/v1beta", by: "provider", is: "gemini"},
+			{path: dots("models.*.apiBase"), api: "openai", suffix: "/v1", by: "provider", is: "openai"},
+			{path: dots("models.*.apiBase"), api: "anthropic", suffix: "/v1", by: "provider", is: "anthropic"},
+			{path: dots("models.*.apiBase"), api: "gemini", suffix: "/v1beta", by: "provider", is: "gemini"},
 		},
 		trial: []string{"-p", "hi"},
 	},
 	{
 		Name: "kimi", Program: "kimi", agent: "Kimi Code", moves: "KIMI_CODE_HOME", dir: ".kimi-code", files: []string{"config.toml"}, format: tomlFile,
 		keys: []key{
-			{path: "providers.*.base_url", suffix: "/v1", by: "type", is: "kimi"},
-			{path: "providers.*.base_url", api: "openai", suffix: "/v1", by: "type", is: "openai"},
-			{path: "providers.*.base_url", api: "anthropic", by: "type", is: "anthropic"},
+			{path: dots("providers.*.base_url"), suffix: "/v1", by: "type", is: "kimi"},
+			{path: dots("providers.*.base_url"), api: "openai", suffix: "/v1", by: "type", is: "openai"},
+			{path: dots("providers.*.base_url"), api: "anthropic", by: "type", is: "anthropic"},
 		},
 		trial: []string{"-p", "hi"},
 	},
 	{
 		Name: "pi", Program: "pi", agent: "pi", moves: "PI_CODING_AGENT_DIR", dir: ".pi/agent", files: []string{"models.json"}, format: strictJSON,
 		keys: []key{
-			{path: "providers.openai.baseUrl", api: "openai", suffix: "/v1"},
-			{path: "providers.anthropic.baseUrl", api: "anthropic"},
+			{path: dots("providers.openai.baseUrl"), api: "openai", suffix: "/v1"},
+			{path: dots("providers.anthropic.baseUrl"), api: "anthropic"},
 		},
 		trial: []string{"--no-session", "-p", "hi"},
 	},
 	{
 		Name: "aider", Program: "aider", dir: ".", files: []string{".aider.conf.yml"}, format: yamlFile,
-		keys:    []key{{path: "openai-api-base", api: "openai", suffix: "/v1", env: "OPENAI_API_BASE"}},
+		keys:    []key{{path: dots("openai-api-base"), api: "openai", suffix: "/v1", env: "OPENAI_API_BASE"}},
 		project: []string{".aider.conf.yml"},
 		trial:   []string{"--message", "hi", "--no-git"},
 	},
 	{
 		Name: "goose", Program: "goose", agent: "Goose", dir: ".config/goose", files: []string{"config.yaml"}, format: yamlFile,
 		keys: []key{
-			{path: "OPENAI_HOST", api: "openai", env: "OPENAI_HOST"},
-			{path: "ANTHROPIC_HOST", api: "anthropic", env: "ANTHROPIC_HOST"},
+			{path: dots("OPENAI_HOST"), api: "openai", env: "OPENAI_HOST"},
+			{path: dots("ANTHROPIC_HOST"), api: "anthropic", env: "ANTHROPIC_HOST"},
 		},
 		envWins: true,
 		trial:   []string{"run", "-t", "hi"},
@@ -151,8 +153,8 @@ var Clients = []*Client{
 	{
 		Name: "zed", Program: "zed", agent: "Zed", dir: ".config/zed", files: []string{"settings.json"}, format: jsonC,
 		keys: []key{
-			{path: "language_models.openai.api_url", api: "openai", suffix: "/v1"},
-			{path: "language_models.anthropic.api_url", api: "anthropic"},
+			{path: dots("language_models.openai.api_url"), api: "openai", suffix: "/v1"},
+			{path: dots("language_models.anthropic.api_url"), api: "anthropic"},
 		},
 	},
 }
@@ -179,9 +181,9 @@ func Names() (names []string) {
 // of its own.
 func codexKeys(dir string, tree any) []key {
 	if name := textAt(tree, "model_provider"); name != "" && name != "openai" {
-		return []key{{path: "model_providers." + name + ".base_url", api: "openai", suffix: "/v1", existing: true}}
+		return []key{{path: []string{"model_providers", name, "base_url"}, api: "openai", suffix: "/v1", existing: true}}
 	}
-	own := key{path: "openai_base_url", api: "openai", suffix: "/v1"}
+	own := key{path: dots("openai_base_url"), api: "openai", suffix: "/v1"}
 	text, err := os.ReadFile(filepath.Join(dir, "auth.json")) // #nosec G304 -- the client's own
 	if err != nil {
 		return []key{own}
@@ -230,8 +232,9 @@ func (m *Machine) File(c *Client) string {
 	return filepath.Join(m.directory(c), c.files[0])
 }
 
+// exists reports whether there is a file, or a link to nothing.
 func exists(file string) bool {
-	_, err := os.Stat(file)
+	_, err := os.Lstat(file)
 	return err == nil
 }
 
@@ -242,7 +245,7 @@ func (c *Client) values(m *Machine, tree any) (found []place) {
 		keys = c.choose(m.directory(c), tree)
 	}
 	for _, k := range keys {
-		for _, path := range expand(tree, strings.Split(k.path, ".")) {
+		for _, path := range expand(tree, k.path) {
 			parent := path[:len(path)-1]
 			if k.by != "" && textAt(tree, slices.Concat(parent, []string{k.by})...) != k.is {
 				continue

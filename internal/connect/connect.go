@@ -81,7 +81,7 @@ func (m *Machine) Plan(c *Client) (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Changes = append(p.Changes, Change{Path: []string{k.path}, Value: value})
+			p.Changes = append(p.Changes, Change{Path: k.path, Value: value})
 		}
 		return p, nil
 	}
@@ -152,6 +152,9 @@ func readFile(file string) ([]byte, error) {
 func (m *Machine) resolve(file string) (string, error) {
 	target, err := filepath.EvalSymlinks(file)
 	if errors.Is(err, os.ErrNotExist) {
+		if exists(file) {
+			return "", fmt.Errorf("%s is a link to a file that does not exist; create it, or remove the link", file)
+		}
 		return file, nil
 	}
 	if err != nil {
@@ -177,7 +180,8 @@ func (m *Machine) resolve(file string) (string, error) {
 	return target, nil
 }
 
-// Apply writes the planned file. First it stores a record with the original bytes.
+// Apply writes the planned file. First it stores a record with the original bytes; if the
+// file cannot be written, it restores the earlier record.
 func (m *Machine) Apply(p *Plan) error {
 	r := record{File: p.File, Before: p.before, Existed: p.before != nil, After: hash(p.after), Changes: p.Changes}
 	text, err := json.Marshal(&r)
@@ -187,10 +191,21 @@ func (m *Machine) Apply(p *Plan) error {
 	if err := os.MkdirAll(m.Store, 0o700); err != nil {
 		return err
 	}
-	if err := datadir.WriteFile(m.recordFile(p.Client), text); err != nil {
+	backup := m.recordFile(p.Client)
+	earlier, err := readFile(backup)
+	if err != nil {
+		return err
+	}
+	if err := datadir.WriteFile(backup, text); err != nil {
 		return fmt.Errorf("store the backup: %w", err)
 	}
-	return writeFile(p.File, p.after)
+	if err = writeFile(p.File, p.after); err == nil {
+		return nil
+	}
+	if earlier == nil {
+		return errors.Join(err, os.Remove(backup))
+	}
+	return errors.Join(err, datadir.WriteFile(backup, earlier))
 }
 
 // writeFile replaces a file, and keeps its permissions.
@@ -253,7 +268,7 @@ func (r *record) undo(f *format, now []byte) ([]byte, error) {
 	var err error
 	for i := len(r.Changes) - 1; i >= 0; i-- {
 		if now, err = f.undo(now, &r.Changes[i]); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; remove %s yourself", err, strings.Join(r.Changes[i].Path, "."))
 		}
 	}
 	if tree, err := f.decode(now); err == nil && len(tree) == 0 && !r.Existed {
@@ -269,11 +284,17 @@ var ErrNotConnected = errors.New("is not connected")
 type Restored struct {
 	Client string `json:"client"`
 	File   string `json:"file"`
-	Exact  bool   `json:"exact"` // the original bytes were restored
+
+	Exact bool     `json:"exact"`          // the original bytes were restored
+	Gone  bool     `json:"gone,omitempty"` // the file does not exist
+	Left  []string `json:"left,omitempty"` // settings that have another value now, and keep it
 }
 
 // Disconnect takes the changes of connect back.
 func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
+	if c.format == nil {
+		return done, fmt.Errorf("%s has no settings file; unset %s where you start it", c.Name, c.keys[0].env)
+	}
 	r, err := m.record(c.Name)
 	if err != nil {
 		return done, err
@@ -281,7 +302,12 @@ func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
 	if r == nil {
 		return done, fmt.Errorf("%s %w", c.Name, ErrNotConnected)
 	}
-	now, err := readFile(r.File)
+	done = Restored{Client: c.Name, File: r.File}
+	file, err := m.resolve(r.File)
+	if err != nil {
+		return done, err
+	}
+	now, err := readFile(file)
 	if err != nil {
 		return done, err
 	}
@@ -291,12 +317,20 @@ func (m *Machine) Disconnect(c *Client) (done Restored, err error) {
 	}
 	switch {
 	case before != nil:
-		err = writeFile(r.File, before)
+		err = writeFile(file, before)
 	case now != nil:
-		err = os.Remove(r.File)
+		err = os.Remove(file)
 	}
 	if err != nil {
 		return done, err
 	}
-	return Restored{c.Name, r.File, hash(now) == r.After}, os.Remove(m.recordFile(c.Name))
+	done.Gone, done.Exact = now == nil, now != nil && hash(now) == r.After
+	if tree, err := c.format.decode(now); err == nil && !done.Gone {
+		for _, change := range r.Changes {
+			if textAt(tree, change.Path...) != change.Value {
+				done.Left = append(done.Left, strings.Join(change.Path, "."))
+			}
+		}
+	}
+	return done, os.Remove(m.recordFile(c.Name))
 }

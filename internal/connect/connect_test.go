@@ -1,8 +1,10 @@
 package connect
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -185,6 +187,153 @@ func TestPlan_ForeignLink(t *testing.T) {
 	}
 }
 
+func TestPlan_DanglingLink(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{"claude-code": ".claude/settings.json", "opencode": ".config/opencode/opencode.jsonc"} {
+		m := machine(t, nil)
+		link := filepath.Join(m.Home, filepath.FromSlash(file))
+		write(t, filepath.Join(filepath.Dir(link), "x"), "")
+		if err := os.Symlink("../none.json", link); err != nil {
+			t.Skipf("make a link: %v", err)
+		}
+		if p, err := m.Plan(Find(name)); err == nil || !strings.Contains(err.Error(), "does not exist; create it") {
+			t.Errorf("%s: got %+v, %v; want a refusal of the link", name, p, err)
+		}
+	}
+}
+
+func TestDisconnect_FileIsALinkNow(t *testing.T) {
+	t.Parallel()
+	m, c := machine(t, nil), Find("claude-code")
+	file, moved := m.File(c), filepath.Join(m.Home, "dotfiles", "settings.json")
+	write(t, file, "{}")
+	write(t, filepath.Join(m.Home, "dotfiles", "x"), "")
+	p, err := m.Plan(c)
+	if err == nil {
+		err = m.Apply(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(moved, file); err != nil {
+		t.Skipf("make a link: %v", err)
+	}
+	_, err = m.Disconnect(c)
+	info, bad := os.Lstat(file)
+	if err != nil || bad != nil || info.Mode()&os.ModeSymlink == 0 || read(t, moved) != "{}" {
+		t.Errorf("got %v, %v and %q; want the link, and its target as before", err, info, read(t, moved))
+	}
+}
+
+func TestApply_FailedLeavesTheRecord(t *testing.T) {
+	t.Parallel()
+	m, c := machine(t, nil), Find("claude-code")
+	file := m.File(c)
+	apply := func(text string, mode os.FileMode) error {
+		write(t, file, text)
+		p, err := m.Plan(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		return m.Apply(p)
+	}
+	if err := apply("{}", 0o400); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v, want a refusal of the read-only file", err)
+	}
+	if _, err := m.Disconnect(c); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("disconnect after it: got %v, want %v", err, ErrNotConnected)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply("{}", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := read(t, m.recordFile(c.Name))
+	if err := apply(`{"a": 1}`, 0o400); err == nil {
+		t.Error("got no error for the read-only file")
+	}
+	if got := read(t, m.recordFile(c.Name)); got != want {
+		t.Errorf("got the record %s, want the one of the first connect, %s", got, want)
+	}
+}
+
+func TestDisconnect_Says(t *testing.T) {
+	t.Parallel()
+	c := Find("opencode")
+	const openai, anthropic = "provider.openai.options.baseURL", "provider.anthropic.options.baseURL"
+	other := func(text, url string) string { return strings.Replace(text, `"`+url+`"`, `"https://other"`, 1) }
+	for _, o := range []struct {
+		name string
+		edit func(text string) string // "" removes the file
+		want Restored
+	}{
+		{"as written", func(text string) string { return text }, Restored{Exact: true}},
+		{"another key", func(text string) string { return strings.Replace(text, "{", `{"a": 1,`, 1) }, Restored{}},
+		{"one value", func(text string) string { return other(text, base+"/v1") }, Restored{Left: []string{openai}}},
+		{"all values", func(text string) string { return other(other(text, base+"/v1"), base+"/v1") }, Restored{Left: []string{openai, anthropic}}},
+		{"a file without them", func(string) string { return "{}" }, Restored{Left: []string{openai, anthropic}}},
+		{"no file", func(string) string { return "" }, Restored{Gone: true}},
+	} {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			m := machine(t, nil)
+			file := m.File(c)
+			write(t, file, "{\n}\n")
+			p, err := m.Plan(c)
+			if err == nil {
+				err = m.Apply(p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := o.edit(read(t, file)); text != "" {
+				write(t, file, text)
+			} else if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			o.want.Client, o.want.File = c.Name, file
+			if done, err := m.Disconnect(c); err != nil || !reflect.DeepEqual(done, o.want) {
+				t.Errorf("got %+v, %v; want %+v", done, err, o.want)
+			}
+		})
+	}
+	if _, err := machine(t, nil).Disconnect(Find("copilot")); err == nil || !strings.Contains(err.Error(), "unset COPILOT_PROVIDER_BASE_URL") {
+		t.Errorf("copilot: got %v, want the variable", err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	for says, want := range map[string]string{
+		"echo 'GitHub Copilot CLI 1.0.102.'; echo \"Run 'copilot update'.\"": "1.0.102",
+		"echo 0.73.1 >&2":                       "0.73.1",
+		"echo '(node:12) x 9.9' >&2; echo v1.2": "1.2",
+		"echo '2.1.332 (Claude Code)'":          "2.1.332",
+		"echo 'codex-cli 0.170.0-alpha.3'":      "0.170.0-alpha.3",
+		"echo none":                             "",
+		"echo 1.2; exit 1":                      "",
+	} {
+		program := filepath.Join(t.TempDir(), "client")
+		write(t, program, "#!/bin/sh\n"+says+"\n")
+		if err := os.Chmod(program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := version(t.Context(), program); got != want {
+			t.Errorf("%s: got the version %q, want %q", says, got, want)
+		}
+	}
+}
+
 func TestCodex_ChatGPTLogin(t *testing.T) {
 	t.Parallel()
 	m := machine(t, nil)
@@ -192,6 +341,20 @@ func TestCodex_ChatGPTLogin(t *testing.T) {
 	p, err := m.Plan(Find("codex"))
 	if err != nil || p.Changes[0].Value != base+"/u/chatgpt" {
 		t.Errorf("got %+v, %v; want the upstream of ChatGPT", p, err)
+	}
+}
+
+func TestCodex_ProviderWithADot(t *testing.T) {
+	t.Parallel()
+	m := machine(t, nil)
+	file := filepath.Join(m.Home, ".codex", "config.toml")
+	write(t, file, "model_provider = \"corp.eu\"\n[model_providers.\"corp.eu\"]\nbase_url = \"https://api.groq.com/openai/v1\"\n")
+	p, err := m.Plan(Find("codex"))
+	if err == nil {
+		err = m.Apply(p)
+	}
+	if got := read(t, file); err != nil || !strings.Contains(got, base+"/u/groq/v1") {
+		t.Errorf("got %q, %v; want the provider through the proxy", got, err)
 	}
 }
 
@@ -241,5 +404,32 @@ func TestLoginOf(t *testing.T) {
 	}
 	if _, err := LoginOf("plan9", m, 1, nil); err == nil {
 		t.Error("got no error for an unknown system")
+	}
+}
+
+func TestTry_DirectoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	m := machine(t, nil)
+	program, says := filepath.Join(m.Home, "client"), filepath.Join(m.Home, "says")
+	write(t, program, "#!/bin/sh\n{ env | grep ^PWD=; ls -A; } > '"+says+"'\necho x > left\n")
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.Look = func(string) (string, error) { return program, nil }
+	dir := filepath.Join(m.Store, "graphiti-proxy-trial")
+	write(t, filepath.Join(dir, "killed"), "") // left by a trial that was killed
+	for range 2 {
+		if err := m.Try(t.Context(), Find("opencode")); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := read(t, says), "PWD="+dir+"\n.graphiti-proxy-ignore\n"; got != want {
+			t.Errorf("the client saw %q, want %q", got, want)
+		}
+	}
+	if left, err := os.ReadDir(m.Store); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v after the trials; want no files", left, err)
 	}
 }

@@ -1,12 +1,14 @@
 package connect
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -56,20 +58,21 @@ func (m *Machine) State(ctx context.Context, c *Client) State {
 	return s
 }
 
-// version returns the first word with a digit of a program's answer.
+var versionNumber = regexp.MustCompile(`\d+\.\d[\w.+-]*\b`)
+
+// version returns the first version number in a program's answer. A few programs answer on
+// the standard error.
 func version(ctx context.Context, program string) string {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, "--version").Output() // #nosec G204 -- a known client
+	var errOut bytes.Buffer
+	run := exec.CommandContext(ctx, program, "--version") // #nosec G204 -- a known client
+	run.Stderr = &errOut
+	out, err := run.Output()
 	if err != nil {
 		return ""
 	}
-	for _, word := range strings.Fields(string(out)) {
-		if strings.ContainsAny(word, "0123456789") && len(word) < 40 {
-			return strings.Trim(word, "v,;()")
-		}
-	}
-	return ""
+	return string(versionNumber.Find(append(out, errOut.Bytes()...)))
 }
 
 // Examine reports whether a client's settings lead to the proxy, and why its requests may
@@ -149,18 +152,25 @@ func parent(dir string) string {
 // trialTimeout limits a trial: some clients retry for minutes.
 const trialTimeout = 90 * time.Second
 
-// ErrNoTrial means that a client cannot be started for a trial.
-var ErrNoTrial = errors.New("cannot send a trial request by itself; send one message, and see graphiti-proxy doctor")
+// CanTry reports whether a client can be started for a trial.
+func (m *Machine) CanTry(c *Client) bool {
+	_, err := m.Look(c.Program)
+	return err == nil && c.trial != nil
+}
+
+// trialDir is the directory of all trials, in Machine.Store. It is one directory, so that a
+// trial that was killed leaves one at most. memory import --agents skips its name.
+const trialDir = "graphiti-proxy-trial"
 
 // Try sends one short request through a client's own configuration, from an empty
 // directory.
 func (m *Machine) Try(ctx context.Context, c *Client) error {
 	program, err := m.Look(c.Program)
-	if err != nil || c.trial == nil {
-		return fmt.Errorf("%s %w", c.Name, ErrNoTrial)
-	}
-	dir, err := os.MkdirTemp("", "graphiti-proxy-trial-*")
 	if err != nil {
+		return err
+	}
+	dir := filepath.Join(m.Store, trialDir)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
@@ -170,7 +180,8 @@ func (m *Machine) Try(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, c.trial...) // #nosec G204 -- a known client
-	run.Dir, run.WaitDelay, run.Env = dir, time.Second, append(os.Environ(), c.vars...)
+	run.Dir, run.WaitDelay = dir, time.Second
+	run.Env = append(run.Environ(), c.vars...) // Environ sets PWD, which some clients prefer
 	out, err := run.CombinedOutput()
 	if ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %s", trialTimeout)

@@ -33,6 +33,8 @@ var (
 	dotenv     = &format{decodeDotenv, setDotenv, removeDotenv}
 )
 
+var errNoObject = errors.New("the file is not an object; correct it, or move it away")
+
 var bom = []byte("\ufeff")
 
 func decodeJSON(text []byte) (tree map[string]any, err error) {
@@ -42,7 +44,11 @@ func decodeJSON(text []byte) (tree map[string]any, err error) {
 	}
 	err = json.Unmarshal(text, &tree)
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	var other *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &other), err == nil && tree == nil:
+		err = errNoObject
+	case errors.As(err, &syntax):
 		err = fmt.Errorf("line %d: %w; this client ignores a file with comments, trailing commas or other errors", 1+bytes.Count(text[:syntax.Offset], []byte("\n")), err)
 	}
 	return tree, err
@@ -67,7 +73,11 @@ func decodeTOML(text []byte) (map[string]any, error) {
 
 func decodeYAML(text []byte) (map[string]any, error) {
 	tree := map[string]any{}
-	return tree, yaml.Unmarshal(text, &tree)
+	err := yaml.Unmarshal(text, &tree)
+	if other := any(nil); err != nil && yaml.Unmarshal(text, &other) == nil {
+		err = errNoObject
+	}
+	return tree, err
 }
 
 // at returns the value at a path, and the number of the path's elements that exist.
@@ -138,19 +148,24 @@ func (f *format) apply(text []byte, c *Change) ([]byte, error) {
 	if c.Depth = depth; depth == len(c.Path) {
 		s, ok := old.(string)
 		if !ok {
-			return nil, fmt.Errorf("%s is not a text", strings.Join(c.Path, "."))
+			return nil, c.byHand(fmt.Errorf("%s is not a text", strings.Join(c.Path, ".")))
 		}
 		c.Old = &s
 	}
 	edited, err := f.set(text, c.Path, c.Value)
 	if err != nil {
-		return nil, err
+		return nil, c.byHand(err)
 	}
 	got, err := f.decode(edited)
 	if err != nil || !put(want, c.Path, c.Value) || !reflect.DeepEqual(got, want) {
-		return nil, fmt.Errorf("%s is written in a form that cannot be edited; set it to %s yourself", strings.Join(c.Path, "."), c.Value)
+		return nil, c.byHand(fmt.Errorf("%s is written in a form that cannot be edited", strings.Join(c.Path, ".")))
 	}
 	return edited, nil
+}
+
+// byHand adds the remedy to the reason why a change is impossible.
+func (c *Change) byHand(err error) error {
+	return fmt.Errorf("%w; set %s to %s yourself", err, strings.Join(c.Path, "."), c.Value)
 }
 
 // put sets a value in a tree, and reports whether the parents allow it.

@@ -3,6 +3,7 @@ package connect
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,48 +110,51 @@ func removeYAML(text []byte, path []string) ([]byte, error) {
 	return nil, fmt.Errorf("line %d: the only value of an element cannot be removed", key.Line)
 }
 
-// dotenvLines calls each for every assignment, with the place of its line.
-func dotenvLines(text []byte, each func(name, value string, from, to int)) {
-	for from := 0; from < len(text); {
-		to := lineEnd(text, from)
-		name, value, found := strings.Cut(strings.TrimSpace(string(text[from:to])), "=")
-		if found && !strings.HasPrefix(name, "#") {
-			name = strings.TrimSpace(strings.TrimPrefix(name, "export "))
-			each(name, strings.Trim(strings.TrimSpace(value), `"'`), from, to)
+// assignment is the dotenv package's form of an assignment.
+var assignment = regexp.MustCompile("(?m)^[ \t]*(?:export[ \t]+)?([\\w.-]+)(?:[ \t]*=|:[ \t])[ \t]*" +
+	"('(?:\\\\'|[^'])*'|\"(?:\\\\\"|[^\"])*\"|`(?:\\\\`|[^`])*`|[^#\r\n]*)[ \t]*(?:#.*)?\r?$")
+
+// dotenvLine is an assignment with its place in the text.
+type dotenvLine struct {
+	name       string
+	start, end int // of its lines
+	from, to   int // of the value within its quotes
+}
+
+func dotenvLines(text []byte) (lines []dotenvLine) {
+	for _, at := range assignment.FindAllSubmatchIndex(text, -1) {
+		from := at[4]
+		to := from + len(bytes.TrimRight(text[from:at[5]], " \t"))
+		if n := to - from; n > 1 && text[from] == text[to-1] && bytes.IndexByte([]byte("'\"`"), text[from]) >= 0 {
+			from, to = from+1, to-1
 		}
-		from = to
+		lines = append(lines, dotenvLine{string(text[at[2]:at[3]]), at[0], lineEnd(text, to), from, to})
 	}
+	return lines
 }
 
 func decodeDotenv(text []byte) (map[string]any, error) {
 	tree := map[string]any{}
-	dotenvLines(text, func(name, value string, _, _ int) { tree[name] = value })
+	for _, l := range dotenvLines(text) {
+		tree[l.name] = string(text[l.from:l.to])
+	}
 	return tree, nil
 }
 
-func dotenvAt(text []byte, name string) (from, to int) {
-	from = -1
-	dotenvLines(text, func(n, _ string, f, t int) {
-		if n == name {
-			from, to = f, t
-		}
-	})
-	return from, to
-}
-
 func setDotenv(text []byte, path []string, value string) ([]byte, error) {
-	line := path[0] + "=" + value
-	from, to := dotenvAt(text, path[0])
-	if from < 0 {
-		return insertLine(text, len(text), line), nil
+	for _, l := range slices.Backward(dotenvLines(text)) { // the last one counts
+		if l.name == path[0] {
+			return splice(text, l.from, l.to, value), nil
+		}
 	}
-	return splice(text, from, from+len(bytes.TrimRight(text[from:to], "\r\n")), line), nil
+	return insertLine(text, len(text), path[0]+"="+value), nil
 }
 
 func removeDotenv(text []byte, path []string) ([]byte, error) {
-	from, to := dotenvAt(text, path[0])
-	if from < 0 {
-		return nil, fmt.Errorf("%s is gone", path[0])
+	for _, l := range slices.Backward(dotenvLines(text)) {
+		if l.name == path[0] {
+			return splice(text, l.start, l.end, ""), nil
+		}
 	}
-	return splice(text, from, to, ""), nil
+	return nil, fmt.Errorf("%s is gone", path[0])
 }

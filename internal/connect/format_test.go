@@ -36,7 +36,13 @@ func TestFormat(t *testing.T) {
 		{"yaml: element", yamlFile, "models.0.U", "models:\n  - name: é # é\n    key: k\n", "models:\n  - U: URL\n    name: é # é\n    key: k\n", ""},
 		{"yaml: replaced", yamlFile, "models.0.U", "models:\n  - name: a\n    U: \"https://other\"   # why\n", "models:\n  - name: a\n    U: URL   # why\n", "models:\n  - name: a\n    U: https://other   # why\n"},
 		{"dotenv: added", dotenv, "U", "# mine\nA='1'", "# mine\nA='1'\nU=URL", "# mine\nA='1'\n"},
-		{"dotenv: replaced", dotenv, "U", "export U=https://other\r\nA=1\r\n", "U=URL\r\nA=1\r\n", "U=https://other\r\nA=1\r\n"},
+		{"dotenv: replaced", dotenv, "U", "export U=https://other\r\nA=1\r\n", "export U=URL\r\nA=1\r\n", ""},
+		{"dotenv: quoted, with a comment", dotenv, "U", "export U = \"https://other\"  # mine\n", "export U = \"URL\"  # mine\n", ""},
+		{"dotenv: not quoted, with a comment", dotenv, "U", "U=https://other # mine\nA=1", "U=URL # mine\nA=1", ""},
+		{"dotenv: empty", dotenv, "U", "U=''\nA=1", "U='URL'\nA=1", ""},
+		{"dotenv: nothing", dotenv, "U", "U=\nA=1", "U=URL\nA=1", ""},
+		{"dotenv: text of several lines", dotenv, "U", "A=\"x\nU=https://other\n\"\n#U=a\n", "A=\"x\nU=https://other\n\"\n#U=a\nU=URL\n", ""},
+		{"dotenv: the last one counts", dotenv, "U", "U: https://a\nU: https://b\n", "U: https://a\nU: URL\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +80,14 @@ func TestFormat_Refuses(t *testing.T) {
 		{"dotted keys", tomlFile, "p.x.U", "p.x.a = 1\n", "cannot be edited"},
 		{"a flow mapping", yamlFile, "models.0.U", "models: [{name: a}]\n", "cannot be edited"},
 		{"a folded text", yamlFile, "U", "U: >\n  a\n  b\n", "cannot be edited"},
+		{"json: an array", strictJSON, "env.U", "[1]", "the file is not an object"},
+		{"jsonc: an array", jsonC, "env.U", "[1] // mine\n", "the file is not an object"},
+		{"json: null", strictJSON, "env.U", "null", "the file is not an object"},
+		{"json: a parent that is null", strictJSON, "env.U", `{"env": null}`, "env is not an object"},
+		{"json: a value that is null", strictJSON, "U", `{"U": null}`, "U is not a text"},
+		{"yaml: a list", yamlFile, "U", "- a\n", "the file is not an object"},
+		{"yaml: a text", yamlFile, "U", "a\n", "the file is not an object"},
+		{"yaml: a flow mapping", yamlFile, "U", "{model: x}\n", "cannot be edited"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +95,10 @@ func TestFormat_Refuses(t *testing.T) {
 			got, err := c.format.apply([]byte(c.text), &change)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("apply(%q) = %q, %v; want an error with %q", c.text, got, err, c.want)
+			}
+			_, isRead := c.format.decode([]byte(c.text))
+			if remedy := "set " + c.path + " to http://x yourself"; err != nil && !strings.Contains(err.Error(), remedy) && isRead == nil {
+				t.Errorf("apply(%q): got %v, want the remedy %q", c.text, err, remedy)
 			}
 		})
 	}

@@ -29,6 +29,7 @@ type program struct {
 	Program
 	agents  []string // the beginnings of its User-Agent, up to a version
 	prompts []string // the beginnings of its prompt, for the User-Agent of a library
+	title   string   // its X-Title, if it sends the User-Agent of the program that it is a fork of
 	library bool     // other programs send their requests with it
 }
 
@@ -36,7 +37,7 @@ var programs = []program{
 	{Program: Program{"Claude Code", true}, agents: []string{"claude-cli"}, prompts: []string{"You are Claude Code, ", "You are a Claude agent, built on "}},
 	{Program: Program{Codex, true}, agents: []string{"codex_cli_rs", "codex_exec", "codex-tui", "codex_vscode"}},
 	{Program: Program{"opencode", true}, agents: []string{"opencode"}, prompts: []string{"You are opencode, ", "You are OpenCode, "}},
-	{Program: Program{"Kilo", true}, agents: []string{"Kilo-Code"}, prompts: []string{"You are Kilo"}},
+	{Program: Program{"Kilo", true}, agents: []string{"Kilo-Code"}, prompts: []string{"You are Kilo"}, title: "Kilo Code"},
 	{Program: Program{"Roo", true}, agents: []string{"RooCode"}, prompts: []string{"You are Roo"}},
 	{Program: Program{"Qwen Code", true}, agents: []string{"QwenCode"}, prompts: []string{"You are Qwen Code, "}},
 	{Program: Program{GeminiCLI, true}, agents: []string{"GeminiCLI", "GeminiCLI-tui"}},
@@ -70,9 +71,14 @@ var byAgent = func() map[string]*program {
 	return all
 }()
 
-// ProgramOf returns the client with a User-Agent. sure is false if the User-Agent is
-// unknown or a library's.
-func ProgramOf(agent []byte) (p Program, sure bool) {
+// ProgramOf returns the client with an X-Title or, without a known title, with a
+// User-Agent. sure is false if the User-Agent is unknown or a library's.
+func ProgramOf(title, agent []byte) (p Program, sure bool) {
+	for i := range programs {
+		if len(title) > 0 && programs[i].title == string(title) {
+			return programs[i].Program, true
+		}
+	}
 	name, _, _ := bytes.Cut(agent, []byte{'/'})
 	if known := byAgent[string(name)]; known != nil {
 		return known.Program, !known.library
@@ -83,7 +89,7 @@ func ProgramOf(agent []byte) (p Program, sure bool) {
 // Program returns the client that sent the request, judged by its User-Agent or, if that is
 // not sure, by the beginning of its prompt.
 func (c *Conversation) Program(agent []byte) Program {
-	p, sure := ProgramOf(agent)
+	p, sure := ProgramOf(nil, agent)
 	if sure {
 		return p
 	}

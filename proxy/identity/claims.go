@@ -46,7 +46,7 @@ const minGeneric = 8 // least characters of a value that matches sessionHeader
 func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
 	*cl = Claims{h: h}
 	agent := h.UserAgent()
-	codex := bytes.HasPrefix(agent, []byte("codex"))
+	codex, title := bytes.HasPrefix(agent, []byte("codex")), []byte(nil)
 	for name, value := range h.All() {
 		if len(value) == 0 {
 			continue
@@ -64,13 +64,15 @@ func (cl *Claims) ReadHead(h *fasthttp.RequestHeader) *Claims {
 		switch {
 		case bytes.HasPrefix(name, []byte("X-Codex-")), string(name) == "Originator" && bytes.HasPrefix(value, []byte("codex")):
 			codex = true
+		case string(name) == "X-Title":
+			title = value
 		case cl.generic != nil && bytes.Equal(name, cl.named):
 			cl.mixed = cl.mixed || !bytes.Equal(cl.generic, value)
 		case bytes.HasSuffix(name, []byte("-Id")) && len(value) >= minGeneric && cl.generic == nil && sessionHeader.Match(name):
 			cl.generic, cl.named = value, name
 		}
 	}
-	if cl.program, cl.sure = dialect.ProgramOf(agent); codex {
+	if cl.program, cl.sure = dialect.ProgramOf(title, agent); codex {
 		cl.program, cl.sure = dialect.Program{Name: dialect.Codex, Places: true}, true
 	}
 	return cl

@@ -225,6 +225,24 @@ func TestSessionHeadersOfSomeClients(t *testing.T) {
 	}
 }
 
+func TestClaims_TitleOfAFork(t *testing.T) {
+	for _, tc := range []struct{ title, agent, want string }{
+		{"Kilo Code", "opencode/7.7.9 (linux; x64) ai-sdk/provider-utils/4.0.40", "Kilo"},
+		{"Kilo Code", "Kilo-Code/7.7.9", "Kilo"},
+		{"Kilo Code", "ai-sdk/openai/3", "Kilo"},
+		{"My app", "opencode/1.18.33", "opencode"},
+		{"", "opencode/1.18.33", "opencode"},
+		{"", "", dialect.Other},
+	} {
+		var h fasthttp.RequestHeader
+		h.Set("User-Agent", tc.agent)
+		h.Set("x-title", tc.title)
+		if got := new(Claims).ReadHead(&h).Program().Name; got != tc.want {
+			t.Errorf("the title %q and the User-Agent %q are of %q, want %q", tc.title, tc.agent, got, tc.want)
+		}
+	}
+}
+
 // identityNotes end docs/identity.md.
 const identityNotes = `
 ## Contradictions

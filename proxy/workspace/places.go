@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// placeFresh is the time after which a directory is read again.
-	placeFresh = 5 * time.Minute
+	// placeAgain is the time after which a directory in use is read again, outside of any
+	// request, because the person may create IgnoreFile or run workspace join at any moment.
+	placeAgain = time.Second
 
-	// claimFresh is placeFresh for a Repo with a Claimed address, because the person may
-	// run workspace join at any moment.
-	claimFresh = time.Second
+	// placeUsed is the time for which a directory is in use after a request. Later, the next
+	// request waits for a new read.
+	placeUsed = time.Minute
 
 	// placeWait is the default of Places.Wait.
 	placeWait = 50 * time.Millisecond
@@ -63,8 +64,8 @@ func (r *Repo) Keys() []string {
 	return []string{Key(r.Remote), graphiti.PathPrefix + r.Main, Key(r.Claimed)}
 }
 
-// Places finds the repository of a directory. It reads each directory every few
-// minutes and starts no process. It is safe for concurrent use.
+// Places finds the repository of a directory. It reads each directory in use every second
+// and starts no process. It is safe for concurrent use.
 type Places struct {
 	// Projects decides which remotes are trusted.
 	Projects *Projects
@@ -84,7 +85,9 @@ type Places struct {
 // been read again.
 type place struct {
 	repo  Repo
-	found time.Time     // the time of the last read; zero before the first
+	found bool          // it was read
+	fresh bool          // it is read again and again
+	asked time.Time     // the time of the last request
 	look  chan struct{} // closed at the end of the current read; nil if there is none
 	began time.Time     // the beginning of the current read
 	fault any           // the panic of the last read; nil if there was none
@@ -110,17 +113,12 @@ func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	one := p.place(dir)
-	fresh := placeFresh
-	if one.repo.Claimed != "" {
-		fresh = claimFresh
-	}
-	if !one.found.IsZero() && time.Since(one.found) <= fresh {
+	one.asked = time.Now()
+	if one.fresh {
 		defer p.mu.Unlock()
 		return one.repo, true
 	}
-	if one.look == nil && p.looks < maxLooks {
-		p.looks++
-		one.look, one.began = make(chan struct{}), time.Now()
+	if one.look == nil && p.begin(one) {
 		// Ends when the file system has answered; one for a directory.
 		go p.lookAt(dir, one)
 	}
@@ -139,7 +137,7 @@ func (p *Places) find(dir string, most time.Duration) (repo Repo, ok bool) {
 	if one.fault != nil {
 		panic(one.fault) // the handler of the request recovers from it and logs it
 	}
-	return one.repo, !one.found.IsZero()
+	return one.repo, one.found
 }
 
 // place returns the place of a directory. If there are maxPlaces, it drops the others,
@@ -162,14 +160,37 @@ func (p *Places) place(dir string) *place {
 	return one
 }
 
+// begin notes the beginning of a read; false if there are too many. The caller holds mu.
+func (p *Places) begin(one *place) bool {
+	if p.looks >= maxLooks {
+		return false
+	}
+	p.looks++
+	one.look, one.began = make(chan struct{}), time.Now()
+	return true
+}
+
+// lookAgain reads a directory again if it is in use. The old Repo counts meanwhile.
+func (p *Places) lookAgain(dir string, one *place) {
+	p.mu.Lock()
+	one.fresh = p.known[dir] == one && time.Since(one.asked) <= placeUsed && p.begin(one)
+	again := one.fresh
+	p.mu.Unlock()
+	if again {
+		p.lookAt(dir, one)
+	}
+}
+
 func (p *Places) lookAt(dir string, one *place) {
 	var repo Repo
 	defer func() {
 		fault := recover()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if one.fault = fault; fault == nil {
-			one.repo, one.found = repo, time.Now()
+		one.fault, one.fresh = fault, fault == nil
+		if one.fresh {
+			one.repo, one.found = repo, true
+			time.AfterFunc(placeAgain, func() { p.lookAgain(dir, one) })
 		}
 		close(one.look)
 		one.look = nil

@@ -144,10 +144,12 @@ func TestSlowFileSystem(t *testing.T) {
 // once.
 func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var takes time.Duration
-		now := Repo{Root: "/r", Branch: "old"}
+		var takes atomic.Int64
+		var now atomic.Pointer[Repo]
+		becomes := func(branch string) { now.Store(&Repo{Root: "/r", Branch: branch}) }
+		becomes("old")
 		p := NewPlaces()
-		p.Read = func(string) Repo { r := now; time.Sleep(takes); return r }
+		p.Read = func(string) Repo { r := *now.Load(); time.Sleep(time.Duration(takes.Load())); return r }
 		branch := func(want string) {
 			t.Helper()
 			if r, ok := p.Find("/r"); !ok || r.Branch != want {
@@ -155,32 +157,66 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 			}
 		}
 		branch("old")
-		now.Branch = "new"
+		becomes("new")
 		branch("old") // fresh
-		time.Sleep(placeFresh + 1)
-		takes = placeWait / 2
-		branch("new")
-		now.Branch, takes = "newer", time.Hour
-		time.Sleep(placeFresh + 1)
-		branch("new")
-		time.Sleep(30 * time.Minute)
-		branch("new") // it is still being read
-		time.Sleep(30 * time.Minute)
+		time.Sleep(2 * placeUsed)
+		becomes("newer")
+		takes.Store(int64(placeWait / 2))
 		branch("newer")
+		becomes("newest")
+		takes.Store(int64(time.Hour))
+		time.Sleep(2 * placeUsed)
+		branch("newer")
+		time.Sleep(30 * time.Minute)
+		branch("newer") // it is still being read
+		time.Sleep(30 * time.Minute)
+		branch("newest")
+		time.Sleep(2 * time.Hour) // the last read ends
 	})
 }
 
-// TestClaimIsLookedAtAgain soon: its person may have said that it is theirs.
-func TestClaimIsLookedAtAgain(t *testing.T) {
+// TestPlaces_ChangeCountsSoon covers what a person does in a known directory, without a
+// request in between and without a wait in the request: a file turns memory off, or
+// workspace join says that a repository is theirs.
+func TestPlaces_ChangeCountsSoon(t *testing.T) {
+	for _, change := range []struct{ from, to Repo }{
+		{Repo{Root: "/r"}, Repo{Root: "/r", Ignore: true}},
+		{Repo{Root: "/r", Claimed: privateRemote}, Repo{Root: "/r", Remote: privateRemote}},
+	} {
+		for _, pause := range []time.Duration{placeAgain, placeUsed, placeUsed + placeAgain, 24 * time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				var now atomic.Pointer[Repo]
+				now.Store(&change.from)
+				p := NewPlaces()
+				p.Read = func(string) Repo { return *now.Load() }
+				p.Find("/r")
+				time.Sleep(pause)
+				p.Find("/r")
+				now.Store(&change.to)
+				time.Sleep(placeAgain + 1)
+				if r, _ := p.Find("/r"); r != change.to {
+					t.Errorf("Find %v after a change: %+v, want %+v", placeAgain, r, change.to)
+				}
+				now.Store(&change.from)
+				time.Sleep(pause + 1)
+				if r, _ := p.Find("/r"); r != change.from {
+					t.Errorf("Find after %v without requests: %+v, want %+v", pause, r, change.from)
+				}
+			})
+		}
+	}
+}
+
+// TestPlaces_UnusedIsNotRead again and again.
+func TestPlaces_UnusedIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		now := Repo{Root: "/r", Claimed: privateRemote}
+		var reads atomic.Int32
 		p := NewPlaces()
-		p.Read = func(string) Repo { return now }
+		p.Read = func(dir string) Repo { reads.Add(1); return Repo{Root: dir} }
 		p.Find("/r")
-		now = Repo{Root: "/r", Remote: privateRemote}
-		time.Sleep(claimFresh + 1)
-		if r, _ := p.Find("/r"); r.Remote == "" {
-			t.Errorf("Find after %v: %+v, want the remote %s", claimFresh, r, privateRemote)
+		time.Sleep(24 * time.Hour)
+		if got, most := reads.Load(), int32(placeUsed/placeAgain)+1; got > most {
+			t.Errorf("an unused directory was read %d times, want at most %d", got, most)
 		}
 	})
 }
@@ -207,7 +243,7 @@ func TestFileSystemThatHangs(t *testing.T) {
 				t.Fatalf("Find(/quick/%d): ok is false", i)
 			}
 		}
-		time.Sleep(placeFresh + 1)
+		time.Sleep(2 * placeUsed)
 		if _, ok := p.Find("/hung"); ok || hung.Load() != 1 {
 			t.Errorf("a second Find of /hung: %v, and %d reads; want false, 1", ok, hung.Load())
 		}
