@@ -46,10 +46,8 @@ func TestSnapshot_ClientsSummary(t *testing.T) {
 func TestSnapshot_Children(t *testing.T) {
 	m := noted(t, &fakeDecisions{}, snapshot{})
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
-	for _, c := range []Ended{
-		{ByAgent, "one", "1"}, {ByAgent, "two", strings.Repeat("long ", 100)}, {ByAgent, "three", "3"}, {ByAgent, "four", "4"}, {ByAgent, "five", "5"}, {ByAgent, "three", "III"},
-	} {
-		m.Remember(who, 0, c)
+	for _, c := range []child{{"one", "1"}, {"two", strings.Repeat("long ", 100)}, {"three", "3"}, {"four", "4"}, {"five", "5"}, {"three", "III"}} {
+		m.Remember(who, 0, Ended{By: ByAgent, Said: c.Asked, Answered: c.Result})
 	}
 	notes := m.sessionNotes(&turn{o: m.opts()}, who)
 	want := []string{subagentAsked + "three" + answeredSo + "III", subagentAsked + "five" + answeredSo + "5", subagentAsked + "four" + answeredSo + "4", subagentAsked + "two" + answeredSo + noteLine(strings.Repeat("long ", 100))}

@@ -84,6 +84,11 @@ func (e *Error) String() string {
 	return line + "not cured"
 }
 
+// String describes a subagent's result in a line.
+func (f *Finding) String() string {
+	return "subagent asked " + quoted(f.Asked) + ", " + day(f.At) + ", answered " + quoted(f.Result)
+}
+
 // Lines describes a turn.
 func (t *Turn) Lines() (lines []string) {
 	for i := range t.Commands {
@@ -94,6 +99,9 @@ func (t *Turn) Lines() (lines []string) {
 	}
 	for i := range t.Errors {
 		lines = append(lines, t.Errors[i].String())
+	}
+	for i := range t.Found {
+		lines = append(lines, t.Found[i].String())
 	}
 	for _, open := range t.Open {
 		lines = append(lines, "open: "+quoted(open)+" (the agent's list)")

@@ -17,6 +17,7 @@ const (
 	maxCommands = 8
 	maxChanged  = 10
 	maxErrors   = 3
+	maxFound    = 3
 	maxOpen     = 8
 	maxCaused   = 3 // files changed between an error and its end
 	maxFailures = 4 // open failures of a session
@@ -38,6 +39,7 @@ type Turn struct {
 	Changed  []string  `json:"changed,omitempty"`
 	Errors   []Error   `json:"errors,omitempty"`
 	Open     []string  `json:"open,omitempty"`
+	Found    []Finding `json:"found,omitempty"`
 	Round    uint64    `json:"round,omitempty"` // hash of the last round, which a client may send again
 }
 
@@ -98,11 +100,20 @@ type Pass struct {
 	Failed  int64  `json:"failed,omitempty"` // Unix seconds of a later failure
 }
 
-// News is the result of a round for the project.
+// Finding is the result of a subagent's task, in the words of models.
+type Finding struct {
+	Asked  string `json:"asked"`
+	Result string `json:"result"`
+	Task   uint64 `json:"task"` // hash of the whole task: many have one beginning
+	At     int64  `json:"at"`
+}
+
+// News is the result of a round, or of a subagent, for the project.
 type News struct {
 	Passed []Pass
 	Cures  []Cure
 	Failed []Failure
+	Found  []Finding
 }
 
 // Round is one tool round.
@@ -160,27 +171,46 @@ func (r *Round) capped(tasks []dialect.Task) (list []dialect.Task) {
 	return list
 }
 
-// turn returns the turn with an ID, the newest.
+// Find adds the result of a subagent to its turn. directory is the project's, or "".
+func (s *Session) Find(turn, directory, asked, result string, at time.Time) (n News) {
+	f := Finding{oneLine(scrubbed(asked, directory), taskLength), oneLine(scrubbed(result, directory), resultLength), hashOf(asked), at.Unix()}
+	t := s.turn(turn)
+	t.At = f.At
+	t.Found = slices.DeleteFunc(t.Found, func(o Finding) bool { return o.Task == f.Task })
+	t.Found = append(t.Found[max(0, len(t.Found)-maxFound+1):], f)
+	t.shrink()
+	s.shrink()
+	n.Found = []Finding{f}
+	return n
+}
+
+// turn returns the turn with an ID, and makes it the newest.
 func (s *Session) turn(id string) *Turn {
-	if i := len(s.Turns) - 1; i < 0 || s.Turns[i].ID != id {
-		s.Turns = append(s.Turns, Turn{ID: id})
+	t := Turn{ID: id}
+	if i := slices.IndexFunc(s.Turns, func(t Turn) bool { return t.ID == id }); i >= 0 {
+		t = s.Turns[i]
+		s.Turns = slices.Delete(s.Turns, i, i+1)
 	}
+	s.Turns = append(s.Turns, t)
 	return &s.Turns[len(s.Turns)-1]
 }
 
 func (r *Round) hash() uint64 {
-	h := fnv.New64a()
-	add := func(list ...string) {
-		for _, s := range list {
-			_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(s)))) // never fails
-			_, _ = h.Write([]byte(s))
-		}
-	}
+	var all []string
 	for _, c := range r.Calls {
-		add(c.ID, c.Name, c.Arguments)
+		all = append(all, c.ID, c.Name, c.Arguments)
 	}
 	for _, res := range r.Results {
-		add(res.ID, res.Text)
+		all = append(all, res.ID, res.Text)
+	}
+	return hashOf(all...)
+}
+
+func hashOf(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, s := range texts {
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(s)))) // never fails
+		_, _ = h.Write([]byte(s))
 	}
 	return h.Sum64()
 }
@@ -312,6 +342,8 @@ func (t *Turn) shrink() {
 			t.Open = t.Open[:len(t.Open)-1]
 		case len(t.Changed) > 1:
 			t.Changed = t.Changed[1:]
+		case len(t.Found) > 1:
+			t.Found = t.Found[1:]
 		case len(t.Errors) > 1:
 			t.Errors = t.Errors[1:]
 		default:
