@@ -51,13 +51,12 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	// Redact first: joined and truncated lines hide credentials from redaction.
 	e.Said, _ = m.opts().Redact(e.Said, time.Time{})
 	e.Answered, _ = m.opts().Redact(e.Answered, time.Time{})
-	tells := false
+	leaves := false
 	var n work.News
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		switch e.By {
 		case ByPerson:
 			s.add(s.note(), e.Said)
-			tells = s.Tells
 		case ByAgent:
 			s.addChild(e.Said, e.Answered)
 			if m.opts().Work {
@@ -66,12 +65,13 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 		case ForSummary:
 			s.addSummary(e.Answered)
 		}
+		leaves = e.By != ByAgent && s.Tells && len(s.Decided)+len(s.Files)+len(s.open())+len(s.Listed.Open) > 0
 	})
 	if err != nil {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)
 		return
 	}
-	if tells {
+	if leaves {
 		m.rememberLast(ctx, who, generation, m.scopes(who))
 	}
 	m.learn(ctx, who, generation, &n)
