@@ -144,7 +144,7 @@ func (s *snapshot) each(add func(line string)) {
 	}
 	for _, t := range s.Work.Turns {
 		for i := range t.Errors {
-			if e := &t.Errors[i]; e.How != "" {
+			if e := &t.Errors[i]; e.How != "" && e.How != work.Unsure {
 				add(errorCured + e.String())
 			}
 		}

@@ -55,9 +55,11 @@ type Command struct {
 
 // Error is an error of a turn. How is empty if it was not cured.
 type Error struct {
-	Line    string `json:"line"`
-	Command string `json:"command"`
-	How     How    `json:"how,omitempty"`
+	Line    string   `json:"line"`
+	Command string   `json:"command"`
+	How     How      `json:"how,omitempty"`
+	With    string   `json:"with,omitempty"`    // the other command
+	Changed []string `json:"changed,omitempty"` // files changed in between
 }
 
 // How is the way in which an error went away.
@@ -68,6 +70,8 @@ const (
 	Edited How = "edited" // the same command passed after files had changed
 	Rerun  How = "rerun"  // the same command passed, and nothing had changed
 	Other  How = "other"  // another command passed
+	Unseen How = "unseen" // the same command ran without it after files had changed; its outcome is unknown
+	Unsure How = "unsure" // the same command ran again, and its outcome is unknown: the error is open
 )
 
 // Failure is a command that failed and has not passed since.
@@ -91,7 +95,7 @@ type Cure struct {
 	Back    int64    `json:"back,omitempty"` // Unix seconds of its return
 }
 
-// Pass is the last result of a command in a project.
+// Pass is the last result of a command in a project, but not of one that only writes a file.
 type Pass struct {
 	Command string `json:"command"`
 	Summary string `json:"summary,omitempty"` // of a test run
@@ -233,7 +237,8 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	if text == "" {
 		return
 	}
-	if files := written(raw); o.outcome != Failed {
+	files := written(raw)
+	if o.outcome != Failed {
 		s.changed(t, files, r)
 	}
 	if isLook(text) {
@@ -241,18 +246,26 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	}
 	t.command(text, &o)
 	switch same := core(text); {
-	case isLook(text) || o.outcome == "":
+	case isLook(text):
+	case o.outcome == "":
+		s.unknown(same, &o, t.At, n)
 	case o.outcome == Failed:
 		f := FaultIn(o.text, true)
 		failure := Failure{Command: same, Key: f.Key, Line: f.Line, Env: assignments(raw)}
 		n.Failed = append(n.Failed, failure)
-		if f.Key == "" || slices.ContainsFunc(s.Failures, func(old Failure) bool { return old.Command == same && old.Key == f.Key }) {
+		if f.Key == "" {
+			return
+		}
+		if i := slices.IndexFunc(s.Failures, func(old Failure) bool { return old.Command == same && old.Key == f.Key }); i >= 0 {
+			s.mark(&s.Failures[i], "", "")
 			return
 		}
 		s.Failures = append(s.Failures[max(0, len(s.Failures)-maxFailures+1):], failure)
 		t.Errors = append(t.Errors[max(0, len(t.Errors)-maxErrors+1):], Error{Line: f.Line, Command: same})
 	default:
-		n.Passed = append(n.Passed, Pass{Command: same, Summary: oneLine(o.summary, lineLength/2), Count: 1, At: t.At})
+		if writes := len(files) > 0 || heredoc.MatchString(raw); !writes || o.summary != "" {
+			n.Passed = append(n.Passed, Pass{Command: same, Summary: oneLine(o.summary, lineLength/2), Count: 1, At: t.At})
+		}
 		s.cure(same, assignments(raw), t.At, n)
 	}
 }
@@ -296,16 +309,7 @@ func latest(list []string, item string, most int) []string {
 // cure ends the failures that a passing command cures: those of the same command, or else
 // the newest one of the command with other arguments. A part of the command cures nothing.
 func (s *Session) cure(command string, env uint32, at int64, n *News) {
-	end := func(f *Failure, how How, with string) {
-		n.Cures = append(n.Cures, Cure{Key: f.Key, Line: f.Line, Command: f.Command, How: how, With: with, Changed: f.Changed, At: at})
-		for i := range s.Turns {
-			for k := range s.Turns[i].Errors {
-				if e := &s.Turns[i].Errors[k]; e.Command == f.Command && e.Line == f.Line {
-					e.How = how
-				}
-			}
-		}
-	}
+	end := func(f *Failure, how How, with string) { s.end(f, how, with, at, n) }
 	s.Failures = slices.DeleteFunc(s.Failures, func(f Failure) bool {
 		if f.Command != command {
 			return false
@@ -323,6 +327,40 @@ func (s *Session) cure(command string, env uint32, at int64, n *News) {
 	if i := len(s.Failures) - 1; i >= 0 && len(n.Cures) == 0 && isOther(command, s.Failures[i].Command) {
 		end(&s.Failures[i], Other, command)
 		s.Failures = slices.Delete(s.Failures, i, i+1)
+	}
+}
+
+// unknown ends the failures of a command that ran after files had changed, if its output has no
+// error. Otherwise it is unknown whether they last.
+func (s *Session) unknown(command string, o *output, at int64, n *News) {
+	gone := o.ended && FaultIn(o.text, false).Key == ""
+	s.Failures = slices.DeleteFunc(s.Failures, func(f Failure) bool {
+		switch {
+		case f.Command != command:
+			return false
+		case gone && len(f.Changed) > 0:
+			s.end(&f, Unseen, "", at, n)
+			return true
+		}
+		s.mark(&f, Unsure, "")
+		return false
+	})
+}
+
+// end records the cure of a failure.
+func (s *Session) end(f *Failure, how How, with string, at int64, n *News) {
+	n.Cures = append(n.Cures, Cure{Key: f.Key, Line: f.Line, Command: f.Command, How: how, With: with, Changed: f.Changed, At: at})
+	s.mark(f, how, with)
+}
+
+// mark sets the end of the open errors of a failure.
+func (s *Session) mark(f *Failure, how How, with string) {
+	for i := range s.Turns {
+		for k := range s.Turns[i].Errors {
+			if e := &s.Turns[i].Errors[k]; e.Command == f.Command && e.Line == f.Line && (e.How == "" || e.How == Unsure) {
+				e.How, e.With, e.Changed = how, with, f.Changed
+			}
+		}
 	}
 }
 
