@@ -44,6 +44,9 @@ func (s Services) orNothing() *Services {
 	if s.Redact == nil {
 		s.Redact = func(text string, _ time.Time) (string, bool) { return text, true }
 	}
+	if s.Contrasts == nil {
+		s.Contrasts = func(string) bool { return false }
+	}
 	if s.Memo == nil {
 		s.Memo = memo.New(memo.Size)
 	}

@@ -56,7 +56,7 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		switch e.By {
 		case ByPerson:
-			s.add(s.note(), e.Said)
+			s.add(s.note(), e.Said, decides(e.Said) || !words.HasQuestion(e.Said) && m.opts().Contrasts(e.Said))
 		case ByAgent:
 			s.addChild(e.Said, e.Answered)
 			if m.opts().Work {

@@ -55,3 +55,17 @@ func TestSnapshot_Children(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestRemember_Contrast: a choice against another is a decision, also in a request, but not in a
+// question.
+func TestRemember_Contrast(t *testing.T) {
+	m := noted(t, &fakeDecisions{}, snapshot{})
+	m.opts().Contrasts = func(text string) bool { return strings.Contains(text, "instead of") }
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	for _, said := range []string{"Let us take Kafka instead of RabbitMQ.", "Why Kafka instead of RabbitMQ?", "Let us see."} {
+		m.Remember(who, 0, Ended{Said: said})
+	}
+	if got, want := m.sessionNotes(&turn{o: m.opts()}, who).Decided, []string{"Let us take Kafka instead of RabbitMQ."}; !cmp.Equal(got, want) {
+		t.Errorf("got the decisions %q, want %q", got, want)
+	}
+}

@@ -27,6 +27,7 @@ type Services struct {
 	Opening    Opening    // cards and summaries
 	Experience Experience // of agents in projects
 	Redact     Redact
+	Contrasts  func(text string) bool // whether a text sets a choice against another
 	Memo       *memo.Memo // per-session state in RAM
 	Log        *slog.Logger
 }

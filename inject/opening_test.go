@@ -226,8 +226,8 @@ func TestSnapshot_Decided(t *testing.T) {
 		moved + strings.Repeat(" log line", 40): "",
 	} {
 		var s snapshot
-		s.add(Note{}, said)
-		s.add(Note{}, "thanks")
+		s.add(Note{}, said, decides(said))
+		s.add(Note{}, "thanks", false)
 		if got := strings.Join(s.Decided, "; "); got != want {
 			t.Errorf("said %q: got decided %q, want %q", said, got, want)
 		}

@@ -139,9 +139,9 @@ func (o *opener) openParts() (*remembering, error) {
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots, Experience: state.Snapshots,
-		Redact: r.pipeline.RedactedBy,
-		Memo:   o.known,
-		Log:    o.quiet,
+		Redact: r.pipeline.RedactedBy, Contrasts: card.Contrasts,
+		Memo: o.known,
+		Log:  o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
