@@ -28,7 +28,7 @@ type Services struct {
 	Experience Experience // of agents in projects
 	Redact     Redact
 	Contrasts  func(text string) bool // whether a text sets a choice against another
-	Memo       *memo.Memo // per-session state in RAM
+	Memo       *memo.Memo             // per-session state in RAM
 	Log        *slog.Logger
 }
 
