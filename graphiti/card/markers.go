@@ -194,7 +194,7 @@ func marksOf(s string) (sum marked) {
 			phrase := strings.Join(said[n:n+size], " ")
 			m, is := marks[bareOf(phrase)]
 			if found = is && (!m.forbids || !strings.HasSuffix(phrase, ",")); found {
-				m.contrasts = m.contrasts && (!m.forbids || n > 0 && strings.HasSuffix(said[n-1], ",") && isShort(said[n+size:]))
+				m.contrasts = m.contrasts && (!m.forbids || n > 0 && setsApart(said[:n], said[n+size:]))
 				sum.add(m)
 				n += size - 1
 			}
@@ -217,24 +217,36 @@ func marksOf(s string) (sum marked) {
 // longestOther is the maximum number of words of a choice that another one is set against.
 const longestOther = 3
 
-// isShort reports whether the words up to the next punctuation are few.
-func isShort(said []string) bool {
-	end := slices.IndexFunc(said, func(w string) bool { return strings.ContainsAny(w[len(w)-1:], ",.;:!") })
-	if end < 0 {
-		end = len(said) - 1
+// setsApart reports whether a negation between words sets the next few of them apart: it follows
+// a comma, and both sides have a meaning. "Wait, not like that" has not.
+func setsApart(before, behind []string) bool {
+	if len(before) == 0 || !strings.HasSuffix(before[len(before)-1], ",") {
+		return false
 	}
-	return end >= 0 && end < longestOther
+	end := 1 + slices.IndexFunc(behind, func(w string) bool { return strings.ContainsAny(w[len(w)-1:], ",.;:!") })
+	if end == 0 {
+		end = len(behind)
+	}
+	return end <= longestOther && contentWords(strings.Join(behind[:end], " ")) > 0 && contentWords(strings.Join(before, " ")) > 1
 }
 
 // Contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not
-// MySQL" and "Redis instead of MySQL".
+// MySQL" and "Redis instead of MySQL". In a request for the current task, it must have a name.
 func Contrasts(text string) bool {
 	for s := range words.Sentences(text) {
-		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) {
+		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || hasName(s)) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasName reports whether a word after a sentence's first one has a capital letter.
+func hasName(s string) bool {
+	return slices.ContainsFunc(strings.Fields(s)[1:], func(w string) bool {
+		first, _ := utf8.DecodeRuneInString(w)
+		return unicode.IsUpper(first)
+	})
 }
 
 // acts matches text that may make a model fetch or run something: an address, a path, a
