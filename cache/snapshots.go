@@ -20,6 +20,7 @@ const (
 	standingFor = 365 * 24 * time.Hour
 	passFor     = 90 * 24 * time.Hour
 	cureFor     = 180 * 24 * time.Hour
+	findingFor  = 90 * 24 * time.Hour
 )
 
 // Load returns the snapshot of a session, or nil.
@@ -109,7 +110,7 @@ func (s *Snapshots) Remove(ctx context.Context, meant func(entry []byte) bool, l
 }
 
 // experienceKinds are the lists of inject.Experience.
-var experienceKinds = map[string]*kind{inject.Passes: passKind, inject.Cures: cureKind}
+var experienceKinds = map[string]*kind{inject.Passes: passKind, inject.Cures: cureKind, inject.Findings: findingKind}
 
 // PutExperience implements inject.Experience.
 func (s *Snapshots) PutExperience(ctx context.Context, list, group, key string, entry []byte, generation int64, scopes ...string) error {
@@ -136,12 +137,12 @@ func (s *Snapshots) Experience(ctx context.Context, group string, f func(list st
 
 // Drop removes the snapshots and the experience with a scope. Other list entries stay.
 func (s *Snapshots) Drop(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, passKind, cureKind)
+	return s.forget(ctx, scope, snapshotKind, passKind, cureKind, findingKind)
 }
 
 // Forget removes the snapshots and the list entries with a scope.
 func (s *Snapshots) Forget(ctx context.Context, scope string) error {
-	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind, passKind, cureKind)
+	return s.forget(ctx, scope, snapshotKind, standingKind, endedKind, keptKind, passKind, cureKind, findingKind)
 }
 
 func (s *Snapshots) forget(ctx context.Context, scope string, kinds ...*kind) error {

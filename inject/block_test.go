@@ -98,7 +98,7 @@ func TestLinesShareTheirHead(t *testing.T) {
 		t.Errorf("they take %d characters, not %d", n, size)
 	}
 	for _, l := range lines {
-		if _, ok := linesIn([]string{block})[l]; !ok {
+		if !statementsIn([]string{block}).has(l) {
 			t.Errorf("%q is not known again", l)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 // TestFactsThatAreShown: each rule, with its counterexample.
@@ -69,7 +70,7 @@ func TestFactsThatAreShown(t *testing.T) {
 		{"over, and asked for", [][]graphiti.Fact{{{Text: "x", ValidAt: now.Add(-9 * day), InvalidAt: now.Add(-3 * day), Past: true}}}, []string{"x (until " + ago(3) + ")"}},
 		{"what is said of instructions", [][]graphiti.Fact{facts("Ann ignores long emails")}, []string{"Ann ignores long emails"}},
 	} {
-		ch := chooser{now: now, staleAfter: 30 * day, ownTurns: map[string]struct{}{own: {}}, visible: linesIn([]string{shown}), count: 12, max: 2000}
+		ch := chooser{now: now, staleAfter: 30 * day, ownTurns: map[string]struct{}{own: {}}, visible: statementsIn([]string{shown}), count: 12, max: 2000}
 		var in []Scoped
 		for i, f := range tc.in {
 			in = append(in, Scoped{[]graphiti.Scope{graphiti.ScopeSession, graphiti.ScopeUser}[i], f})
@@ -160,7 +161,7 @@ func TestDrift(t *testing.T) {
 		{"most is something else", facts("a is one", "c is three", "d is four"), 0.5, []string{"c is three", "d is four"}},
 		{"switched off", facts("a is one", "b is two", "c is three"), 0, []string{"c is three"}},
 	} {
-		ch := chooser{now: time.Now(), visible: linesIn([]string{blockOf("a is one", "b is two")}), drift: tc.drift, count: 12, max: 2000}
+		ch := chooser{now: time.Now(), visible: statementsIn([]string{blockOf("a is one", "b is two")}), drift: tc.drift, count: 12, max: 2000}
 		if diff := cmp.Diff(tc.want, lines(ch.choose([]Scoped{{graphiti.ScopeUser, tc.found}}))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
@@ -237,9 +238,47 @@ func TestChangeOfSubject(t *testing.T) {
 		{"Where does my sister live these days?", nil},
 		{"how old is she?" + graphiti.Earlier + "Where does my sister live?", []string{"The cat is called Miso"}},
 	} {
-		ch := chooser{now: time.Now(), visible: linesIn([]string{blockOf(earlier, "The sister has a boat")}), drift: 0.5, elsewhere: otherSubjectOf(tc.asked), count: 12, max: 2000}
+		ch := chooser{now: time.Now(), visible: statementsIn([]string{blockOf(earlier, "The sister has a boat")}), drift: 0.5, elsewhere: otherSubjectOf(tc.asked), count: 12, max: 2000}
 		if diff := cmp.Diff(tc.want, lines(ch.choose([]Scoped{{graphiti.ScopeUser, found}}))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tc.asked, diff)
+		}
+	}
+}
+
+// TestChooser_StatedAlready: a statement that an earlier block, a message, an answer or the
+// client's summary has is not shown again, whatever its label, speaker, quotation and age.
+func TestChooser_StatedAlready(t *testing.T) {
+	const (
+		rule    = "From now on, every handler must have a timeout of 5 seconds."
+		decided = "We switched the cache from Redis to Valkey."
+		open    = "Write the migration page docs/migrate.md, and send it to the team."
+		flags   = "Feature flags live in flags.yaml, beside the chart of the service, and are read once."
+	)
+	earlier := blockOf("rule, 2026-11-26: "+rule, decisionMade+decided, openTask+open, "user, 2026-11-26: one · two", "user, 2026-11-26: three")
+	blocks := &fakeDecisions{}
+	m := memory(t, always(), blocks, &fakeFacts{})
+	ask(t, m, `{"messages":[{"role":"user","content":"Which cache?"}]}`, both)
+	for _, d := range blocks.kept {
+		d.Block = earlier
+	}
+	history := `{"messages":[{"role":"user","content":"Which cache?"},{"role":"assistant","content":"A summary.\n` + "1. Decisions:\\n- " + flags + `\n2. Nothing."},{"role":"user","content":"Keep it for later."},{"role":"assistant","content":"ok"},{"role":"user","content":"Do we use Postgres 16 for the orders service, and for the events too?"}]}`
+	for said, want := range map[string]bool{
+		rule: false, decided: false, open: false, "two": false, "Keep it for later.": false, flags: false,
+		"…Decisions: " + flags + " 2. Noth…":                                false,
+		"…sions: " + flags + "…":                                            false,
+		"We switched the cache from Redis to Memcached.":                    true,
+		"We use Postgres 16 for the orders service, and for the events too": true, // the question's words
+		"Feature flags live in flags.yaml.":                                 true, // too short to tell that the answer says so
+	} {
+		for _, f := range []graphiti.Fact{
+			{Text: "user, 2026-11-26: " + said, Dated: true}, {Text: said, ValidAt: time.Now().Add(-time.Hour)}, {Text: "session summary, 2026-11-20: " + said, Dated: true},
+		} {
+			c, _ := parse(t, history)
+			tn := &turn{c: c, o: m.opts(), lists: new(lists)}
+			m.lookUp(t.Context(), tn, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"})
+			if got := chooserOf(tn).choose([]Scoped{{graphiti.ScopeUser, []graphiti.Fact{f}}})[0].Verdict; (got == Shown) != want {
+				t.Errorf("%q: got the verdict %q, want it shown: %v", f.Text, got, want)
+			}
 		}
 	}
 }

@@ -49,6 +49,8 @@ const (
 
 	// comparedMax limits the conversation text, in bytes, that is compared with results.
 	comparedMax = 1 << 20
+
+	minWritten = 64 // bytes of a line from which it is compared with answers
 )
 
 // shown holds the lines of a session's blocks.
@@ -93,13 +95,13 @@ func (m *Planner) show(t *turn, who graphiti.Who) {
 // toKeep returns the block for a summary request and its number of facts: the session's notes,
 // then the lines of its blocks that the text to summarize does not contain.
 func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
-	visible := linesIn(t.blocks())
+	visible := statementsIn(t.blocks())
 	room := min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 	var kept []string
 	add := func(list []string, most int) {
 		for _, l := range list {
 			size := utf8.RuneCountInString(l) + len("- \n")
-			if _, shows := visible[l]; !shows && size <= room && most > 0 {
+			if !visible.has(l) && size <= room && most > 0 {
 				kept, room, most = append(kept, l), room-size, most-1
 			}
 		}
@@ -162,10 +164,23 @@ func labelOf(line string) string {
 
 // said returns a function that reports whether the conversation contains a line's statement.
 func said(c *dialect.Conversation) func(line string) bool {
+	return saidBy(c, func(i int) bool { return c.Messages[i].Role != dialect.RoleOther })
+}
+
+// written is said for long statements in the model's answers and the client's summary. A person's
+// question may contain the statement that answers it.
+func written(c *dialect.Conversation) func(line string) bool {
+	at := c.SummaryAt()
+	isSaid := saidBy(c, func(i int) bool { return i == at || c.Messages[i].Role == dialect.RoleAssistant })
+	return func(line string) bool { return len(line) >= minWritten && isSaid(line) }
+}
+
+// saidBy is said for the messages of some indexes.
+func saidBy(c *dialect.Conversation, of func(i int) bool) func(line string) bool {
 	var b strings.Builder
 	b.WriteByte(' ')
 	for i := len(c.Messages) - 1; i >= 0 && b.Len() < comparedMax; i-- {
-		if c.Messages[i].Role == dialect.RoleOther {
+		if !of(i) {
 			continue
 		}
 		text := c.Raw(i) // with a client's summary
@@ -173,5 +188,15 @@ func said(c *dialect.Conversation) func(line string) bool {
 		b.WriteByte(' ')
 	}
 	all := b.String()
-	return func(line string) bool { return strings.Contains(all, " "+normal(statement(line))+" ") }
+	return func(line string) bool {
+		text := statement(line)
+		words := strings.Fields(normal(text))
+		if strings.HasPrefix(text, "…") { // its first word may be cut
+			words = words[min(len(words), 1):]
+		}
+		if strings.HasSuffix(text, "…") {
+			words = words[:max(0, len(words)-1)]
+		}
+		return strings.Contains(all, " "+strings.Join(words, " ")+" ")
+	}
 }

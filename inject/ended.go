@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject/work"
 )
 
 // Ended is a finished turn of a session, or another finished request. Said is a person's words
@@ -14,6 +15,8 @@ import (
 type Ended struct {
 	By             Asker
 	Said, Answered string
+	Turn           string // ID
+	Directory      string // of the project, or ""
 }
 
 // Asker is the author of a finished request.
@@ -48,23 +51,30 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	// Redact first: joined and truncated lines hide credentials from redaction.
 	e.Said, _ = m.opts().Redact(e.Said, time.Time{})
 	e.Answered, _ = m.opts().Redact(e.Answered, time.Time{})
-	tells := false
+	leaves := false
+	var n work.News
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		switch e.By {
 		case ByPerson:
-			s.add(s.note(), e.Said)
-			tells = s.Tells
+			s.add(s.note(), e.Said, decides(e.Said) || !words.HasQuestion(e.Said) && m.opts().Contrasts(e.Said))
 		case ByAgent:
 			s.addChild(e.Said, e.Answered)
+			if m.opts().Work {
+				n = s.Work.Find(e.Turn, e.Directory, e.Said, e.Answered, time.Now())
+			}
 		case ForSummary:
 			s.addSummary(e.Answered)
 		}
+		leaves = e.By != ByAgent && s.Tells && len(s.Decided)+len(s.Files)+len(s.open())+len(s.Listed.Open) > 0
 	})
 	if err != nil {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)
-	} else if tells {
+		return
+	}
+	if leaves {
 		m.rememberLast(ctx, who, generation, m.scopes(who))
 	}
+	m.learn(ctx, who, generation, &n)
 }
 
 // addChild records a subagent's task. The same task again replaces its result.

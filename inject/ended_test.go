@@ -46,14 +46,26 @@ func TestSnapshot_ClientsSummary(t *testing.T) {
 func TestSnapshot_Children(t *testing.T) {
 	m := noted(t, &fakeDecisions{}, snapshot{})
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
-	for _, c := range []Ended{
-		{ByAgent, "one", "1"}, {ByAgent, "two", strings.Repeat("long ", 100)}, {ByAgent, "three", "3"}, {ByAgent, "four", "4"}, {ByAgent, "five", "5"}, {ByAgent, "three", "III"},
-	} {
-		m.Remember(who, 0, c)
+	for _, c := range []child{{"one", "1"}, {"two", strings.Repeat("long ", 100)}, {"three", "3"}, {"four", "4"}, {"five", "5"}, {"three", "III"}} {
+		m.Remember(who, 0, Ended{By: ByAgent, Said: c.Asked, Answered: c.Result})
 	}
 	notes := m.sessionNotes(&turn{o: m.opts()}, who)
 	want := []string{subagentAsked + "three" + answeredSo + "III", subagentAsked + "five" + answeredSo + "5", subagentAsked + "four" + answeredSo + "4", subagentAsked + "two" + answeredSo + noteLine(strings.Repeat("long ", 100))}
 	if diff := cmp.Diff(want, notes.lines(GuardOff, snapshotChars)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRemember_Contrast: a choice against another is a decision, also in a request, but not in a
+// question.
+func TestRemember_Contrast(t *testing.T) {
+	m := noted(t, &fakeDecisions{}, snapshot{})
+	m.opts().Contrasts = func(text string) bool { return strings.Contains(text, "instead of") }
+	who := graphiti.Who{User: "user:p", Session: "session:1"}
+	for _, said := range []string{"Let us take Kafka instead of RabbitMQ.", "Why Kafka instead of RabbitMQ?", "Let us see."} {
+		m.Remember(who, 0, Ended{Said: said})
+	}
+	if got, want := m.sessionNotes(&turn{o: m.opts()}, who).Decided, []string{"Let us take Kafka instead of RabbitMQ."}; !cmp.Equal(got, want) {
+		t.Errorf("got the decisions %q, want %q", got, want)
 	}
 }

@@ -133,24 +133,38 @@ func ageOf(line string) string {
 	return ""
 }
 
-// linesIn returns the set of lines in blocks. It splits shared rows, and adds each line
-// without its age too, because the age changes with time.
-func linesIn(blocks []string) map[string]struct{} {
-	lines := make(map[string]struct{})
+// statements is a set of statements, from stated.
+type statements map[string]struct{}
+
+// statementsIn returns the statements of the lines in blocks. It splits shared rows.
+func statementsIn(blocks []string) statements {
+	all := make(statements)
 	for _, b := range blocks {
-		for l := range strings.Lines(b) {
-			l, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "- ")
-			if !ok {
-				continue
-			}
-			lines[l] = struct{}{}
-			lines[l[:len(l)-len(ageOf(l))]] = struct{}{}
+		for l := range linesOf(b) {
+			all.add(l)
 			if head, said, ok := strings.Cut(l, ": "); ok && strings.Contains(said, betweenLines) {
 				for s := range strings.SplitSeq(said, betweenLines) {
-					lines[head+": "+s] = struct{}{}
+					all.add(head + ": " + s)
 				}
 			}
 		}
 	}
-	return lines
+	return all
 }
+
+func (s statements) add(line string) { s[line], s[stated(line)] = struct{}{}, struct{}{} }
+
+// shows reports whether a whole line was added.
+func (s statements) shows(line string) bool {
+	_, ok := s[line]
+	return ok
+}
+
+func (s statements) has(line string) bool {
+	_, ok := s[stated(line)]
+	return ok
+}
+
+// stated returns a line's statement without a full stop and quotation marks, as lines with other
+// labels may repeat it.
+func stated(line string) string { return strings.Trim(statement(line), " .!“”\"") }

@@ -31,8 +31,9 @@ type Services struct {
 	Opening    Opening    // cards and summaries
 	Experience Experience // of agents in projects
 	Redact     Redact
-	Past       Past       // of a backend that returns facts that are over
-	Memo       *memo.Memo // per-session state in RAM
+	Contrasts  func(text string) bool // whether a text sets a choice against another
+	Past       Past                   // of a backend that returns facts that are over
+	Memo       *memo.Memo             // per-session state in RAM
 	Log        *slog.Logger
 }
 

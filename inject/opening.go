@@ -76,7 +76,7 @@ func (m *Planner) opening(t *turn, who graphiti.Who) (opening []Candidate) {
 		add(notes(m.leftOff(ctx, t, who)), leftOffChars)
 	}
 	add(notes(m.resumed(t, who, linesOfAll(opening))), snapshotChars)
-	add(notes(m.experience(t, who)), knownChars)
+	add(notes(slices.DeleteFunc(m.experience(t, who), statementsIn(t.blocks()).has)), knownChars)
 	return opening
 }
 
@@ -158,7 +158,7 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast records the latest session of a project. scopes are the scopes of the
+// rememberLast records the latest session of a project that leaves something to go on with. scopes are the scopes of the
 // session's snapshot.
 func (m *Planner) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
@@ -219,49 +219,51 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 }
 
 // leftOff returns a line with the session's last decision, its changed files and its open
-// points, or "" if it has none. about and open come from its summary.
+// points, or "" if it has none. about and open come from its summary. A part without room is
+// left out: about first, then further open points, then files.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
-	var left, parts []string
-	for _, t := range s.Tasks {
-		if !t.Done {
-			left = append(left, t.Text)
-		}
-	}
+	left := s.open()
 	if len(left) == 0 && open != "" {
 		left = strings.Split(open, "; ") // its points
 	}
-	var shown []string
-	for _, l := range left {
-		if l, ok := g.of(lineOf(l), false); ok && l != "" {
-			shown = append(shown, l)
+	line := "last conversation here, " + at.Local().Format(time.DateOnly) + ", "
+	room := leftOffChars - len("- \n") - len(line) + len("; ")
+	var parts, points []string
+	add := func(to *[]string, label, text string) {
+		text, _ = g.of(lineOf(text), false)
+		if size := utf8.RuneCountInString(label+text) + len("; "); text != "" && size <= room {
+			*to, room = append(*to, label+text), room-size
 		}
 	}
-	var decided string
-	if n := len(s.Decided); n > 0 {
-		decided, _ = g.of(lineOf(s.Decided[n-1]), false)
+	addOpen := func(list []string) {
+		for _, l := range list {
+			label := ""
+			if len(points) == 0 {
+				label = "left open: "
+			}
+			add(&points, label, noteLine(l))
+		}
 	}
-	changed, _ := g.of(lineOf(strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", ")), false)
-	if decided == "" && len(shown) == 0 && changed == "" {
+	addOpen(left[:min(1, len(left))])
+	if n := len(s.Decided); n > 0 {
+		add(&parts, lastDecided, s.Decided[n-1])
+	}
+	add(&parts, filesTouched, strings.Join(s.Files[max(0, len(s.Files)-leftFiles):], ", "))
+	addOpen(left[min(1, len(left)):])
+	if len(parts)+len(points) == 0 {
 		return ""
 	}
-	if about, _ = g.of(lineOf(about), false); about != "" {
-		parts = append(parts, "about: "+about)
-	}
-	if decided != "" {
-		parts = append(parts, lastDecided+decided)
-	}
-	if changed != "" {
-		parts = append(parts, filesTouched+changed)
-	}
-	line := lineOf("last conversation here, " + at.Local().Format(time.DateOnly) + ", " + strings.Join(parts, "; "))
-	if len(shown) > 0 {
-		open := "left open: " + lineOf(strings.Join(shown, "; "))
-		if len(parts) > 0 {
-			line, open = graphiti.Shorten(line, "…", leftOffChars/2), "; "+open
-		} else {
-			line += " "
+	var first []string
+	add(&first, "about: ", about)
+	return line + strings.Join(slices.Concat(first, parts, points), "; ")
+}
+
+// open returns the tasks that are not done.
+func (s *snapshot) open() (tasks []string) {
+	for _, t := range s.Tasks {
+		if !t.Done {
+			tasks = append(tasks, t.Text)
 		}
-		line += open
 	}
-	return graphiti.Shorten(line, "…", leftOffChars-len("- \n"))
+	return tasks
 }

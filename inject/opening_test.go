@@ -163,9 +163,50 @@ func TestLeftOff(t *testing.T) {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
-	long := snapshot{Decided: []string{strings.Repeat("ä ", 200)}}
-	if got := long.leftOff(at, "", strings.Repeat("ö ", 200), GuardOff); utf8.RuneCountInString(got)+3 != leftOffChars || !strings.Contains(got, "; left open: ö") {
-		t.Errorf("%d characters: %s", utf8.RuneCountInString(got), got)
+	// A part is whole or absent; what the open points leave is for the others.
+	word := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n/5)) }
+	for _, tc := range []struct {
+		s     snapshot
+		about string
+		want  []string
+	}{
+		{snapshot{Decided: []string{word(150)}, Tasks: []noteTask{{Text: word(80)}}}, word(70), []string{"decided: " + word(150), "left open: " + word(80)}},
+		{snapshot{Decided: []string{word(80)}, Tasks: []noteTask{{Text: word(40)}}}, word(80), []string{"about: " + word(80), "decided: " + word(80), "left open: " + word(40)}},
+		{snapshot{Decided: []string{word(160)}, Tasks: []noteTask{{Text: word(160)}, {Text: word(80)}}, Files: []string{"a.go"}}, "x", []string{"about: x", "files changed: a.go", "left open: " + word(160)}},
+		{snapshot{Tasks: []noteTask{{Text: word(600)}}}, word(400), []string{"left open: " + noteLine(word(600))}},
+		{snapshot{Tasks: []noteTask{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}, "", []string{"left open: " + word(120), "last"}},
+	} {
+		got := tc.s.leftOff(at, tc.about, "", GuardOff)
+		if want := begin + strings.Join(tc.want, "; "); got != want || utf8.RuneCountInString(got)+3 > leftOffChars {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestLeftOff_LastSession: a conversation that leaves nothing to go on with, such as a question, is
+// not the last one. A client's summary that lists an open point is something.
+func TestLeftOff_LastSession(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said Ended
+		want string
+	}{
+		"a question":    {Ended{Said: "Which port does the database have?"}, "decided: We moved the staging database to Stockholm."},
+		"a decision":    {Ended{Said: "We switched the cache from Redis to Valkey."}, "decided: We switched the cache from Redis to Valkey."},
+		"its summary":   {Ended{By: ForSummary, Answered: "## Next Steps\n- Bump the chart\n"}, ""},
+		"another agent": {Ended{By: ByAgent, Said: "x", Answered: "y"}, "decided: We moved the staging database to Stockholm."},
+	} {
+		a := newAgent(t)
+		o := *a.opts()
+		o.Resume = time.Hour
+		a.o.Store(&o)
+		a.Remember(graphiti.Who{User: "user:p", Session: "session:a"}, 0, Ended{Said: "We moved the staging database to Stockholm."})
+		b := graphiti.Who{User: "user:p", Session: "session:b"}
+		a.Remember(b, 0, Ended{Said: "Tell me about the port of the database."})
+		a.Remember(b, 0, tc.said)
+		sent, _ := ask(t, a.Planner, hello, both)
+		if !strings.Contains(sent, tc.want) || (tc.want != "") != strings.Contains(sent, "last conversation here") {
+			t.Errorf("%s: got %s, want %q in it", name, sent, tc.want)
+		}
 	}
 }
 
@@ -185,8 +226,8 @@ func TestSnapshot_Decided(t *testing.T) {
 		moved + strings.Repeat(" log line", 40): "",
 	} {
 		var s snapshot
-		s.add(Note{}, said)
-		s.add(Note{}, "thanks")
+		s.add(Note{}, said, decides(said))
+		s.add(Note{}, "thanks", false)
 		if got := strings.Join(s.Decided, "; "); got != want {
 			t.Errorf("said %q: got decided %q, want %q", said, got, want)
 		}

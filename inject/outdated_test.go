@@ -137,7 +137,7 @@ func TestFactsOfThePast(t *testing.T) {
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
-		ch.visible = linesIn([]string{blockOf(got...)})
+		ch.visible = statementsIn([]string{blockOf(got...)})
 		again := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}}))
 		if slices.ContainsFunc(again, func(l string) bool { return slices.Contains(got, l) }) {
 			t.Errorf("%s, asked again: got %q, want no line of %q again", tc.name, again, got)

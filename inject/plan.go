@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -269,8 +270,9 @@ func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Out
 	case err != nil:
 		found, source = facts, SourceStale
 	}
-	recent = unlearnt(recent, found)
 	ch := chooserOf(t)
+	ch.hears(recent)
+	recent = unlearnt(recent, found)
 	ch.apart = apart
 	ch.openWith(before)
 	ch.ask(query, t.o)
@@ -365,8 +367,12 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 }
 
 func chooserOf(t *turn) *chooser {
+	visible := statementsIn(t.blocks())
+	for _, at := range t.at[:max(0, len(t.at)-1)] {
+		visible.add(string(cut(t.c.Text(at), maxChars)))
+	}
 	return &chooser{
-		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
+		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),
 		guard: t.o.Guard, minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }

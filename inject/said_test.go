@@ -130,3 +130,26 @@ const (
 	about      = "What is my canoe called?"
 	turn1about = `{"messages":[{"role":"user","content":"` + about + `"}]}`
 )
+
+// TestChooser_FactOfOwnMessage: a fact that a service made of a message in this conversation is
+// not news in it, whether the service names the message or the fact has its words.
+func TestChooser_FactOfOwnMessage(t *testing.T) {
+	at := time.Now().Add(-time.Hour)
+	own, other := seen(message("My canoe is called Wanda.", at, 0.9), "1"), seen(message("My dinghy is called Otto.", at, 0.9), "2")
+	ch := chooser{now: time.Now(), ownTurns: map[string]struct{}{own.Episode: {}}, count: 12, max: 2000}
+	ch.hears([][]graphiti.Fact{{own}, {other}})
+	for _, tc := range []struct {
+		name string
+		fact graphiti.Fact
+		want Verdict
+	}{
+		{"names the message", graphiti.Fact{Text: "The boat answers to Wanda", CreatedAt: at.Add(time.Minute), Episodes: []string{"1"}}, OwnWords},
+		{"has its words", graphiti.Fact{Text: "The user's canoe is called Wanda", CreatedAt: at.Add(time.Minute)}, OwnWords},
+		{"is older", graphiti.Fact{Text: "The canoe is called Wanda", CreatedAt: at.Add(-time.Minute), Episodes: []string{"1"}}, Shown},
+		{"of another conversation", graphiti.Fact{Text: "The user's dinghy is called Otto", CreatedAt: at.Add(time.Minute), Episodes: []string{"2"}}, Shown},
+	} {
+		if got := ch.look(&tc.fact, graphiti.ScopeUser); got.Verdict != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got.Verdict, tc.want)
+		}
+	}
+}

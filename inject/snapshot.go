@@ -51,13 +51,13 @@ const (
 // resumes begins the first line of a snapshot.
 const resumes = "earlier in this session, asked: "
 
-// add records a turn.
-func (s *snapshot) add(n Note, said string) {
+// add records a turn. decided reports whether its message states a decision.
+func (s *snapshot) add(n Note, said string, decided bool) {
 	if s.At = time.Now().Unix(); said != "" { // empty if a client wrote the message
 		s.Asked = noteLine(said)
 	}
 	s.Tells = s.Tells || words.Tells(s.Asked)
-	if len(said) <= maxDecided && decides(said) {
+	if len(said) <= maxDecided && decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
 	s.take(n)
@@ -144,7 +144,7 @@ func (s *snapshot) each(add func(line string)) {
 	}
 	for _, t := range s.Work.Turns {
 		for i := range t.Errors {
-			if e := &t.Errors[i]; e.How != "" {
+			if e := &t.Errors[i]; e.How != "" && e.How != work.Unsure {
 				add(errorCured + e.String())
 			}
 		}

@@ -19,8 +19,8 @@ import (
 func TestSnapshotLines(t *testing.T) {
 	var s snapshot
 	s.add(Note{Files: []string{"a.go"}, Errors: []string{"error: one"}, Tasks: []noteTask{{Text: "Do this"}, {Text: "Done that", Done: true}}},
-		"Let's use Postgres for it.")
-	s.add(Note{Files: []string{"b.go"}}, "Now the tests.")
+		"Let's use Postgres for it.", false)
+	s.add(Note{Files: []string{"b.go"}}, "Now the tests.", false)
 	want := []string{
 		resumes + "Now the tests.", "open task: Do this", "files changed: a.go, b.go",
 	}
@@ -28,7 +28,7 @@ func TestSnapshotLines(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
-		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.")
+		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.", false)
 	}
 	size := 0
 	for _, l := range s.lines(GuardOff, snapshotChars) {

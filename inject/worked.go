@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ type Round = work.Round
 // Experience stores the agents' knowledge of a project, by its group. Forgetting the group,
 // or the session that an entry is from, deletes the entry. Old entries expire.
 type Experience interface {
-	// PutExperience adds or replaces an entry of a list, Passes or Cures.
+	// PutExperience adds or replaces an entry of a list, such as Passes.
 	PutExperience(ctx context.Context, list, group, key string, entry []byte, generation int64, scopes ...string) error
 
 	// Experience calls f for the entries of a group, oldest first in each list.
@@ -29,8 +30,9 @@ type Experience interface {
 
 // The lists of Experience.
 const (
-	Passes = "pass" // commands that passed
-	Cures  = "cure" // errors that went away
+	Passes   = "pass"    // commands that passed
+	Cures    = "cure"    // errors that went away
+	Findings = "finding" // results of subagents
 )
 
 // known is the decoded experience of a project, cached for a while: other replicas add to it.
@@ -39,9 +41,17 @@ type known struct {
 	until      time.Time
 	passes     []entry[work.Pass]
 	cures      []entry[work.Cure]
+	findings   []entry[finding]
 }
 
-// entry is a pass or a cure, with the words that a question about it may have.
+// finding is a result of a subagent of a session, by its hash. Its own session has the result
+// already.
+type finding struct {
+	work.Finding
+	Session string `json:"session"`
+}
+
+// entry is an entry of a list, with the words that a question about it may have.
 type entry[T any] struct {
 	of    T
 	words []string
@@ -59,6 +69,7 @@ var (
 	testWords  = words.Of("tests run check suite führe ausführen laufen lancer ejecutar", 16)
 	runWords   = words.Of("run command start build führe ausführen starten lancer ejecutar", 16)
 	faultWords = words.Of("error errors fail failing failure problem bug exception fix fixed solve solved Fehler Problem gelöst behoben erreur corriger résolu fallo arreglar", 32)
+	agentWords = words.Of("subagent agent find found result report finden gefunden herausgefunden Ergebnis trouver trouvé résultat encontrar encontró resultado", 32)
 	whenWords  = words.Of("last time week month day yesterday again back ago before letzte Woche wieder Mal getan gestern dernière fois semaine última vez semana", 32)
 )
 
@@ -83,9 +94,7 @@ func (m *Planner) Worked(who graphiti.Who, generation int64, r *Round) {
 		m.opts().Log.Debug("write session snapshot failed", "error", err)
 		return
 	}
-	if t, ok := projectOf(m.opts().Writes(who)); ok {
-		m.learn(ctx, t.Group, generation, &n, m.scopes(who))
-	}
+	m.learn(ctx, who, generation, &n)
 }
 
 // projectOf returns the first group of a project.
@@ -97,11 +106,13 @@ func projectOf(groups []graphiti.Target) (t graphiti.Target, ok bool) {
 	return groups[i], true
 }
 
-// learn stores the results of a round for the project.
-func (m *Planner) learn(ctx context.Context, group string, generation int64, n *work.News, scopes []string) {
-	if len(n.Passed)+len(n.Cures)+len(n.Failed) == 0 {
+// learn stores the results of a round, or of a subagent, for the project.
+func (m *Planner) learn(ctx context.Context, who graphiti.Who, generation int64, n *work.News) {
+	t, ok := projectOf(m.opts().Writes(who))
+	if !ok || len(n.Passed)+len(n.Cures)+len(n.Failed)+len(n.Found) == 0 {
 		return
 	}
+	group, scopes := t.Group, m.scopes(who)
 	k := m.read(ctx, group, generation)
 	put := func(list, key string, entry any) {
 		body, _ := json.Marshal(entry) // strings and numbers only
@@ -136,6 +147,9 @@ func (m *Planner) learn(ctx context.Context, group string, generation int64, n *
 	for _, c := range n.Cures {
 		put(Cures, c.Key, c)
 	}
+	for _, f := range n.Found {
+		put(Findings, strconv.FormatUint(f.Task, 16), finding{f, graphiti.SessionHash(who.Session)})
+	}
 	m.opts().Memo.Update(experienceKey(group), func(any) (any, int) { return nil, 0 })
 }
 
@@ -169,6 +183,11 @@ func (m *Planner) read(ctx context.Context, group string, generation int64) *kno
 				text := strings.Join(append([]string{c.Line, c.Command, c.With}, c.Changed...), " ")
 				k.cures = append(k.cures, entry[work.Cure]{c, append(words.Of(text, 48), faultWords...)})
 			}
+		case Findings:
+			var f finding
+			if json.Unmarshal(body, &f) == nil {
+				k.findings = append(k.findings, entry[finding]{f, append(words.Of(f.Asked+" "+f.Result, 48), agentWords...)})
+			}
 		}
 	})
 	if err != nil {
@@ -198,7 +217,14 @@ func (m *Planner) experience(t *turn, who graphiti.Who) (lines []string) {
 		}
 	}
 	lines = chosen(k.cures, asked, func(c *work.Cure) bool { return slices.ContainsFunc(keys, c.Ends) }, cureLine)
-	return append(lines, chosen(k.passes, asked, func(*work.Pass) bool { return false }, passLine)...)
+	lines = append(lines, chosen(k.passes, asked, func(*work.Pass) bool { return false }, passLine)...)
+	session := graphiti.SessionHash(who.Session)
+	return append(lines, chosen(k.findings, asked, func(*finding) bool { return false }, func(f *finding) string {
+		if f.Session == session {
+			return ""
+		}
+		return findingLine(f)
+	})...)
 }
 
 // openFaults returns the keys of the errors in the session that are not cured.
@@ -262,6 +288,14 @@ func cureLine(c *work.Cure) string {
 
 func passLine(p *work.Pass) string { return toolLine(p.String(), p.Command, p.Summary) }
 
+// findingLine may show a task, which is an instruction to a subagent.
+func findingLine(f *finding) string {
+	if Overrides(f.Asked) {
+		return ""
+	}
+	return toolLine(f.String(), f.Result)
+}
+
 // toolLine returns a line about tool calls, or "" if one of its foreign texts reads like an
 // instruction.
 func toolLine(line string, foreign ...string) string {
@@ -283,6 +317,11 @@ func ExperienceLine(list string, entry []byte) string {
 		var c work.Cure
 		if json.Unmarshal(entry, &c) == nil {
 			return c.String()
+		}
+	case Findings:
+		var f finding
+		if json.Unmarshal(entry, &f) == nil {
+			return f.String()
 		}
 	}
 	return ""

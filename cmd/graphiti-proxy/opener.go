@@ -140,8 +140,8 @@ func (o *opener) openParts() (*remembering, error) {
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots, Experience: state.Snapshots,
-		Redact: r.pipeline.RedactedBy,
-		Past:   embedded.Past, Memo: o.known,
+		Redact: r.pipeline.RedactedBy, Contrasts: card.Contrasts,
+		Past: embedded.Past, Memo: o.known,
 		Log: o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))

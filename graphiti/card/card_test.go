@@ -246,7 +246,7 @@ func TestSummary(t *testing.T) {
 		want Summary
 	}{
 		"Claude Code's": {"1. Primary Request and Intent:\n   Parse CSV files with quotes.\n\n2. Key Technical Concepts:\n   - Go\n\n7. Pending Tasks:\n   - Test empty fields\n   - Write the docs\n\n8. Current Work:\n   The parser.\n",
-			Summary{"Parse CSV files with quotes.", "Test empty fields; Write the docs; The parser."}},
+			Summary{"Parse CSV files with quotes.", "Test empty fields; Write the docs"}},
 		"in Markdown":     {"## Goal\nMove the queue to Redis\n\n## Instructions\n- no globals\n\n## Next Steps\n1. Measure it\n2. [ ] Delete the old one\n3. [x] Rename\n", Summary{"Move the queue to Redis", "Measure it; Delete the old one"}},
 		"on one line":     {"**Goal:** Move the queue\n**Remaining work:** measure it", Summary{"Move the queue", "measure it"}},
 		"nothing is left": {"Goal: move the queue\nPending tasks:\n- None", Summary{About: "move the queue"}},

@@ -119,6 +119,7 @@ type mark struct {
 	everywhere bool // it applies in all projects
 	anywhere   bool // likewise, if another mark is lasting
 	prefers    bool // lasting in a sentence that names the project
+	contrasts  bool // it sets a choice against another
 }
 
 // lastingPoints is the number of points of a lasting mark.
@@ -140,11 +141,16 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 		for part, list := range strings.Split(line, "|") {
 			for w := range strings.FieldsSeq(list) {
 				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4, prefers: part == 5}
+				w, m.contrasts = strings.CutPrefix(w, "=")
 				w, m.forbids = strings.CutPrefix(w, "-")
 				w = strings.ReplaceAll(w, "_", " ")
-				if marks[w].points < m.points {
-					marks[w] = m
+				known := marks[w] // in another language
+				contrasts := known.contrasts || m.contrasts
+				if known.points >= m.points {
+					m = known
 				}
+				m.contrasts = contrasts
+				marks[w] = m
 				switch r, _ := utf8.DecodeRuneInString(w); {
 				case r >= firstUnspaced:
 					unspaced = append(unspaced, w)
@@ -174,6 +180,7 @@ func (s *marked) add(m mark) {
 	s.points += m.points
 	s.forbids, s.lasting = s.forbids || m.forbids, s.lasting || m.lasting
 	s.everywhere, s.anywhere, s.prefers = s.everywhere || m.everywhere, s.anywhere || m.anywhere, s.prefers || m.prefers
+	s.contrasts = s.contrasts || m.contrasts
 }
 
 // marksOf adds up the marks of a sentence, and counts its other words.
@@ -187,6 +194,7 @@ func marksOf(s string) (sum marked) {
 			phrase := strings.Join(said[n:n+size], " ")
 			m, is := marks[bareOf(phrase)]
 			if found = is && (!m.forbids || !strings.HasSuffix(phrase, ",")); found {
+				m.contrasts = m.contrasts && (!m.forbids || n > 0 && setsApart(said[:n], said[n+size:]))
 				sum.add(m)
 				n += size - 1
 			}
@@ -204,6 +212,41 @@ func marksOf(s string) (sum marked) {
 		}
 	}
 	return sum
+}
+
+// longestOther is the maximum number of words of a choice that another one is set against.
+const longestOther = 3
+
+// setsApart reports whether a negation between words sets the next few of them apart: it follows
+// a comma, and both sides have a meaning. "Wait, not like that" has not.
+func setsApart(before, behind []string) bool {
+	if len(before) == 0 || !strings.HasSuffix(before[len(before)-1], ",") {
+		return false
+	}
+	end := 1 + slices.IndexFunc(behind, func(w string) bool { return strings.ContainsAny(w[len(w)-1:], ",.;:!") })
+	if end == 0 {
+		end = len(behind)
+	}
+	return end <= longestOther && contentWords(strings.Join(behind[:end], " ")) > 0 && contentWords(strings.Join(before, " ")) > 1
+}
+
+// Contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not
+// MySQL" and "Redis instead of MySQL". In a request for the current task, it must have a name.
+func Contrasts(text string) bool {
+	for s := range words.Sentences(text) {
+		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || hasName(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasName reports whether a word after a sentence's first one has a capital letter.
+func hasName(s string) bool {
+	return slices.ContainsFunc(strings.Fields(s)[1:], func(w string) bool {
+		first, _ := utf8.DecodeRuneInString(w)
+		return unicode.IsUpper(first)
+	})
 }
 
 // acts matches text that may make a model fetch or run something: an address, a path, a

@@ -52,6 +52,35 @@ func TestReadRule_Corpus(t *testing.T) {
 	}
 }
 
+func TestContrasts(t *testing.T) {
+	for text, want := range map[string]bool{
+		"For the orders service we use Postgres 16, not MySQL.":                               true,
+		"Let us take Kafka for the events instead of RabbitMQ, it survives restarts.":         true,
+		"Use tabs, not spaces; the linter wants them.":                                        true,
+		"Wir nehmen Postgres, nicht MySQL.":                                                   true,
+		"Nehmen wir Kafka statt RabbitMQ.":                                                    true,
+		"On prend Kafka au lieu de RabbitMQ.":                                                 true,
+		"Tomamos Kafka en lugar de RabbitMQ.":                                                 true,
+		"Bierzemy Postgres, nie MySQL.":                                                       true,
+		"Kafka代わりにNATSを使う":                                                                    true,
+		"Мы берём Postgres, не MySQL.":                                                        true,
+		"wait, not like that":                                                                 false,
+		"haz una sola consulta en vez de dos":                                                 false,
+		"rename it instead of deleting it":                                                    false,
+		"It works, not sure why.":                                                             false,
+		"Do not touch the generated files.":                                                   false,
+		"Not now, the tests are red.":                                                         false,
+		"I tried it, no luck.":                                                                false,
+		"The build fails, not because of the parser but because of the missing import there.": false,
+		"Instead of MySQL?":                                                                   false,
+		"We use Postgres 16.":                                                                 false,
+	} {
+		if got := Contrasts(text); got != want {
+			t.Errorf("Contrasts(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestReadRule_Languages: a lasting mark makes a rule in each language, and nothing else
 // does.
 func TestReadRule_Languages(t *testing.T) {

@@ -21,6 +21,7 @@ type part int
 const (
 	partOther part = iota
 	partOpen
+	partNow // open in a list; prose tells what is done already
 	partDecided
 	partDone
 	partAbout
@@ -32,7 +33,8 @@ var partStems = []struct {
 	part  part
 	stems []string
 }{
-	{partOpen, []string{"next", "pending", "todo", "to-do", "remain", "blocked", "active", "current", "plan", "open", "left", "unfinished", "in progress"}},
+	{partOpen, []string{"next", "pending", "todo", "to-do", "remain", "blocked", "plan", "open", "left", "unfinished", "in progress"}},
+	{partNow, []string{"active", "current"}},
 	{partOther, []string{"error", "fix", "problem", "file", "artifact"}},
 	{partDecided, []string{"decision", "detail", "constraint", "preference", "knowledge", "important", "critical"}},
 	{partDone, []string{"done", "complet", "state", "progress", "history"}},
@@ -72,7 +74,7 @@ func ReadSummary(text string) (s Summary) {
 				to = partOpen
 			}
 		}
-		if line == "" || none.MatchString(line) || !isPoint && prose > 0 {
+		if line == "" || none.MatchString(line) || !isPoint && (prose > 0 || to == partNow) {
 			continue
 		}
 		if !isPoint {
@@ -84,7 +86,7 @@ func ReadSummary(text string) (s Summary) {
 }
 
 func (s *Summary) add(to part, line string) {
-	list := map[part]*[]string{partOpen: &s.Open, partDecided: &s.Decided, partDone: &s.Done}[to]
+	list := map[part]*[]string{partOpen: &s.Open, partNow: &s.Open, partDecided: &s.Decided, partDone: &s.Done}[to]
 	switch {
 	case to == partAbout && s.About == "":
 		s.About = line

@@ -15,6 +15,7 @@ const (
 	commandLength = 120
 	lineLength    = 160
 	taskLength    = 120
+	resultLength  = 200
 )
 
 // oneLine returns a text as one line of visible characters, at most n bytes.
@@ -60,16 +61,21 @@ func place(file, dir string) string {
 }
 
 // cleaned returns a command without the texts that a record must not hold: here documents,
-// assignments, secrets, paths outside of the project, addresses.
+// assignments, secrets, and what scrubbed removes.
 func cleaned(command, dir string) string {
 	s := heredoc.ReplaceAllString(command, "<<…")
 	s = leadingCD.ReplaceAllString(s, "")
 	s = assigned.ReplaceAllString(s, "$1")
 	s = secretFlag.ReplaceAllString(s, "${1}…")
 	s = joinedFlag.ReplaceAllString(s, "${1}…")
+	return oneLine(scrubbed(s, dir), commandLength)
+}
+
+// scrubbed returns a text without paths outside of the project, and without addresses.
+func scrubbed(s, dir string) string {
 	s = address.ReplaceAllString(s, "$1$2/…")
 	s = mailbox.ReplaceAllString(s, "…")
-	s = absolute.ReplaceAllStringFunc(s, func(p string) string {
+	return absolute.ReplaceAllStringFunc(s, func(p string) string {
 		before := ""
 		if !strings.ContainsAny(p[:1], "/~") && (len(p) < 2 || p[1] != ':') {
 			before, p = p[:1], p[1:]
@@ -82,7 +88,6 @@ func cleaned(command, dir string) string {
 		}
 		return before + "…/" + path.Base(strings.ReplaceAll(p, `\`, "/"))
 	})
-	return oneLine(s, commandLength)
 }
 
 // assignments returns a hash of the environment variables that a command sets, or 0.

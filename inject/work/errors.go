@@ -3,6 +3,7 @@ package work
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -70,13 +71,23 @@ func Keys(text string) (keys []string) {
 const minNamed = 16 // bytes of a key that tells enough within another line
 
 // Ends reports whether the cure is for the error with a key. A person's line may contain the
-// error among other words, without the test's name.
+// error among other words, without the test's name. Either may be cut.
 func (c *Cure) Ends(key string) bool {
 	_, wrong, found := strings.Cut(c.Key, " | ")
 	if !found {
 		wrong = c.Key
 	}
-	return key == c.Key || len(wrong) >= minNamed && strings.Contains(key, wrong)
+	has := func(text, part string) bool {
+		part = strings.TrimSuffix(part, "…")
+		return len(part) >= minNamed && strings.Contains(text, part)
+	}
+	return key == c.Key || has(key, wrong) || strings.HasSuffix(key, "…") && has(c.Key, key)
+}
+
+// uncut returns a line without the dots of a program or a terminal that has cut it.
+func uncut(line string) (rest string, cut bool) {
+	rest = strings.TrimSuffix(strings.TrimSuffix(line, "…"), "...")
+	return strings.TrimRight(rest, " "), rest != line
 }
 
 // hasFault reports whether a text has an error in a form of its own.
@@ -101,20 +112,23 @@ func formed(lines []string) (found string, at int) {
 			best, found, at = rank, line, i
 		}
 	}
-	why, traced := "", false
+	var why []string
+	traced := false
 	headed := false // a Go compiler writes only positions before its errors, after the package's name
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \r")
-		if m := pytestError.FindStringSubmatch(line); m != nil && why == "" {
-			why = m[1]
+		if m := pytestError.FindStringSubmatch(line); m != nil {
+			why = append(why, m[1])
 		}
 		headed = headed || strings.HasPrefix(line, "# ")
 		traced = traced || strings.HasPrefix(line, "Traceback (most recent call last)")
 		switch {
 		case pytestFailed.MatchString(line):
 			m := pytestFailed.FindStringSubmatch(line)
-			if m[2] == "" {
-				m[2] = why
+			if reason, cut := uncut(m[2]); cut || reason == "" {
+				if k := slices.IndexFunc(why, func(w string) bool { return strings.HasPrefix(w, reason) }); k >= 0 {
+					m[2] = why[k]
+				}
 			}
 			take(1, i, path.Base(m[1])+" | "+m[2], false)
 		case goFailed.MatchString(line):
@@ -141,7 +155,7 @@ func formed(lines []string) (found string, at int) {
 }
 
 var (
-	shellPrefix = regexp.MustCompile(`^[\w./-]*sh: (?:line )?(?:\d+: )?`)
+	framePrefix = regexp.MustCompile(`^(?:E {2,}|[\w./-]*sh: (?:line )?(?:\d+: )?)`) // of pytest, or a shell
 	errorPrefix = regexp.MustCompile(`^(?:[Ee]rror: )+`)
 	stamps      = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,Z+:-]*`)
 	numbers     = regexp.MustCompile(`\b(?:0x[0-9a-fA-F]+|\d+(?:[.:,]\d+)*(?:ms|s|kB|MB)?)\b`)
@@ -151,12 +165,15 @@ var (
 // keyOf returns the key of an error line. Without a quoted or a test's name the line only
 // names a kind of error, so the key names the file too; rest may place the error in it.
 func keyOf(line string, rest []string) string {
-	key := shellPrefix.ReplaceAllString(strings.TrimSpace(line), "")
+	key := framePrefix.ReplaceAllString(strings.TrimSpace(line), "")
 	file := ""
 	if m := positioned.FindStringSubmatch(key); m != nil {
 		file, key = m[1], m[2]
 	}
 	key = errorPrefix.ReplaceAllString(key, "")
+	if rest, cut := uncut(key); cut {
+		key = rest + "…"
+	}
 	key = rooted.ReplaceAllStringFunc(key, func(p string) string {
 		i := strings.LastIndexAny(p, `/\`)
 		if strings.ContainsAny(p[:1], "/\\") || len(p) > 1 && p[1] == ':' && unicode.IsLetter(rune(p[0])) {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,44 @@ func TestFaultIn_TellingWord(t *testing.T) {
 			"frobnicate", "tinker", "refspec main", "refspec next", "carrt_x", "carrt_y", "EADDRINUSE", "EACCES", "'./cart'", "'./card'", "adds numbers", "adds words", "secret_a", "secret_b")
 		if got := FaultIn(words.Replace(tc.one), true); got.Key == tc.key {
 			t.Errorf("%s: key %q of another error too", name, got.Key)
+		}
+	}
+}
+
+// TestEnds_Cut: a program or a terminal cuts an error at any width, in the output of the cured
+// command or in what a person pastes. The cure is found from each form of the error.
+func TestEnds_Cut(t *testing.T) {
+	const (
+		named  = "FAILED tests/test_cart.py::test_total - "
+		reason = "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
+		frame  = "E       " + reason
+	)
+	other := strings.Replace(reason, "operand", "operator", 1)
+	differs := len("TypeError: unsupported opera")
+	for at := len("TypeError: unsuppor"); at <= len(reason); at++ {
+		for _, dots := range []string{"...", "…", " ..."} {
+			cut := reason
+			if at < len(reason) {
+				cut = reason[:at] + dots
+			}
+			outputs := map[string]bool{named + cut: false, frame + "\n" + named + cut: true}
+			if at > differs {
+				outputs["E   "+other+"\n"+frame+"\n"+named+cut] = true
+			}
+			for output, whole := range outputs {
+				c := Cure{Key: FaultIn(output, true).Key}
+				if whole && c.Key != "test_cart.py::test_total | "+reason {
+					t.Errorf("%q: got the key %q, want the whole reason", output, c.Key)
+				}
+				for _, said := range []string{output, frame, reason, "I get " + reason + " again", named + reason, named + cut, "E   " + cut, "Traceback (most recent call last):\n  File \"/b/cart.py\", line 2, in total\n" + reason} {
+					if !slices.ContainsFunc(Keys(said), c.Ends) {
+						t.Errorf("%q has the key %q, which %q does not find", output, c.Key, said)
+					}
+				}
+				if at > differs && slices.ContainsFunc(Keys(named+other), c.Ends) {
+					t.Errorf("%q has the key %q, which finds %q", output, c.Key, other)
+				}
+			}
 		}
 	}
 }

@@ -17,19 +17,28 @@ func quoted(s string) string {
 
 // String describes a cure in a line.
 func (c *Cure) String() string {
-	line := "error " + quoted(c.Line) + " of " + quoted(c.Command) + ", " + day(c.At) + ": "
-	switch c.How {
-	case Edited:
-		line += "gone after " + strings.Join(c.Changed, ", ") + " changed (the same command passed)"
-	case Rerun:
-		line += "passed on a second run, nothing changed"
-	case Other:
-		line += quoted(c.With) + " worked"
-	}
+	line := "error " + quoted(c.Line) + " of " + quoted(c.Command) + ", " + day(c.At) + ": " + c.How.describe(c.Changed, c.With)
 	if c.Back > 0 {
 		line += "; did not last: it was back on " + day(c.Back)
 	}
 	return line
+}
+
+// describe describes the way in which an error went away.
+func (h How) describe(changed []string, with string) string {
+	switch files := strings.Join(changed, ", "); h {
+	case Edited:
+		return "gone after " + files + " changed (the same command passed)"
+	case Unseen:
+		return "not seen again after " + files + " changed (the same command ran; its outcome is unknown)"
+	case Rerun:
+		return "passed on a second run, nothing changed"
+	case Other:
+		return quoted(with) + " worked"
+	case Unsure:
+		return "the same command ran again; its outcome is unknown"
+	}
+	return "not cured"
 }
 
 // String describes a passing command in a line.
@@ -72,16 +81,12 @@ func (c *Command) String() string {
 
 // String describes an error in a line.
 func (e *Error) String() string {
-	line := "error " + quoted(e.Line) + " of " + quoted(e.Command) + ": "
-	switch e.How {
-	case Edited:
-		return line + "gone after a change"
-	case Rerun:
-		return line + "passed on a second run"
-	case Other:
-		return line + "another command worked"
-	}
-	return line + "not cured"
+	return "error " + quoted(e.Line) + " of " + quoted(e.Command) + ": " + e.How.describe(e.Changed, e.With)
+}
+
+// String describes a subagent's result in a line.
+func (f *Finding) String() string {
+	return "subagent asked " + quoted(f.Asked) + ", " + day(f.At) + ", answered " + quoted(f.Result)
 }
 
 // Lines describes a turn.
@@ -94,6 +99,9 @@ func (t *Turn) Lines() (lines []string) {
 	}
 	for i := range t.Errors {
 		lines = append(lines, t.Errors[i].String())
+	}
+	for i := range t.Found {
+		lines = append(lines, t.Found[i].String())
 	}
 	for _, open := range t.Open {
 		lines = append(lines, "open: "+quoted(open)+" (the agent's list)")

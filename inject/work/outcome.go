@@ -25,6 +25,7 @@ type output struct {
 	outcome Outcome
 	code    int    // exit code; 0 if unknown
 	states  bool   // the client has stated a code other than 0, as it always would
+	ended   bool   // there is a result, and the command does not go on
 	text    string // without the lines of the client's frame
 	summary string // line of a test run
 }
@@ -39,14 +40,14 @@ var (
 	exitLine   = regexp.MustCompile(`(?i)exit(?:ed)?[ _](?:with )?(?:code|status)\)?:? ?(-?\d{1,10})\b`)
 	exitPrefix = regexp.MustCompile(`(?i)^error \(exit code (\d{1,10})\): ?`)
 	timedOut   = regexp.MustCompile(`(?i)\btimed out\b`)
-	goesOn     = regexp.MustCompile(`(?i)\bstill running\b|\brunning (?:with session|in the background)`)
+	goesOn     = regexp.MustCompile(`(?i)\bstill running\b|\brunning (?:with session|in (?:the )?background)`)
 	colors     = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 )
 
 // outcomeOf reads the result of the i-th of n commands of a call. states is true if the
 // session's client has stated a code other than 0: then it states all of them.
 func outcomeOf(r *dialect.Result, i, n int, states bool, redact func(string) string) (o output) {
-	o.text = strings.ToValidUTF8(r.Text, "")
+	o.text, o.ended = strings.ToValidUTF8(r.Text, ""), r.ID != "" || r.Text != ""
 	var known bool
 	if doc := gjson.Parse(o.text); doc.IsObject() || doc.IsArray() {
 		if doc.IsArray() && len(doc.Array()) == n {
@@ -138,7 +139,7 @@ func (o *output) readFrame() (known bool) {
 			}
 			o.states = o.states || o.code != 0
 		case goesOn.MatchString(at):
-			known, o.outcome = true, ""
+			known, o.outcome, o.ended = true, "", false
 		case timedOut.MatchString(at) && !known:
 			known, o.outcome = true, Failed
 			kept = append(kept, line)

@@ -17,6 +17,7 @@ const (
 	maxCommands = 8
 	maxChanged  = 10
 	maxErrors   = 3
+	maxFound    = 3
 	maxOpen     = 8
 	maxCaused   = 3 // files changed between an error and its end
 	maxFailures = 4 // open failures of a session
@@ -38,6 +39,7 @@ type Turn struct {
 	Changed  []string  `json:"changed,omitempty"`
 	Errors   []Error   `json:"errors,omitempty"`
 	Open     []string  `json:"open,omitempty"`
+	Found    []Finding `json:"found,omitempty"`
 	Round    uint64    `json:"round,omitempty"` // hash of the last round, which a client may send again
 }
 
@@ -53,9 +55,11 @@ type Command struct {
 
 // Error is an error of a turn. How is empty if it was not cured.
 type Error struct {
-	Line    string `json:"line"`
-	Command string `json:"command"`
-	How     How    `json:"how,omitempty"`
+	Line    string   `json:"line"`
+	Command string   `json:"command"`
+	How     How      `json:"how,omitempty"`
+	With    string   `json:"with,omitempty"`    // the other command
+	Changed []string `json:"changed,omitempty"` // files changed in between
 }
 
 // How is the way in which an error went away.
@@ -66,6 +70,8 @@ const (
 	Edited How = "edited" // the same command passed after files had changed
 	Rerun  How = "rerun"  // the same command passed, and nothing had changed
 	Other  How = "other"  // another command passed
+	Unseen How = "unseen" // the same command ran without it after files had changed; its outcome is unknown
+	Unsure How = "unsure" // the same command ran again, and its outcome is unknown: the error is open
 )
 
 // Failure is a command that failed and has not passed since.
@@ -89,7 +95,7 @@ type Cure struct {
 	Back    int64    `json:"back,omitempty"` // Unix seconds of its return
 }
 
-// Pass is the last result of a command in a project.
+// Pass is the last result of a command in a project, but not of one that only writes a file.
 type Pass struct {
 	Command string `json:"command"`
 	Summary string `json:"summary,omitempty"` // of a test run
@@ -98,11 +104,20 @@ type Pass struct {
 	Failed  int64  `json:"failed,omitempty"` // Unix seconds of a later failure
 }
 
-// News is the result of a round for the project.
+// Finding is the result of a subagent's task, in the words of models.
+type Finding struct {
+	Asked  string `json:"asked"`
+	Result string `json:"result"`
+	Task   uint64 `json:"task"` // hash of the whole task: many have one beginning
+	At     int64  `json:"at"`
+}
+
+// News is the result of a round, or of a subagent, for the project.
 type News struct {
 	Passed []Pass
 	Cures  []Cure
 	Failed []Failure
+	Found  []Finding
 }
 
 // Round is one tool round.
@@ -160,27 +175,46 @@ func (r *Round) capped(tasks []dialect.Task) (list []dialect.Task) {
 	return list
 }
 
-// turn returns the turn with an ID, the newest.
+// Find adds the result of a subagent to its turn. directory is the project's, or "".
+func (s *Session) Find(turn, directory, asked, result string, at time.Time) (n News) {
+	f := Finding{oneLine(scrubbed(asked, directory), taskLength), oneLine(scrubbed(result, directory), resultLength), hashOf(asked), at.Unix()}
+	t := s.turn(turn)
+	t.At = f.At
+	t.Found = slices.DeleteFunc(t.Found, func(o Finding) bool { return o.Task == f.Task })
+	t.Found = append(t.Found[max(0, len(t.Found)-maxFound+1):], f)
+	t.shrink()
+	s.shrink()
+	n.Found = []Finding{f}
+	return n
+}
+
+// turn returns the turn with an ID, and makes it the newest.
 func (s *Session) turn(id string) *Turn {
-	if i := len(s.Turns) - 1; i < 0 || s.Turns[i].ID != id {
-		s.Turns = append(s.Turns, Turn{ID: id})
+	t := Turn{ID: id}
+	if i := slices.IndexFunc(s.Turns, func(t Turn) bool { return t.ID == id }); i >= 0 {
+		t = s.Turns[i]
+		s.Turns = slices.Delete(s.Turns, i, i+1)
 	}
+	s.Turns = append(s.Turns, t)
 	return &s.Turns[len(s.Turns)-1]
 }
 
 func (r *Round) hash() uint64 {
-	h := fnv.New64a()
-	add := func(list ...string) {
-		for _, s := range list {
-			_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(s)))) // never fails
-			_, _ = h.Write([]byte(s))
-		}
-	}
+	var all []string
 	for _, c := range r.Calls {
-		add(c.ID, c.Name, c.Arguments)
+		all = append(all, c.ID, c.Name, c.Arguments)
 	}
 	for _, res := range r.Results {
-		add(res.ID, res.Text)
+		all = append(all, res.ID, res.Text)
+	}
+	return hashOf(all...)
+}
+
+func hashOf(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, s := range texts {
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(s)))) // never fails
+		_, _ = h.Write([]byte(s))
 	}
 	return h.Sum64()
 }
@@ -203,7 +237,8 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	if text == "" {
 		return
 	}
-	if files := written(raw); o.outcome != Failed {
+	files := written(raw)
+	if o.outcome != Failed {
 		s.changed(t, files, r)
 	}
 	if isLook(text) {
@@ -211,18 +246,26 @@ func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
 	}
 	t.command(text, &o)
 	switch same := core(text); {
-	case isLook(text) || o.outcome == "":
+	case isLook(text):
+	case o.outcome == "":
+		s.unknown(same, &o, t.At, n)
 	case o.outcome == Failed:
 		f := FaultIn(o.text, true)
 		failure := Failure{Command: same, Key: f.Key, Line: f.Line, Env: assignments(raw)}
 		n.Failed = append(n.Failed, failure)
-		if f.Key == "" || slices.ContainsFunc(s.Failures, func(old Failure) bool { return old.Command == same && old.Key == f.Key }) {
+		if f.Key == "" {
+			return
+		}
+		if i := slices.IndexFunc(s.Failures, func(old Failure) bool { return old.Command == same && old.Key == f.Key }); i >= 0 {
+			s.mark(&s.Failures[i], "", "")
 			return
 		}
 		s.Failures = append(s.Failures[max(0, len(s.Failures)-maxFailures+1):], failure)
 		t.Errors = append(t.Errors[max(0, len(t.Errors)-maxErrors+1):], Error{Line: f.Line, Command: same})
 	default:
-		n.Passed = append(n.Passed, Pass{Command: same, Summary: oneLine(o.summary, lineLength/2), Count: 1, At: t.At})
+		if writes := len(files) > 0 || heredoc.MatchString(raw); !writes || o.summary != "" {
+			n.Passed = append(n.Passed, Pass{Command: same, Summary: oneLine(o.summary, lineLength/2), Count: 1, At: t.At})
+		}
 		s.cure(same, assignments(raw), t.At, n)
 	}
 }
@@ -266,16 +309,7 @@ func latest(list []string, item string, most int) []string {
 // cure ends the failures that a passing command cures: those of the same command, or else
 // the newest one of the command with other arguments. A part of the command cures nothing.
 func (s *Session) cure(command string, env uint32, at int64, n *News) {
-	end := func(f *Failure, how How, with string) {
-		n.Cures = append(n.Cures, Cure{Key: f.Key, Line: f.Line, Command: f.Command, How: how, With: with, Changed: f.Changed, At: at})
-		for i := range s.Turns {
-			for k := range s.Turns[i].Errors {
-				if e := &s.Turns[i].Errors[k]; e.Command == f.Command && e.Line == f.Line {
-					e.How = how
-				}
-			}
-		}
-	}
+	end := func(f *Failure, how How, with string) { s.end(f, how, with, at, n) }
 	s.Failures = slices.DeleteFunc(s.Failures, func(f Failure) bool {
 		if f.Command != command {
 			return false
@@ -296,6 +330,40 @@ func (s *Session) cure(command string, env uint32, at int64, n *News) {
 	}
 }
 
+// unknown ends the failures of a command that ran after files had changed, if its output has no
+// error. Otherwise it is unknown whether they last.
+func (s *Session) unknown(command string, o *output, at int64, n *News) {
+	gone := o.ended && FaultIn(o.text, false).Key == ""
+	s.Failures = slices.DeleteFunc(s.Failures, func(f Failure) bool {
+		switch {
+		case f.Command != command:
+			return false
+		case gone && len(f.Changed) > 0:
+			s.end(&f, Unseen, "", at, n)
+			return true
+		}
+		s.mark(&f, Unsure, "")
+		return false
+	})
+}
+
+// end records the cure of a failure.
+func (s *Session) end(f *Failure, how How, with string, at int64, n *News) {
+	n.Cures = append(n.Cures, Cure{Key: f.Key, Line: f.Line, Command: f.Command, How: how, With: with, Changed: f.Changed, At: at})
+	s.mark(f, how, with)
+}
+
+// mark sets the end of the open errors of a failure.
+func (s *Session) mark(f *Failure, how How, with string) {
+	for i := range s.Turns {
+		for k := range s.Turns[i].Errors {
+			if e := &s.Turns[i].Errors[k]; e.Command == f.Command && e.Line == f.Line && (e.How == "" || e.How == Unsure) {
+				e.How, e.With, e.Changed = how, with, f.Changed
+			}
+		}
+	}
+}
+
 // shrink drops the least telling items of a turn until it fits.
 func (t *Turn) shrink() {
 	drop := func() bool {
@@ -312,6 +380,8 @@ func (t *Turn) shrink() {
 			t.Open = t.Open[:len(t.Open)-1]
 		case len(t.Changed) > 1:
 			t.Changed = t.Changed[1:]
+		case len(t.Found) > 1:
+			t.Found = t.Found[1:]
 		case len(t.Errors) > 1:
 			t.Errors = t.Errors[1:]
 		default:

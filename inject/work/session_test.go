@@ -3,6 +3,7 @@ package work
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,7 +173,7 @@ func TestClients(t *testing.T) {
 		}
 		want := []string{
 			`ran "npm test": "Tests: 1 failed, 2 passed, 3 total", later "Tests: 3 passed, 3 total", ran 2 times`,
-			"changed: src/cart.ts", `error "` + buildError + `" of "npm test": gone after a change`,
+			"changed: src/cart.ts", `error "` + buildError + `" of "npm test": gone after src/cart.ts changed (the same command passed)`,
 		}
 		if diff := cmp.Diff(want, k.Turns[0].Lines()); diff != "" {
 			t.Errorf("%s: lines (-want +got):\n%s", c.name, diff)
@@ -272,6 +273,44 @@ func TestCure_Rules(t *testing.T) {
 	}
 }
 
+// TestCure_UnknownOutcome: a client without exit codes never shows that a command passed. An error
+// that the same command no longer shows after a change is not seen again; without a change, or with
+// another error, it is unknown whether it lasts.
+func TestCure_UnknownOutcome(t *testing.T) {
+	const error2 = "src/cart.ts(9,1): error TS2304: Cannot find name 'cart'"
+	silent := clients[slices.IndexFunc(clients, func(c client) bool { return c.name == "opencode" })]
+	again := func(output string) func(k *talk) { return func(k *talk) { k.pass("sh build.sh", output) } }
+	edit := func(k *talk) { k.change("src/cart.ts") }
+	for name, tc := range map[string]struct {
+		do   []func(k *talk)
+		want string // of the error
+		open bool
+	}{
+		"after a change":                {[]func(k *talk){edit, again("build ok")}, "not seen again after src/cart.ts changed (the same command ran; its outcome is unknown)", false},
+		"in silence":                    {[]func(k *talk){edit, again("")}, "not seen again after src/cart.ts changed (the same command ran; its outcome is unknown)", false},
+		"without a change":              {[]func(k *talk){again("build ok")}, "the same command ran again; its outcome is unknown", true},
+		"with another loose error":      {[]func(k *talk){edit, again("mkdir: permission denied")}, "the same command ran again; its outcome is unknown", true},
+		"in the background":             {[]func(k *talk){edit, again("Command running in background with ID: b1")}, "the same command ran again; its outcome is unknown", true},
+		"the error again":               {[]func(k *talk){edit, again(buildError)}, "not cured", true},
+		"unknown, then the error again": {[]func(k *talk){again("build ok"), again(buildError)}, "not cured", true},
+		"another error":                 {[]func(k *talk){edit, again(error2)}, "not cured", true},
+		"a later change":                {[]func(k *talk){again("build ok"), edit, again("build ok")}, "not seen again after src/cart.ts changed (the same command ran; its outcome is unknown)", false},
+		"another command":               {[]func(k *talk){edit, func(k *talk) { k.pass("sh other.sh", "ok") }}, "not cured", true},
+	} {
+		k := &talk{t: t, client: silent}
+		k.fail("sh build.sh", 2, buildError)
+		for _, do := range tc.do {
+			do(k)
+		}
+		if got, want := k.Turns[0].Errors[0].String(), `error "`+buildError+`" of "sh build.sh": `+tc.want; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		if (len(k.Failures) > 0) != tc.open || (len(k.news.Cures) > 0) == tc.open || len(k.news.Passed) > 0 {
+			t.Errorf("%s: got the failures %+v and the news %+v, want it open: %v, and nothing passed", name, k.Failures, k.news, tc.open)
+		}
+	}
+}
+
 func TestAdd_SameRoundAgain(t *testing.T) {
 	var s Session
 	r := Round{Turn: "t", At: day1, Calls: []dialect.Call{{ID: "1", Arguments: `{"command":"make"}`}}, Results: []dialect.Result{{ID: "1", Text: "Exit code 0"}}}
@@ -281,6 +320,8 @@ func TestAdd_SameRoundAgain(t *testing.T) {
 	}
 }
 
+// TestAdd_FilesOfCommands: files that commands write are changed, and a command that only writes
+// is not one that passed in the project.
 func TestAdd_FilesOfCommands(t *testing.T) {
 	k := &talk{t: t, client: clients[1]}
 	k.pass("cat > src/a.py <<'EOF'\nSECRET=1 > not/this.py\nEOF", "")
@@ -289,7 +330,17 @@ func TestAdd_FilesOfCommands(t *testing.T) {
 	k.pass("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: e.py\n+x\n*** End Patch\nEOF", "")
 	k.fail("echo hi > f.txt", 1, "no")
 	k.pass("echo hi > /etc/passwd", "")
-	if want := []string{"src/a.py", "src/b.py", "c.txt", "out/d.log", "e.py"}; !cmp.Equal(want, k.Turns[0].Changed) {
+	k.pass("go test ./... | tee out/d.log", "ok  \tcart\t0.004s")
+	k.pass("python3 - <<'EOF'\nprint(1)\nEOF", "1")
+	k.pass("make all 2>/dev/null >&2", "")
+	var passed []string
+	for _, p := range k.news.Passed {
+		passed = append(passed, p.Command)
+	}
+	if want := []string{"go test ./... | tee out/d.log", "make all 2>/dev/null >&2"}; !cmp.Equal(want, passed) {
+		t.Errorf("passed %q, want %q", passed, want)
+	}
+	if want := []string{"src/a.py", "src/b.py", "c.txt", "e.py", "out/d.log"}; !cmp.Equal(want, k.Turns[0].Changed) {
 		t.Errorf("changed %q, want %q", k.Turns[0].Changed, want)
 	}
 }
