@@ -41,7 +41,7 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 // Save has returned: each turn adds to the snapshot of the turn before.
 func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
 	r := &record{kind: snapshotKind, key: []byte(session), value: body, generation: generation, scopes: scopes}
-	if err := s.store.write(ctx, r); err != nil {
+	if err := s.store.writeSoon(ctx, r); err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
 	}
 	return nil

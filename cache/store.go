@@ -102,6 +102,10 @@ type store interface {
 	// write stores all records or none.
 	write(ctx context.Context, records ...*record) error
 
+	// writeSoon is write, but the end of the process may lose the last moment's records. get
+	// and scoped find them at once.
+	writeSoon(ctx context.Context, records ...*record) error
+
 	// writeAsync does not block. Its writes are ordered but may be lost.
 	writeAsync(r *record)
 

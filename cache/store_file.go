@@ -60,6 +60,7 @@ type file struct {
 	ttl        time.Duration
 	decided    keyFilter
 	newest     int64 // upper bound of all generations of scopes; only writes use it
+	unwritten  unwritten
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -75,7 +76,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)}}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	if err != nil {
 		cancel()
@@ -140,6 +141,9 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 	if len(args) == 0 {
 		return nil
 	}
+	if f.unwritten.has(k, keys) {
+		f.flush(ctx)
+	}
 	at := make(map[string]int, len(keys))
 	for i, key := range keys {
 		at[string(key)] = i
@@ -169,6 +173,7 @@ func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string
 }
 
 func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
+	f.flush(ctx)
 	var args []any
 	for _, scope := range scopes {
 		args = append(args, listed(scope))
@@ -196,18 +201,59 @@ func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
 }
 
 func (f *file) write(ctx context.Context, records ...*record) error {
-	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
-		for _, r := range records {
-			if _, err := f.put(tx, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return f.db.Write(ctx, func(tx *sqlite.Tx) error { return f.putAll(tx, records) })
 }
 
 func (f *file) writeAsync(r *record) {
-	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err })
+	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err }, func() {})
+}
+
+// writeSoon shares the commit of a later write: a commit costs more than the records.
+func (f *file) writeSoon(ctx context.Context, records ...*record) error {
+	f.unwritten.add(records, 1)
+	if f.db.WriteAsync(func(tx *sqlite.Tx) error { return f.putAll(tx, records) }, func() { f.unwritten.add(records, -1) }) {
+		return nil
+	}
+	f.unwritten.add(records, -1)
+	return f.write(ctx, records...)
+}
+
+// flush returns when all earlier writes are committed. They are lost if the disk fails, which
+// must not prevent reads.
+func (f *file) flush(ctx context.Context) {
+	_ = f.db.Write(ctx, func(*sqlite.Tx) error { return nil })
+}
+
+// unwritten counts the records of writeSoon without a commit yet, by kind and key.
+type unwritten struct {
+	mu sync.Mutex // protects n
+	n  map[string]int
+}
+
+func (u *unwritten) add(records []*record, by int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, r := range records {
+		key := r.kind.name + string(r.key)
+		if u.n[key] += by; u.n[key] == 0 {
+			delete(u.n, key)
+		}
+	}
+}
+
+func (u *unwritten) has(k *kind, keys [][]byte) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.n) > 0 && slices.ContainsFunc(keys, func(key []byte) bool { return u.n[k.name+string(key)] > 0 })
+}
+
+func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
+	for _, r := range records {
+		if _, err := f.put(tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put stores or removes a record, and returns the resulting value of its key.

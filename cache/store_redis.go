@@ -231,6 +231,10 @@ func (r replicas) write(ctx context.Context, records ...*record) error {
 	})
 }
 
+func (r replicas) writeSoon(ctx context.Context, records ...*record) error {
+	return r.write(ctx, records...)
+}
+
 func (r replicas) writeAsync(o *record) {
 	r.db.Async(func(ctx context.Context, c redis.Cmdable) { r.eval(ctx, c, o) })
 }
