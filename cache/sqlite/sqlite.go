@@ -284,9 +284,16 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
 // returns an error although fn may take effect, and may still run: then the caller must not
 // use variables of fn, such as named results.
-func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error { return d.enqueue(ctx, fn, 0) }
+
+// WriteLate is Write for data that can wait: its commit waits up to linger for other writes.
+func (d *DB) WriteLate(ctx context.Context, fn func(*Tx) error) error {
+	return d.enqueue(ctx, fn, linger)
+}
+
+func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, patience time.Duration) error {
 	reply := make(chan error, 1)
-	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }}
+	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }, patience: patience}
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()

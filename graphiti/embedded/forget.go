@@ -60,7 +60,6 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
-		"DELETE FROM unread WHERE id IN (SELECT id FROM messages WHERE grp = ?)",
 		"DELETE FROM facts WHERE grp = ?",
 		"DELETE FROM messages WHERE grp = ?",
 		"DELETE FROM groups WHERE id = ?",
@@ -104,7 +103,6 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.R
 		}
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id = ?",
-			"DELETE FROM unread WHERE id = ?",
 			"DELETE FROM messages WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {

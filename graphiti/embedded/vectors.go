@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,6 +49,7 @@ type vectors struct {
 	asking chan struct{} // holds a value while a question is embedded
 
 	mu     sync.Mutex // guards the fields below
+	todo   []int64    // ids of messages without a vector, each added with or after its message
 	groups map[int64]*groupVectors
 	held   int
 
@@ -73,16 +75,13 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), groups: make(map[int64]*groupVectors),
 	}
-	err := db.Write(ctx, func(tx *sqlite.Tx) error {
-		for _, q := range []string{
-			"DELETE FROM vectors WHERE model <> ?1", // of another model: they cannot be compared
-			"INSERT OR IGNORE INTO unread (id) SELECT id FROM messages WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
-		} {
-			if _, err := tx.Exec(q, by.model); err != nil {
-				return err
-			}
+	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		// Vectors of another model cannot be compared.
+		if _, err := tx.Exec("DELETE FROM vectors WHERE model <> ?", by.model); err != nil {
+			return err
 		}
-		return nil
+		v.todo, err = column[int64](tx, "SELECT id FROM messages WHERE id NOT IN (SELECT id FROM vectors)")
+		return err
 	})
 	if err != nil {
 		cancel()
@@ -93,8 +92,11 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 	return v, nil
 }
 
-// more wakes run, because there may be messages to embed.
-func (v *vectors) more() {
+// more adds messages to embed, and wakes run.
+func (v *vectors) more(ids ...int64) {
+	v.mu.Lock()
+	v.todo = append(v.todo, ids...)
+	v.mu.Unlock()
 	select {
 	case v.wake <- struct{}{}:
 	default:
@@ -154,7 +156,10 @@ type unreadMessage struct {
 func (v *vectors) some(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	batch, err := v.unread(ctx)
+	v.mu.Lock()
+	ids := v.todo[:min(len(v.todo), embedBatch)]
+	v.mu.Unlock()
+	batch, err := v.read(ctx, ids)
 	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, err
 	}
@@ -181,18 +186,24 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("store embeddings: %w", err)
 	}
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, m := range batch {
 		v.dropLocked(m.id >> placeBits)
 	}
-	v.mu.Unlock()
-	return len(batch), nil
+	if v.todo = v.todo[len(ids):]; len(v.todo) == 0 {
+		v.todo = nil
+	}
+	return len(ids), nil
 }
 
-// unread reads a batch of messages without a vector.
-func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error) {
-	const query = `SELECT u.id, coalesce(m.name, ''), coalesce(m.role, ''), coalesce(m.speaker, ''), coalesce(m.content, '')
-		FROM unread u LEFT JOIN messages m ON m.id = u.id LIMIT ?`
-	err = v.db.Each(ctx, query, []any{embedBatch}, func(scan func(...any) error) error {
+// read reads the messages with these ids. Deleted ones are missing.
+func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage, err error) {
+	list, err := json.Marshal(ids)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	const query = "SELECT m.id, m.name, m.role, m.speaker, m.content FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value"
+	err = v.db.Each(ctx, query, []any{string(list)}, func(scan func(...any) error) error {
 		var m unreadMessage
 		var role, speaker string
 		err := scan(&m.id, &m.name, &role, &speaker, &m.text)
@@ -207,18 +218,16 @@ func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error)
 	return batch, nil
 }
 
-// store writes the vectors of messages, which are empty for all but statements.
+// store writes the vectors of messages, which are empty for all but statements. It waits for
+// a commit to share, because the vectors can be computed again.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
-	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
 		for i := range batch {
 			m := &batch[i]
 			// A message deleted in the meantime remains deleted, and its id may now belong
 			// to another message.
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name = ?4)",
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND name <> ?2)", m.id, m.name); err != nil {
 				return err
 			}
 		}
