@@ -48,6 +48,7 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 		return nil, err
 	}
 	tx.Committed(func() {
+		e.recent.drop()
 		e.index.Deleted(group)
 		e.outlines.deleted(group)
 	})

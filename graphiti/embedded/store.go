@@ -27,6 +27,7 @@ var schema string
 type Store struct {
 	db       *sqlite.DB
 	index    *indexes
+	recent   *recentRows
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
@@ -69,7 +70,7 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Store{db: db, outlines: newOutlines(), numbers: Fitted}
+	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e, nil
 }
