@@ -40,7 +40,7 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 // itself. A snapshot keeps the scopes of the one that it replaces. Load finds it once
 // Save has returned: each turn adds to the snapshot of the turn before.
 func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
-	r := &record{kind: snapshotKind, key: []byte(session), value: body, generation: generation, scopes: scopes}
+	r := &record{kind: snapshotKind, key: []byte(session), value: bytes.Clone(body), generation: generation, scopes: scopes}
 	if err := s.store.writeSoon(ctx, r); err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
 	}

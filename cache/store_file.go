@@ -25,6 +25,9 @@ const (
 
 	// forgetRows bounds the records that a forget holds in RAM.
 	forgetRows = 500
+
+	recentBytes    = 4 << 20
+	recentOverhead = 150 // bytes of an entry, besides its key and value
 )
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
@@ -61,6 +64,7 @@ type file struct {
 	decided    keyFilter
 	newest     int64 // upper bound of all generations of scopes; only writes use it
 	unwritten  unwritten
+	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -76,7 +80,8 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)}}
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)},
+		recent: newByteLRU[string, []byte](recentBytes)}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	if err != nil {
 		cancel()
@@ -122,8 +127,10 @@ func (f *file) sweep(now time.Time) bool {
 			if err != nil {
 				return err
 			}
-			if n, err := r.RowsAffected(); err == nil && n == sweepRows {
-				more = true
+			n, err := r.RowsAffected()
+			more = more || err == nil && n == sweepRows
+			if n > 0 {
+				f.dropRecent(tx, k)
 			}
 		}
 		return nil
@@ -132,17 +139,25 @@ func (f *file) sweep(now time.Time) bool {
 }
 
 func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
+	if f.unwritten.has(k, keys) {
+		f.flush(ctx)
+	}
 	var args []any
-	for _, key := range keys {
+	for i, key := range keys {
+		if k.inRAM {
+			if value, ok := f.recent.Get(k.name + string(key)); ok {
+				if err := found(i, value); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if !k.filtered || f.decided.May([16]byte(key)) {
 			args = append(args, key)
 		}
 	}
 	if len(args) == 0 {
 		return nil
-	}
-	if f.unwritten.has(k, keys) {
-		f.flush(ctx)
 	}
 	at := make(map[string]int, len(keys))
 	for i, key := range keys {
@@ -256,8 +271,29 @@ func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
 	return nil
 }
 
+// remember sets the value of a record in RAM, nil if it has none. It is called after commits,
+// in their order, so that RAM has what the file has.
+func (f *file) remember(r *record, value []byte) {
+	name := r.kind.name + string(r.key)
+	if value == nil {
+		f.recent.Remove(name)
+		return
+	}
+	f.recent.Add(name, value, recentOverhead+len(name)+len(value))
+}
+
+// dropRecent removes the records of a kind from RAM after the commit.
+func (f *file) dropRecent(tx *sqlite.Tx, k *kind) {
+	if k.inRAM {
+		tx.Committed(f.recent.Clear)
+	}
+}
+
 // put stores or removes a record, and returns the resulting value of its key.
 func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
+	if r.kind.inRAM {
+		defer func() { tx.Committed(func() { f.remember(r, value) }) }()
+	}
 	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
 		var was any // NULL matches every value
@@ -321,6 +357,7 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
+		f.dropRecent(tx, k)
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
 			return err
