@@ -163,7 +163,7 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, err
 	}
-	if err := v.learnRoutine(ctx); err != nil {
+	if err := v.learnRoutine(ctx); err != nil || len(ids) == 0 {
 		return 0, err
 	}
 	var texts []string
