@@ -166,7 +166,10 @@ func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]
 		s.recent.Add(f, link{session: session})
 		records[i] = linkOf(f, session)
 	}
-	if err := s.store.writeSoon(ctx, records...); err != nil {
+	if !s.shared && s.store.writeAsync(records...) { // it shares a commit
+		return nil
+	}
+	if err := s.store.write(ctx, records...); err != nil {
 		return fmt.Errorf("remember session: %w", err)
 	}
 	return nil

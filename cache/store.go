@@ -103,12 +103,9 @@ type store interface {
 	// write stores all records or none.
 	write(ctx context.Context, records ...*record) error
 
-	// writeSoon is write, but the end of the process may lose the last moment's records. get
-	// and scoped find them at once.
-	writeSoon(ctx context.Context, records ...*record) error
-
-	// writeAsync does not block. Its writes are ordered but may be lost.
-	writeAsync(r *record)
+	// writeAsync does not block. Its writes are ordered but may be lost. The file finds them
+	// at once. queued is false if too many wait.
+	writeAsync(records ...*record) (queued bool)
 
 	// forget ends the records with a scope and returns their number.
 	forget(ctx context.Context, k *kind, scope string) (int, error)

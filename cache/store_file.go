@@ -219,18 +219,13 @@ func (f *file) write(ctx context.Context, records ...*record) error {
 	return f.db.Write(ctx, func(tx *sqlite.Tx) error { return f.putAll(tx, records) })
 }
 
-func (f *file) writeAsync(r *record) {
-	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err }, func() {})
-}
-
-// writeSoon shares the commit of a later write: a commit costs more than the records.
-func (f *file) writeSoon(ctx context.Context, records ...*record) error {
+func (f *file) writeAsync(records ...*record) (queued bool) {
 	f.unwritten.add(records, 1)
-	if f.db.WriteAsync(func(tx *sqlite.Tx) error { return f.putAll(tx, records) }, func() { f.unwritten.add(records, -1) }) {
-		return nil
+	done := func() { f.unwritten.add(records, -1) }
+	if queued = f.db.WriteAsync(func(tx *sqlite.Tx) error { return f.putAll(tx, records) }, done); !queued {
+		done()
 	}
-	f.unwritten.add(records, -1)
-	return f.write(ctx, records...)
+	return queued
 }
 
 // flush returns when all earlier writes are committed. They are lost if the disk fails, which
@@ -239,7 +234,7 @@ func (f *file) flush(ctx context.Context) {
 	_ = f.db.Write(ctx, func(*sqlite.Tx) error { return nil })
 }
 
-// unwritten counts the records of writeSoon without a commit yet, by kind and key.
+// unwritten counts the records of writeAsync without a commit yet, by kind and key.
 type unwritten struct {
 	mu sync.Mutex // protects n
 	n  map[string]int
