@@ -198,7 +198,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 // forgetful is a store that keeps nothing.
 type forgetful struct{ store }
 
-func (forgetful) writeAsync(*record) {}
+func (forgetful) writeAsync(...*record) bool { return true }
 
 // TestPendingConversationEnds with its answer, or after a while.
 func TestPendingConversationEnds(t *testing.T) {

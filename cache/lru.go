@@ -58,3 +58,9 @@ func (c *byteLRU[K, V]) Remove(key K) {
 	defer c.mu.Unlock()
 	c.lru.Remove(key)
 }
+
+func (c *byteLRU[K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lru.Purge()
+}

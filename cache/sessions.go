@@ -158,12 +158,16 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	return "", false, nil
 }
 
-// Put stores the session of conversations that begin with one of the fingerprints.
+// Put stores the session of conversations that begin with one of the fingerprints. If the
+// process ends at once, requests still find the session by its earlier fingerprints.
 func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]byte) error {
 	records := make([]*record, len(fingerprints))
 	for i, f := range fingerprints {
 		s.recent.Add(f, link{session: session})
 		records[i] = linkOf(f, session)
+	}
+	if !s.shared && s.store.writeAsync(records...) { // it shares a commit
+		return nil
 	}
 	if err := s.store.write(ctx, records...); err != nil {
 		return fmt.Errorf("remember session: %w", err)

@@ -13,7 +13,10 @@ import (
 // Snapshots stores texts for the beginnings of conversations: one snapshot of each session,
 // for clients that drop the history, and lists of card entries. It does not interpret the
 // texts. It is safe for concurrent use.
-type Snapshots struct{ store store }
+type Snapshots struct {
+	store  store
+	shared bool // replicas share the store
+}
 
 // Retention of list entries.
 const (
@@ -41,7 +44,10 @@ func (s *Snapshots) Load(ctx context.Context, session string) ([]byte, error) {
 // itself. A snapshot keeps the scopes of the one that it replaces. Load finds it once
 // Save has returned: each turn adds to the snapshot of the turn before.
 func (s *Snapshots) Save(ctx context.Context, session string, body []byte, generation int64, scopes ...string) error {
-	r := &record{kind: snapshotKind, key: []byte(session), value: body, generation: generation, scopes: scopes}
+	r := &record{kind: snapshotKind, key: []byte(session), value: bytes.Clone(body), generation: generation, scopes: scopes}
+	if !s.shared && s.store.writeAsync(r) { // it shares a commit
+		return nil
+	}
 	if err := s.store.write(ctx, r); err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
 	}

@@ -20,6 +20,38 @@ func TestSnapshotIsThereOnceSaved(t *testing.T) {
 	}
 }
 
+// TestSnapshot_Forgotten: a snapshot is gone at once after its scope was forgotten, and one
+// of an earlier request does not bring it back.
+func TestSnapshot_Forgotten(t *testing.T) {
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			check := func(when, want string) {
+				t.Helper()
+				if got, err := s.Snapshots.Load(t.Context(), "session"); string(got) != want || err != nil {
+					t.Errorf("%s: Load = %q, %v, want %q", when, got, err, want)
+				}
+			}
+			before := s.Generations.Now()
+			save(t, s, "session", "secret", before, "g")
+			check("before", "secret")
+			save(t, s, "session", "more secret", before, "g") // not committed yet
+			raised, err := s.Generations.Raise(t.Context(), Forget{Group: "g", Scope: "g"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Snapshots.Forget(t.Context(), "g"); err != nil {
+				t.Fatal(err)
+			}
+			check("forgotten", "")
+			save(t, s, "session", "late secret", before, "g")
+			check("saved by an earlier request", "")
+			save(t, s, "session", "new", raised.Generation, "g")
+			check("saved by a later request", "new")
+		})
+	}
+}
+
 // save keeps the snapshot of a session.
 func save(t *testing.T, s *State, session, text string, generation int64, scopes ...string) {
 	t.Helper()

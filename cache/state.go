@@ -53,7 +53,7 @@ func Share(db *redis.DB, ttl time.Duration) *State {
 func newState(s store, c counter, shared bool) *State {
 	return &State{
 		Decisions: &Decisions{s, shared, newByteLRU[[16]byte, recentDecision](decisionsInRAM)},
-		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
+		Sessions:  newSessions(s, shared), Snapshots: &Snapshots{s, shared}, Ended: &Ended{s}, Kept: &Kept{s}, Tenants: newTenants(s),
 		Generations: newGenerations(s, c, shared), Proofs: &Proofs{s, c}, Figures: newFigures(s),
 	}
 }

@@ -16,6 +16,7 @@ type kind struct {
 	hashed   bool          // keys are hashes, in hex in Redis
 	filtered bool          // keys have 16 bytes and lookups mostly miss, so the file store has a filter
 	listed   bool          // list returns the records; Redis needs an index for it
+	inRAM    bool          // the file store holds recent records in RAM
 	event    string        // prefix of the event that publishes a write to other replicas, or ""
 
 	// rest returns the remainder of a value after one of its scopes is forgotten, and
@@ -34,7 +35,7 @@ var (
 	decisionKind   = &kind{name: "block", long: true, hashed: true, filtered: true, event: eventDecision, rest: emptied}
 	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
-	snapshotKind   = &kind{name: "snapshot", long: true}                                        // a session's short-term memory
+	snapshotKind   = &kind{name: "snapshot", long: true, inRAM: true}                           // a session's short-term memory
 	standingKind   = &kind{name: "standing", life: standingFor, most: 64, listed: true}         // card entry
 	passKind       = &kind{name: "pass", life: passFor, most: 64, listed: true}                 // command that passed in a project
 	cureKind       = &kind{name: "cure", life: cureFor, most: 64, listed: true}                 // error that went away in a project
@@ -103,8 +104,9 @@ type store interface {
 	// write stores all records or none.
 	write(ctx context.Context, records ...*record) error
 
-	// writeAsync does not block. Its writes are ordered but may be lost.
-	writeAsync(r *record)
+	// writeAsync does not block. Its writes are ordered but may be lost. The file finds them
+	// at once. queued is false if too many wait.
+	writeAsync(records ...*record) (queued bool)
 
 	// forget ends the records with a scope and returns their number.
 	forget(ctx context.Context, k *kind, scope string) (int, error)

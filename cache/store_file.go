@@ -25,6 +25,9 @@ const (
 
 	// forgetRows bounds the records that a forget holds in RAM.
 	forgetRows = 500
+
+	recentBytes    = 4 << 20
+	recentOverhead = 150 // bytes of an entry, besides its key and value
 )
 
 // table creates the table of a kind. In a table for all kinds, the records of a request
@@ -60,6 +63,8 @@ type file struct {
 	ttl        time.Duration
 	decided    keyFilter
 	newest     int64 // upper bound of all generations of scopes; only writes use it
+	unwritten  unwritten
+	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -75,7 +80,8 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)},
+		recent: newByteLRU[string, []byte](recentBytes)}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	if err != nil {
 		cancel()
@@ -121,8 +127,10 @@ func (f *file) sweep(now time.Time) bool {
 			if err != nil {
 				return err
 			}
-			if n, err := r.RowsAffected(); err == nil && n == sweepRows {
-				more = true
+			n, err := r.RowsAffected()
+			more = more || err == nil && n == sweepRows
+			if n > 0 {
+				f.dropRecent(tx, k)
 			}
 		}
 		return nil
@@ -131,8 +139,19 @@ func (f *file) sweep(now time.Time) bool {
 }
 
 func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
+	if f.unwritten.has(k, keys) {
+		f.flush(ctx)
+	}
 	var args []any
-	for _, key := range keys {
+	for i, key := range keys {
+		if k.inRAM {
+			if value, ok := f.recent.Get(k.name + string(key)); ok {
+				if err := found(i, value); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		if !k.filtered || f.decided.May([16]byte(key)) {
 			args = append(args, key)
 		}
@@ -169,6 +188,7 @@ func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string
 }
 
 func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
+	f.flush(ctx)
 	var args []any
 	for _, scope := range scopes {
 		args = append(args, listed(scope))
@@ -196,22 +216,79 @@ func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
 }
 
 func (f *file) write(ctx context.Context, records ...*record) error {
-	return f.db.Write(ctx, func(tx *sqlite.Tx) error {
-		for _, r := range records {
-			if _, err := f.put(tx, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return f.db.Write(ctx, func(tx *sqlite.Tx) error { return f.putAll(tx, records) })
 }
 
-func (f *file) writeAsync(r *record) {
-	f.db.WriteAsync(func(tx *sqlite.Tx) error { _, err := f.put(tx, r); return err })
+func (f *file) writeAsync(records ...*record) (queued bool) {
+	f.unwritten.add(records, 1)
+	done := func() { f.unwritten.add(records, -1) }
+	if queued = f.db.WriteAsync(func(tx *sqlite.Tx) error { return f.putAll(tx, records) }, done); !queued {
+		done()
+	}
+	return queued
+}
+
+// flush returns when all earlier writes are committed. They are lost if the disk fails, which
+// must not prevent reads.
+func (f *file) flush(ctx context.Context) {
+	_ = f.db.Write(ctx, func(*sqlite.Tx) error { return nil })
+}
+
+// unwritten counts the records of writeAsync without a commit yet, by kind and key.
+type unwritten struct {
+	mu sync.Mutex // protects n
+	n  map[string]int
+}
+
+func (u *unwritten) add(records []*record, by int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, r := range records {
+		key := r.kind.name + string(r.key)
+		if u.n[key] += by; u.n[key] == 0 {
+			delete(u.n, key)
+		}
+	}
+}
+
+func (u *unwritten) has(k *kind, keys [][]byte) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.n) > 0 && slices.ContainsFunc(keys, func(key []byte) bool { return u.n[k.name+string(key)] > 0 })
+}
+
+func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
+	for _, r := range records {
+		if _, err := f.put(tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember sets the value of a record in RAM, nil if it has none. It is called after commits,
+// in their order, so that RAM has what the file has.
+func (f *file) remember(r *record, value []byte) {
+	name := r.kind.name + string(r.key)
+	if value == nil {
+		f.recent.Remove(name)
+		return
+	}
+	f.recent.Add(name, value, recentOverhead+len(name)+len(value))
+}
+
+// dropRecent removes the records of a kind from RAM after the commit.
+func (f *file) dropRecent(tx *sqlite.Tx, k *kind) {
+	if k.inRAM {
+		tx.Committed(f.recent.Clear)
+	}
 }
 
 // put stores or removes a record, and returns the resulting value of its key.
 func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
+	if r.kind.inRAM {
+		defer func() { tx.Committed(func() { f.remember(r, value) }) }()
+	}
 	table, key := r.kind.name, any(r.key)
 	if r.value == nil {
 		var was any // NULL matches every value
@@ -275,6 +352,7 @@ func (f *file) forget(ctx context.Context, k *kind, scope string) (int, error) {
 	n := 0
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		tx.Fold()
+		f.dropRecent(tx, k)
 		if k.rest != nil {
 			n, err = leaveRest(tx, k, scope)
 			return err

@@ -231,8 +231,11 @@ func (r replicas) write(ctx context.Context, records ...*record) error {
 	})
 }
 
-func (r replicas) writeAsync(o *record) {
-	r.db.Async(func(ctx context.Context, c redis.Cmdable) { r.eval(ctx, c, o) })
+func (r replicas) writeAsync(records ...*record) (queued bool) {
+	for _, o := range records {
+		r.db.Async(func(ctx context.Context, c redis.Cmdable) { r.eval(ctx, c, o) })
+	}
+	return true
 }
 
 // eval adds a write to a pipeline; the pipeline's Exec returns the error. It sends the

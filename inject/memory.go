@@ -86,6 +86,7 @@ type Planner struct {
 	flights singleflight.Group // running searches
 	times   times              // of searches
 	warming chan struct{}      // one token per running prefetch
+	noting  [64]sync.Mutex     // serialize changes of a session's notes, by its key
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool

@@ -215,6 +215,10 @@ func snapshotKey(who graphiti.Who) string { return snapshotID(who).String() }
 
 // note changes the short-term memory of a session.
 func (m *Planner) note(ctx context.Context, who graphiti.Who, generation int64, change func(*snapshot)) error {
+	// A session's agents end their turns at the same time.
+	lock := &m.noting[int(snapshotID(who)[0])%len(m.noting)]
+	lock.Lock()
+	defer lock.Unlock()
 	body, err := m.opts().Snapshots.Load(ctx, snapshotKey(who))
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the action

@@ -183,8 +183,7 @@ func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
 // does not prevent the others.
 func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
-	// The session comes first: if the process ends between the two steps, the next
-	// request of the session contains the turn, and it is stored once.
+	// The session comes first, because the next request may already be arriving.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
 	if p.turn.Kind == "" {
 		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })

@@ -94,7 +94,7 @@ type DB struct {
 type job struct {
 	ctx      context.Context // of the caller
 	fn       func(*Tx) error
-	reply    chan error
+	reply    func(error)   // called once; must not block
 	patience time.Duration // time to wait for others to share its commit, or 0
 }
 
@@ -284,11 +284,16 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
 // returns an error although fn may take effect, and may still run: then the caller must not
 // use variables of fn, such as named results.
-func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(&job{ctx: ctx, fn: fn, reply: make(chan error, 1)})
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error { return d.enqueue(ctx, fn, 0) }
+
+// WriteLate is Write for data that can wait: its commit waits up to linger for other writes.
+func (d *DB) WriteLate(ctx context.Context, fn func(*Tx) error) error {
+	return d.enqueue(ctx, fn, linger)
 }
 
-func (d *DB) enqueue(j *job) error {
+func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, patience time.Duration) error {
+	reply := make(chan error, 1)
+	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }, patience: patience}
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()
@@ -302,7 +307,7 @@ func (d *DB) enqueue(j *job) error {
 		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())
 	}
 	select {
-	case err := <-j.reply:
+	case err := <-reply:
 		if err != nil {
 			return fmt.Errorf("write to %s: %w", filepath.Base(d.path), err)
 		}
@@ -313,17 +318,20 @@ func (d *DB) enqueue(j *job) error {
 }
 
 // WriteAsync is Write without waiting for the commit, for data that may be lost. Its commit
-// waits up to linger for other writes. It drops fn if the queue is full, and reports no
-// errors. fn is committed no later than a subsequent Write.
-func (d *DB) WriteAsync(fn func(*Tx) error) {
+// waits up to linger for other writes, and happens no later than that of a subsequent Write.
+// done is called after the commit, or after a failure, and must neither block nor write. If
+// the queue is full, WriteAsync does nothing and returns false.
+func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.closed {
-		return
+		return false
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: make(chan error, 1), patience: linger}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: func(error) { done() }, patience: linger}:
+		return true
 	default:
+		return false
 	}
 }
 

@@ -85,7 +85,7 @@ func (d *DB) run() {
 		batch = d.gather(append(batch[:0], j))
 		if err != nil {
 			for _, j := range batch {
-				j.reply <- err
+				j.reply(err)
 			}
 			continue
 		}
@@ -175,7 +175,7 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 		if errs[i] != nil {
 			_ = d.notice(errs[i])
 		}
-		j.reply <- errs[i]
+		j.reply(errs[i])
 	}
 	if log, err := os.Stat(d.path + "-wal"); err == nil && log.Size() > logMost {
 		select {

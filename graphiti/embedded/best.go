@@ -31,7 +31,15 @@ func (e *Store) best(ctx context.Context, g *groupIndex, question string, hits [
 	}
 	order(hits)
 	asked := questionsIn(question)
-	repeats := func(h *hit) bool { return h.row != nil && sameQuestion(asked, questionsIn(h.content)) }
+	same := make(map[*hit]bool) // answers of repeats
+	repeats := func(h *hit) bool {
+		is, known := same[h]
+		if !known && h.row != nil && len(asked) > 0 {
+			is = sameQuestion(asked, questionsIn(h.content))
+			same[h] = is
+		}
+		return is
+	}
 	strongest, top := 0.0, 0.0
 	for _, h := range hits {
 		if !repeats(h) {

@@ -121,14 +121,16 @@ func corrects(g *groupIndex, statement, question, answer string) bool {
 // "no, we moved to Postgres 16 yesterday", in a conversation of its own.
 func takenUp(g *groupIndex, old int64) (place int64, ok bool) {
 	of, _ := g.note(old)
-	for p := old + 1; p <= old+meantWithin; p++ {
-		n, there := g.note(p)
-		switch {
-		case !there || n.kinds&of.kinds&telling == 0:
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	at, _ := g.noteAt(old + 1)
+	for i := at; i < len(g.notes) && int64(g.notes[i].place) <= old+meantWithin; i++ {
+		switch n := &g.notes[i]; {
+		case n.kinds&of.kinds&telling == 0:
 		case n.Flags&isElliptic == 0:
 			return place, ok // later messages refer to this value
 		default:
-			place, ok = p, true
+			place, ok = int64(n.place), true
 		}
 	}
 	return place, ok

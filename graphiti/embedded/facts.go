@@ -162,9 +162,6 @@ func (g *factGroup) insert(id int64, f *graphiti.Distilled, messages []int64) er
 			_, err = g.tx.Exec("INSERT INTO fact_sources VALUES (?, ?) ON CONFLICT DO NOTHING", id, m)
 		}
 	}
-	if err == nil && g.mean != nil {
-		_, err = g.tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
-	}
 	return err
 }
 
@@ -199,10 +196,18 @@ func (g *factGroup) read(name string) error {
 func (g *factGroup) commit() {
 	g.tx.Committed(func() {
 		g.index.Distilled(g.name, g.group, g.added, g.ended, g.marks)
-		if g.mean != nil {
-			g.mean.more()
-		}
+		g.embed()
 	})
+}
+
+// embed has the vectors of the added facts computed.
+func (g *factGroup) embed() {
+	if g.mean == nil {
+		return
+	}
+	for _, m := range g.added {
+		g.mean.more(g.group<<placeBits | m.Place)
+	}
 }
 
 // EndDistilled implements graphiti.Distiller.
@@ -254,7 +259,6 @@ func deleteFacts(tx *sqlite.Tx, facts []int64) error {
 			"UPDATE messages SET distilled = 0 WHERE id IN (SELECT message FROM fact_sources WHERE fact = ?)",
 			"UPDATE facts SET (ended_by, valid_until) = (SELECT ended_by, valid_until FROM facts WHERE id = ?1) WHERE ended_by = ?1",
 			"DELETE FROM vectors WHERE id = ?",
-			"DELETE FROM unread WHERE id = ?",
 			"DELETE FROM facts WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {
@@ -358,9 +362,7 @@ func (e *Store) RestoreDistilled(ctx context.Context, group string, facts []grap
 		}
 		tx.Committed(func() {
 			e.index.Deleted(group) // built again
-			if e.mean != nil {
-				e.mean.more()
-			}
+			to.embed()
 		})
 		return nil
 	})

@@ -48,6 +48,7 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 		return nil, err
 	}
 	tx.Committed(func() {
+		e.recent.drop()
 		e.index.Deleted(group)
 		e.outlines.deleted(group)
 	})
@@ -60,7 +61,6 @@ func (e inFile) Delete(tx *sqlite.Tx, group string, meant func(*graphiti.Row) bo
 func deleteAll(tx *sqlite.Tx, group int64) error {
 	for _, q := range []string{
 		"DELETE FROM vectors WHERE id >> 32 = ?",
-		"DELETE FROM unread WHERE id >> 32 = ?",
 		"DELETE FROM facts WHERE grp = ?",
 		"DELETE FROM messages WHERE grp = ?",
 		"DELETE FROM groups WHERE id = ?",
@@ -104,7 +104,6 @@ func deleteMeant(tx *sqlite.Tx, group int64, name string, meant func(*graphiti.R
 		}
 		for _, q := range []string{
 			"DELETE FROM vectors WHERE id = ?",
-			"DELETE FROM unread WHERE id = ?",
 			"DELETE FROM messages WHERE id = ?",
 		} {
 			if _, err := tx.Exec(q, id); err != nil {

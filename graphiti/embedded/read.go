@@ -3,13 +3,17 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// row is a stored message.
+// row is a stored message. It is immutable.
 type row struct {
 	name    string
 	role    graphiti.RoleType
@@ -26,7 +30,7 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 		return err
 	}
 	of := make(map[int64]*hit, len(hits))
-	ids := []byte{'['}
+	ids, drops := []byte{'['}, e.recent.find(group, hits)
 	for _, h := range hits {
 		if h.row != nil {
 			continue
@@ -53,10 +57,65 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 		}
 		r.said = time.UnixMilli(said)
 		of[place].row = r
+		e.recent.add(group<<placeBits|place, r, drops)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read messages: %w", err)
 	}
 	return nil
+}
+
+// recentBytes bounds the messages of recentRows.
+const recentBytes = 4 << 20
+
+// recentRows holds the messages that searches have read most recently, by their ids. It is
+// safe for concurrent use.
+type recentRows struct {
+	mu    sync.Mutex // protects the fields below
+	lru   *simplelru.LRU[int64, *row]
+	bytes int
+	drops int
+}
+
+func newRecentRows() *recentRows {
+	r := &recentRows{}
+	r.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ int64, m *row) { r.bytes -= m.bytes() }) // fails only for a size of 0
+	return r
+}
+
+func (r *row) bytes() int { return 200 + len(r.name) + len(r.speaker) + len(r.content) }
+
+// find sets the rows of hits of a group, and returns the number of drops so far.
+func (r *recentRows) find(group int64, hits []*hit) (drops int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range hits {
+		if h.row == nil {
+			h.row, _ = r.lru.Get(group<<placeBits | h.place)
+		}
+	}
+	return r.drops
+}
+
+// add adds a message, unless messages were deleted since its search had that number of
+// drops: another one may have its id now.
+func (r *recentRows) add(id int64, m *row, drops int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if drops != r.drops || r.lru.Contains(id) {
+		return
+	}
+	r.lru.Add(id, m)
+	for r.bytes += m.bytes(); r.bytes > recentBytes; {
+		r.lru.RemoveOldest()
+	}
+}
+
+// drop removes all messages, after some were deleted.
+func (r *recentRows) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drops++
+	r.lru.Purge()
 }

@@ -8,7 +8,7 @@ import (
 // Repair describes the copying of a damaged file into a new one. The messages of a lost
 // group are lost, too.
 var Repair = sqlite.Salvage{
-	Skip: []string{"vectors", "unread", "undistilled"},
+	Skip: []string{"vectors", "undistilled"},
 	After: append([]string{
 		"DELETE FROM messages WHERE grp NOT IN (SELECT id FROM groups) OR id >> 32 <> grp",
 		"DELETE FROM fact_sources WHERE message NOT IN (SELECT id FROM messages)",

@@ -23,15 +23,13 @@ CREATE TABLE messages (
 	UNIQUE (grp, name)
 ) STRICT;
 
--- What statements and facts mean (empty for other messages), and the messages and
--- facts of which it is not known yet.
+-- The meaning of statements and facts; empty for other messages. Messages and facts
+-- without a row wait for the model.
 CREATE TABLE vectors (
 	id    INTEGER PRIMARY KEY, -- of the message or fact
 	model TEXT NOT NULL,
 	vec   BLOB NOT NULL        -- one signed byte for each dimension, of a vector of length 127
 ) STRICT;
-
-CREATE TABLE unread (id INTEGER PRIMARY KEY) STRICT;
 
 -- Facts that a model has distilled from messages. A fact has a place among the
 -- messages of its group, so that one index finds both.

@@ -8,37 +8,60 @@ import (
 
 // sorted is a sorted list of words. New words are sorted in when the list is next read.
 type sorted struct {
-	words []string
-	fresh []string
+	words  []string
+	recent []string // also sorted; few, because each turn brings some, and words may be many
+	fresh  []string
 }
+
+// maxRecent is the most recent words.
+const maxRecent = 512
 
 func (s *sorted) add(w string) { s.fresh = append(s.fresh, w) }
 
-// settle puts all words in order. It merges from the end, in place: each turn brings new
-// words, and a group may have many thousands.
+// settle sorts the fresh words.
 func (s *sorted) settle() {
 	slices.Sort(s.fresh)
-	a, b := len(s.words), len(s.fresh)
-	s.words = append(s.words, s.fresh...)
-	for at := len(s.words) - 1; b > 0; at-- {
-		if a > 0 && s.words[a-1] > s.fresh[b-1] {
+	s.recent, s.fresh = merged(s.recent, s.fresh), nil
+	if len(s.recent) > maxRecent {
+		s.words, s.recent = merged(s.words, s.recent), nil
+	}
+}
+
+// merged adds sorted words to a sorted list, from the end, in place.
+func merged(list, more []string) []string {
+	a, b := len(list), len(more)
+	list = append(list, more...)
+	for at := len(list) - 1; b > 0; at-- {
+		if a > 0 && list[a-1] > more[b-1] {
 			a--
-			s.words[at] = s.words[a]
+			list[at] = list[a]
 		} else {
 			b--
-			s.words[at] = s.fresh[b]
+			list[at] = more[b]
 		}
 	}
-	s.fresh = nil
+	return list
 }
 
 // from calls f for the words with a beginning, in order, until it returns false.
 func (s *sorted) from(beginning string, f func(w string) bool) {
-	for i, _ := slices.BinarySearch(s.words, beginning); i < len(s.words) && strings.HasPrefix(s.words[i], beginning); i++ {
-		if !f(s.words[i]) {
+	old, recent := after(s.words, beginning), after(s.recent, beginning)
+	for {
+		next := &old
+		if len(old) == 0 || len(recent) > 0 && recent[0] < old[0] {
+			next = &recent
+		}
+		if len(*next) == 0 || !strings.HasPrefix((*next)[0], beginning) || !f((*next)[0]) {
 			return
 		}
+		*next = (*next)[1:]
 	}
+}
+
+// after returns the words of a sorted list from the first one that is not less than w.
+func after(list []string, w string) []string {
+	i, _ := slices.BinarySearch(list, w)
+	return list[i:]
 }
 
 const (

@@ -27,6 +27,7 @@ var schema string
 type Store struct {
 	db       *sqlite.DB
 	index    *indexes
+	recent   *recentRows
 	outlines *outlines
 	numbers  Numbers
 	mean     *vectors // nil: messages are found by their words alone
@@ -64,12 +65,12 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 5, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 6, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
 	}
-	e := &Store{db: db, outlines: newOutlines(), numbers: Fitted}
+	e := &Store{db: db, recent: newRecentRows(), outlines: newOutlines(), numbers: Fitted}
 	e.index = newIndexes(e.indexed, indexBytes)
 	return e, nil
 }
@@ -122,17 +123,16 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 		return err
 	}
 	var added []indexedMessage
+	var ids []int64
 	for i := range messages {
 		m := &messages[i]
 		id, err := to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli())
 		if id != 0 {
 			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
+			ids = append(ids, id)
 		}
 		if err == nil && id != 0 && e.distils != nil {
 			err = undistilled(tx, id, m)
-		}
-		if err == nil && id != 0 && e.mean != nil {
-			_, err = tx.Exec("INSERT INTO unread (id) VALUES (?)", id)
 		}
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 	tx.Committed(func() {
 		e.index.Committed(group, to.group, added)
 		if e.mean != nil {
-			e.mean.more()
+			e.mean.more(ids...)
 		}
 		if e.distils != nil {
 			e.distils()

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,6 +49,7 @@ type vectors struct {
 	asking chan struct{} // holds a value while a question is embedded
 
 	mu     sync.Mutex // guards the fields below
+	todo   []int64    // ids of messages without a vector, each added with or after its message
 	groups map[int64]*groupVectors
 	held   int
 
@@ -73,16 +75,13 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 		asking: make(chan struct{}, 1), groups: make(map[int64]*groupVectors),
 	}
-	err := db.Write(ctx, func(tx *sqlite.Tx) error {
-		for _, q := range []string{
-			"DELETE FROM vectors WHERE model <> ?1", // of another model: they cannot be compared
-			"INSERT OR IGNORE INTO unread (id) SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) WHERE id NOT IN (SELECT id FROM vectors WHERE model = ?1)",
-		} {
-			if _, err := tx.Exec(q, by.model); err != nil {
-				return err
-			}
+	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		// Vectors of another model cannot be compared.
+		if _, err := tx.Exec("DELETE FROM vectors WHERE model <> ?", by.model); err != nil {
+			return err
 		}
-		return nil
+		v.todo, err = column[int64](tx, "SELECT id FROM (SELECT id FROM messages UNION ALL SELECT id FROM facts) WHERE id NOT IN (SELECT id FROM vectors)")
+		return err
 	})
 	if err != nil {
 		cancel()
@@ -93,8 +92,11 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 	return v, nil
 }
 
-// more wakes run, because there may be messages to embed.
-func (v *vectors) more() {
+// more adds messages to embed, and wakes run.
+func (v *vectors) more(ids ...int64) {
+	v.mu.Lock()
+	v.todo = append(v.todo, ids...)
+	v.mu.Unlock()
 	select {
 	case v.wake <- struct{}{}:
 	default:
@@ -154,11 +156,14 @@ type unreadMessage struct {
 func (v *vectors) some(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
-	batch, err := v.unread(ctx)
+	v.mu.Lock()
+	ids := v.todo[:min(len(v.todo), embedBatch)]
+	v.mu.Unlock()
+	batch, err := v.read(ctx, ids)
 	if err != nil || v.paused.Load() { // checked now: messages from after the pause are not sent
 		return 0, err
 	}
-	if err := v.learnRoutine(ctx); err != nil {
+	if err := v.learnRoutine(ctx); err != nil || len(ids) == 0 {
 		return 0, err
 	}
 	var texts []string
@@ -181,20 +186,27 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("store embeddings: %w", err)
 	}
 	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, m := range batch {
 		v.dropLocked(m.id >> placeBits)
 	}
-	v.mu.Unlock()
-	return len(batch), nil
+	if v.todo = v.todo[len(ids):]; len(v.todo) == 0 {
+		v.todo = nil
+	}
+	return len(ids), nil
 }
 
-// unread reads a batch of messages and facts without a vector. The text of a fact ends with
-// its keys.
-func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error) {
-	const query = `SELECT u.id, coalesce(m.name, f.name, ''), coalesce(m.role, ''), coalesce(m.speaker, ''), coalesce(m.content, f.text, ''), f.id IS NOT NULL,
-		coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
-		FROM unread u LEFT JOIN messages m ON m.id = u.id LEFT JOIN facts f ON f.id = u.id LIMIT ?`
-	err = v.db.Each(ctx, query, []any{embedBatch}, func(scan func(...any) error) error {
+// read reads the messages and facts with these ids. Deleted ones are missing. The text of a fact
+// ends with its keys.
+func (v *vectors) read(ctx context.Context, ids []int64) (batch []unreadMessage, err error) {
+	list, err := json.Marshal(ids)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	const query = `SELECT m.id, m.name, m.role, m.speaker, m.content, 0, '' FROM json_each(?1) j CROSS JOIN messages m ON m.id = j.value
+		UNION ALL SELECT f.id, f.name, '', '', f.text, 1, coalesce((SELECT '; ' || group_concat(key, ', ') FROM fact_keys WHERE fact = f.id), '')
+		FROM json_each(?1) j CROSS JOIN facts f ON f.id = j.value`
+	err = v.db.Each(ctx, query, []any{string(list)}, func(scan func(...any) error) error {
 		var m unreadMessage
 		var role, speaker, keys string
 		var fact bool
@@ -211,9 +223,10 @@ func (v *vectors) unread(ctx context.Context) (batch []unreadMessage, err error)
 	return batch, nil
 }
 
-// store writes the vectors of a batch, which are empty for all but statements and facts.
+// store writes the vectors of a batch, which are empty for all but statements and facts. It
+// waits for a commit to share, because the vectors can be computed again.
 func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
-	return v.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
 		for i := range batch {
 			m := &batch[i]
 			// What was deleted in the meantime remains deleted, and its id may now belong to
@@ -221,9 +234,6 @@ func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("DELETE FROM unread WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "+named+" WHERE name <> ?2)", m.id, m.name); err != nil {
 				return err
 			}
 		}

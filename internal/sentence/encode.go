@@ -132,16 +132,15 @@ func (o *rescaling) apply(x []float32) {
 	}
 }
 
-// addTo adds the product of the matrix and n rows of in to the rows of out. A row begins
-// inStep or outStep values after the previous one.
-func (x *matrix) addTo(out []float32, outStep int, in []float32, inStep, n int) {
+// addToGo is addTo for every processor.
+func (x *matrix) addToGo(out []float32, outStep int, in []float32, inStep, n int) {
 	w := make([]float32, x.in) // of one output; unpacked once for all rows
 	for o := range x.out {
 		x.unpack(w, o)
 		scale := x.scale.at(o)
 		r := 0
 		for ; r+4 <= n; r += 4 {
-			a, b, c, d := dot4(w, in[r*inStep:], in[(r+1)*inStep:], in[(r+2)*inStep:], in[(r+3)*inStep:])
+			a, b, c, d := dot4Go(w, in[r*inStep:], in[(r+1)*inStep:], in[(r+2)*inStep:], in[(r+3)*inStep:])
 			out[r*outStep+o] += scale * a
 			out[(r+1)*outStep+o] += scale * b
 			out[(r+2)*outStep+o] += scale * c
@@ -153,8 +152,8 @@ func (x *matrix) addTo(out []float32, outStep int, in []float32, inStep, n int) 
 	}
 }
 
-// dot4 returns the products of w and four rows. Four sums need not wait for each other.
-func dot4(w, a, b, c, d []float32) (p, q, r, s float32) {
+// dot4Go returns the products of w and four rows. Four sums need not wait for each other.
+func dot4Go(w, a, b, c, d []float32) (p, q, r, s float32) {
 	a, b, c, d = a[:len(w)], b[:len(w)], c[:len(w)], d[:len(w)]
 	for i, v := range w {
 		p += v * a[i]

@@ -2,8 +2,10 @@ package sentence
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -153,6 +155,37 @@ func TestFile(t *testing.T) {
 	for i := range len(m.table.starts)/4 - 1 {
 		if uint32At(m.table.starts, i) >= uint32At(m.table.starts, i+1) {
 			t.Fatalf("block %d is empty", i)
+		}
+	}
+}
+
+// TestProduct_AnyProcessor compares the product of this processor with that of every
+// processor.
+func TestProduct_AnyProcessor(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := 1; n <= 9; n++ {
+		const in, out, inStep, outStep = 48, 5, 64, 7
+		x := matrix{in: in, out: out, weights: make([]int8, in*out)}
+		for i := range x.weights {
+			x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
+		}
+		for o := range out {
+			x.scale += vector(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(o)/16-0.1)))
+		}
+		rows, got, want := make([]float32, n*inStep), make([]float32, n*outStep), make([]float32, n*outStep)
+		for i := range rows {
+			rows[i] = random.Float32() - 0.5
+		}
+		for i := range got {
+			got[i] = float32(i)
+			want[i] = got[i]
+		}
+		x.addTo(got, outStep, rows, inStep, n)
+		x.addToGo(want, outStep, rows, inStep, n)
+		for i := range got {
+			if math.Abs(float64(got[i]-want[i])) > 1e-3 {
+				t.Fatalf("value %d of %d rows = %v, want %v", i, n, got[i], want[i])
+			}
 		}
 	}
 }

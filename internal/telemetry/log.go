@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -11,16 +12,87 @@ import (
 )
 
 // NewLogger returns a logger of text or JSON to a file; "auto" selects text on a terminal.
-func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
+// Except on a terminal, lines of requests are written together, within flushAfter. flush
+// writes the last ones.
+func NewLogger(f *os.File, format string, level slog.Leveler) (log *slog.Logger, flush func()) {
 	o := &slog.HandlerOptions{Level: level}
-	if format == "text" || format == "auto" && terminal.Is(f) {
-		text := slog.Handler(slog.NewTextHandler(f, o))
-		if terminal.Is(f) {
-			text = shortRequests{text, f, os.Getenv("NO_COLOR") == ""}
-		}
-		return slog.New(text)
+	text := format == "text" || format == "auto" && terminal.Is(f)
+	if text && terminal.Is(f) {
+		return slog.New(shortRequests{slog.NewTextHandler(f, o), f, os.Getenv("NO_COLOR") == ""}), func() {}
 	}
-	return slog.New(slog.NewJSONHandler(f, o))
+	w := &lines{w: f}
+	if text {
+		return slog.New(together{slog.NewTextHandler(w, o), w}), w.flush
+	}
+	return slog.New(together{slog.NewJSONHandler(w, o), w}), w.flush
+}
+
+const (
+	flushAfter = 100 * time.Millisecond // the most that the end of the process loses
+	flushBytes = 32 << 10
+)
+
+// lines collects lines and writes them together, in order.
+type lines struct {
+	w io.Writer
+
+	mu    sync.Mutex // protects the fields below, and the order of writes
+	bytes []byte
+	due   bool // a timer will call flush
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes = append(l.bytes, line...)
+	if !l.due {
+		l.due = true
+		time.AfterFunc(flushAfter, l.flush)
+	}
+	if len(l.bytes) >= flushBytes {
+		l.writeLocked()
+	}
+	return len(line), nil
+}
+
+func (l *lines) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = false
+	l.writeLocked()
+}
+
+func (l *lines) writeLocked() {
+	if len(l.bytes) > 0 {
+		_, _ = l.w.Write(l.bytes) // there is no other place to report it
+		l.bytes = l.bytes[:0]
+	}
+}
+
+// together is a log handler that leaves lines of requests in w, and flushes w after others.
+type together struct {
+	slog.Handler
+	w *lines
+}
+
+// Handle implements slog.Handler.
+func (t together) Handle(ctx context.Context, r slog.Record) error {
+	err := t.Handler.Handle(ctx, r)
+	if r.Message != requestLine {
+		t.w.flush()
+	}
+	return err //nolint:wrapcheck // the caller ignores it
+}
+
+// WithAttrs implements slog.Handler.
+func (t together) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return together{t.Handler.WithAttrs(attrs), t.w}
+}
+
+// WithGroup implements slog.Handler.
+func (t together) WithGroup(name string) slog.Handler {
+	return together{t.Handler.WithGroup(name), t.w}
 }
 
 // quietFor is the minimum interval between logs of the same warning.

@@ -36,6 +36,9 @@ func loggedPath(target []byte) string {
 
 // hides reports whether a segment of a path may be or contain a key.
 func hides(segment string) bool {
+	if isWord(segment) { // as most are, and the rest takes a microsecond
+		return false
+	}
 	if plain, err := url.PathUnescape(segment); err == nil {
 		segment = plain
 	}
@@ -63,12 +66,28 @@ func likeKey(s string) bool {
 	return false
 }
 
+// isWord reports whether a segment is too short and plain for a key.
+func isWord(s string) bool {
+	const shortestKey = 9 // a prefix and six characters
+	digits := false
+	for i := range len(s) {
+		switch classOf(s[i]) {
+		case 'a':
+		case '0':
+			digits = true
+		default:
+			return false
+		}
+	}
+	return len(s) < shortestKey || !digits && len(s) < longRun
+}
+
+// longRun is a number of letters and digits in a row that no word has.
+const longRun = 32
+
 // random reports whether a text seems to be generated at random.
 func random(s string) bool {
-	const (
-		longRun  = 32 // letters and digits in a row; words are shorter
-		longText = 20
-	)
+	const longText = 20
 	run, changes, last := 0, 0, byte(0)
 	for i := range len(s) {
 		class := classOf(s[i])

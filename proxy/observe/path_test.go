@@ -23,6 +23,8 @@ func TestLoggedPath(t *testing.T) {
 		"/0123456789abcdef0123456789abcdef01234567/v1/x":                      "/***/v1/x",
 		"/9f86d081-884c-4d63-a5f4-0d1a2b3c4d5e/v1/x":                          "/***/v1/x",
 		"/aB3_dE6-gH9_jK2-mN5_pQ8-sT1_vW4/v1/x":                               "/***/v1/x",
+		"/" + strings.Repeat("abcdefgh", 4) + "/v1/x":                         "/***/v1/x",
+		"/a1b2c3d4e5f6g7h8i9j0/v1/x":                                          "/***/v1/x",
 		"http://user:password@host/v1/x?key=abc":                              "/v1/x",
 		"//user:password@host/v1/x":                                           "//***/v1/x",
 		"user:password@host:443":                                              "***",
