@@ -44,10 +44,7 @@ func (m *Planner) summary(t *turn, who graphiti.Who, p *Plan) {
 // summary. It searches nothing. The first such request decides on a block with the session's
 // notes, and the requests after it repeat the block.
 func (m *Planner) resume(t *turn, who graphiti.Who, p *Plan) {
-	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}
-	if t.c.Last >= 0 {
-		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
-	}
+	p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	p.repeatNewest(t)
 	source := SourceSticky
 	if t.resumed == nil {

@@ -35,7 +35,7 @@ type turn struct {
 	resumedFrom dialect.Fingerprint // of the history up to it; zero without one
 	resumed     *Decision           // its decision, or nil
 
-	session  TurnKey // see sessionID
+	session TurnKey // see sessionID
 }
 
 // lists holds parallel lists of the person's messages.
