@@ -94,9 +94,6 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	// Reserve the end of the timeout for storage.
 	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
 	defer pooled.Put(t.lists)
-	if c.Resumes() && t.kind == dialect.KindMachine {
-		t.kind = dialect.KindTurn
-	}
 	m.lookUp(ctx, &t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
@@ -135,7 +132,7 @@ func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
 	case t.kind == dialect.KindSummary && c.Newest >= c.Last:
 		m.summary(t, who, p)
 		return
-	case t.kind == dialect.KindTurn && c.Resumes():
+	case (t.kind == dialect.KindTurn || t.kind == dialect.KindMachine) && c.Resumes():
 		m.resume(t, who, p)
 		return
 	case c.Last < 0:

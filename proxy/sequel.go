@@ -15,7 +15,7 @@ import (
 // lastAnswer is the newest answer of a session, if it may be a summary of the session's history.
 // The sequel tells: the next request lacks the earlier answers and contains this one.
 type lastAnswer struct {
-	begin   []byte // of the answer, normalized; empty if it cannot be a summary
+	begin   []byte // of the answer, normalized; empty if it cannot be a summary, or is unreadable
 	answers int    // number of the model's messages before the question
 	turn    pendingTurn
 	known   bool         // it was stored as a summary
@@ -115,7 +115,7 @@ func (p *pendingTurn) reopened(said string) *pendingTurn {
 func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer, newest bool, open *pendingTurn) {
 	f := &at.session
 	la, _ := s.memo.Get(lastAnswerKey(&at.where, f.own)).(*lastAnswer)
-	if la == nil || len(la.begin) == 0 || f.agent || f.kind != dialect.KindTurn || answersBefore(c, c.Last) > la.answers {
+	if isTurn := f.kind == dialect.KindTurn || f.kind == dialect.KindMachine && c.Resumes(); la == nil || f.agent || !isTurn || answersBefore(c, c.Last) > la.answers {
 		return nil, false, nil
 	}
 	for i := range c.Messages {
@@ -123,22 +123,30 @@ func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer,
 		isAnswer := m.Role == dialect.RoleAssistant
 		if m.Role == dialect.RoleUser || isAnswer && la.turn.turn.Kind != "" {
 			holds := func(text []byte) bool {
-				return bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
+				return len(la.begin) > 0 && bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
 			}
 			if holds(c.Raw(i)) {
 				newest = i == c.Last && holds(c.Text(i)) // a rule may have removed it
-				if (newest || c.Last < i) && la.open != nil {
-					turn := *la.open
-					open = &turn
-				}
-				return la, newest, open
+				return la, newest, la.goesOn(newest || c.Last < i)
 			}
+		}
+		if m.Role == dialect.RoleCompacted && la.turn.turn.Kind != "" && len(la.begin) == 0 {
+			return nil, false, la.goesOn(c.Last < i)
 		}
 		if isAnswer {
 			break
 		}
 	}
 	return nil, false, nil
+}
+
+// goesOn returns a copy of the open turn if the request continues it.
+func (la *lastAnswer) goesOn(continues bool) *pendingTurn {
+	if !continues || la.open == nil {
+		return nil
+	}
+	turn := *la.open
+	return &turn
 }
 
 // confirm stores the summary that the turn follows. To repeat it changes nothing.

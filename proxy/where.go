@@ -92,9 +92,6 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 		f.inherit(&at.where, s.parentOf(ctx, known, childKey(&at.where, f.own), f.first))
 	}
 	s.subagent(ctx, r, p, &at)
-	if p.conv.Resumes() && f.kind == dialect.KindMachine {
-		f.kind = dialect.KindTurn
-	}
 	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
 	case f.kind != dialect.KindTurn || f.agent || p.conv.Last < 0:
@@ -103,7 +100,9 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	default:
 		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at)
 	}
-	f.sequel, f.summary, at.pending = s.sequelOf(p.conv, &at)
+	if f.sequel, f.summary, at.pending = s.sequelOf(p.conv, &at); at.pending != nil {
+		f.kind, asked = dialect.KindTurn, dialect.KindTurn
+	}
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }
