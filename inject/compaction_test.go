@@ -159,6 +159,10 @@ func TestResume(t *testing.T) {
 	replaced := func(summary, rest string) string {
 		return `{"messages":[{"role":"user","content":"` + at + `:\n<summary>\n` + summary + `\n</summary>"}` + rest + `]}`
 	}
+	const what = "What did we do so far?"
+	asked := func(summary string) string {
+		return `{"messages":[{"role":"system","content":"You are opencode."},{"role":"user","content":"` + what + `"},{"role":"assistant","content":"` + summary + `"},{"role":"user","content":"Continue if you have next steps, or stop and ask for clarification."}]}`
+	}
 	noRecall := both
 	noRecall.Recall = false
 	notes := func(errors ...string) snapshot { return snapshot{Errors: errors} }
@@ -190,6 +194,10 @@ func TestResume(t *testing.T) {
 			{replaced("a", ""), notes(), both, nil, StatusEmpty},
 			{replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty},
 			{replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled},
+		},
+		"the summary answers a question": {
+			{asked("a"), notes("TypeError: x"), both, map[string]string{what: one}, StatusRecalled},
+			{asked("b"), notes("ValueError: y"), both, map[string]string{what: two}, StatusRecalled},
 		},
 		"the summary has the note": {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
 		"without recall":           {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},

@@ -61,7 +61,7 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 	keys := t.keys
 	i := t.c.Replaced()
 	if i >= 0 {
-		t.resumedFrom = chain[i].Link(dialect.RoleUser, t.c.Raw(i))
+		t.resumedFrom = chain[i].Link(dialect.RoleUser, t.c.Summary(i))
 		keys = append(keys, turnKeyOf(who.Session+resumedKey, t.resumedFrom))
 	}
 	for t.resumedAt = i; t.resumedAt >= 0 && (t.c.Messages[t.resumedAt].Role != dialect.RoleUser || !t.c.Insertable(t.resumedAt)); {

@@ -145,14 +145,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
 	}
-	switch {
-	case p.instructed:
-		p.answers = answersBefore(conv, len(chain))
-	case d.session.kind == dialect.KindSummary:
-		p.answers = answersBefore(conv, max(conv.Last, conv.Newest))
-	default:
-		p.answers = answersBefore(conv, conv.Last)
-	}
+	p.answers = answersBefore(conv, p.asksAt(conv, d.session.kind))
 	if c.memory.Doubts.Holds(d.who.Session) {
 		p.history = slices.Clone(chain[:max(0, conv.Last)])
 	}
@@ -185,6 +178,18 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
 	}
 	return p, held
+}
+
+// asksAt returns an index: only answers before it are earlier than the request's question, which
+// may be a client's in a tool round.
+func (p *pendingTurn) asksAt(conv *dialect.Conversation, kind dialect.Kind) int {
+	switch {
+	case p.instructed:
+		return len(conv.Messages)
+	case kind == dialect.KindSummary:
+		return max(conv.Last, conv.Newest)
+	}
+	return conv.Last
 }
 
 // asked reports whether the model's messages directly before a message contain a question.

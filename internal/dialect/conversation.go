@@ -276,6 +276,16 @@ func (c *Conversation) Replaced() int {
 	return i
 }
 
+// Summary returns the text of the summary at message i. Some clients put a short question there,
+// and the summary is its answer.
+func (c *Conversation) Summary(i int) []byte {
+	text := c.Raw(i)
+	if _, _, holds := summaryElement(text, true); holds || len(text) >= Telling || c.Messages[i].Role != RoleUser || i+1 == len(c.Messages) {
+		return text
+	}
+	return c.Raw(i + 1)
+}
+
 // isSummary reports whether message i holds a summary with which a client has replaced
 // earlier messages. A request for a summary may hold an earlier one, or the form of one.
 func (c *Conversation) isSummary(i int) bool {
