@@ -14,34 +14,63 @@ import (
 // a slow memory costs the request nothing. The block precedes the client's instruction, which
 // later requests omit, so blocks in the history stay unchanged. The decision has a key of its
 // own.
-func (m *Planner) summary(t *turn, who graphiti.Who, p Plan) Plan {
-	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
-	// The instruction may not be a person's message. The fingerprint is then that of the
-	// previous turn.
-	t.own = turnKeyOf(who.Session+"\x00summary", dialect.Fingerprint(t.keys[len(t.keys)-1]))
-	p.Turn = t.own.String()
+func (m *Planner) summary(t *turn, who graphiti.Who, p *Plan) {
+	c := t.c
+	// The instruction may not be a person's message, and a turn may have several.
+	from := t.resumedFrom
+	if c.Last >= 0 {
+		from = t.from[len(t.from)-1].Link(dialect.RoleOther, from[:])
+	}
+	if c.Newest > c.Last {
+		from = from.Link(dialect.RoleUser, c.Raw(c.Newest))
+	}
+	own := turnKeyOf(who.Session+"\x00summary", from)
+	p.Turn = own.String()
 	if t.mode.Ingest {
 		p.Write = t.o.Writes(who)
 	}
-	if last := t.earlier[len(t.earlier)-1]; t.c.Newest > t.c.Last && last != nil && last.Block != "" {
-		p.Inserts = append(p.Inserts, t.c.Insert(t.c.Last, last.Block)) // the last turn is an earlier one
+	if c.Newest > c.Last { // the last turn is an earlier one
+		p.repeatNewest(t)
 	}
-	if !t.mode.Recall || t.mode.Nobody || !t.o.Compaction || t.err != nil || !t.c.Insertable(t.c.Newest) {
-		return p
+	p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonSummary}
+	if d := m.keepNotes(t, who, own, c.Newest, m.toKeep); d != nil && d.Block != "" {
+		p.Outcome = outcomeOf(d, SourceLocal)
+		p.Outcome.Reason = ReasonSummary
+		p.insert(c.Insert(c.Newest, d.Block))
 	}
+}
+
+// resume plans a request of an open turn after the client has replaced the history with a
+// summary. It searches nothing. The first such request decides on a block with the session's
+// notes, and the requests after it repeat the block.
+func (m *Planner) resume(t *turn, who graphiti.Who, p *Plan) {
+	p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
+	p.repeatNewest(t)
+	source := SourceSticky
+	if t.resumed == nil {
+		source = SourceLocal
+		t.resumed = m.keepNotes(t, who, turnKeyOf(who.Session+resumedKey, t.resumedFrom), t.resumedAt, m.toResume)
+	}
+	if d := t.resumed; d != nil && d.Block != "" {
+		p.Outcome = outcomeOf(d, source)
+	}
+}
+
+// resumedKey is part of the key of the block before a summary that replaces the history.
+const resumedKey = "\x00resumed"
+
+// keepNotes stores a decision with a block of notes before message i, and returns it; nil if
+// the request may have none.
+func (m *Planner) keepNotes(t *turn, who graphiti.Who, key TurnKey, i int, notes func(*turn, graphiti.Who) (block string, facts int)) *Decision {
+	if !t.mode.Recall || t.mode.Nobody || !t.o.Compaction || t.err != nil || i < 0 || !t.c.Insertable(i) {
+		return nil
+	}
+	t.own = key
 	d := Decision{Ingest: t.mode.Ingest}
-	if d.Block, d.Facts = m.toKeep(t, who); d.Block == "" {
-		return p
-	}
+	d.Block, d.Facts = notes(t, who)
 	t.read(who)
-	o := m.keep(t, d, outcomeOf(&d, SourceLocal))
-	if t.decision == nil || t.decision.Block == "" {
-		return p
-	}
-	p.Outcome = o
-	p.Outcome.Reason = ReasonSummary
-	p.Inserts = append(p.Inserts, t.c.Insert(t.c.Newest, t.decision.Block))
-	return p
+	m.keep(t, d, Outcome{})
+	return t.decision
 }
 
 const (
@@ -95,8 +124,7 @@ func (m *Planner) show(t *turn, who graphiti.Who) {
 // toKeep returns the block for a summary request and its number of facts: the session's notes,
 // then the lines of its blocks that the text to summarize does not contain.
 func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
-	visible := statementsIn(t.blocks())
-	room := min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
+	visible, room := statementsIn(t.blocks()), t.noteRoom()
 	var kept []string
 	add := func(list []string, most int) {
 		for _, l := range list {
@@ -118,6 +146,24 @@ func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 		add(withoutRepeats(slices.DeleteFunc(slices.Clone(s.lines), isOld), kept), t.o.MaxFacts)
 	}
 	return formatBlock(kept, 0)
+}
+
+// toResume returns the block for a request after a compaction and its number of facts: the
+// session's notes that the conversation lacks.
+func (m *Planner) toResume(t *turn, who graphiti.Who) (block string, facts int) {
+	lines, room := m.resumed(t, who, nil), t.noteRoom()
+	for i, l := range lines {
+		if room -= utf8.RuneCountInString(l) + len("- \n"); room < 0 {
+			lines = lines[:i]
+			break
+		}
+	}
+	return formatBlock(lines, 0)
+}
+
+// noteRoom returns the maximum number of characters of the lines in a block of notes.
+func (t *turn) noteRoom() int {
+	return min(t.o.MaxChars, roomIn(t.c.Model, t.o.Share, t.o.Window)) - utf8.RuneCountInString(blockOpen+blockFrame+blockClose)
 }
 
 // withoutRepeats returns the lines that state something else than the lines before them, and

@@ -145,3 +145,78 @@ func TestSummary_Block(t *testing.T) {
 		}
 	}
 }
+
+// TestResume: after a compaction within a turn, the block with the notes is decided once, and
+// later requests repeat it before the summary.
+func TestResume(t *testing.T) {
+	const (
+		at, wanted, now = "It was long", "Create a", "And now?"
+		call            = `,{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"}`
+		next            = `,{"role":"assistant","content":"done"},{"role":"user","content":"` + now + `"}`
+		one, two        = errorMet + "TypeError: x", errorMet + "ValueError: y"
+	)
+	wish := `,{"role":"user","content":"` + wanted + ` handoff summary of this conversation.` + strings.Repeat(" Be brief.", 30) + `"}`
+	replaced := func(summary, rest string) string {
+		return `{"messages":[{"role":"user","content":"` + at + `:\n<summary>\n` + summary + `\n</summary>"}` + rest + `]}`
+	}
+	const what = "What did we do so far?"
+	asked := func(summary string) string {
+		return `{"messages":[{"role":"system","content":"You are opencode."},{"role":"user","content":"` + what + `"},{"role":"assistant","content":"` + summary + `"},{"role":"user","content":"Continue if you have next steps, or stop and ask for clarification."}]}`
+	}
+	noRecall := both
+	noRecall.Recall = false
+	notes := func(errors ...string) snapshot { return snapshot{Errors: errors} }
+	type step struct {
+		body   string
+		notes  snapshot
+		mode   Mode
+		want   map[string]string // line before a text
+		status Status
+	}
+	for name, steps := range map[string][]step{
+		"a turn goes on": {
+			{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled},
+			{replaced("a", call), notes("ValueError: y"), both, map[string]string{at: one}, StatusRecalled},
+			{replaced("a", call+next), notes("TypeError: x"), both, map[string]string{at: one}, StatusEmpty},
+			{replaced("a", call), notes(), noRecall, map[string]string{at: one}, StatusRecalled},
+		},
+		"a person speaks with other notes": {
+			{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled},
+			{replaced("a", call+next), notes("ValueError: y"), both, map[string]string{at: one, now: two}, StatusRecalled},
+		},
+		"more compactions in the turn": {
+			{replaced("a", ""), notes("TypeError: x"), both, map[string]string{at: one}, StatusRecalled},
+			{replaced("a", call+wish), notes("ValueError: y"), both, map[string]string{at: one, wanted: two}, StatusRecalled},
+			{replaced("b", call), notes("ValueError: y"), both, map[string]string{at: two}, StatusRecalled},
+			{replaced("b", call+wish), notes("TypeError: x"), both, map[string]string{at: two, wanted: one}, StatusRecalled},
+		},
+		"no notes at first": {
+			{replaced("a", ""), notes(), both, nil, StatusEmpty},
+			{replaced("a", call), notes("TypeError: x"), both, nil, StatusEmpty},
+			{replaced("a", call+next), notes("TypeError: x"), both, map[string]string{now: one}, StatusRecalled},
+		},
+		"the summary answers a question": {
+			{asked("a"), notes("TypeError: x"), both, map[string]string{what: one}, StatusRecalled},
+			{asked("b"), notes("ValueError: y"), both, map[string]string{what: two}, StatusRecalled},
+		},
+		"the summary has the note": {{replaced("TypeError: x", ""), notes("TypeError: x"), both, nil, StatusEmpty}},
+		"without recall":           {{replaced("a", ""), notes("TypeError: x"), noRecall, nil, StatusEmpty}},
+	} {
+		blocks := &fakeDecisions{}
+		for i, s := range steps {
+			m := noted(t, blocks, s.notes)
+			if strings.Contains(s.body, now) {
+				o := *m.opts()
+				o.Search = searchFunc(func(context.Context, string, string) ([]graphiti.Fact, error) { return nil, nil })
+				m.o.Store(&o)
+			}
+			want := s.body
+			for text, line := range s.want {
+				want = strings.Replace(want, text, inJSON(blockOf(line))+`\n\n`+text, 1)
+			}
+			if got, p := ask(t, m, s.body, s.mode); got != want || p.Outcome.Status != s.status {
+				t.Errorf("%s, step %d:\n got %s\nwant %s (%+v)", name, i, got, want, p.Outcome)
+			}
+		}
+	}
+}

@@ -86,9 +86,6 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 			p = Plan{Outcome: Outcome{Status: StatusError}}
 		}
 	}()
-	if c.Last < 0 {
-		return Plan{Outcome: Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}}
-	}
 	o := m.opts()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -102,43 +99,73 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	m.lookUp(ctx, &t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
-	if mode.Replay {
-		if newest := t.earlier[len(t.earlier)-1]; newest != nil && newest.Block != "" {
-			p.Inserts = append(p.Inserts, c.Insert(c.Last, newest.Block))
-			p.Outcome = outcomeOf(newest, SourceSticky)
-			return p
-		}
-		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
-		return p
+	m.plan(&t, who, &p)
+	if d := t.resumed; d != nil && d.Block != "" {
+		p.insert(c.Insert(t.resumedAt, d.Block))
 	}
-	if t.kind == dialect.KindTurn {
+	return p
+}
+
+// insert adds an insert in the order of the body.
+func (p *Plan) insert(in dialect.Insert) {
+	i := len(p.Inserts)
+	for i > 0 && p.Inserts[i-1].At > in.At {
+		i--
+	}
+	p.Inserts = slices.Insert(p.Inserts, i, in)
+}
+
+// plan plans the newest turn, or the request about it.
+func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
+	c, mode := t.c, t.mode
+	if mode.Replay {
+		p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
+		p.repeatNewest(t)
+		return
+	}
+	if t.kind == dialect.KindTurn && c.Last >= 0 {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = t.o.Writes(who)
 			p.Unseen = t.unseen()
 		}
 	}
-	if t.kind == dialect.KindSummary && c.Newest >= c.Last {
-		return m.summary(&t, who, p)
+	switch {
+	case t.kind == dialect.KindSummary && c.Newest >= c.Last:
+		m.summary(t, who, p)
+		return
+	case (t.kind == dialect.KindTurn || t.kind == dialect.KindMachine) && c.Resumes():
+		m.resume(t, who, p)
+		return
+	case c.Last < 0:
+		p.Outcome = Outcome{Status: StatusSkipped, Reason: ReasonNoUserMessage}
+		return
 	}
-	p.Outcome = m.decide(&t, who)
+	p.Outcome = m.decide(t, who)
 	p.Searched, p.Decided = t.looks, t.decided
 	if t.decision == nil {
-		return p
+		return
 	}
 	if t.decision.Block != "" {
-		m.show(&t, who)
+		m.show(t, who)
 		p.Block = t.decision.Block
 		block := c.Insert(c.Last, t.decision.Block)
 		p.Inserts = append(p.Inserts, block)
 		if !c.Answered() {
-			p.Unanswered = Unanswered{t.key(), t.decision, block.At, o.Timeout}
+			p.Unanswered = Unanswered{t.key(), t.decision, block.At, t.o.Timeout}
 		}
 	}
 	if p.Turn != "" {
 		p.Generation = t.decision.Generation
 	}
-	return p
+}
+
+// repeatNewest repeats the newest turn's block.
+func (p *Plan) repeatNewest(t *turn) {
+	if d := t.newest(); d != nil && d.Block != "" {
+		p.Inserts = append(p.Inserts, t.c.Insert(t.c.Last, d.Block))
+		p.Outcome = outcomeOf(d, SourceSticky)
+	}
 }
 
 // decide returns the outcome of the newest turn. A new decision is stored before use.
@@ -225,7 +252,11 @@ func outcomeOf(d *Decision, s Source) Outcome {
 // read sets the groups to search for a turn. apart reports whether one of them is the person's
 // own, for the facts that matter in all projects.
 func (t *turn) read(who graphiti.Who) (apart bool) {
-	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(cut(t.c.Text(t.c.Last), maxQuery))))
+	var said []byte
+	if t.c.Last >= 0 {
+		said = cut(t.c.Text(t.c.Last), maxQuery)
+	}
+	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(said)))
 	person, apart := t.o.Person(who)
 	if apart = apart && !slices.Contains(t.reads, person); apart {
 		t.reads = append(t.reads, person)

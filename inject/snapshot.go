@@ -249,10 +249,14 @@ func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
 		return nil
 	}
 	s := m.sessionNotes(t, who)
-	if s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
+	if !t.c.Resumes() && s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
-	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), said(t.c)), others)
+	isSaid, visible := said(t.c), linesIn(t.blocks())
+	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), func(l string) bool {
+		_, shows := visible[l]
+		return shows || isSaid(l)
+	}), others)
 }
 
 // sessionNotes returns the short-term memory of the turn's session.

@@ -29,7 +29,13 @@ type turn struct {
 	decided  bool        // this request made the decision
 	looks    []Searched
 	own      TurnKey // key of a request other than a turn, or zero
-	session  TurnKey // see sessionID
+
+	// For a summary that replaces the history; see resume.
+	resumedAt   int                 // message before which its block stands, or -1
+	resumedFrom dialect.Fingerprint // of the history up to it; zero without one
+	resumed     *Decision           // its decision, or nil
+
+	session TurnKey // see sessionID
 }
 
 // lists holds parallel lists of the person's messages.
@@ -52,12 +58,32 @@ func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerpri
 		}
 	}
 	m.nameTurns(t, who)
+	keys := t.keys
+	i := t.c.Replaced()
+	if i >= 0 {
+		t.resumedFrom = chain[i].Link(dialect.RoleUser, t.c.Summary(i))
+		keys = append(keys, turnKeyOf(who.Session+resumedKey, t.resumedFrom))
+	}
+	for t.resumedAt = i; t.resumedAt >= 0 && (t.c.Messages[t.resumedAt].Role != dialect.RoleUser || !t.c.Insertable(t.resumedAt)); {
+		t.resumedAt--
+	}
 	if !t.first {
-		t.earlier, t.err = t.o.Decisions.Lookup(ctx, t.mode.Generation, t.keys)
+		t.earlier, t.err = t.o.Decisions.Lookup(ctx, t.mode.Generation, keys)
 	}
 	if t.earlier == nil {
-		t.earlier = make([]*Decision, len(t.keys))
+		t.earlier = make([]*Decision, len(keys))
 	}
+	if i >= 0 {
+		t.resumed, t.earlier = t.earlier[len(t.keys)], t.earlier[:len(t.keys)]
+	}
+}
+
+// newest returns the decision of the newest turn, or nil.
+func (t *turn) newest() *Decision {
+	if len(t.earlier) == 0 {
+		return nil
+	}
+	return t.earlier[len(t.earlier)-1]
 }
 
 // nameTurns computes the keys of the turns.
@@ -159,7 +185,7 @@ func (m *Planner) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, err
 
 // forgotten reports whether a forget emptied one of the conversation's blocks.
 func (t *turn) forgotten() bool {
-	return slices.ContainsFunc(t.earlier, (*Decision).forgotten)
+	return t.resumed.forgotten() || slices.ContainsFunc(t.earlier, (*Decision).forgotten)
 }
 
 // repeated returns the inserts that replay the blocks of earlier turns.
@@ -193,7 +219,7 @@ func (t *turn) episodes() map[string]struct{} {
 // blocks returns the blocks in the conversation.
 func (t *turn) blocks() []string {
 	var b []string
-	for _, d := range t.earlier {
+	for _, d := range append(slices.Clip(t.earlier), t.resumed) {
 		if d != nil && d.Block != "" {
 			b = append(b, d.Block)
 		}

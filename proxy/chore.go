@@ -185,7 +185,7 @@ func quotableOf(said string, tools bool, prompt uint64, opens bool) (q quotable,
 // noteOpening stores how a conversation begins when its first request arrives: requests
 // about a turn may arrive before its answer.
 func (s *decider) noteOpening(c *dialect.Conversation, at *where) {
-	if !c.Opens() {
+	if c.Last < 0 || !c.Opens() {
 		return
 	}
 	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok {
@@ -339,7 +339,7 @@ const template = 100
 // countOpening counts the first message of a session, and reports whether many sessions
 // begin with exactly this message: a program wrote such a message.
 func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
-	if answeredBefore(c) {
+	if c.Last < 0 || answeredBefore(c) {
 		return false
 	}
 	var o opening

@@ -52,7 +52,9 @@ type pendingTurn struct {
 	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
 
 	sequel  *lastAnswer // see sequel.go
-	answers int         // number of the model's messages before the person's
+	answers int         // number of the model's messages before the person's, or the client's
+
+	instructed bool // a client's text in a tool round may be a request of the client
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
@@ -90,8 +92,9 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 			p.calls = a.Calls.Made.Calls
 		}
 		p.goesOn(a.ID)
-		if p.kept() {
+		if p.kept() && p.turn.Kind == "" {
 			open.Hold(p.turn)
+			wire.Contain(p.s.log, "noting an open turn", p.noteOpen)
 		}
 	default:
 		open.Free(&p.turn)

@@ -38,7 +38,16 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	}
 	mode := s.mode(r, p, c, at)
 	mode.Generation = now.generation
+	if at.pending != nil && !mode.Ingest {
+		at.pending = nil
+	}
+	if at.pending != nil && f.summary {
+		mode.Ingest = false // the message before which the plan puts its block is no person's
+	}
 	d.plan = r.memory.Planner.Plan(ctx, p.conv, f.chain, d.who, f.first && p.conv.Opens(), mode)
+	if open := at.pending; open != nil {
+		d.plan.Turn, d.plan.Write, d.plan.Unseen = open.turn.ID, open.turn.Targets, nil
+	}
 	d.child = f.agent && f.kind == dialect.KindTurn && mode.Recall && p.ingest && r.memory.Ingest && !c.Temporary
 	if w.late {
 		if len(d.plan.Write) > 0 && f.kind == dialect.KindTurn {

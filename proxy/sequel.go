@@ -15,10 +15,11 @@ import (
 // lastAnswer is the newest answer of a session, if it may be a summary of the session's history.
 // The sequel tells: the next request lacks the earlier answers and contains this one.
 type lastAnswer struct {
-	begin   []byte // of the answer, normalized
+	begin   []byte // of the answer, normalized; empty if it cannot be a summary, or is unreadable
 	answers int    // number of the model's messages before the question
 	turn    pendingTurn
-	known   bool // it was stored as a summary
+	known   bool         // it was stored as a summary
+	open    *pendingTurn // the session's turn that has no answer yet, or nil
 }
 
 const (
@@ -30,9 +31,9 @@ func lastAnswerKey(at *where, session string) memo.Key {
 	return keyOf(at.person.Link(dialect.RoleOther, []byte(session)), lastAnswerName)
 }
 
-// answersBefore returns the number of the model's messages before the person's newest.
-func answersBefore(c *dialect.Conversation) (n int) {
-	for i := range c.Last {
+// answersBefore returns the number of the model's messages before message i.
+func answersBefore(c *dialect.Conversation, i int) (n int) {
+	for i--; i >= 0; i-- {
 		if c.Messages[i].Role == dialect.RoleAssistant {
 			n++
 		}
@@ -40,48 +41,112 @@ func answersBefore(c *dialect.Conversation) (n int) {
 	return n
 }
 
-// noteAnswer stores the answer if it may be a summary, and else removes the session's last one.
-func (p *pendingTurn) noteAnswer(said, answered string) {
-	isSummary, turn := p.turn.Kind != "", *p
+// apart returns a copy of the turn for another request.
+func (p *pendingTurn) apart() pendingTurn {
+	turn := *p
 	turn.sequel, turn.round, turn.history, turn.calls = nil, nil, nil, nil
-	la := &lastAnswer{normalized([]byte(dialect.SummaryIn(answered)), summaryBegin), p.answers, turn, isSummary && p.turn.User != ""}
-	if la.answers == 0 || !isSummary && len(said) < summaryAsk || utf8.RuneCount(la.begin) < quotedRunes {
-		la = nil
-	}
-	p.s.memo.Update(lastAnswerKey(&p.at, p.own), func(any) (any, int) {
-		if la == nil {
+	return turn
+}
+
+// changeLastAnswer replaces the session's last answer.
+func (p *pendingTurn) changeLastAnswer(change func(was *lastAnswer) *lastAnswer) {
+	p.s.memo.Update(lastAnswerKey(&p.at, p.own), func(was any) (any, int) {
+		la, _ := was.(*lastAnswer)
+		if la = change(la); la == nil {
 			return nil, 0
 		}
-		return la, len(said) + len(answered)
+		size := len(la.begin) + len(la.turn.turn.User) + len(la.turn.turn.Assistant)
+		if la.open != nil {
+			size += len(la.open.turn.User)
+		}
+		return la, size
 	})
+}
+
+// noteOpen stores that the session's turn goes on: the client may replace the history before
+// the turn is answered.
+func (p *pendingTurn) noteOpen() {
+	open := p.apart()
+	open.turn.Assistant = ""
+	p.changeLastAnswer(func(was *lastAnswer) *lastAnswer {
+		var la lastAnswer
+		if was != nil {
+			la = *was
+		}
+		la.open = &open
+		return &la
+	})
+}
+
+// noteAnswer stores the answer if it may be a summary, and else removes the session's last one.
+func (p *pendingTurn) noteAnswer(said, answered string) {
+	isSummary := p.turn.Kind != ""
+	begin := normalized([]byte(dialect.SummaryIn(answered)), summaryBegin)
+	if !isSummary && (p.answers == 0 || !p.instructed && len(said) < summaryAsk) || utf8.RuneCount(begin) < quotedRunes {
+		begin = nil
+	}
+	p.changeLastAnswer(func(was *lastAnswer) *lastAnswer {
+		la := &lastAnswer{begin: begin, answers: p.answers, turn: p.apart(), known: isSummary && p.turn.User != ""}
+		switch {
+		case isSummary && was != nil:
+			la.open = was.open
+		case begin == nil:
+			return nil
+		case p.instructed:
+			la.open = p.reopened(said)
+		}
+		return la
+	})
+}
+
+// reopened returns the turn that has ended with an answer to the client, if that was a summary:
+// then the person's message has no answer yet.
+func (p *pendingTurn) reopened(said string) *pendingTurn {
+	open := p.apart()
+	sum := graphiti.Digest("reopened", p.turn.ID)
+	open.turn.ID, open.turn.User, open.turn.Assistant = hex.EncodeToString(sum[:16]), said, ""
+	return &open
 }
 
 // sequelOf returns the session's last answer if this request shows that it is a summary, and
 // whether the newest message has it: then that is not a person's. If nothing else shows a
 // summary, only a message of the user counts: clients that send a window of the history begin
-// with an answer too.
-func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer, newest bool) {
+// with an answer too. If no person has spoken since, the request continues the open turn.
+func (s *decider) sequelOf(c *dialect.Conversation, at *placed) (of *lastAnswer, newest bool, open *pendingTurn) {
 	f := &at.session
 	la, _ := s.memo.Get(lastAnswerKey(&at.where, f.own)).(*lastAnswer)
-	if la == nil || f.agent || f.kind != dialect.KindTurn || answersBefore(c) > la.answers {
-		return nil, false
+	if isTurn := f.kind == dialect.KindTurn || f.kind == dialect.KindMachine && c.Resumes(); la == nil || f.agent || !isTurn || answersBefore(c, c.Last) > la.answers {
+		return nil, false, nil
 	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		isAnswer := m.Role == dialect.RoleAssistant
 		if m.Role == dialect.RoleUser || isAnswer && la.turn.turn.Kind != "" {
 			holds := func(text []byte) bool {
-				return bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
+				return len(la.begin) > 0 && bytes.Contains(normalized(text[:min(len(text), maxQuoting)], maxQuoting), la.begin)
 			}
 			if holds(c.Raw(i)) {
-				return la, i == c.Last && holds(c.Text(i)) // a rule may have removed it
+				newest = i == c.Last && holds(c.Text(i)) // a rule may have removed it
+				return la, newest, la.goesOn(newest || c.Last < i)
 			}
+		}
+		if m.Role == dialect.RoleCompacted && la.turn.turn.Kind != "" && len(la.begin) == 0 {
+			return nil, false, la.goesOn(c.Last < i)
 		}
 		if isAnswer {
 			break
 		}
 	}
-	return nil, false
+	return nil, false, nil
+}
+
+// goesOn returns a copy of the open turn if the request continues it.
+func (la *lastAnswer) goesOn(continues bool) *pendingTurn {
+	if !continues || la.open == nil {
+		return nil
+	}
+	turn := *la.open
+	return &turn
 }
 
 // confirm stores the summary that the turn follows. To repeat it changes nothing.

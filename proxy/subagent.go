@@ -181,7 +181,7 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 		first++
 	}
 	m.at = chain[first]
-	if c.Opens() && len(c.Field(dialect.FieldPreviousResponseID)) == 0 {
+	if c.Last >= 0 && c.Opens() && len(c.Field(dialect.FieldPreviousResponseID)) == 0 {
 		m.texts = textsOf(c, at)
 	}
 	return m
@@ -220,7 +220,7 @@ func (s *decider) subagent(ctx context.Context, r *request, p *parsed, at *place
 		s.adopt(known, &at.where, f, thread, of)
 	case len(m.texts) == 0: // it goes on
 		f.inherit(&at.where, s.parentOf(ctx, known, thread, !f.byID))
-		if f.agent && !c.Answered() { // its parent may have resumed it
+		if f.agent && c.Last >= 0 && !c.Answered() { // its parent may have resumed it
 			s.isTask(textsOf(c, &at.where), f.chain[c.Last], at.place, time.Now())
 		}
 	case f.agent && !f.byID: // a person says the same

@@ -85,6 +85,9 @@ func reads(r *request, d *decision) bool {
 // held is the number of bytes that were copied, because the request's buffers are reused.
 func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill func(), held int) {
 	p, backfill = d.pending, func() {}
+	if p != nil && len(d.session.chain) > 0 {
+		p.goesOnIn(d)
+	}
 	if p == nil {
 		p, held = s.newPending(c, d)
 		if p.turn.Kind == "" && len(d.plan.Unseen) > 0 && len(d.plan.Write) > 0 {
@@ -103,6 +106,13 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 	return p, backfill, held
 }
 
+// goesOnIn makes an open turn the turn of a request that shows its conversation.
+func (p *pendingTurn) goesOnIn(d *decision) {
+	conv := d.parsed.conv
+	p.end, p.sequel = d.session.chain[len(conv.Messages)-1], d.session.sequel
+	p.answers, p.instructed = answersBefore(conv, len(conv.Messages)), conv.Instructed()
+}
+
 // newPending returns a turn that begins with the request.
 func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	conv, chain := d.parsed.conv, d.session.chain
@@ -111,7 +121,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		memory:  c.memory,
 		who:     d.who,
 		at:      d.where,
-		last:    [16]byte(chain[conv.Last]),
+		last:    d.root,
 		end:     chain[len(chain)-1],
 		own:     d.session.own,
 		turn:    s.turn(c, d, d.plan.Turn, d.plan.Generation),
@@ -126,13 +136,18 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		prompt:  conv.PromptHash(),
 		opening: d.root,
 		sequel:  d.session.sequel,
-		answers: answersBefore(conv),
+
+		instructed: conv.Instructed(),
+	}
+	if conv.Last >= 0 {
+		p.last = chain[conv.Last]
 	}
 	if conv.Last > 0 {
 		p.opening = chain[conv.Last-1]
 	}
+	p.answers = answersBefore(conv, p.asksAt(conv, d.session.kind))
 	if c.memory.Doubts.Holds(d.who.Session) {
-		p.history = slices.Clone(chain[:conv.Last])
+		p.history = slices.Clone(chain[:max(0, conv.Last)])
 	}
 	if !d.session.agent {
 		p.first = firstOf(conv, chain, &p.at)
@@ -163,6 +178,18 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
 	}
 	return p, held
+}
+
+// asksAt returns an index: only answers before it are earlier than the request's question, which
+// may be a client's in a tool round.
+func (p *pendingTurn) asksAt(conv *dialect.Conversation, kind dialect.Kind) int {
+	switch {
+	case p.instructed:
+		return len(conv.Messages)
+	case kind == dialect.KindSummary:
+		return max(conv.Last, conv.Newest)
+	}
+	return conv.Last
 }
 
 // asked reports whether the model's messages directly before a message contain a question.

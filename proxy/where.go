@@ -45,7 +45,7 @@ type placed struct {
 	where
 	session foundSession
 	project project
-	pending *pendingTurn // the turn that a request without a person's message continues
+	pending *pendingTurn // the turn that a request without a new message of a person continues
 }
 
 // foundSession is the session of a request.
@@ -77,7 +77,9 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	s.begin(p, &at)
 	if p.conv.Last < 0 {
 		at.pending = continued(r.memory.Pending, p.conv, &at.where)
-		return at, noPerson
+		if at.pending != nil || f.id == "" || f.kind != dialect.KindSummary && !p.conv.Resumes() {
+			return at, noPerson
+		}
 	}
 	b.chain = s.hasher.Chain(p.conv, at.root, b.chain[:0])
 	if f.chain = b.chain; !p.conv.InTime() { // or the steps above took too long
@@ -92,13 +94,15 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	s.subagent(ctx, r, p, &at)
 	asked := f.kind // before its comparison with the session
 	switch of := (sessionOf{at.base, f.id}); {
-	case f.kind != dialect.KindTurn || f.agent:
+	case f.kind != dialect.KindTurn || f.agent || p.conv.Last < 0:
 	case s.noteChore(of, p.conv, f.chain):
 		f.kind, f.guess = p.conv.Beside(), true
 	default:
 		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at)
 	}
-	f.sequel, f.summary = s.sequelOf(p.conv, &at)
+	if f.sequel, f.summary, at.pending = s.sequelOf(p.conv, &at); at.pending != nil {
+		f.kind, asked = dialect.KindTurn, dialect.KindTurn
+	}
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
 }

@@ -266,10 +266,33 @@ func (c *Conversation) SummaryAt() int {
 	return -1
 }
 
+// Replaced returns the index of the newest summary that stands where the client had earlier
+// answers, or -1.
+func (c *Conversation) Replaced() int {
+	i := min(c.answer, len(c.Messages)-1)
+	for i >= 0 && !c.isSummary(i) {
+		i--
+	}
+	return i
+}
+
+// Summary returns the text of the summary at message i. Some clients put a short question there,
+// and the summary is its answer.
+func (c *Conversation) Summary(i int) []byte {
+	text := c.Raw(i)
+	if _, _, holds := summaryElement(text, true); holds || len(text) >= Telling || c.Messages[i].Role != RoleUser || i+1 == len(c.Messages) {
+		return text
+	}
+	return c.Raw(i + 1)
+}
+
 // isSummary reports whether message i holds a summary with which a client has replaced
-// earlier messages.
+// earlier messages. A request for a summary may hold an earlier one, or the form of one.
 func (c *Conversation) isSummary(i int) bool {
 	m := &c.Messages[i]
+	if c.Kind == KindSummary && i == c.Newest {
+		return false
+	}
 	return m.Role == RoleCompacted || m.Role == RoleUser && m.cleaned && slices.ContainsFunc(c.spans[m.from:m.to], c.holdsSummary)
 }
 

@@ -15,34 +15,77 @@ func (c *Conversation) kind() Kind {
 			c.Newest = i
 		}
 	}
-	at := c.asking()
+	at, end := c.asking(), len(c.Messages)-1
 	var parts [4]messagePart
-	said := parts[:0]
 	var prompts [maxParts][]byte
-	if at >= 0 {
-		m := &c.Messages[at]
-		for n := m.from; n < m.to; n++ {
-			if n == m.from+maxParts && m.to-n > maxParts {
-				n = m.to - maxParts // a client's own text is the first or the last
-			}
-			said = append(said, c.partAt(c.spans[n]))
-		}
-	}
-	kind, agent := kindOf(c.prompts(prompts[:0]), said, c.Tools)
+	kind, agent := kindOf(c.prompts(prompts[:0]), c.parts(at, parts[:0]), c.Tools)
 	c.agent = agent
 	if kind != KindTurn {
 		return kind
 	}
 	switch {
+	case at < end && c.endsRound() && c.sumsUpRound(prompts[:0], parts[:0]):
+		c.Newest, c.Guessed = end, true
+		return KindSummary
 	case !c.Tools && c.Format && c.onlyTitle():
 		return KindTitle
 	case at >= 0 && c.AsksForSummary(at):
 		c.Newest, c.Guessed = at, true
 		return KindSummary
-	case at > c.Last && at == len(c.Messages)-1 && c.Last >= 0:
+	case at > c.Last && at == end && c.Last >= 0:
 		return KindMachine
 	}
 	return KindTurn
+}
+
+// parts appends the parts of message i in the form that the rules read.
+func (c *Conversation) parts(i int, said []messagePart) []messagePart {
+	if i < 0 {
+		return said
+	}
+	m := &c.Messages[i]
+	for n := m.from; n < m.to; n++ {
+		if n == m.from+maxParts && m.to-n > maxParts {
+			n = m.to - maxParts // a client's own text is the first or the last
+		}
+		said = append(said, c.partAt(c.spans[n]))
+	}
+	return said
+}
+
+// endsRound reports whether a client's message ends a tool round: the results may be in it, or
+// before it.
+func (c *Conversation) endsRound() bool {
+	i := len(c.Messages) - 1
+	return i > c.Last && c.Messages[i].Role == RoleUser && c.Answered()
+}
+
+// sumsUpRound reports whether the message that ends a tool round asks for a summary.
+func (c *Conversation) sumsUpRound(prompts [][]byte, parts []messagePart) bool {
+	kind, _ := kindOf(c.prompts(prompts), c.parts(len(c.Messages)-1, parts), c.Tools)
+	return kind == KindSummary || slices.ContainsFunc(c.instructions(), func(s Span) bool { return asksToSumUp(c.startOf(s, instructionsStart)) })
+}
+
+// Instructed reports whether a tool round ends with a client's text that may be a request of
+// the client.
+func (c *Conversation) Instructed() bool { return c.endsRound() && len(c.instructions()) > 0 }
+
+// instructions returns the texts of the last message that are long enough for instructions, and
+// not in an element.
+func (c *Conversation) instructions() (texts []Span) {
+	m := &c.Messages[len(c.Messages)-1]
+	for _, s := range c.spans[m.from:m.to] {
+		if s.End-s.Start >= minInstructions && tagAt(trim(c.startOf(s, startBytes))) == nil {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
+// Resumes reports whether the client has replaced the history with a summary, and no person has
+// spoken since: an open turn goes on.
+func (c *Conversation) Resumes() bool {
+	return (c.Kind == KindTurn || c.Kind == KindMachine) && c.Replaced() > c.Last
 }
 
 // schemas are the paths of an answer's schema in the formats of all APIs.

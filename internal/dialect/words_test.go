@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/gemini"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/messages"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
@@ -281,6 +282,89 @@ func TestAutomatedMessages(t *testing.T) {
 		}
 		if c = parsed(t, message(t, tc.text)); tc.name == "without other signs" && !c.Messages[0].Person {
 			t.Errorf("%s, as the first message: got a client's, want a person's", tc.name)
+		}
+	}
+}
+
+// TestSummaryAskedInRound: a client's text that asks for a summary after the results of tools, in
+// their message or in one after it, makes the request one for a summary. Other texts there are
+// part of the turn.
+func TestSummaryAskedInRound(t *testing.T) {
+	ask := "Your task is to create a detailed summary of the conversation so far." + strings.Repeat(" Be thorough.", 30)
+	apis := map[string]struct {
+		d    dialect.Dialect
+		body string
+	}{
+		"messages":                   {messages.Dialect{}, `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"x"},«»{"type":"text","text":"ASK"}]}]}`},
+		"messages, after a reminder": {messages.Dialect{}, `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"x"},«»{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"ASK"}]}]}`},
+		"messages, no person":        {messages.Dialect{}, `{"messages":[{"role":"user","content":"<summary>\nx\n</summary>"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"x"},«»{"type":"text","text":"ASK"}]}]}`},
+		"chat":                       {chat.Dialect{}, `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"x"},{"role":"user","content":"«»ASK"}]}`},
+		"responses":                  {responses.Dialect{}, `{"input":[{"role":"user","content":"Hi."},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"x"},{"role":"user","content":[«»{"type":"input_text","text":"ASK"}]}]}`},
+		"gemini":                     {gemini.Dialect{}, `{"contents":[{"role":"user","parts":[{"text":"Hi."}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}},«»{"text":"ASK"}]}]}`},
+	}
+	for name, text := range map[string]string{
+		"instructions":           ask,
+		"a client's rule":        "Please provide a concise summary of our conversation so far, as bullets. Format this as a single text.",
+		"a person's words":       "Now summarize the conversation so far, please.",
+		"a reminder":             "<system-reminder>" + ask + "</system-reminder>",
+		"a file of another kind": strings.Repeat("func main() { run() } ", 30),
+	} {
+		for api, tc := range apis {
+			body := strings.Replace(tc.body, "ASK", text, 1)
+			at := strings.Index(body, "«»")
+			body = strings.Replace(body, "«»", "", 1)
+			var c dialect.Conversation
+			if !tc.d.Parse([]byte(body), &c) {
+				t.Fatalf("%s, %s: got an unknown body, want a conversation", api, name)
+			}
+			isSummary := name == "instructions" || name == "a client's rule"
+			if got := c.Kind == dialect.KindSummary; got != isSummary {
+				t.Errorf("%s, %s: got a request for a summary %v, want %v", api, name, got, isSummary)
+				continue
+			}
+			if last := len(c.Messages) - 1; isSummary && (c.Newest != last || !c.Guessed || c.Messages[last].Person || c.SummaryAt() == last || c.Insert(last, "x").At != at) {
+				t.Errorf("%s, %s: got the newest message %d, guessed %v, a block at %d, want %d, true, %d", api, name, c.Newest, c.Guessed, c.Insert(last, "x").At, last, at)
+			}
+			if c.Instructed() != (len(text) >= 300 && name != "a reminder") {
+				t.Errorf("%s, %s: got instructed %v", api, name, c.Instructed())
+			}
+			checkSplices(t, tc.d, []byte(body))
+		}
+	}
+}
+
+// TestSummaryAgain: a request for a summary that holds the previous one is no summary that
+// replaces the history.
+func TestSummaryAgain(t *testing.T) {
+	c := parsed(t, map[string]string{"role": "system", "content": "You are a context summarization agent."},
+		message(t, "Here is the conversation so far:\n\n<conversation>\n[User]: Go on.\n\n[Assistant]: Well.\n</conversation>\n\n<prior-summary>\nx\n</prior-summary>\n\nWrite a summary."))
+	if c.Kind != dialect.KindSummary || c.SummaryAt() >= 0 || c.Replaced() >= 0 || c.Resumes() {
+		t.Errorf("got a %s, a summary at %d, want a request for a summary, and no summary", kindName[c.Kind], c.SummaryAt())
+	}
+}
+
+// TestResumes: a turn goes on after a compaction if no person has spoken since.
+func TestResumes(t *testing.T) {
+	summary := "It was long:\n<summary>\nx\n</summary>"
+	answer := map[string]any{"role": "assistant", "content": "Well."}
+	called := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "a", "type": "function", "function": map[string]string{"name": "bash", "arguments": "{}"}}}}
+	result := map[string]any{"role": "tool", "tool_call_id": "a", "content": "x"}
+	for _, tc := range []struct {
+		name     string
+		messages []any
+		at       int
+		resumes  bool
+	}{
+		{"a summary alone", []any{message(t, summary)}, 0, true},
+		{"with later rounds", []any{message(t, summary), called, result}, 0, true},
+		{"after the person's messages", []any{message(t, "Hi."), message(t, summary), called, result}, 1, true},
+		{"a person has spoken since", []any{message(t, summary), called, result, answer, message(t, "Hi.")}, 0, false},
+		{"an answer before it", []any{message(t, "Hi."), called, result, answer, message(t, "<task-notification>\n<summary>\nx\n</summary>\n</task-notification>")}, -1, false},
+		{"a turn without one", []any{message(t, "Hi."), called, result}, -1, false},
+	} {
+		c := parsed(t, tc.messages...)
+		if c.Replaced() != tc.at || c.Resumes() != tc.resumes {
+			t.Errorf("%s: got a summary at %d, resumes %v, want %d, %v", tc.name, c.Replaced(), c.Resumes(), tc.at, tc.resumes)
 		}
 	}
 }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
+)
+
+// midTurn is a client's form of a compaction within a tool loop.
+type midTurn struct {
+	path    string
+	call    func(id, command, result string) []m
+	ask     func(history []m, result string) []m // the request for the summary
+	replace func(summary string) []m             // the history after it
+	system  string
+}
+
+const (
+	midDecided = "We switched the cache from Redis to Valkey."
+	midAsked   = "Make the check pass."
+	midNext    = "And which file was it?"
+	midSummary = "1. Primary Request:\n   Pass the check of the project, whatever it takes.\n\n7. Pending Tasks:\n   - Run check.sh once more\n"
+	midError   = "conf.ini: error: unknown key 'bad'"
+	midAnswer  = "The key is called good now."
+)
+
+var (
+	askEnglish = "Your task is to create a detailed summary of the conversation so far, with all that was asked." + strings.Repeat(" Be thorough.", 30)
+	askGerman  = "Fasse bitte alles zusammen, was wir bisher getan und beschlossen haben." + strings.Repeat(" Lass nichts weg.", 20)
+
+	toolUse = func(id, command, result string) []m {
+		return []m{{"role": "assistant", "content": []m{{"type": "tool_use", "id": id, "name": "Bash", "input": m{"command": command}}}},
+			{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": id, "content": result, "is_error": strings.HasPrefix(result, "Exit code 2")}}}}
+	}
+	toolCall = func(id, command, result string) []m {
+		return []m{{"role": "assistant", "content": "", "tool_calls": []m{{"id": id, "type": "function", "function": m{"name": "bash", "arguments": fmt.Sprintf(`{"command":%q}`, command)}}}},
+			{"role": "tool", "tool_call_id": id, "content": result}}
+	}
+	functionCall = func(id, command, result string) []m {
+		return []m{{"type": "function_call", "call_id": id, "name": "bash", "arguments": fmt.Sprintf(`{"command":%q}`, command)},
+			{"type": "function_call_output", "call_id": id, "output": result}}
+	}
+	beside = func(ask string) func([]m, string) []m {
+		return func(history []m, _ string) []m {
+			last := history[len(history)-1]
+			return append(slices.Clone(history[:len(history)-1]), m{"role": "user", "content": append(slices.Clone(last["content"].([]m)), m{"type": "text", "text": ask})})
+		}
+	}
+	behind = func(ask string) func([]m, string) []m {
+		return func(history []m, _ string) []m { return append(slices.Clone(history), user(ask)) }
+	}
+	clientsMidTurn = map[string]midTurn{
+		"Claude Code": {"/v1/messages", toolUse, beside(askEnglish), func(s string) []m {
+			return []m{user("This session is being continued from a previous conversation that ran out of context.\n\nSummary:\n" + s)}
+		}, ""},
+		"Codex": {"/v1/responses", functionCall, behind(summarise), func(s string) []m {
+			return []m{user(midDecided), user(midAsked), user("Another language model started to solve this problem and wrote:\n<summary>\n" + s + "</summary>")}
+		}, ""},
+		"Codex, unreadable summary": {"/v1/responses", functionCall, func(history []m, _ string) []m {
+			return append(slices.Clone(history), m{"type": "compaction_trigger"})
+		}, func(string) []m {
+			return []m{user(midDecided), user(midAsked), {"type": "compaction", "encrypted_content": "eA=="}}
+		}, ""},
+		"opencode": {"/v1/chat/completions", toolCall, func(_ []m, result string) []m {
+			return []m{{"role": "system", "content": "You are a context summarization agent."}, user("Here is the conversation so far:\n\n<conversation>\n[User]: " + midAsked + "\n\n[Assistant]: Noted.\n\n[Tool result]: " + result + "\n</conversation>\n\nWrite a summary.")}
+		}, func(s string) []m {
+			return []m{user("What did we do so far?"), replied("<summary>\n" + s + "</summary>"), user("Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.")}
+		}, "You are opencode."},
+		"Copilot CLI": {"/v1/chat/completions", toolCall, behind(askEnglish), func(s string) []m {
+			return []m{user("Some of the conversation history has been summarized to free up context.\n\n<summary>\n" + s + "</summary>\n")}
+		}, ""},
+		"words of no rule": {"/v1/messages", toolUse, beside(askGerman), func(s string) []m {
+			return []m{user("Bisher geschah:\n\n" + s + "\nMach damit weiter.")}
+		}, ""},
+		"words of no rule, summary in an element": {"/v1/messages", toolUse, beside(askGerman), func(s string) []m {
+			return []m{user("<summary>\n" + s + "</summary>\n")}
+		}, ""},
+	}
+)
+
+func (c *midTurn) body(messages []m) m {
+	tool := m{"type": "function", "name": "bash", "parameters": m{"type": "object"}}
+	switch c.path {
+	case "/v1/messages":
+		return m{"model": "m", "max_tokens": 9, "messages": messages, "tools": []m{{"name": "Bash", "input_schema": m{"type": "object"}}}}
+	case "/v1/responses":
+		return m{"model": "m", "input": messages, "tools": []m{tool}}
+	}
+	if c.system != "" && messages[0]["role"] != "system" {
+		messages = append([]m{{"role": "system", "content": c.system}}, messages...)
+	}
+	return m{"model": "m", "messages": messages, "tools": []m{{"type": "function", "function": tool}}}
+}
+
+// TestCompactionWithinTurn: after a compaction between two tool rounds the turn goes on. Its
+// work, its answer and the person's message are stored as one turn, the summary as a summary,
+// and the notes stay before the same message, byte for byte.
+func TestCompactionWithinTurn(t *testing.T) {
+	t.Parallel()
+	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+	for name, c := range clientsMidTurn {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+			send := func(reply proxytest.Reply, messages ...m) string {
+				t.Helper()
+				w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return reply })
+				w.model.Forget()
+				if status, h := w.exchange(c.path, c.body(messages), "Anthropic-Version", "2023-06-01", "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets); status != 200 {
+					t.Fatalf("got status %d, want 200: %v", status, h)
+				}
+				return string(w.model.Requests()[0].Body)
+			}
+			runs := func(command string) proxytest.Reply {
+				return proxytest.Reply{Tool: "bash", Arguments: fmt.Sprintf(`{"command":%q}`, command)}
+			}
+			says := func(text string) proxytest.Reply { return proxytest.Reply{Text: text} }
+
+			send(says("Noted."), user(midDecided))
+			w.remembered(midDecided)
+			history := []m{user(midDecided), replied("Noted."), user(midAsked)}
+			send(runs("sh check.sh"), history...)
+			history = append(history, c.call("t1", "sh check.sh", "Exit code 2\n"+midError)...)
+			send(runs("cat a.txt"), history...)
+			w.worked("sh check.sh")
+			history = append(history, c.call("t2", "cat a.txt", "the result")...)
+			isRule, turns := !strings.HasPrefix(name, "words"), 1
+			answered := "<analysis>\nhm\n</analysis>\n<summary>\n" + midSummary + "</summary>"
+			isReadable := !strings.HasSuffix(name, "unreadable summary")
+			if !isReadable {
+				answered = ""
+			}
+			asked := send(says(answered), c.ask(history, "the result")...)
+			if got := blockIn(asked); strings.Contains(got, midError) != isRule || isRule && isReadable && strings.Index(asked, "<graphiti_memory>") > strings.LastIndex(asked, "ummary") {
+				t.Errorf("got the request for a summary with %q, want the notes before the instruction: %v", got, isRule)
+			}
+			if isRule && isReadable {
+				w.shortTerm(group, "Run check.sh once more")
+			}
+
+			history = c.replace(midSummary)
+			first := send(runs("printf good=1 > conf.ini"), history...)
+			head, _, _ := strings.Cut(first, "/graphiti_memory")
+			if !strings.Contains(blockIn(first), midError) {
+				t.Errorf("got %s, want a block with the notes after the compaction", first)
+			}
+			history = append(history, c.call("t3", "printf good=1 > conf.ini", "")...)
+			second := send(runs("sh check.sh"), history...)
+			history = append(history, c.call("t4", "sh check.sh", "Exit code 0\nok")...)
+			third := send(says(midAnswer), history...)
+			w.remembered(midAsked)
+			history = append(history, replied(midAnswer), user(midNext))
+			fourth := send(says("conf.ini."), history...)
+			for i, body := range []string{second, third, fourth} {
+				if !strings.HasPrefix(body, head) || strings.Count(body, "error met: "+midError) != 1 {
+					t.Errorf("request %d after the compaction: got %s, want it to begin with %s, and no other notes of this error", i+2, body, head)
+				}
+			}
+
+			w = w.noted()
+			var got []string
+			for _, r := range w.heldIn(group) {
+				text := strings.TrimSpace(r.Text)
+				if strings.Contains(text, `kind="session_summary"`) {
+					text = "a summary"
+				}
+				got = append(got, string(r.Role)+": "+text)
+			}
+			want := []string{"user: " + midDecided, "assistant: Noted.", "system: a summary", "user: " + midAsked, "assistant: " + midAnswer, "user: " + midNext, "assistant: conf.ini."}
+			if !isRule { // the turn that ended with the summary has ended, and another goes on
+				turns, want = 2, append(want, "user: "+midAsked, "assistant: "+answered)
+			}
+			if !isReadable {
+				want = slices.DeleteFunc(want, func(row string) bool { return row == "system: a summary" })
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if all, listed := w.work(); !strings.Contains(all, "gone after a change") || len(listed.Turns) != turns {
+				t.Errorf("got the work %s, want %d turns and a cured error", all, turns)
+			}
+		})
+	}
+}
+
+// TestSummaryAgain: each later compaction of a session is one too: the client's request holds the
+// summary before, and no words of a person.
+func TestSummaryAgain(t *testing.T) {
+	t.Parallel()
+	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
+	for name, system := range map[string]string{"opencode": "You are a context summarization agent.", "words of no rule": "You sum up."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+			reply := ""
+			w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: reply} })
+			ask := func(answer string, messages ...m) (saw []string, header string) {
+				reply = answer
+				return w.see(chat(messages...), "X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets)
+			}
+			said := "I understand that the cache is Valkey from now on."
+			ask(said, user(midDecided))
+			w.remembered(midDecided)
+			before := ""
+			for _, point := range []string{"write the page", "bump the chart", "tell the team"} {
+				transcript := "These are the entries:\n\n<conversation>\n[User]: Go on, please.\n\n[Assistant]: " + said + "\n</conversation>\n\n" + before + "\nSummarize the conversation for its continuation."
+				summary := "## Goal\nWork on the cache of the orders service.\n\n## Next Steps\n- " + point + "\n"
+				saw, header := ask("<summary>\n"+summary+"</summary>", m{"role": "system", "content": system}, user(transcript))
+				if !strings.HasSuffix(header, "reason=summary") || !strings.Contains(saw[0], midDecided) {
+					t.Errorf("%s: got %s and %q, want a request for a summary, with the notes", point, header, saw)
+				}
+				w.shortTerm(group, point)
+				before = "<prior-summary>\n" + summary + "</prior-summary>\n"
+			}
+			summaries := 0
+			for _, r := range w.noted().heldIn(group) {
+				if strings.Contains(r.Text, `kind="session_summary"`) {
+					summaries++
+				} else if strings.Contains(r.Text, "Next Steps") {
+					t.Errorf("got the summary as %s: %q", r.Role, r.Text)
+				}
+			}
+			if summaries != 3 {
+				t.Errorf("got %d summaries, want 3", summaries)
+			}
+		})
+	}
+}
