@@ -142,7 +142,7 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
 		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire}}
-		if err := c.read(s, t); err != nil {
+		if err := c.readFile(s, t); err != nil {
 			found.Problems = append(found.Problems, fmt.Sprintf("%s: %v", path, err))
 		}
 		list, unfinished := t.finished()
@@ -152,6 +152,16 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 	}
 	found.Turns = Merge(files)
 	return found
+}
+
+// readFile reads one file. A panic is an error of that file: a file may contain anything.
+func (c *client) readFile(s *source, t *turns) (err error) {
+	defer func() {
+		if recover() != nil { // its value may contain texts
+			err = errors.New("its content is not understood")
+		}
+	}()
+	return c.read(s, t)
 }
 
 // source is one file.

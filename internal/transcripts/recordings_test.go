@@ -193,6 +193,43 @@ func TestRead_Damage(t *testing.T) {
 	}
 }
 
+func TestTurns_NoWords(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"", "  \n", "\u00a0", "\u2028\t", "<system-reminder>x</system-reminder>"} {
+		var list turns
+		list.say("", words, time.Now())
+		list.answer("", "A cat.", time.Now())
+		if got, unfinished := list.finished(); len(got)+unfinished > 0 {
+			t.Errorf("%q: got %+v and %d unfinished, want no turn", words, got, unfinished)
+		}
+	}
+}
+
+func TestRead_Panic(t *testing.T) {
+	t.Parallel()
+	home := Home{Dir: t.TempDir()}
+	var paths []string
+	for _, name := range []string{"bad", "good"} {
+		path := filepath.Join(home.Dir, name)
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	c := &client{name: "c", read: func(s *source, t *turns) error {
+		t.say("", "hello", time.Now())
+		t.answer("", "hi", time.Now())
+		if filepath.Base(s.path) == "bad" {
+			panic("secret words")
+		}
+		return nil
+	}}
+	found := home.read(c, paths, func() {})
+	if found.Files != 2 || len(found.Problems) != 1 || strings.Contains(found.Problems[0], "secret") || len(found.Turns) != 2 {
+		t.Errorf("got %+v, want two files, two turns, and one problem without texts", found)
+	}
+}
+
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 8, minute, 0, 0, time.UTC) }

@@ -80,7 +80,7 @@ func wordsOf(text string) string {
 		return ""
 	}
 	var conv dialect.Conversation
-	if !(chat.Dialect{}).Parse(body, &conv) || len(conv.Messages) == 0 || !conv.Messages[conv.Last].Person {
+	if !(chat.Dialect{}).Parse(body, &conv) || conv.Last < 0 || !conv.Messages[conv.Last].Person {
 		return ""
 	}
 	return string(conv.Text(conv.Last))
