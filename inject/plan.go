@@ -369,7 +369,7 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 
 func chooserOf(t *turn) *chooser {
 	return &chooser{
-		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), visible: linesIn(t.blocks()),
+		now: time.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: linesIn(t.blocks()),
 		guard: t.o.Guard, minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }
