@@ -44,3 +44,44 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestImport_SameTexts(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	add := func(id, texts string, backfill bool, imported string) (kept bool) {
+		t.Helper()
+		turn := spoken(texts, "g")
+		turn.ID, turn.Backfill, turn.Import = id, backfill, imported
+		added, err := s.Add(context.Background(), []Turn{turn}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(added[0].Groups) > 0
+	}
+	for _, c := range []struct {
+		name, id, texts    string
+		backfill, imported bool
+		kept               bool
+	}{
+		{"a live turn", "live", "x", false, false, true},
+		{"its import", "import-1", "x", true, true, false},
+		{"an imported turn", "import-2", "y", true, true, true},
+		{"an imported turn with its texts", "import-3", "y", true, true, true},
+		{"the import again", "import-3", "y", true, true, false},
+		{"a live history with its texts", "history", "y", true, false, false},
+		{"a live history alone", "history-2", "z", true, false, true},
+		{"its transcript", "import-4", "z", true, true, false},
+	} {
+		imported := ""
+		if c.imported {
+			imported = "hash"
+		}
+		if kept := add(c.id, c.texts, c.backfill, imported); kept != c.kept {
+			t.Errorf("%s: got kept %v, want %v", c.name, kept, c.kept)
+		}
+	}
+}

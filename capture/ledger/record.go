@@ -154,13 +154,14 @@ func (b *batch) put(tx *sqlite.Tx) error {
 }
 
 // recordTurn inserts a turn if its group needs it. ?1 is the turn, ?2 the group, ?8 marks a
-// backfill and ?9 a standalone text. A replaced row moves to the end of the order of
+// backfill, ?9 a standalone text and ?13 an imported turn. Equal texts do not make two imported
+// turns one: transcripts have each turn once. A replaced row moves to the end of the order of
 // arrival.
-const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation)
-	SELECT ?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12
+const recordTurn = `INSERT OR REPLACE INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation, imported)
+	SELECT ?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12, ?13
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?13)))`
 
 // record stores the parts of a turn that a group lacks. It returns them and their size in
 // bytes, or nil if the group has the whole turn.
@@ -182,7 +183,7 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 				return nil, 0, err
 			}
 		}
-		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation)
+		r, err := tx.Exec(recordTurn, part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation, t.Import != "")
 		if err != nil {
 			return nil, 0, err
 		}

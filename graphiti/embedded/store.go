@@ -64,7 +64,7 @@ func remove(path string) error {
 }
 
 func open(path string, s sqlite.Sync) (*Store, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 5, Sync: s,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema + ledger.Schema, Version: 6, Sync: s,
 		Holds: "all that the embedded memory has remembered"})
 	if err != nil {
 		return nil, fmt.Errorf("open memory: %w", err)
