@@ -69,7 +69,7 @@ type owned struct {
 
 func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
-		known, err := b.keys(tx, t, target.Group)
+		known, err := keys(tx, t, target.Group)
 		if err != nil {
 			return a, err
 		}
@@ -110,7 +110,7 @@ const minKey = 20
 
 // keys stores the keys of a turn. known reports whether the turn is a backfill, and the
 // group had one of them.
-func (b *batch) keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
+func keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
 	for _, key := range t.Keys {
 		if len(key) < minKey {
 			continue
@@ -203,11 +203,14 @@ func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
 	return lacks, err
 }
 
-// CutOff records that a turn's answer was interrupted, so that no history can add it.
-// Stored parts of the turn stay.
+// CutOff records a turn that is not stored, so that no history and no import can add it: its
+// answer was interrupted, or memory was off. It stores no text. Stored parts of the turn stay.
 func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, target := range t.Targets {
+			if _, err := keys(tx, t, target.Group); err != nil {
+				return err
+			}
 			for part := t; ; part = part.Rest() {
 				r, err := tx.Exec(`INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', ?, ?)
 					ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at WHERE state = 'cut'`,
@@ -225,7 +228,7 @@ func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("record an interrupted answer: %w", err)
+		return fmt.Errorf("record a turn that is not stored: %w", err)
 	}
 	return nil
 }

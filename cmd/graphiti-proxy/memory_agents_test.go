@@ -76,12 +76,16 @@ func TestImportAgents(t *testing.T) {
 	const marlin = "The production database is called Marlin."
 	w := start(t, data, settings)
 	w.exchange("/v1/chat/completions", qwen(dir, user("Our staging database is called Bluefin.")), "User-Agent", qwenAgent)
+	w.exchange("/v1/chat/completions", qwen(dir, user("The secret database is called Perch.")), "User-Agent", qwenAgent, "X-Graphiti-Memory", "off")
+	w.exchange("/v1/chat/completions", qwen(dir, user("Forget that the lamp is red.")), "User-Agent", qwenAgent)
 	w.delivered(1)
 	w.stop()
 	qwenTranscript(t, home, dir,
 		pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", marlin, "Noted, Marlin."},
 		pastTurn{"chatcmpl-tabs-tabs-tabs-tabs", "2026-11-20T08:01:00Z", "Remember that: always use tabs.", "Understood."},
 		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other words, same id
+		pastTurn{fmt.Sprintf("chatcmpl-%024d", 2), "2026-11-21T08:01:00Z", "The secret database is called Perch.", "Noted, answer 2."},
+		pastTurn{"chatcmpl-lamp-lamp-lamp-lamp", "2026-11-21T08:02:00Z", "Forget that the lamp is red.", "Noted, answer 3."},
 	)
 	qwenTranscript(t, filepath.Join(home, "hostile"), dir, pastTurn{"", "2026-11-20T08:00:00Z", "It is Orca.", "Noted."})
 	hostile, err := os.ReadFile(filepath.Join(home, "hostile", ".qwen", "projects", "p", "chats", "30206c6f.jsonl"))
@@ -92,17 +96,17 @@ func TestImportAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := run("memory", "import", "--agents"); !strings.Contains(out, "4 turns can be imported") {
-		t.Errorf("dry run: got %q, want 4 turns", out)
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "6 turns can be imported") {
+		t.Errorf("dry run: got %q, want 6 turns", out)
 	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
 	}
 	imported := run("memory", "import", "--agents", "--yes")
-	if !strings.Contains(imported, "2 turns imported, 1 already present") || !strings.Contains(imported, "1 turn left out") {
-		t.Errorf("got %q, want the live turn recognized, and the hostile one left out", imported)
+	if !strings.Contains(imported, "2 turns imported, 3 already present") || !strings.Contains(imported, "1 turn left out") {
+		t.Errorf("got %q, want the live turns recognized, and the hostile one left out", imported)
 	}
-	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 3 already present") {
+	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 5 already present") {
 		t.Errorf("a second time: got %q", out)
 	}
 	if out := run("memory", "export", "--user", "me"); !strings.Contains(out, "Marlin") || strings.Contains(out, "kind=") {
