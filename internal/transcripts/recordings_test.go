@@ -170,6 +170,42 @@ func compare(t *testing.T, got *Turn, want *expected) {
 	}
 }
 
+func TestCount_Conversations(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	for _, recording := range []string{"opencode-1.18.33", "kilo-7.7.7", "claude-2.1.332-tui"} {
+		i := slices.IndexFunc(places, func(p struct{ recording, client, from, to string }) bool { return p.recording == recording })
+		home := homeWith(t, all, recording, places[i].from, places[i].to)
+		sessions := make(map[string]bool)
+		for _, turn := range home.Read(func(int) {})[0].Turns {
+			sessions[turn.Session] = true
+		}
+		if got := home.Count(); got != len(sessions) {
+			t.Errorf("%s: got %d conversations, want %d", recording, got, len(sessions))
+		}
+	}
+}
+
+func TestRead_Trials(t *testing.T) {
+	t.Parallel()
+	home := Home{Dir: t.TempDir()}
+	path := filepath.Join(home.Dir, "x")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &client{name: "c", read: func(_ *source, t *turns) error {
+		for _, dir := range []string{"/tmp/graphiti-proxy-trial-1", "/tmp/graphiti-proxy-trial", "/home/me/src", ""} {
+			t.Dir = dir
+			t.say("", "hello "+dir, time.Now())
+			t.answer("", "hi", time.Now())
+		}
+		return nil
+	}}
+	if found := home.read(c, []string{path}, func() {}); len(found.Turns) != 2 {
+		t.Errorf("got %+v, want no turn of a trial", found.Turns)
+	}
+}
+
 func TestRead_Damage(t *testing.T) {
 	t.Parallel()
 	all := recordings(t)
