@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -96,13 +95,20 @@ func TestImportAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := run("memory", "import", "--agents"); !strings.Contains(out, "6 turns can be imported") {
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "6 turns of 2 conversations; this imports those that the memory lacks") {
 		t.Errorf("dry run: got %q, want 6 turns", out)
 	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
 	}
+	const name = "import-20261126-8962ebca" // of an import that was killed
+	if err := os.WriteFile(filepath.Join(data, importNameFile), []byte(name+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	imported := run("memory", "import", "--agents", "--yes")
+	if _, err := os.Stat(filepath.Join(data, importNameFile)); !os.IsNotExist(err) || !strings.Contains(imported, "forget --import "+name) {
+		t.Errorf("got %q, %v; want the import finished under its name", imported, err)
+	}
 	if !strings.Contains(imported, "2 turns imported, 3 already present") || !strings.Contains(imported, "1 turn left out") {
 		t.Errorf("got %q, want the live turns recognized, and the hostile one left out", imported)
 	}
@@ -126,7 +132,6 @@ func TestImportAgents(t *testing.T) {
 	}
 	w.stop()
 
-	name := regexp.MustCompile(`import-\d{8}-[0-9a-f]{8}`).FindString(imported)
 	run("memory", "forget", "--import", name, "--yes")
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, marlin) || !strings.Contains(out, "Bluefin") {
 		t.Errorf("after forget --import got %q, want Bluefin without Marlin", out)
@@ -149,5 +154,41 @@ func TestImportAgents_LeavesOut(t *testing.T) {
 		if err != nil || !strings.Contains(out, want) || !strings.Contains(out, "0 turns imported") {
 			t.Errorf("%q: got %q, %s, %v; want the reason %q", dir, out, errOut, err, want)
 		}
+	}
+}
+
+func TestImportName_UntilItIsFinished(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "data", importNameFile)
+	first, err := importName(file)
+	again, err2 := importName(file)
+	if err != nil || err2 != nil || !strings.HasPrefix(first, "import-") || again != first {
+		t.Errorf("got %q, %v, then %q, %v; want one name", first, err, again, err2)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := importName(file); err != nil || next == first {
+		t.Errorf("got %q, %v after the end of %q, want another name", next, err, first)
+	}
+}
+
+func TestImportAgents_Aider(t *testing.T) {
+	t.Parallel()
+	home, dir, data := t.TempDir(), project(t), t.TempDir()
+	settings := map[string]string{"identity.owner": "user:josh", "upstream.openai": answers(t)}
+	w := start(t, data, settings)
+	const heron = "The mascot is a heron."
+	w.exchange("/v1/chat/completions", chat(user(heron)))
+	w.delivered(1)
+	w.stop()
+	history := "# aider chat started at 2026-11-20 08:00:00\n\n#### " + heron + "  \n\nNoted, answer 1.\n\n#### The queue is called Kestrel.  \n\nNoted, too.\n"
+	if err := os.WriteFile(filepath.Join(dir, ".aider.chat.history.md"), []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
+	out, errOut, err := commandIn(t, home, dir, append([]string{"memory", "import", "--agents", "--yes"}, set...)...)
+	if err != nil || !strings.Contains(out, "1 turn imported, 1 already present") {
+		t.Errorf("got %q, %s, %v; want the live turn recognized", out, errOut, err)
 	}
 }
