@@ -76,27 +76,31 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 	if err != nil {
 		return err
 	}
+	done, unfinished := agentImport{Projects: []*agentProject{}}, filepath.Join(cfg.DataDir, importNameFile)
+	if at != nil {
+		if done.Import, err = importName(unfinished); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
+	}
 	progress := terminal.NewProgress(c.ErrOrStderr(), 0)
 	all := transcripts.Home{Dir: m.Home, Work: m.Dir, Env: m.Env}.Read(func(files int) { progress.Show(files, "reading transcripts") })
 	progress.End()
-	done, places := agentImport{Projects: []*agentProject{}}, workspace.NewPlaces()
+	places := workspace.NewPlaces()
 	if at != nil { // as for live requests, the oldest directory with a remote gets its project
 		places.Projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), slog.New(slog.DiscardHandler))
 		places.Projects.SetClones(cfg.Workspace.Clones)
 	}
 	turns := done.sort(all, cfg, places)
 	if at != nil && len(turns) > 0 {
-		unfinished := filepath.Join(cfg.DataDir, importNameFile)
-		if done.Import, err = importName(unfinished); err != nil {
-			return err
-		}
-		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
 		progress = terminal.NewProgress(c.ErrOrStderr(), 0)
 		if err := done.send(c.Context(), at, turns, progress); err != nil {
 			progress.End()
 			return fmt.Errorf("%w; %s imported, run the command again to continue", err, terminal.Count(done.Kept, "turn"))
 		}
 		progress.Done(done.Kept + done.Known)
+	}
+	if at != nil {
 		if err := os.Remove(unfinished); err != nil {
 			return fmt.Errorf("end the import: %w", err)
 		}
@@ -248,7 +252,7 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		fmt.Fprintf(w, "%s of %s; this imports those that the memory lacks: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "turn"), terminal.Count(talks, "conversation"))
 		return
 	}
-	fmt.Fprintf(w, "%s imported, %d already present or forgotten\n", terminal.Count(d.Kept, "turn"), d.Known)
+	fmt.Fprintf(w, "%s imported, %d known (present or forgotten)\n", terminal.Count(d.Kept, "turn"), d.Known)
 	if d.Invalid > 0 {
 		fmt.Fprintf(w, "%s left out: no valid session or time\n", terminal.Count(d.Invalid, "turn"))
 	}

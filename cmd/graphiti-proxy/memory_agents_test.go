@@ -109,10 +109,10 @@ func TestImportAgents(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, importNameFile)); !os.IsNotExist(err) || !strings.Contains(imported, "forget --import "+name) {
 		t.Errorf("got %q, %v; want the import finished under its name", imported, err)
 	}
-	if !strings.Contains(imported, "2 turns imported, 3 already present") || !strings.Contains(imported, "1 turn left out") {
+	if !strings.Contains(imported, "2 turns imported, 3 known") || !strings.Contains(imported, "1 turn left out") {
 		t.Errorf("got %q, want the live turns recognized, and the hostile one left out", imported)
 	}
-	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 5 already present") {
+	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 5 known") {
 		t.Errorf("a second time: got %q", out)
 	}
 	if out := run("memory", "export", "--user", "me"); !strings.Contains(out, "Marlin") || strings.Contains(out, "kind=") {
@@ -188,7 +188,7 @@ func TestImportAgents_Aider(t *testing.T) {
 	}
 	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
 	out, errOut, err := commandIn(t, home, dir, append([]string{"memory", "import", "--agents", "--yes"}, set...)...)
-	if err != nil || !strings.Contains(out, "1 turn imported, 1 already present") {
+	if err != nil || !strings.Contains(out, "1 turn imported, 1 known") {
 		t.Errorf("got %q, %s, %v; want the live turn recognized", out, errOut, err)
 	}
 }
