@@ -52,6 +52,8 @@ type agentImport struct {
 	Known    int             `json:"known"`
 	Invalid  int             `json:"invalid,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
+
+	continued bool // an interrupted import under the same name
 }
 
 // countTranscripts returns the number of conversations in the transcripts in the home of this process.
@@ -78,7 +80,7 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 	}
 	done, unfinished := agentImport{Projects: []*agentProject{}}, filepath.Join(cfg.DataDir, importNameFile)
 	if at != nil {
-		if done.Import, err = importName(unfinished); err != nil {
+		if done.Import, done.continued, err = importName(unfinished); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
@@ -113,18 +115,18 @@ const importNameFile = "import"
 
 // importName returns the name of the unfinished import in a file, or stores a new one: an
 // import that was killed continues under its name, so that one command takes back all of it.
-func importName(file string) (name string, err error) {
+func importName(file string) (name string, continued bool, err error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- in data_dir
 	if name = strings.TrimSpace(string(text)); err == nil && strings.HasPrefix(name, "import-") {
-		return name, nil
+		return name, true, nil
 	}
 	id := make([]byte, 4)
 	_, _ = rand.Read(id) // never fails
 	name = "import-" + time.Now().UTC().Format("20060102") + "-" + hex.EncodeToString(id)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil { // the proxy may be elsewhere
-		return "", fmt.Errorf("keep the name of the import: %w", err)
+		return "", false, fmt.Errorf("keep the name of the import: %w", err)
 	}
-	return name, datadir.WriteFile(file, []byte(name+"\n"))
+	return name, false, datadir.WriteFile(file, []byte(name+"\n"))
 }
 
 // sort assigns the turns to projects. It returns those to import, oldest first.
@@ -256,7 +258,7 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 	if d.Invalid > 0 {
 		fmt.Fprintf(w, "%s left out: no valid session or time\n", terminal.Count(d.Invalid, "turn"))
 	}
-	if d.Kept+d.Known > 0 { // the known ones may be of the same import, which was interrupted
+	if d.Kept > 0 || d.continued {
 		fmt.Fprintf(w, "to take it back: graphiti-proxy memory forget --import %s\n", d.Import)
 	}
 }

@@ -160,15 +160,15 @@ func TestImportAgents_LeavesOut(t *testing.T) {
 func TestImportName_UntilItIsFinished(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "data", importNameFile)
-	first, err := importName(file)
-	again, err2 := importName(file)
-	if err != nil || err2 != nil || !strings.HasPrefix(first, "import-") || again != first {
-		t.Errorf("got %q, %v, then %q, %v; want one name", first, err, again, err2)
+	first, continued, err := importName(file)
+	again, continued2, err2 := importName(file)
+	if err != nil || err2 != nil || continued || !continued2 || !strings.HasPrefix(first, "import-") || again != first {
+		t.Errorf("got %q, %t, %v, then %q, %t, %v; want one name", first, continued, err, again, continued2, err2)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := importName(file); err != nil || next == first {
+	if next, _, err := importName(file); err != nil || next == first {
 		t.Errorf("got %q, %v after the end of %q, want another name", next, err, first)
 	}
 }
