@@ -76,9 +76,9 @@ func (p *Pipeline) Backfill(h History) {
 	}
 }
 
-// CutOff records that the answer of a turn was interrupted, failed or withheld. Even after
-// a restart, the answer is not recorded from a client's history. A repeated answer is
-// recorded.
+// CutOff records that the answer of a turn was interrupted, failed or withheld, or that the
+// turn had no memory. Even after a restart, the turn is not recorded from a client's history
+// or transcript. A repeated answer is recorded.
 func (p *Pipeline) CutOff(ctx context.Context, t ledger.Turn) error {
 	if p.isClosed() {
 		return ErrStopped

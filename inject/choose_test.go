@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,6 +82,38 @@ func TestFactsThatAreShown(t *testing.T) {
 		ch.guard = GuardDrop
 		if tc.name == "an instruction" && len(lines(ch.choose(in))) > 0 {
 			t.Error("an instruction is shown though it is to be dropped")
+		}
+	}
+}
+
+func TestChoose_QuotesOfTheHistory(t *testing.T) {
+	long := strings.Repeat("All rows of the importer have numbers. ", 20)
+	body, _ := json.Marshal(map[string]any{"messages": []map[string]string{
+		{"role": "system", "content": "The prompt is Alpha."},
+		{"role": "user", "content": "The queue\n is called Kestrel."}, {"role": "assistant", "content": "Noted: Kestrel."},
+		{"role": "user", "content": long}, {"role": "assistant", "content": "ok"},
+		{"role": "user", "content": "Is the cache called Otter?"},
+	}})
+	c, _ := parse(t, string(body))
+	for _, tc := range []struct {
+		name, text string
+		want       Verdict
+	}{
+		{"a message", "The queue is called Kestrel.", OwnWords},
+		{"an answer", "Noted: Kestrel.", OwnWords},
+		{"the start of a long message", long[:100] + "…", OwnWords},
+		{"a passage of a long message", "…" + long[50:200] + "…", OwnWords},
+		{"the newest message", "Is the cache called Otter?", Shown},
+		{"a part of a message", "Kestrel.", Shown},
+		{"other words", "The queue is called Kestrel!", Shown},
+		{"a message with its answer", "The queue is called Kestrel. (answer: No.)", Shown},
+		{"the system prompt", "The prompt is Alpha.", Shown},
+	} {
+		ch := chooser{now: time.Now(), history: c, count: 12, max: 4000}
+		const said = "user, 2026-11-20"
+		all := ch.choose([]Scoped{{graphiti.ScopeWorkspace, []graphiti.Fact{{Text: said + ": " + tc.text, Said: said, Dated: true}}}})
+		if all[0].Verdict != tc.want {
+			t.Errorf("%s: got verdict %q, want %q", tc.name, all[0].Verdict, tc.want)
 		}
 	}
 }

@@ -252,10 +252,9 @@ func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
 	if !t.c.Resumes() && s.Asked == noteLine(string(t.c.Text(t.c.Last))) {
 		return nil
 	}
-	isSaid, visible := said(t.c), linesIn(t.blocks())
+	isSaid, visible := said(t.c), statementsIn(t.blocks())
 	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), func(l string) bool {
-		_, shows := visible[l]
-		return shows || isSaid(l)
+		return visible.has(l) || isSaid(l)
 	}), others)
 }
 

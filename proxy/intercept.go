@@ -109,7 +109,7 @@ func (ex *exchange) judge(status int) {
 	ex.seen.Headed()
 	ex.promises.keep(ex.memory, status)
 	if ex.promises.heard.Forgets && ex.pending != nil {
-		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
+		ex.pending.leftOut, ex.pending.turn.Targets, ex.pending.recall = ex.pending.turn.Targets, nil, false // the turn would repeat the fact that it made the memory forget
 	}
 	if refusesRequest(status) && ex.block.Exists() {
 		ex.memory.Planner.Withdraw(ex.block) // the client repeats the request itself

@@ -61,7 +61,7 @@ type Turns interface {
 	AddAsync(turns []ledger.Turn) bool
 
 	Begin(turn string)                               // notes that this process answers the turn
-	CutOff(ctx context.Context, t ledger.Turn) error // notes that an answer had no clean end
+	CutOff(ctx context.Context, t ledger.Turn) error // notes that a turn must not be stored from a history or a transcript
 	Kept(turn string, in []graphiti.Target) bool     // reports whether a turn was recently recorded for all these groups
 	Known(turn [16]byte) bool                        // reports whether this process answers or has recorded a turn
 	Backfill(h capture.History)                      // records earlier turns of a conversation; does not block

@@ -58,8 +58,10 @@ type pendingTurn struct {
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
-	first firstMessage // of the conversation; zero for a known subagent
-	late  *project     // the project to find before the turn is stored; nil if known
+	first   firstMessage      // of the conversation; zero for a known subagent
+	leftOut []graphiti.Target // groups that no transcript may bring the turn to; nil if it is stored
+
+	late *project // the project to find before the turn is stored; nil if known
 }
 
 // answered is called at the end of the answer. Only an answer with a clean end completes
@@ -171,11 +173,11 @@ func (p *pendingTurn) locate() {
 	}
 }
 
-// cutOff notes that a later history must not be used to store this turn. The note
-// survives a restart; this process knows the turn anyway.
+// cutOff notes that a later history or transcript must not be used to store this turn. The
+// note survives a restart; this process knows the turn anyway.
 func (p *pendingTurn) cutOff() {
 	if err := p.memory.Turns.CutOff(context.Background(), p.turn); err != nil {
-		p.s.log.Warn("store an interrupted answer failed, its turn may be stored from a later history", "error", err)
+		p.s.log.Warn("note a turn failed, it may be stored from a later history", "error", err)
 	}
 }
 
@@ -196,6 +198,11 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 	if p.kept() {
 		wire.Contain(p.s.log, "noting an answer", func() { p.noteAnswer(said, answered) })
+	}
+	if p.leftOut != nil {
+		own := *p
+		own.turn.Targets = p.leftOut
+		wire.Contain(p.s.log, "noting a turn without memory", own.cutOff)
 	}
 	if p.child {
 		wire.Contain(p.s.log, "remembering a subagent", func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -77,7 +78,17 @@ func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) 
 func reads(r *request, d *decision) bool {
 	p := &d.plan
 	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+		(len(p.Write) > 0 || leftOut(r, d) != nil || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+}
+
+// leftOut returns the groups of a turn that the person or the client keeps out of memory, or
+// nil for other turns. Imports check the project's rules themselves.
+func leftOut(r *request, d *decision) []graphiti.Target {
+	p, m := &d.plan, r.memory
+	if p.Turn == "" || len(p.Write) > 0 || !m.Ingest || d.session.agent || d.child || d.late != nil || m.Rules.refuses(&d.project) != inject.ReasonNone {
+		return nil
+	}
+	return m.Planner.Writes(d.who)
 }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
@@ -129,6 +140,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
+		leftOut: leftOut(&c.request, d),
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
 		tools:   conv.Tools,

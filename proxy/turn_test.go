@@ -204,3 +204,24 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 		s.pending.Close()
 	}
 }
+
+// TestTurnLeftOut: no transcript may bring a turn that was kept out of memory.
+func TestTurnLeftOut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  dialect.End
+		want []string
+	}{
+		"answered":     {dialect.EndStop, []string{"cut off: Noted."}},
+		"calls a tool": {dialect.EndToolCalls, nil},
+		"failed":       {dialect.EndError, nil},
+	} {
+		s := &steps{}
+		e := ends(t, s, &bytes.Buffer{})
+		e.leftOut, e.turn.Targets, e.chained, e.recall, e.child = e.turn.Targets, nil, false, false, false
+		e.answered(dialect.Answer{Text: "Noted.", End: tc.end}, true)
+		if diff := cmp.Diff(tc.want, s.done); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		s.pending.Close()
+	}
+}

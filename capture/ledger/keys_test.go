@@ -14,13 +14,15 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		name      string
 		live, old []string // keys
 		forgotten bool
+		off       bool // memory was off for the live turn
 		kept      bool
 	}{
-		{"the same answer", []string{id}, []string{"other-0123456789-0123", id}, false, false},
-		{"the same answer, forgotten", []string{id}, []string{id}, true, false},
-		{"another answer", []string{id}, []string{"msg_zzzzzzzzzzzzzzzzzzzz"}, false, true},
-		{"an id that does not identify", []string{short}, []string{short}, false, true},
-		{"no ids", nil, nil, false, true},
+		{"the same answer", []string{id}, []string{"other-0123456789-0123", id}, false, false, false},
+		{"the same answer, forgotten", []string{id}, []string{id}, true, false, false},
+		{"another answer", []string{id}, []string{"msg_zzzzzzzzzzzzzzzzzzzz"}, false, false, true},
+		{"an id that does not identify", []string{short}, []string{short}, false, false, true},
+		{"the same answer, not stored", []string{id}, []string{id}, false, true, false},
+		{"no ids", nil, nil, false, false, true},
 	} {
 		s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 		if err != nil {
@@ -28,7 +30,12 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		}
 		live, old := spoken("live", "g"), spoken("old", "g")
 		live.Keys, old.Keys, old.Backfill, old.User = c.live, c.old, true, "the same in other words"
-		if _, err = s.Add(context.Background(), []Turn{live}, time.Now()); err == nil && c.forgotten {
+		if c.off {
+			err = s.CutOff(context.Background(), &live, time.Now())
+		} else {
+			_, err = s.Add(context.Background(), []Turn{live}, time.Now())
+		}
+		if err == nil && c.forgotten {
 			_, err = s.Forget(Part{Group: "g"}, 1, true)
 			old.Generation = 1
 		}
@@ -41,6 +48,47 @@ func TestBackfill_KnownAnswer(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestImport_SameTexts(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	add := func(id, texts string, backfill bool, imported string) (kept bool) {
+		t.Helper()
+		turn := spoken(texts, "g")
+		turn.ID, turn.Backfill, turn.Import = id, backfill, imported
+		added, err := s.Add(context.Background(), []Turn{turn}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(added[0].Groups) > 0
+	}
+	for _, c := range []struct {
+		name, id, texts    string
+		backfill, imported bool
+		kept               bool
+	}{
+		{"a live turn", "live", "x", false, false, true},
+		{"its import", "import-1", "x", true, true, false},
+		{"an imported turn", "import-2", "y", true, true, true},
+		{"an imported turn with its texts", "import-3", "y", true, true, true},
+		{"the import again", "import-3", "y", true, true, false},
+		{"a live history with its texts", "history", "y", true, false, false},
+		{"a live history alone", "history-2", "z", true, false, true},
+		{"its transcript", "import-4", "z", true, true, false},
+	} {
+		imported := ""
+		if c.imported {
+			imported = "hash"
+		}
+		if kept := add(c.id, c.texts, c.backfill, imported); kept != c.kept {
+			t.Errorf("%s: got kept %v, want %v", c.name, kept, c.kept)
 		}
 	}
 }

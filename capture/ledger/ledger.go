@@ -55,7 +55,7 @@ type Say func(t *Turn, scope graphiti.Scope) []graphiti.Row
 
 // Open opens the ledger of a remote memory in a file of its own.
 func Open(path string) (*Ledger, error) {
-	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 4, Sync: sqlite.SyncFull, Holds: spoolHolds})
+	db, err := sqlite.Open(path, sqlite.Options{Schema: Schema, Version: 5, Sync: sqlite.SyncFull, Holds: spoolHolds})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}

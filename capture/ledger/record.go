@@ -69,7 +69,7 @@ type owned struct {
 
 func (b *batch) add(tx *sqlite.Tx, t *Turn) (a Added, err error) {
 	for _, target := range t.Targets {
-		known, err := b.keys(tx, t, target.Group)
+		known, err := keys(tx, t, target.Group)
 		if err != nil {
 			return a, err
 		}
@@ -110,7 +110,7 @@ const minKey = 20
 
 // keys stores the keys of a turn. known reports whether the turn is a backfill, and the
 // group had one of them.
-func (b *batch) keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
+func keys(tx *sqlite.Tx, t *Turn, group string) (known bool, err error) {
 	for _, key := range t.Keys {
 		if len(key) < minKey {
 			continue
@@ -155,17 +155,18 @@ func (b *batch) put(tx *sqlite.Tx) error {
 
 // recordNew inserts a turn that its group does not have. recordTurn also decides about
 // backfills and the turns of the group, from which it reads, and takes several times as long.
-// ?1 is the turn, ?2 the group, ?8 marks a backfill and ?9 a standalone text. A replaced row
-// moves to the end of the order of arrival.
+// ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 a standalone text and ?13 an imported
+// turn. Equal texts do not make two imported turns one: transcripts have each turn once. A
+// replaced row moves to the end of the order of arrival.
 const (
 	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT DO NOTHING"
 	recordTurn = "INSERT OR REPLACE " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3))`
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?13)))`
 
-	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation) "
-	turnValues = "?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12"
+	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation, imported) "
+	turnValues = "?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12, ?13"
 )
 
 // record stores the parts of a turn that a group lacks. It returns them and their size in
@@ -188,7 +189,7 @@ func (b *batch) record(tx *sqlite.Tx, t *Turn, target graphiti.Target) (part *Tu
 				return nil, 0, err
 			}
 		}
-		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation}
+		values := []any{part.ID, target.Group, digest, t.Open, b.now.UnixMilli(), string(target.Scope), len(body), t.Backfill, t.Standalone, string(body), state, t.Generation, t.Import != ""}
 		for _, statement := range []string{recordNew, recordTurn} {
 			if statement == recordNew && t.Backfill {
 				continue
@@ -214,11 +215,14 @@ func lacksEnd(tx *sqlite.Tx, id, group, digest string) (lacks bool, err error) {
 	return lacks, err
 }
 
-// CutOff records that a turn's answer was interrupted, so that no history can add it.
-// Stored parts of the turn stay.
+// CutOff records a turn that is not stored, so that no history and no import can add it: its
+// answer was interrupted, or memory was off. It stores no text. Stored parts of the turn stay.
 func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		for _, target := range t.Targets {
+			if _, err := keys(tx, t, target.Group); err != nil {
+				return err
+			}
 			for part := t; ; part = part.Rest() {
 				r, err := tx.Exec(`INSERT INTO turns (turn, grp, state, digest, at) VALUES (?, ?, 'cut', ?, ?)
 					ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at WHERE state = 'cut'`,
@@ -236,7 +240,7 @@ func (s *Ledger) CutOff(ctx context.Context, t *Turn, now time.Time) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("record an interrupted answer: %w", err)
+		return fmt.Errorf("record a turn that is not stored: %w", err)
 	}
 	return nil
 }

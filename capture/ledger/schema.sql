@@ -12,6 +12,7 @@ CREATE TABLE turns (
 	bytes      INTEGER NOT NULL DEFAULT 0,        -- of body
 	scope      TEXT NOT NULL DEFAULT '',
 	backfill   INTEGER NOT NULL DEFAULT 0,        -- 1: delivered after all others of its group
+	imported   INTEGER NOT NULL DEFAULT 0,        -- 1: from a transcript, where each turn is there once
 	sent       INTEGER NOT NULL DEFAULT 0,        -- order of hand-over
 	have       INTEGER NOT NULL DEFAULT 0,        -- sides that the group holds: 1 user, 2 assistant
 	losses     INTEGER NOT NULL DEFAULT 0,        -- how often the memory lost it

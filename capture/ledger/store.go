@@ -27,8 +27,8 @@ type Recorder interface {
 	// Whole reports for each turn whether all of its groups have all of it.
 	Whole(ctx context.Context, turns []Turn) ([]bool, error)
 
-	// CutOff records that a turn's answer was interrupted. A client's history can no longer
-	// add the turn.
+	// CutOff records that a turn is not stored, without its text. A client's history or
+	// transcript can no longer add the turn.
 	CutOff(ctx context.Context, t *Turn, now time.Time) error
 
 	// Forget removes the turns of a part that are older than a generation, and rejects such

@@ -44,7 +44,7 @@ type Turn struct {
 	// Backfill reports whether the turn comes from a client's history. It is delivered
 	// after all other turns of its group, and dropped if the group has a turn with the same
 	// texts: clients shorten histories and repeat examples, so the conversation does not
-	// identify a turn.
+	// identify a turn. Two imported turns may have the same texts.
 	Backfill bool `json:",omitempty"`
 
 	// WholeDigest is the digest of the whole turn if the texts are incomplete: they were

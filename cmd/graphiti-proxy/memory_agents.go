@@ -18,6 +18,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/transcripts"
@@ -51,9 +52,11 @@ type agentImport struct {
 	Known    int             `json:"known"`
 	Invalid  int             `json:"invalid,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
+
+	continued bool // an interrupted import under the same name
 }
 
-// countTranscripts returns the number of transcripts in the home of this process.
+// countTranscripts returns the number of conversations in the transcripts in the home of this process.
 func countTranscripts() int {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -75,19 +78,23 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 	if err != nil {
 		return err
 	}
+	done, unfinished := agentImport{Projects: []*agentProject{}}, filepath.Join(cfg.DataDir, importNameFile)
+	if at != nil {
+		if done.Import, done.continued, err = importName(unfinished); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "importing as %s\n", done.Import)
+	}
 	progress := terminal.NewProgress(c.ErrOrStderr(), 0)
 	all := transcripts.Home{Dir: m.Home, Work: m.Dir, Env: m.Env}.Read(func(files int) { progress.Show(files, "reading transcripts") })
 	progress.End()
-	done, places := agentImport{Projects: []*agentProject{}}, workspace.NewPlaces()
+	places := workspace.NewPlaces()
 	if at != nil { // as for live requests, the oldest directory with a remote gets its project
 		places.Projects = workspace.OpenProjects(filepath.Join(cfg.DataDir, projectsFile), slog.New(slog.DiscardHandler))
 		places.Projects.SetClones(cfg.Workspace.Clones)
 	}
 	turns := done.sort(all, cfg, places)
 	if at != nil && len(turns) > 0 {
-		id := make([]byte, 4)
-		_, _ = rand.Read(id) // never fails
-		done.Import = "import-" + time.Now().UTC().Format("20060102") + "-" + hex.EncodeToString(id)
 		progress = terminal.NewProgress(c.ErrOrStderr(), 0)
 		if err := done.send(c.Context(), at, turns, progress); err != nil {
 			progress.End()
@@ -95,7 +102,31 @@ func importAgents(c *cobra.Command, at *cli.Runner) error {
 		}
 		progress.Done(done.Kept + done.Known)
 	}
+	if at != nil {
+		if err := os.Remove(unfinished); err != nil {
+			return fmt.Errorf("end the import: %w", err)
+		}
+	}
 	return cli.Output(c, &done, func(w io.Writer) { done.print(w, at == nil) })
+}
+
+// importNameFile holds the name of an import until it is finished, in data_dir.
+const importNameFile = "import"
+
+// importName returns the name of the unfinished import in a file, or stores a new one: an
+// import that was killed continues under its name, so that one command takes back all of it.
+func importName(file string) (name string, continued bool, err error) {
+	text, err := os.ReadFile(file) // #nosec G304 -- in data_dir
+	if name = strings.TrimSpace(string(text)); err == nil && strings.HasPrefix(name, "import-") {
+		return name, true, nil
+	}
+	id := make([]byte, 4)
+	_, _ = rand.Read(id) // never fails
+	name = "import-" + time.Now().UTC().Format("20060102") + "-" + hex.EncodeToString(id)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil { // the proxy may be elsewhere
+		return "", false, fmt.Errorf("keep the name of the import: %w", err)
+	}
+	return name, false, datadir.WriteFile(file, []byte(name+"\n"))
 }
 
 // sort assigns the turns to projects. It returns those to import, oldest first.
@@ -126,8 +157,12 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		}
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
+			project := p.key
+			if t.Unplaced {
+				project = ""
+			}
 			turns = append(turns, service.PastTurn{
-				Client: t.Client, Session: session, Workspace: p.key, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
+				Client: t.Client, Session: session, Workspace: project, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
 		}
@@ -201,11 +236,11 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 	}
 	var t terminal.Table
 	t.Row("CLIENT", "PROJECT", "CONVERSATIONS", "TURNS", "FROM", "TO", "LEFT OUT")
-	total := 0
+	total, talks := 0, 0
 	for _, p := range d.Projects {
 		t.Row(p.Client, p.Directory, p.Conversations, p.Turns, p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
 		if p.LeftOut == "" {
-			total += p.Turns
+			total, talks = total+p.Turns, talks+p.Conversations
 		}
 	}
 	t.Print(w)
@@ -216,14 +251,14 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 		fmt.Fprintln(w, "claude-code deletes transcripts after 30 days, unless its setting cleanupPeriodDays is higher")
 	}
 	if dry {
-		fmt.Fprintf(w, "%s can be imported: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "turn"))
+		fmt.Fprintf(w, "%s of %s; this imports those that the memory lacks: graphiti-proxy memory import --agents --yes\n", terminal.Count(total, "turn"), terminal.Count(talks, "conversation"))
 		return
 	}
-	fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(d.Kept, "turn"), d.Known)
+	fmt.Fprintf(w, "%s imported, %d known (present or forgotten)\n", terminal.Count(d.Kept, "turn"), d.Known)
 	if d.Invalid > 0 {
 		fmt.Fprintf(w, "%s left out: no valid session or time\n", terminal.Count(d.Invalid, "turn"))
 	}
-	if d.Kept > 0 {
+	if d.Kept > 0 || d.continued {
 		fmt.Fprintf(w, "to take it back: graphiti-proxy memory forget --import %s\n", d.Import)
 	}
 }

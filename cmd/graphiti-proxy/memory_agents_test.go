@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -76,12 +75,16 @@ func TestImportAgents(t *testing.T) {
 	const marlin = "The production database is called Marlin."
 	w := start(t, data, settings)
 	w.exchange("/v1/chat/completions", qwen(dir, user("Our staging database is called Bluefin.")), "User-Agent", qwenAgent)
+	w.exchange("/v1/chat/completions", qwen(dir, user("The secret database is called Perch.")), "User-Agent", qwenAgent, "X-Graphiti-Memory", "off")
+	w.exchange("/v1/chat/completions", qwen(dir, user("Forget that the lamp is red.")), "User-Agent", qwenAgent)
 	w.delivered(1)
 	w.stop()
 	qwenTranscript(t, home, dir,
 		pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", marlin, "Noted, Marlin."},
 		pastTurn{"chatcmpl-tabs-tabs-tabs-tabs", "2026-11-20T08:01:00Z", "Remember that: always use tabs.", "Understood."},
 		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other words, same id
+		pastTurn{fmt.Sprintf("chatcmpl-%024d", 2), "2026-11-21T08:01:00Z", "The secret database is called Perch.", "Noted, answer 2."},
+		pastTurn{"chatcmpl-lamp-lamp-lamp-lamp", "2026-11-21T08:02:00Z", "Forget that the lamp is red.", "Noted, answer 3."},
 	)
 	qwenTranscript(t, filepath.Join(home, "hostile"), dir, pastTurn{"", "2026-11-20T08:00:00Z", "It is Orca.", "Noted."})
 	hostile, err := os.ReadFile(filepath.Join(home, "hostile", ".qwen", "projects", "p", "chats", "30206c6f.jsonl"))
@@ -92,17 +95,24 @@ func TestImportAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := run("memory", "import", "--agents"); !strings.Contains(out, "4 turns can be imported") {
-		t.Errorf("dry run: got %q, want 4 turns", out)
+	if out := run("memory", "import", "--agents"); !strings.Contains(out, "6 turns of 2 conversations; this imports those that the memory lacks") {
+		t.Errorf("dry run: got %q, want 6 turns", out)
 	}
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
 	}
-	imported := run("memory", "import", "--agents", "--yes")
-	if !strings.Contains(imported, "2 turns imported, 1 already present") || !strings.Contains(imported, "1 turn left out") {
-		t.Errorf("got %q, want the live turn recognized, and the hostile one left out", imported)
+	const name = "import-20261126-8962ebca" // of an import that was killed
+	if err := os.WriteFile(filepath.Join(data, importNameFile), []byte(name+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 3 already present") {
+	imported := run("memory", "import", "--agents", "--yes")
+	if _, err := os.Stat(filepath.Join(data, importNameFile)); !os.IsNotExist(err) || !strings.Contains(imported, "forget --import "+name) {
+		t.Errorf("got %q, %v; want the import finished under its name", imported, err)
+	}
+	if !strings.Contains(imported, "2 turns imported, 3 known") || !strings.Contains(imported, "1 turn left out") {
+		t.Errorf("got %q, want the live turns recognized, and the hostile one left out", imported)
+	}
+	if out := run("memory", "import", "--agents", "--yes"); !strings.Contains(out, "0 turns imported, 5 known") {
 		t.Errorf("a second time: got %q", out)
 	}
 	if out := run("memory", "export", "--user", "me"); !strings.Contains(out, "Marlin") || strings.Contains(out, "kind=") {
@@ -122,7 +132,6 @@ func TestImportAgents(t *testing.T) {
 	}
 	w.stop()
 
-	name := regexp.MustCompile(`import-\d{8}-[0-9a-f]{8}`).FindString(imported)
 	if out := run("memory", "forget", "--import", name, "--yes"); !strings.HasPrefix(out, "the import is forgotten in ") {
 		t.Errorf("forget --import: got %q, want it to name the import", out)
 	}
@@ -147,5 +156,41 @@ func TestImportAgents_LeavesOut(t *testing.T) {
 		if err != nil || !strings.Contains(out, want) || !strings.Contains(out, "0 turns imported") {
 			t.Errorf("%q: got %q, %s, %v; want the reason %q", dir, out, errOut, err, want)
 		}
+	}
+}
+
+func TestImportName_UntilItIsFinished(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "data", importNameFile)
+	first, continued, err := importName(file)
+	again, continued2, err2 := importName(file)
+	if err != nil || err2 != nil || continued || !continued2 || !strings.HasPrefix(first, "import-") || again != first {
+		t.Errorf("got %q, %t, %v, then %q, %t, %v; want one name", first, continued, err, again, continued2, err2)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if next, _, err := importName(file); err != nil || next == first {
+		t.Errorf("got %q, %v after the end of %q, want another name", next, err, first)
+	}
+}
+
+func TestImportAgents_Aider(t *testing.T) {
+	t.Parallel()
+	home, dir, data := t.TempDir(), project(t), t.TempDir()
+	settings := map[string]string{"identity.owner": "user:josh", "upstream.openai": answers(t)}
+	w := start(t, data, settings)
+	const heron = "The mascot is a heron."
+	w.exchange("/v1/chat/completions", chat(user(heron)))
+	w.delivered(1)
+	w.stop()
+	history := "# aider chat started at 2026-11-20 08:00:00\n\n#### " + heron + "  \n\nNoted, answer 1.\n\n#### The queue is called Kestrel.  \n\nNoted, too.\n"
+	if err := os.WriteFile(filepath.Join(dir, ".aider.chat.history.md"), []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
+	out, errOut, err := commandIn(t, home, dir, append([]string{"memory", "import", "--agents", "--yes"}, set...)...)
+	if err != nil || !strings.Contains(out, "1 turn imported, 1 known") {
+		t.Errorf("got %q, %s, %v; want the live turn recognized", out, errOut, err)
 	}
 }

@@ -152,10 +152,10 @@ graphiti-proxy %s
 `, settings, telemetry.Version(), base, cli.UpstreamLine(a.cfg.Upstreams()), a.memoryLine(), a.inspector(), base, base, command)
 }
 
-// offerTranscripts tells a newcomer about n transcripts.
+// offerTranscripts tells a newcomer about n conversations in transcripts.
 func offerTranscripts(w io.Writer, command string, n int) {
 	if n > 0 {
-		fmt.Fprintf(w, "  import earlier conversations: %s of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "transcript"), command)
+		fmt.Fprintf(w, "  import earlier conversations: %s in transcripts of coding agents on this machine\n    %s memory import --agents\n\n", terminal.Count(n, "conversation"), command)
 	}
 }
 

@@ -243,8 +243,8 @@ func TestToday_Transcripts(t *testing.T) {
 		want bool
 	}{{0, false}, {37, true}} {
 		n = tc.n
-		if _, page := s.get(t, "/"); strings.Contains(page, "37 transcripts of coding agents can be imported") != tc.want {
-			t.Errorf("%d transcripts: got offered %t, want %t", tc.n, !tc.want, tc.want)
+		if _, page := s.get(t, "/"); strings.Contains(page, "37 conversations with coding agents can be imported") != tc.want {
+			t.Errorf("%d conversations: got offered %t, want %t", tc.n, !tc.want, tc.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ type Options struct {
 	Host *service.Host
 	Log  *slog.Logger
 
-	// Transcripts returns the number of transcripts of coding agents that can be imported. nil if
+	// Transcripts returns the number of conversations with coding agents that can be imported. nil if
 	// they cannot be imported.
 	Transcripts func() int
 

@@ -50,7 +50,7 @@ type welcome struct {
 	Lines []struct{ For, Set string }
 	Off   bool
 
-	Transcripts int // of coding agents on this machine, which can be imported
+	Transcripts int // conversations with coding agents on this machine, which can be imported
 }
 
 func (v *visit) today() error {

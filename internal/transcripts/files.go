@@ -29,14 +29,18 @@ type client struct {
 	xdg    bool     // dir is below the XDG data directory
 	files  []string // patterns below dir
 	onWire bool     // requests state the session's id
-	read   func(f *source, t *turns) error
+
+	unplaced bool // requests state no directory
+
+	count func(path string) int // conversations in a file; nil: one
+	read  func(f *source, t *turns) error
 }
 
 var clients = []client{
 	{name: "claude-code", moves: "CLAUDE_CONFIG_DIR", dir: ".claude", files: []string{"projects/*/*.jsonl"}, onWire: true, read: readClaude},
 	{name: "codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"sessions/*/*/*/rollout-*.jsonl", "sessions/*/*/*/rollout-*.jsonl.zst", "archived_sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl.zst"}, onWire: true, read: readCodex},
-	{name: "opencode", dir: "opencode", xdg: true, files: []string{"opencode.db", "storage/session/*/*.json"}, onWire: true, read: readOpenCode},
-	{name: "kilo", dir: "kilo", xdg: true, files: []string{"kilo.db"}, onWire: true, read: readOpenCode},
+	{name: "opencode", dir: "opencode", xdg: true, files: []string{"opencode.db", "storage/session/*/*.json"}, onWire: true, count: countOpenCode, read: readOpenCode},
+	{name: "kilo", dir: "kilo", xdg: true, files: []string{"kilo.db"}, onWire: true, count: countOpenCode, read: readOpenCode},
 	{name: "gemini", dir: ".gemini", files: []string{"tmp/*/chats/session-*.jsonl"}, read: readGemini},
 	{name: "qwen", dir: ".qwen", files: []string{"projects/*/chats/*.jsonl"}, read: readQwen},
 	{name: "copilot", moves: "COPILOT_HOME", dir: ".copilot", files: []string{"session-state/*/events.jsonl"}, read: readCopilot},
@@ -48,6 +52,9 @@ var clients = []client{
 
 // aiderFile is aider's transcript in a project's directory.
 const aiderFile = ".aider.chat.history.md"
+
+// trialDir begins the names of directories in which connect tries a client.
+const trialDir = "graphiti-proxy-trial"
 
 // Home is the place of transcripts.
 type Home struct {
@@ -87,18 +94,25 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	for _, dir := range projects {
 		paths = append(paths, filepath.Join(dir, aiderFile))
 	}
-	aider := &client{name: "aider", read: readAider}
+	aider := &client{name: "aider", unplaced: true, read: readAider}
 	if f := h.read(aider, paths, func() { files++; note(files) }); f.Files > 0 {
 		all = append(all, f)
 	}
 	return all
 }
 
-// Count returns the number of transcripts, without those of aider, which are in projects.
+// Count returns the approximate number of conversations, without those of aider, which are in
+// projects.
 func (h Home) Count() (n int) {
 	for i := range clients {
-		for _, path := range h.paths(&clients[i]) {
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		c := &clients[i]
+		for _, path := range h.paths(c) {
+			info, err := os.Lstat(path)
+			switch {
+			case err != nil || !info.Mode().IsRegular() || info.Size() == 0:
+			case c.count != nil:
+				n += c.count(path)
+			default:
 				n++
 			}
 		}
@@ -141,8 +155,8 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
-		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire}}
-		if err := c.read(s, t); err != nil {
+		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire, Unplaced: c.unplaced}}
+		if err := c.readFile(s, t); err != nil {
 			found.Problems = append(found.Problems, fmt.Sprintf("%s: %v", path, err))
 		}
 		list, unfinished := t.finished()
@@ -150,8 +164,18 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 		files = append(files, list)
 		note()
 	}
-	found.Turns = Merge(files)
+	found.Turns = slices.DeleteFunc(Merge(files), func(t Turn) bool { return strings.HasPrefix(filepath.Base(t.Dir), trialDir) })
 	return found
+}
+
+// readFile reads one file. A panic is an error of that file: a file may contain anything.
+func (c *client) readFile(s *source, t *turns) (err error) {
+	defer func() {
+		if recover() != nil { // its value may contain texts
+			err = errors.New("its content is not understood")
+		}
+	}()
+	return c.read(s, t)
 }
 
 // source is one file.

@@ -170,6 +170,42 @@ func compare(t *testing.T, got *Turn, want *expected) {
 	}
 }
 
+func TestCount_Conversations(t *testing.T) {
+	t.Parallel()
+	all := recordings(t)
+	for _, recording := range []string{"opencode-1.18.33", "kilo-7.7.7", "claude-2.1.332-tui"} {
+		i := slices.IndexFunc(places, func(p struct{ recording, client, from, to string }) bool { return p.recording == recording })
+		home := homeWith(t, all, recording, places[i].from, places[i].to)
+		sessions := make(map[string]bool)
+		for _, turn := range home.Read(func(int) {})[0].Turns {
+			sessions[turn.Session] = true
+		}
+		if got := home.Count(); got != len(sessions) {
+			t.Errorf("%s: got %d conversations, want %d", recording, got, len(sessions))
+		}
+	}
+}
+
+func TestRead_Trials(t *testing.T) {
+	t.Parallel()
+	home := Home{Dir: t.TempDir()}
+	path := filepath.Join(home.Dir, "x")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &client{name: "c", read: func(_ *source, t *turns) error {
+		for _, dir := range []string{"/tmp/graphiti-proxy-trial-1", "/tmp/graphiti-proxy-trial", "/home/me/src", ""} {
+			t.Dir = dir
+			t.say("", "hello "+dir, time.Now())
+			t.answer("", "hi", time.Now())
+		}
+		return nil
+	}}
+	if found := home.read(c, []string{path}, func() {}); len(found.Turns) != 2 {
+		t.Errorf("got %+v, want no turn of a trial", found.Turns)
+	}
+}
+
 func TestRead_Damage(t *testing.T) {
 	t.Parallel()
 	all := recordings(t)
@@ -190,6 +226,43 @@ func TestRead_Damage(t *testing.T) {
 		if len(found) != 1 || len(found[0].Turns) != want.turns || found[0].Damaged != want.damaged {
 			t.Errorf("%s: got %d turns, %d damaged lines, want %+v", file, len(found[0].Turns), found[0].Damaged, want)
 		}
+	}
+}
+
+func TestTurns_NoWords(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"", "  \n", "\u00a0", "\u2028\t", "<system-reminder>x</system-reminder>"} {
+		var list turns
+		list.say("", words, time.Now())
+		list.answer("", "A cat.", time.Now())
+		if got, unfinished := list.finished(); len(got)+unfinished > 0 {
+			t.Errorf("%q: got %+v and %d unfinished, want no turn", words, got, unfinished)
+		}
+	}
+}
+
+func TestRead_Panic(t *testing.T) {
+	t.Parallel()
+	home := Home{Dir: t.TempDir()}
+	var paths []string
+	for _, name := range []string{"bad", "good"} {
+		path := filepath.Join(home.Dir, name)
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	c := &client{name: "c", read: func(s *source, t *turns) error {
+		t.say("", "hello", time.Now())
+		t.answer("", "hi", time.Now())
+		if filepath.Base(s.path) == "bad" {
+			panic("secret words")
+		}
+		return nil
+	}}
+	found := home.read(c, paths, func() {})
+	if found.Files != 2 || len(found.Problems) != 1 || strings.Contains(found.Problems[0], "secret") || len(found.Turns) != 2 {
+		t.Errorf("got %+v, want two files, two turns, and one problem without texts", found)
 	}
 }
 

@@ -21,6 +21,7 @@ type Turn struct {
 	Client   string
 	Session  string // the client's id of the conversation
 	OnWire   bool   // the client's requests state that id
+	Unplaced bool   // the client's requests state no directory, so live turns have no project
 	Dir      string // working directory
 	Words    string
 	Answer   string
@@ -80,7 +81,7 @@ func wordsOf(text string) string {
 		return ""
 	}
 	var conv dialect.Conversation
-	if !(chat.Dialect{}).Parse(body, &conv) || len(conv.Messages) == 0 || !conv.Messages[conv.Last].Person {
+	if !(chat.Dialect{}).Parse(body, &conv) || conv.Last < 0 || !conv.Messages[conv.Last].Person {
 		return ""
 	}
 	return string(conv.Text(conv.Last))
