@@ -266,8 +266,8 @@ func (f *file) putAll(tx *sqlite.Tx, records []*record) error {
 	return nil
 }
 
-// remember sets the value of a record in RAM, nil if it has none. It is called after commits,
-// in their order, so that RAM has what the file has.
+// remember sets the value of a record in RAM; nil removes it. Callers call it after each commit,
+// in the order of the commits, so that RAM equals the file.
 func (f *file) remember(r *record, value []byte) {
 	name := r.kind.name + string(r.key)
 	if value == nil {

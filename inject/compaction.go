@@ -213,15 +213,15 @@ func said(c *dialect.Conversation) func(line string) bool {
 	return saidBy(c, func(i int) bool { return c.Messages[i].Role != dialect.RoleOther })
 }
 
-// written is said for long statements in the model's answers and the client's summary. A person's
-// question may contain the statement that answers it.
+// written returns a function that reports whether the model's answers or the client's summary
+// contain a line's long statement. A person's question may contain the statement that answers it.
 func written(c *dialect.Conversation) func(line string) bool {
 	at := c.SummaryAt()
 	isSaid := saidBy(c, func(i int) bool { return i == at || c.Messages[i].Role == dialect.RoleAssistant })
 	return func(line string) bool { return len(line) >= minWritten && isSaid(line) }
 }
 
-// saidBy is said for the messages of some indexes.
+// saidBy returns a function that reports whether some of the messages contain a line's statement.
 func saidBy(c *dialect.Conversation, of func(i int) bool) func(line string) bool {
 	var b strings.Builder
 	b.WriteByte(' ')

@@ -28,7 +28,7 @@ func askedOf(query string) *asked {
 // part of the question's terms that the best fact must have.
 const muchLess = 0.5
 
-// nowhere is the worth of a term that no fact has: the facts may say it in another word.
+// nowhere is the weight of a term without a fact: the facts may use another word.
 const nowhere = 0.5
 
 // byMeaning is the number of first facts that need no term of the question.

@@ -32,7 +32,7 @@ type Services struct {
 	Experience Experience // of agents in projects
 	Redact     Redact
 	Contrasts  func(text string) bool // whether a text sets a choice against another
-	Past       Past                   // of a backend that returns facts that are over
+	Past       Past                   // of a backend that returns ended facts
 	Memo       *memo.Memo             // per-session state in RAM
 	Log        *slog.Logger
 }

@@ -219,8 +219,8 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 }
 
 // leftOff returns a line with the session's last decision, its changed files and its open
-// points, or "" if it has none. about and open come from its summary. A part without room is
-// left out: about first, then further open points, then files.
+// points, or "" if it has none. about and open come from its summary. Without room for all parts,
+// the line omits about first, then further open points, then files.
 func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	left := s.open()
 	if len(left) == 0 && open != "" {

@@ -31,7 +31,7 @@ type turn struct {
 	own      TurnKey // key of a request other than a turn, or zero
 
 	// For a summary that replaces the history; see resume.
-	resumedAt   int                 // message before which its block stands, or -1
+	resumedAt   int                 // index of the message after its block, or -1
 	resumedFrom dialect.Fingerprint // of the history up to it; zero without one
 	resumed     *Decision           // its decision, or nil
 

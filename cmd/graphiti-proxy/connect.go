@@ -269,7 +269,7 @@ func newDisconnectCommand() *cobra.Command {
 	return c
 }
 
-// restored describes what disconnect did to a file.
+// restored describes the effect of disconnect on a file.
 func restored(done *connect.Restored) string {
 	switch {
 	case done.Gone:

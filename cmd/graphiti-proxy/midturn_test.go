@@ -182,7 +182,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if all, listed := w.work(); !strings.Contains(all, "gone after a change") || len(listed.Turns) != turns {
+			if all, listed := w.work(); !strings.Contains(all, "gone after conf.ini changed") || len(listed.Turns) != turns {
 				t.Errorf("got the work %s, want %d turns and a cured error", all, turns)
 			}
 		})

@@ -229,8 +229,8 @@ func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 	return v.db.WriteLate(ctx, func(tx *sqlite.Tx) error {
 		for i := range batch {
 			m := &batch[i]
-			// What was deleted in the meantime remains deleted, and its id may now belong to
-			// another message or fact.
+			// A message or fact may have been deleted in the meantime, and its id may now
+			// belong to another one.
 			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {

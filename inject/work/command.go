@@ -61,7 +61,7 @@ func place(file, dir string) string {
 }
 
 // cleaned returns a command without the texts that a record must not hold: here documents,
-// assignments, secrets, and what scrubbed removes.
+// assignments, secrets, and the texts that scrubbed removes.
 func cleaned(command, dir string) string {
 	s := heredoc.ReplaceAllString(command, "<<…")
 	s = leadingCD.ReplaceAllString(s, "")

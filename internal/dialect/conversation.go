@@ -266,8 +266,8 @@ func (c *Conversation) SummaryAt() int {
 	return -1
 }
 
-// Replaced returns the index of the newest summary that stands where the client had earlier
-// answers, or -1.
+// Replaced returns the index of the newest summary in place of the client's earlier answers, or
+// -1.
 func (c *Conversation) Replaced() int {
 	i := min(c.answer, len(c.Messages)-1)
 	for i >= 0 && !c.isSummary(i) {
