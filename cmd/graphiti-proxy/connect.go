@@ -244,29 +244,52 @@ func printClients(w io.Writer, all []connect.State) {
 }
 
 func newDisconnectCommand() *cobra.Command {
+	var every bool
 	c := described("disconnect")
-	c.Args, c.ValidArgsFunction = cli.Needs("the name of a client"), completeClients
+	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeClients
+	c.Flags().BoolVar(&every, "all", false, "disconnect each connected client")
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		_, m, clients, err := machineFor(c, args)
 		if err != nil {
 			return err
 		}
-		var all []connect.Restored
+		connected := m.Connected()
+		switch {
+		case every && len(args) > 0:
+			return cli.Usage(errors.New("--all selects each connected client: leave out the names"))
+		case every:
+			clients = connected
+		case len(args) == 0 && len(connected) > 0:
+			return cli.Usage(fmt.Errorf("%s needs the name of a client, or --all; connected: %s", c.CommandPath(), clientNames(connected)))
+		}
+		if len(clients) == 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "no client is connected")
+		}
+		all, failed := []connect.Restored{}, error(nil)
 		for _, client := range clients {
 			done, err := m.Disconnect(client)
 			if err != nil {
-				return err
+				failed = errors.Join(failed, err)
+				continue
 			}
 			all = append(all, done)
 		}
-		return cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
+		return errors.Join(failed, cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
 			for _, done := range all {
 				fmt.Fprintf(w, "%s: %s %s\n", done.Client, terminal.Printable(done.File), restored(&done))
 			}
-		})
+		}))
 	}
 	return c
+}
+
+func clientNames(clients []*connect.Client) string {
+	var names []string
+	for _, c := range clients {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // restored describes the effect of disconnect on a file.
