@@ -142,11 +142,19 @@ func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cl
 	if !errors.Is(err, cli.ErrNoProxy) {
 		return running, err
 	}
+	const unchanged = "%w; no setting was changed, because clients hang without the proxy: %w"
+	l, ready := loginOf(c, cfg, m)
+	if ready == nil {
+		ready = l.Ready(c.Context())
+	}
+	if ready != nil {
+		return nil, fmt.Errorf(unchanged, err, ready)
+	}
 	agreed, asked := ask(c.ErrOrStderr(), "the proxy does not run; start it now and at each login?")
 	if asked != nil || !agreed {
-		return nil, fmt.Errorf("%w; no setting was changed, because clients hang without the proxy: start it first with graphiti-proxy service install or graphiti-proxy serve", err)
+		return nil, fmt.Errorf(unchanged, err, errors.New("start it first with graphiti-proxy service install or graphiti-proxy serve"))
 	}
-	if err := installService(c, cfg, m); err != nil {
+	if err := l.Start(c.Context()); err != nil {
 		return nil, err
 	}
 	for wait := time.Now().Add(10 * time.Second); ; {
@@ -303,15 +311,6 @@ func restored(done *connect.Restored) string {
 		return "was changed since; only the base URL was taken out"
 	}
 	return "was changed since; left alone, because it is not the proxy's address now: " + terminal.Printable(strings.Join(done.Left, ", "))
-}
-
-// installService starts the proxy now and at each login.
-func installService(c *cobra.Command, cfg *config.Config, m *connect.Machine) error {
-	l, err := loginOf(c, cfg, m)
-	if err != nil {
-		return err
-	}
-	return l.Start(c.Context())
 }
 
 // loginOf returns the service that starts this binary with the file of this command.
