@@ -142,11 +142,19 @@ func runningProxy(c *cobra.Command, cfg *config.Config, m *connect.Machine) (*cl
 	if !errors.Is(err, cli.ErrNoProxy) {
 		return running, err
 	}
+	const unchanged = "%w; no setting was changed, because clients hang without the proxy: %w"
+	l, ready := loginOf(c, cfg, m)
+	if ready == nil {
+		ready = l.Ready(c.Context())
+	}
+	if ready != nil {
+		return nil, fmt.Errorf(unchanged, err, ready)
+	}
 	agreed, asked := ask(c.ErrOrStderr(), "the proxy does not run; start it now and at each login?")
 	if asked != nil || !agreed {
-		return nil, fmt.Errorf("%w; no setting was changed, because clients hang without the proxy: start it first with graphiti-proxy service install or graphiti-proxy serve", err)
+		return nil, fmt.Errorf(unchanged, err, errors.New("start it first with graphiti-proxy service install or graphiti-proxy serve"))
 	}
-	if err := installService(c, cfg, m); err != nil {
+	if err := l.Start(c.Context()); err != nil {
 		return nil, err
 	}
 	for wait := time.Now().Add(10 * time.Second); ; {
@@ -244,29 +252,52 @@ func printClients(w io.Writer, all []connect.State) {
 }
 
 func newDisconnectCommand() *cobra.Command {
+	var every bool
 	c := described("disconnect")
-	c.Args, c.ValidArgsFunction = cli.Needs("the name of a client"), completeClients
+	c.Args, c.ValidArgsFunction = cobra.ArbitraryArgs, completeClients
+	c.Flags().BoolVar(&every, "all", false, "disconnect each connected client")
 	cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		_, m, clients, err := machineFor(c, args)
 		if err != nil {
 			return err
 		}
-		var all []connect.Restored
+		connected := m.Connected()
+		switch {
+		case every && len(args) > 0:
+			return cli.Usage(errors.New("--all selects each connected client: leave out the names"))
+		case every:
+			clients = connected
+		case len(args) == 0 && len(connected) > 0:
+			return cli.Usage(fmt.Errorf("%s needs the name of a client, or --all; connected: %s", c.CommandPath(), clientNames(connected)))
+		}
+		if len(clients) == 0 {
+			fmt.Fprintln(c.ErrOrStderr(), "no client is connected")
+		}
+		all, failed := []connect.Restored{}, error(nil)
 		for _, client := range clients {
 			done, err := m.Disconnect(client)
 			if err != nil {
-				return err
+				failed = errors.Join(failed, err)
+				continue
 			}
 			all = append(all, done)
 		}
-		return cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
+		return errors.Join(failed, cli.Output(c, map[string]any{"restored": all}, func(w io.Writer) {
 			for _, done := range all {
 				fmt.Fprintf(w, "%s: %s %s\n", done.Client, terminal.Printable(done.File), restored(&done))
 			}
-		})
+		}))
 	}
 	return c
+}
+
+func clientNames(clients []*connect.Client) string {
+	var names []string
+	for _, c := range clients {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // restored describes the effect of disconnect on a file.
@@ -280,15 +311,6 @@ func restored(done *connect.Restored) string {
 		return "was changed since; only the base URL was taken out"
 	}
 	return "was changed since; left alone, because it is not the proxy's address now: " + terminal.Printable(strings.Join(done.Left, ", "))
-}
-
-// installService starts the proxy now and at each login.
-func installService(c *cobra.Command, cfg *config.Config, m *connect.Machine) error {
-	l, err := loginOf(c, cfg, m)
-	if err != nil {
-		return err
-	}
-	return l.Start(c.Context())
 }
 
 // loginOf returns the service that starts this binary with the file of this command.

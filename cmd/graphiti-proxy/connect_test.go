@@ -1,6 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +32,7 @@ func TestConnectCommands(t *testing.T) {
 		{[]string{"connect", "claude"}, "", `client "claude" is unknown; write one of claude-code, codex`},
 		{[]string{"disconnect", "claude-code"}, "", "claude-code is not connected"},
 		{[]string{"disconnect", "copilot"}, "", "unset COPILOT_PROVIDER_BASE_URL"},
-		{[]string{"disconnect"}, "", "needs the name of a client"},
+		{[]string{"disconnect", "--all", "codex"}, "", "leave out the names"},
 		{[]string{"doctor", "claude-code"}, "- claude-code is not connected: graphiti-proxy connect claude-code", "see the lines marked"},
 		{[]string{"memory", "import", "--yes"}, "", "--yes is for --agents"},
 		{[]string{"memory", "import", "--agents", "x"}, "", "leave out the file"},
@@ -46,5 +50,52 @@ func TestConnectCommands(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != own {
 		t.Errorf("got %q, %v; want an unchanged file", got, err)
+	}
+}
+
+func TestDisconnect_All(t *testing.T) {
+	t.Parallel()
+	home, store := t.TempDir(), filepath.Join("graphiti-proxy", "connect")
+	run := func(args ...string) (says string, err error) {
+		out, errOut, err := commandIn(t, home, home, append([]string{"disconnect"}, args...)...)
+		return out + errOut, err
+	}
+	for _, args := range [][]string{nil, {"--all"}} {
+		if says, err := run(args...); err != nil || !strings.Contains(says, "no client is connected") {
+			t.Errorf("%q without a connected client: got %q, %v; want no error", args, says, err)
+		}
+	}
+	files := make(map[string]string)
+	for client, name := range map[string]string{"claude-code": ".claude/settings.json", "pi": ".pi/agent/models.json", "codex": ".codex/config.toml"} {
+		file := filepath.Join(home, filepath.FromSlash(name))
+		record, err := json.Marshal(map[string]any{"file": file, "existed": true, "before": []byte("{}"), "after": fmt.Sprintf("%x", sha256.Sum256([]byte("written")))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if client == "codex" {
+			record = []byte("damaged")
+		}
+		files[file] = "written"
+		files[filepath.Join(home, store, client+".json")] = string(record)
+	}
+	for file, text := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run(); err == nil || !strings.Contains(err.Error(), "or --all; connected: claude-code, codex, pi") {
+		t.Errorf("without a name: got %v, want the connected clients and --all", err)
+	}
+	says, err := run("--all")
+	if err == nil || !strings.Contains(err.Error(), "codex.json") || strings.Contains(err.Error(), "claude") {
+		t.Errorf("--all: got %v, want an error about the damaged record only", err)
+	}
+	for _, client := range []string{"claude-code: ", "pi: "} {
+		if !strings.Contains(says, client) {
+			t.Errorf("--all: got %q, want it to say %q", says, client)
+		}
+	}
+	if _, err := run(); err == nil || !strings.Contains(err.Error(), "connected: codex") || strings.Contains(err.Error(), "claude-code") {
+		t.Errorf("after --all: got %v, want only the client with the damaged record", err)
 	}
 }

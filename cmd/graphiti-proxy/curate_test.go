@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -199,5 +200,28 @@ func TestPromotedCountsEverywhere(t *testing.T) {
 		}
 		w.stop()
 		w = start(t, dir, nil)
+	}
+}
+
+func TestMemorySearch_PrintsIDsToForget(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--explain"}} {
+		dir := t.TempDir()
+		if _, err := command(t, dir, "memory", "promote", "--kind", "decision", "We use Postgres"); err != nil {
+			t.Fatal(err)
+		}
+		search := append([]string{"memory", "search", "Do we use Postgres?"}, args...)
+		out, errOut, err := commandIn(t, dir, dir, search...)
+		row := regexp.MustCompile(`(?m)^([0-9a-f]+) .*Postgres`).FindStringSubmatch(out)
+		if err != nil || row == nil || !strings.Contains(errOut, "forget one: graphiti-proxy memory forget --message ID") {
+			t.Errorf("%q: got %v and\n%s\nwant a row with an ID, and the command in %q", search, err, out, errOut)
+			continue
+		}
+		if _, err := command(t, dir, "memory", "forget", "--message", row[1]); err != nil {
+			t.Errorf("%q: forget %s: got %v, want no error", search, row[1], err)
+		}
+		if out, err := command(t, dir, search...); err != nil || strings.Contains(out, "use Postgres") {
+			t.Errorf("%q after forget: got %v and\n%s\nwant no fact", search, err, out)
+		}
 	}
 }

@@ -120,9 +120,13 @@ func newMemorySearchCommand() *cobra.Command {
 			return
 		}
 		var t terminal.Table
-		t.Row(terminal.If(in.All, "VERDICT"), terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
+		t.Row("ID", terminal.If(in.All, "VERDICT"), terminal.If(in.All, "STRENGTH"), "SCOPE", "FACT")
+		hint := ""
 		for _, f := range answer.Facts {
-			strength := "-"
+			id, strength := "-", "-" // forget knows no ID of Graphiti's
+			if _, ok := graphiti.ParseID(f.ID); ok {
+				id, hint = f.ID, "forget one: graphiti-proxy memory forget --message ID\n"
+			}
 			if f.Strength != nil {
 				strength = fmt.Sprintf("%.2f", *f.Strength)
 			}
@@ -130,12 +134,13 @@ func newMemorySearchCommand() *cobra.Command {
 			if len(f.Keys) > 0 {
 				text += "; keys: " + strings.Join(f.Keys, ", ")
 			}
-			t.Row(terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, text)
+			t.Row(id, terminal.If(in.All, f.Verdict), terminal.If(in.All, strength), f.Scope, text)
 		}
 		t.Print(w)
 		if in.All {
 			fmt.Fprintln(w, answer.Threshold())
 		}
+		fmt.Fprint(errOut, hint)
 	})
 }
 

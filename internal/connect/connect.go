@@ -253,6 +253,16 @@ func (m *Machine) record(name string) (*record, error) {
 	return r, nil
 }
 
+// Connected returns the clients with a record.
+func (m *Machine) Connected() (list []*Client) {
+	for _, c := range Clients {
+		if exists(m.recordFile(c.Name)) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // undo returns the text before the connection, nil for no file: the original bytes if the
 // file is still as written, otherwise the text without the changes.
 func (r *record) undo(f *format, now []byte) ([]byte, error) {

@@ -407,6 +407,54 @@ func TestLoginOf(t *testing.T) {
 	}
 }
 
+func TestLogin_Ready(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tagged := filepath.Join(dir, "moved")
+	write(t, filepath.Join(tagged, "CACHEDIR.TAG"), "")
+	for program, want := range map[string]string{
+		filepath.Join(dir, ".npm", "_npx", "1f", "node_modules", "x", "graphiti-proxy"): "is in a cache and may disappear; install it first: npm install --global graphiti-proxy",
+		filepath.Join(dir, ".cache", "uv", "archive-v0", "x", "bin", "graphiti-proxy"):  "uv tool install graphiti-proxy",
+		filepath.Join(tagged, "archive-v0", "x", "bin", "graphiti-proxy"):               "is in a cache",
+		filepath.Join(dir, "lib", "node_modules", "graphiti-proxy"):                     "",
+	} {
+		l := &Login{Program: program}
+		if err := l.Ready(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", program, err, want)
+		}
+	}
+}
+
+// TestLogin_Leftover checks that a failed installation leaves no file, and that the file
+// goes without a service manager.
+func TestLogin_Leftover(t *testing.T) {
+	t.Parallel()
+	fails := []string{filepath.Join(t.TempDir(), "absent")}
+	for name, o := range map[string]struct {
+		login Login
+		want  string
+	}{
+		"without a service manager": {Login{Manager: fails, Uninstall: [][]string{fails}}, "run graphiti-proxy serve"},
+		"a command fails":           {Login{Install: [][]string{fails}}, "absent"},
+	} {
+		l := &o.login
+		l.Program, l.File = filepath.Join(t.TempDir(), "graphiti-proxy"), filepath.Join(t.TempDir(), "units", unitName)
+		if err := l.Start(t.Context()); err == nil || !strings.Contains(err.Error(), o.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: start: got %v, want one line with %q", name, err, o.want)
+		}
+		if got := read(t, l.File); got != "(no file)" {
+			t.Errorf("%s: got the file %q after start, want no file", name, got)
+		}
+		write(t, l.File, "earlier")
+		if err := l.Stop(t.Context()); err != nil {
+			t.Errorf("%s: stop: got %v, want no error", name, err)
+		}
+		if got := read(t, l.File); got != "(no file)" {
+			t.Errorf("%s: got the file %q after stop, want no file", name, got)
+		}
+	}
+}
+
 func TestTry_DirectoryOfItsOwn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -16,6 +16,8 @@ import (
 // Login starts the proxy when the person logs in: a systemd user unit, a launchd agent or a
 // Windows task.
 type Login struct {
+	Program   string     // path of the proxy
+	Manager   []string   // succeeds if the service manager answers; nil if it always does
 	File      string     // "" if the system stores the task itself
 	Text      string     // content of File
 	Install   [][]string // commands after File was written
@@ -38,6 +40,8 @@ func LoginOf(system string, m *Machine, uid int, command []string) (*Login, erro
 			config = filepath.Join(m.Home, ".config")
 		}
 		return &Login{
+			Program:   command[0],
+			Manager:   []string{"systemctl", "--user", "show-environment"},
 			File:      filepath.Join(config, "systemd", "user", unitName),
 			Text:      unit(command),
 			Install:   [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", unitName}},
@@ -48,6 +52,8 @@ func LoginOf(system string, m *Machine, uid int, command []string) (*Login, erro
 		domain := "gui/" + strconv.Itoa(uid)
 		file := filepath.Join(m.Home, "Library", "LaunchAgents", agentName+".plist")
 		return &Login{
+			Program:   command[0],
+			Manager:   []string{"launchctl", "print", domain},
 			File:      file,
 			Text:      agent(command),
 			Install:   [][]string{{"launchctl", "bootstrap", domain, file}},
@@ -60,6 +66,7 @@ func LoginOf(system string, m *Machine, uid int, command []string) (*Login, erro
 			quoted = append(quoted, `"`+word+`"`)
 		}
 		return &Login{
+			Program:   command[0],
 			Install:   [][]string{{"schtasks", "/Create", "/F", "/TN", taskName, "/SC", "ONLOGON", "/TR", strings.Join(quoted, " ")}, {"schtasks", "/Run", "/TN", taskName}},
 			Uninstall: [][]string{{"schtasks", "/End", "/TN", taskName}, {"schtasks", "/Delete", "/F", "/TN", taskName}},
 			Status:    []string{"schtasks", "/Query", "/TN", taskName, "/V", "/FO", "LIST"},
@@ -101,8 +108,34 @@ func Run(ctx context.Context, command []string) (string, error) {
 	return string(out), nil
 }
 
-// Start installs the service and starts the proxy.
+// Ready returns an error unless the proxy can start at login from here.
+func (l *Login) Ready(ctx context.Context) error {
+	if err := l.managed(ctx); err != nil {
+		return fmt.Errorf("no user service manager answers here; run graphiti-proxy serve yourself: %w", err)
+	}
+	for dir := filepath.Dir(l.Program); dir != ""; dir = parent(dir) {
+		if name := filepath.Base(dir); name == "_npx" || name == ".cache" || exists(filepath.Join(dir, "CACHEDIR.TAG")) {
+			return fmt.Errorf("%s is in a cache and may disappear; install it first: npm install --global graphiti-proxy, or uv tool install graphiti-proxy", l.Program)
+		}
+	}
+	return nil
+}
+
+// managed returns an error if the service manager does not answer.
+func (l *Login) managed(ctx context.Context) error {
+	if l.Manager == nil {
+		return nil
+	}
+	_, err := Run(ctx, l.Manager)
+	return err
+}
+
+// Start installs the service and starts the proxy. If it fails, it removes a new file.
 func (l *Login) Start(ctx context.Context) error {
+	if err := l.Ready(ctx); err != nil {
+		return err
+	}
+	isNew := l.File != "" && !exists(l.File)
 	if l.File != "" {
 		if err := os.MkdirAll(filepath.Dir(l.File), 0o700); err != nil {
 			return err
@@ -113,21 +146,27 @@ func (l *Login) Start(ctx context.Context) error {
 	}
 	for _, command := range l.Install {
 		if _, err := Run(ctx, command); err != nil {
+			if isNew {
+				err = errors.Join(err, os.Remove(l.File))
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// Stop stops the proxy and removes the service.
+// Stop stops the proxy and removes the service. Without a service manager, there is only a
+// file to remove.
 func (l *Login) Stop(ctx context.Context) error {
 	if l.File != "" && !exists(l.File) {
 		return errors.New("the service is not installed")
 	}
 	var failed error
-	for _, command := range l.Uninstall {
-		_, err := Run(ctx, command)
-		failed = errors.Join(failed, err)
+	if l.managed(ctx) == nil {
+		for _, command := range l.Uninstall {
+			_, err := Run(ctx, command)
+			failed = errors.Join(failed, err)
+		}
 	}
 	if l.File != "" {
 		failed = errors.Join(failed, os.Remove(l.File))
