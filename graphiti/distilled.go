@@ -29,11 +29,11 @@ type Distilled struct {
 const AboutUser = "the user"
 
 // OfUser reports whether a fact matters in all of the person's projects: it states who the
-// person is, their home, a preference or a rule of any subject. It is then found elsewhere by a
-// match; to apply without a match, a rule has to be confirmed.
+// person is, their home, or a preference of any subject. A rule does not: it has to be
+// confirmed before it applies outside of its place.
 func (f *Distilled) OfUser() bool {
 	switch f.Kind {
-	case "preference", "rule":
+	case "preference":
 		return f.Role == RoleUser
 	case "identity", "place":
 		return f.Role == RoleUser && strings.EqualFold(f.About, AboutUser)

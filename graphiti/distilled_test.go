@@ -10,7 +10,7 @@ func TestDistilled_OfUser(t *testing.T) {
 		{Distilled{Role: RoleUser, Kind: "identity", About: "the user"}, true},
 		{Distilled{Role: RoleUser, Kind: "place", About: "The user"}, true},
 		{Distilled{Role: RoleUser, Kind: "preference", About: "dates"}, true},
-		{Distilled{Role: RoleUser, Kind: "rule", About: "dependencies"}, true},
+		{Distilled{Role: RoleUser, Kind: "rule", About: "the user"}, false},
 		{Distilled{Role: RoleAssistant, Kind: "preference", About: "the user"}, false},
 		{Distilled{Role: RoleUser, Kind: "place", About: "the state file"}, false},
 		{Distilled{Role: RoleUser, Kind: "other", About: "the user"}, false}, // their health, say
