@@ -158,8 +158,8 @@ func lastKey(who graphiti.Who) string {
 	return TurnKey(sum[:len(TurnKey{})]).String()
 }
 
-// rememberLast records the latest session of a project that leaves something to go on with. scopes are the scopes of the
-// session's snapshot.
+// rememberLast records the latest session of a project with a decision, changed files or open
+// points. scopes are the scopes of the session's snapshot.
 func (m *Planner) rememberLast(ctx context.Context, who graphiti.Who, generation int64, scopes []string) {
 	if !inProject(m.opts().Writes(who)) {
 		return

@@ -39,15 +39,6 @@ func (m *Planner) said(query string, targets []graphiti.Target, deadline time.Ti
 	return out
 }
 
-// hears sets the recent messages of the conversation: a fact that came from one is no news in it.
-func (ch *chooser) hears(recent [][]graphiti.Fact) {
-	for _, m := range slices.Concat(recent...) {
-		if _, own := ch.ownTurns[m.Episode]; own {
-			ch.said = append(ch.said, m)
-		}
-	}
-}
-
 // unlearnt returns the recent messages without the sources of found facts. A message in
 // several groups is removed from all of them.
 func unlearnt(said, found [][]graphiti.Fact) [][]graphiti.Fact {

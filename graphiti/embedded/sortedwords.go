@@ -58,7 +58,7 @@ func (s *sorted) from(beginning string, f func(w string) bool) {
 	}
 }
 
-// after returns the words of a sorted list from the first one that is not less than w.
+// after returns the end of a sorted list of words, without the words before w.
 func after(list []string, w string) []string {
 	i, _ := slices.BinarySearch(list, w)
 	return list[i:]

@@ -230,7 +230,7 @@ func (v *vectors) store(ctx context.Context, batch []unreadMessage) error {
 		for i := range batch {
 			m := &batch[i]
 			// A message or fact may have been deleted in the meantime, and its id may now
-			// belong to another one.
+			// belong to a newer row.
 			const named = "(SELECT name FROM messages WHERE id = ?1 UNION ALL SELECT name FROM facts WHERE id = ?1)"
 			if _, err := tx.Exec("INSERT OR REPLACE INTO vectors (id, model, vec) SELECT ?, ?, ? WHERE ?4 IN "+named,
 				m.id, v.model, bytesOf(m.vec), m.name); err != nil {

@@ -21,7 +21,7 @@ type part int
 const (
 	partOther part = iota
 	partOpen
-	partNow // open in a list; prose tells what is done already
+	partNow // open in a list; prose reports finished work
 	partDecided
 	partDone
 	partAbout
