@@ -95,8 +95,8 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		}
 		p.goesOn(a.ID)
 		if p.kept() && p.turn.Kind == "" {
-			open.Hold(p.turn)
 			wire.Contain(p.s.log, "noting an open turn", p.noteOpen)
+			open.Hold(p.turn)
 		}
 	default:
 		open.Free(&p.turn)
@@ -188,16 +188,22 @@ func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
 // does not prevent the others.
 func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
-	// The session comes first, because the next request may already be arriving.
+	// What the next request needs comes first, because it may already be arriving.
 	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
 	if p.turn.Kind == "" {
 		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })
 	}
 	if p.kept() {
-		wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
-	}
-	if p.kept() {
+		isKept := p.turn.Kind == ""
+		if isKept {
+			p.began()
+		} else {
+			wire.Contain(p.s.log, "reading a summary", func() { isKept = p.summarized(a.Text) })
+		}
 		wire.Contain(p.s.log, "noting an answer", func() { p.noteAnswer(said, answered) })
+		if isKept {
+			wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
+		}
 	}
 	if p.leftOut != nil {
 		own := *p
@@ -220,28 +226,36 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 	}
 }
 
+// began sets the time of the turn to that of its first round.
+func (p *pendingTurn) began() {
+	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
+		p.turn.Said = began
+	}
+}
+
+// summarized makes the summary in the answer the text of the turn, and reports whether there is
+// one to store.
+func (p *pendingTurn) summarized(answer string) bool {
+	if p.guessed && !dialect.ReadsLikeSummary(answer) {
+		return false
+	}
+	if p.turn.User = dialect.SummaryIn(answer); p.turn.User == "" {
+		return false // only the provider can read this compaction
+	}
+	p.turn.Assistant = ""
+	p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ForSummary, Answered: p.turn.User})
+	return true
+}
+
 // keep writes the turn to disk before it returns. Only then does it release the turn's
 // rounds.
 func (p *pendingTurn) keep(a dialect.Answer) {
-	if p.turn.Kind != "" {
-		if p.guessed && !dialect.ReadsLikeSummary(a.Text) {
-			return
-		}
-		if p.turn.User = dialect.SummaryIn(a.Text); p.turn.User == "" {
-			return // only the provider can read this compaction
-		}
-		p.turn.Assistant = ""
-		p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ForSummary, Answered: p.turn.User})
-	}
 	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
 		return
 	}
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)
-	if began := p.memory.Pending.Began(&p.turn); !began.IsZero() {
-		p.turn.Said = began
-	}
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
 	err := p.add(a.Text)
 	if err == nil {

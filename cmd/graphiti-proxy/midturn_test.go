@@ -141,6 +141,9 @@ func TestCompactionWithinTurn(t *testing.T) {
 			if isRule && isReadable {
 				w.shortTerm(group, "Run check.sh once more")
 			}
+			if !isRule { // the answer has been read once its turn is stored
+				w.delivered(2)
+			}
 
 			history = c.replace(midSummary)
 			first := send(runs("printf good=1 > conf.ini"), history...)
@@ -153,6 +156,9 @@ func TestCompactionWithinTurn(t *testing.T) {
 			history = append(history, c.call("t4", "sh check.sh", "Exit code 0\nok")...)
 			third := send(says(midAnswer), history...)
 			w.remembered(midAsked)
+			if !isRule {
+				w.delivered(4) // with the summary
+			}
 			history = append(history, replied(midAnswer), user(midNext))
 			fourth := send(says("conf.ini."), history...)
 			for i, body := range []string{second, third, fourth} {
