@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -225,6 +226,13 @@ func (t *turn) blocks() []string {
 		}
 	}
 	return b
+}
+
+// Searches reports whether a chat with this text searches all of a group, and not only for facts
+// that matter in all of the person's projects.
+func (m *Planner) Searches(who graphiti.Who, text, group string) bool {
+	reads := m.opts().Reads(who, words.Personal(text))
+	return slices.ContainsFunc(reads, func(t graphiti.Target) bool { return t.Group == group })
 }
 
 // Writes returns the groups that store a turn.

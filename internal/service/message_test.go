@@ -272,3 +272,21 @@ func TestForgetMessage_Lines(t *testing.T) {
 		}
 	}
 }
+
+// TestSearch_ExplainsAsChat: an explained search in a project shows the person's own messages only
+// for texts with which a chat would show them.
+func TestSearch_ExplainsAsChat(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	m.Say(t, "", "s1", "", "My editor is called Zed.")
+	for query, want := range map[string]inject.Verdict{"Which editor is called for by the guide?": inject.Private, "Which editor is mine?": inject.Shown} {
+		for _, all := range []bool{true, false} {
+			if !all { // a plain search is the person's own, in every place
+				want = inject.Shown
+			}
+			found := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: widgets}, Query: query, All: all}).Facts
+			if len(found) != 1 || found[0].Verdict != string(want) {
+				t.Errorf("search %q, explained %v: got %+v, want one result: %s", query, all, found, want)
+			}
+		}
+	}
+}

@@ -236,7 +236,11 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 	}
 	chosen, least := sv.o.Planner.Choose(query, found)
 	out.MinScore = least
+	who, _ := sv.meant(in.Selector)
 	for _, c := range chosen {
+		if in.All && in.Group == "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
+			c.Verdict = inject.Private
+		}
 		if c.Verdict != inject.Shown && !in.All {
 			continue
 		}
