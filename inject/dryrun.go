@@ -47,8 +47,8 @@ func (s Services) orNothing() *Services {
 	if s.Past == nil {
 		s.Past = func(string, time.Time) func(from, to time.Time) bool { return nil }
 	}
-	if s.Contrasts == nil {
-		s.Contrasts = func(string) bool { return false }
+	if s.Decides == nil {
+		s.Decides = func(context.Context, string) bool { return false }
 	}
 	if s.Memo == nil {
 		s.Memo = memo.New(memo.Size)

@@ -52,11 +52,12 @@ func (m *Planner) Remember(who graphiti.Who, generation int64, e Ended) {
 	e.Said, _ = m.opts().Redact(e.Said, time.Time{})
 	e.Answered, _ = m.opts().Redact(e.Answered, time.Time{})
 	leaves := false
+	decided := e.By == ByPerson && len(e.Said) <= maxDecided && m.opts().Decides(ctx, e.Said)
 	var n work.News
 	err := m.note(ctx, who, generation, func(s *snapshot) {
 		switch e.By {
 		case ByPerson:
-			s.add(s.note(), e.Said, decides(e.Said) || !words.HasQuestion(e.Said) && m.opts().Contrasts(e.Said))
+			s.add(s.note(), e.Said, decided)
 		case ByAgent:
 			s.addChild(e.Said, e.Answered)
 			if m.opts().Work {

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -56,16 +57,16 @@ func TestSnapshot_Children(t *testing.T) {
 	}
 }
 
-// TestRemember_Contrast: a choice against another is a decision, also in a request, but not in a
-// question.
-func TestRemember_Contrast(t *testing.T) {
+// TestRemember_Decided: only a short message can be a decision; a long one contains pasted text.
+func TestRemember_Decided(t *testing.T) {
 	m := noted(t, &fakeDecisions{}, snapshot{})
-	m.opts().Contrasts = func(text string) bool { return strings.Contains(text, "instead of") }
+	m.opts().Decides = func(_ context.Context, text string) bool { return strings.Contains(text, "instead of") }
 	who := graphiti.Who{User: "user:p", Session: "session:1"}
-	for _, said := range []string{"Let us take Kafka instead of RabbitMQ.", "Why Kafka instead of RabbitMQ?", "Let us see."} {
+	const said = "Let us take Kafka instead of RabbitMQ."
+	for _, said := range []string{said, said + strings.Repeat(" log line", 40), "Let us see."} {
 		m.Remember(who, 0, Ended{Said: said})
 	}
-	if got, want := m.sessionNotes(&turn{o: m.opts()}, who).Decided, []string{"Let us take Kafka instead of RabbitMQ."}; !cmp.Equal(got, want) {
+	if got, want := m.sessionNotes(&turn{o: m.opts()}, who).Decided, []string{said}; !cmp.Equal(got, want) {
 		t.Errorf("got the decisions %q, want %q", got, want)
 	}
 }

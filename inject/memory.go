@@ -21,6 +21,9 @@ type Redact func(text string, by time.Time) (redacted string, ok bool)
 // nil if the question names none.
 type Past func(question string, now time.Time) (includes func(from, to time.Time) bool)
 
+// Decides reports whether a message states a decision, for the notes of its session.
+type Decides func(ctx context.Context, said string) bool
+
 // Services holds the dependencies of a Memory. A nil service has no effect.
 type Services struct {
 	Search     Searcher
@@ -31,9 +34,9 @@ type Services struct {
 	Opening    Opening    // cards and summaries
 	Experience Experience // of agents in projects
 	Redact     Redact
-	Contrasts  func(text string) bool // whether a text sets a choice against another
-	Past       Past                   // of a backend that returns ended facts
-	Memo       *memo.Memo             // per-session state in RAM
+	Decides    Decides    // of messages of persons
+	Past       Past       // of a backend that returns ended facts
+	Memo       *memo.Memo // per-session state in RAM
 	Log        *slog.Logger
 }
 

@@ -57,7 +57,7 @@ func (s *snapshot) add(n Note, said string, decided bool) {
 		s.Asked = noteLine(said)
 	}
 	s.Tells = s.Tells || words.Tells(s.Asked)
-	if len(said) <= maxDecided && decided {
+	if decided {
 		s.Decided = latestOf(s.Decided, s.Asked, maxDecisions)
 	}
 	s.take(n)
@@ -84,16 +84,6 @@ func (s *snapshot) note() (n Note) {
 		n.Errors = append(n.Errors, f.Line)
 	}
 	return n
-}
-
-// decides reports whether a message states a change, and asks nothing. It ignores the
-// first word: "now its tests" changes nothing.
-func decides(said string) bool {
-	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
-	if !spaced {
-		rest = said
-	}
-	return !words.HasQuestion(said) && words.States(said) && words.Changes(rest)
 }
 
 // lines returns the lines of a snapshot that fit, the most important first.

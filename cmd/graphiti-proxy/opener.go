@@ -140,7 +140,7 @@ func (o *opener) openParts() (*remembering, error) {
 		Decisions: state.Decisions,
 		Opening:   opening{r},
 		Snapshots: state.Snapshots, Experience: state.Snapshots,
-		Redact: r.pipeline.RedactedBy, Contrasts: card.Contrasts,
+		Redact: r.pipeline.RedactedBy, Decides: r.decides,
 		Past: embedded.Past, Memo: o.known,
 		Log: o.quiet,
 	}, r.groups(cfg, namer), o.planning(cfg))

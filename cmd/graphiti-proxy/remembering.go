@@ -14,6 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -145,6 +146,16 @@ func (r *remembering) describe(ctx context.Context, s *health.Status, fresh bool
 		}
 		m.Judge(r.prober.Last(), &s.Queue, faults)
 	}
+}
+
+// routineDecision is the likeness to a routine request from which a message states no decision:
+// "use a dict instead of that chain of ifs".
+const routineDecision = 0.3
+
+// decides reports whether a message states a decision.
+func (r *remembering) decides(ctx context.Context, said string) bool {
+	routine := r.backend.Memory.Routine
+	return card.Decides(said) && (routine == nil || routine(ctx, said) < routineDecision)
 }
 
 // groups are the groups of a configuration.

@@ -230,9 +230,19 @@ func setsApart(before, behind []string) bool {
 	return end <= longestOther && contentWords(strings.Join(behind[:end], " ")) > 0 && contentWords(strings.Join(before, " ")) > 1
 }
 
-// Contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not
+// Decides reports whether a message states a change or a choice, and asks nothing.
+func Decides(said string) bool {
+	_, rest, spaced := strings.Cut(strings.TrimSpace(said), " ")
+	if !spaced {
+		rest = said
+	}
+	// "now its tests" changes nothing.
+	return !words.HasQuestion(said) && (words.States(said) && words.Changes(rest) || contrasts(said))
+}
+
+// contrasts reports whether a sentence of a text sets a choice against another, such as "Redis, not
 // MySQL" and "Redis instead of MySQL". In a request for the current task, it must have a name.
-func Contrasts(text string) bool {
+func contrasts(text string) bool {
 	for s := range words.Sentences(text) {
 		if m := marksOf(s); m.contrasts && m.rest >= minRest && !asks(s) && (words.States(s) || hasName(s)) {
 			return true

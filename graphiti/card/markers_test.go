@@ -52,7 +52,7 @@ func TestReadRule_Corpus(t *testing.T) {
 	}
 }
 
-func TestContrasts(t *testing.T) {
+func TestDecides_Contrasts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"For the orders service we use Postgres 16, not MySQL.":                               true,
 		"Let us take Kafka for the events instead of RabbitMQ, it survives restarts.":         true,
@@ -75,8 +75,8 @@ func TestContrasts(t *testing.T) {
 		"Instead of MySQL?":                                                                   false,
 		"We use Postgres 16.":                                                                 false,
 	} {
-		if got := Contrasts(text); got != want {
-			t.Errorf("Contrasts(%q) = %v, want %v", text, got, want)
+		if got := contrasts(text); got != want {
+			t.Errorf("contrasts(%q) = %v, want %v", text, got, want)
 		}
 	}
 }
@@ -194,6 +194,24 @@ func TestActs(t *testing.T) {
 	} {
 		if got := acts.MatchString(text); got != want {
 			t.Errorf("%q names something to fetch or run: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestDecides(t *testing.T) {
+	for said, want := range map[string]bool{
+		"We moved the staging database to Stockholm.": true,
+		"Wir nehmen jetzt Open-Meteo.":                true,
+		"担当はミナトさんに変わりました":                             true,
+		"We chose Redis instead of MySQL.":            true,
+		"run the tests":                               false,
+		"Now its tests.":                              false,
+		"great, now make the sidebar smaller":         false,
+		"Which database do we use now?":               false,
+		"We use tabs.":                                false,
+	} {
+		if got := Decides(said); got != want {
+			t.Errorf("Decides(%q) = %v, want %v", said, got, want)
 		}
 	}
 }
