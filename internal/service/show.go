@@ -238,7 +238,7 @@ func (sv *Service) Search(ctx context.Context, in *SearchRequest) (out Searched,
 	out.MinScore = least
 	who, _ := sv.meant(in.Selector)
 	for _, c := range chosen {
-		if in.All && in.Group == "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
+		if in.All && c.Scope == graphiti.ScopeUser && who.Workspace != "" && c.Verdict == inject.Shown && !c.Fact.OfUser && !sv.o.Planner.Searches(who, query, c.Fact.Group) {
 			c.Verdict = inject.Private
 		}
 		if c.Verdict != inject.Shown && !in.All {
