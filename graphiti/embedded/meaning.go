@@ -52,8 +52,14 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 		note, ok := g.note(place)
 		return ok && note.Flags&isNoStatement == 0 && !routine(g, &hit{place: place, note: note}, meant)
 	}
-	for _, l := range e.mean.near(ctx, g.groupNumber(), q.text, states) {
-		if note, ok := g.note(l.place); ok && (q.asks || l.answersRequest(&note, q.personal)) {
+	byWords := make(map[int64]float64)
+	for _, h := range hits {
+		if h.note.Flags&isFact != 0 {
+			byWords[h.place] = h.strength
+		}
+	}
+	for _, l := range e.mean.near(ctx, g.groupNumber(), q.text, states, byWords) {
+		if note, ok := g.note(l.place); ok && (q.asks || byWords[l.place] > 0 || l.answersRequest(&note, q.personal)) {
 			found = append(found, &hit{
 				place: l.place, note: note, ranked: &ranked{place: l.place}, strength: e.mean.strength(&note, l.score), score: 1 / float64(1+len(found)),
 			})
@@ -106,8 +112,10 @@ func (v *vectors) strength(n *messageNote, like float64) float64 {
 }
 
 // near returns the places of the statements of a group that are nearest to a question in
-// meaning, the nearest first; none if the encoder fails.
-func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool) []likely {
+// meaning, the nearest first; none if the encoder fails. If no statement is near enough, it
+// returns the nearest one, provided that the question's words found it too: its strength by words
+// makes up for the lack of likeness.
+func (v *vectors) near(ctx context.Context, group int64, question string, states func(place int64) bool, byWords map[int64]float64) []likely {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(queryPart*float64(time.Until(deadline))))
@@ -145,12 +153,30 @@ func (v *vectors) near(ctx context.Context, group int64, question string, states
 			all = append(all, likely{g.places[i], s})
 		}
 	}
+	if len(all) == 0 && v.floor > 0 && len(byWords) > 0 {
+		return agreed(g.places, scores, states, byWords, v.floor, routineShare*nearestOf(routine, q))
+	}
 	slices.SortFunc(all, func(a, b likely) int { return cmp.Compare(b.score, a.score) })
 	n := 0
 	for n < min(len(all), nearest) && all[n].score >= secondShare*all[0].score {
 		n++
 	}
 	return all[:n]
+}
+
+// agreed returns the statement with the greatest likeness, if it is at least least and reaches the
+// floor together with the statement's strength by words, and else none.
+func agreed(places []int64, scores []float64, states func(place int64) bool, byWords map[int64]float64, floor, least float64) []likely {
+	best := likely{score: -1}
+	for i, s := range scores {
+		if s > best.score && states(places[i]) {
+			best = likely{places[i], s}
+		}
+	}
+	if w := byWords[best.place]; w == 0 || best.score < least || best.score+w < floor {
+		return nil
+	}
+	return []likely{best}
 }
 
 // question returns the vector of a question. It embeds one question at a time.
