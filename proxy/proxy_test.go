@@ -28,7 +28,7 @@ func testLimits() Limits {
 		HeaderTimeout:    time.Minute,
 		IdleTimeout:      time.Minute,
 		Connections:      256,
-		UpstreamConnect:  2 * time.Second,
+		UpstreamConnect:  time.Minute,
 		UpstreamResponse: 30 * time.Second,
 		UpstreamIdle:     30 * time.Second,
 		BodyTimeout:      30 * time.Second,
