@@ -210,7 +210,7 @@ func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 
 func stop(t testing.TB, p *Pipeline) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 	defer cancel()
 	if err := p.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -394,7 +394,7 @@ func TestOnStoredIsToldOfTheGroup(t *testing.T) {
 		if g != "g" {
 			t.Errorf("got %v, want \"g\"", g)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(polltest.Patience):
 		t.Error("not told")
 	}
 }

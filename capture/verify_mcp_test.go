@@ -134,7 +134,7 @@ func TestMCPPoison(t *testing.T) {
 		Delay: 5 * time.Millisecond, MCP: graphititest.Today,
 		Raises: func(_, content string) bool { return strings.Contains(content, "user poison") },
 	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 2 * time.Second })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	var ids []string
 	for i := range 20 { // a slow group
 		ids = append(ids, fmt.Sprint("slow", i))
@@ -165,12 +165,14 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 	s, m := mcpService(t, graphititest.Options{
 		MCP: graphititest.Today, DelayOf: func(group string) time.Duration {
 			if group == "slow" {
-				return 40 * time.Millisecond
+				return 100 * time.Millisecond
 			}
 			return 0
 		},
 	})
-	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, _ *deliver.Timing) { o.Timeout = 2 * time.Second })
+	p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(_ *Options, tm *deliver.Timing) {
+		tm.StallAfter, tm.ShowAfter, tm.DoubtAfter = 3*time.Second, 3*time.Second, time.Second
+	})
 	var slow, fast []string
 	for i := range 20 {
 		slow = append(slow, fmt.Sprint("slow", i))

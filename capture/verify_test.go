@@ -25,6 +25,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // quick is for a stand-in that takes milliseconds for a message.
@@ -62,7 +63,7 @@ func client(t *testing.T, url string) *rest.Client {
 func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *deliver.Timing)) *Pipeline {
 	t.Helper()
 	o := Options{
-		Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000, Timeout: 100 * time.Millisecond, StallAfter: time.Minute},
+		Bounds:      Bounds{MaxTurns: 10000, MaxBytes: 1 << 24, MaxAge: time.Hour, MaxBatch: 4, MaxChars: 8000, Timeout: polltest.Patience, StallAfter: time.Minute},
 		Destination: Destination{Path: path, Memory: m, Apart: m.Apart(), Verify: isVerified(m)},
 		Log:         slog.New(slog.DiscardHandler),
 	}
@@ -136,7 +137,7 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 		"garbage":           graphititest.Garbage(),
 		"failed but stored": graphititest.FailedButStored(),
 		"accepted but lost": graphititest.AcceptedButLost(),
-		"slow":              graphititest.Slow(150 * time.Millisecond), // longer than the timeout
+		"slow":              graphititest.Slow(time.Second), // longer than the timeout
 		"huge":              graphititest.Huge(5 << 20),
 	}
 	for name, fault := range faults {
@@ -151,7 +152,11 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 					for range times {
 						s.Next(call, fault)
 					}
-					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m)
+					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
+						if name == "hangs" || name == "slow" { // which is no stalled worker
+							o.Timeout, tm.StallAfter = 500*time.Millisecond, 5*time.Second
+						}
+					})
 					var ids []string
 					for i := range 10 {
 						ids = append(ids, fmt.Sprint(i))
@@ -371,8 +376,7 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 		serve(w, r)
 	})
 	path := filepath.Join(t.TempDir(), "spool.db")
-	patient := func(o *Options, _ *deliver.Timing) { o.Timeout = 5 * time.Second }
-	p := verifying(t, path, m, patient)
+	p := verifying(t, path, m)
 	for i := range 5 {
 		add(t, p, spoken(fmt.Sprint(i), "a"))
 	}
@@ -454,7 +458,7 @@ func TestRandomFaults(t *testing.T) {
 			random := func(n int) int { mu.Lock(); defer mu.Unlock(); return r.IntN(n) }
 			faults := []graphititest.Fault{
 				graphititest.Refuse(), graphititest.Hang(), graphititest.Answer(500, ""), graphititest.Answer(503, "0"), graphititest.Garbage(),
-				graphititest.FailedButStored(), graphititest.AcceptedButLost(), graphititest.Slow(150 * time.Millisecond),
+				graphititest.FailedButStored(), graphititest.AcceptedButLost(), graphititest.Slow(500 * time.Millisecond),
 			}
 			sick := func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 				if n := random(4 * len(faults)); n < len(faults) {
@@ -471,7 +475,7 @@ func TestRandomFaults(t *testing.T) {
 			s.Always(graphititest.Episodes, sick)
 			path := filepath.Join(t.TempDir(), "spool.db")
 			begin := func() *Pipeline {
-				return verifying(t, path, m, func(o *Options, tm *deliver.Timing) { tm.MaxLosses = 100 })
+				return verifying(t, path, m, func(o *Options, tm *deliver.Timing) { o.Timeout, tm.MaxLosses = 300*time.Millisecond, 100 })
 			}
 			p := begin()
 			const turns = 60

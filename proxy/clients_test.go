@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
@@ -94,7 +96,7 @@ func TestPartOfOneAddress(t *testing.T) {
 			t.Skipf("this machine has no %s: %v", ip, err)
 		}
 		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(polltest.Patience))
 		return c
 	}
 	ask := func(c net.Conn, request string) int {
@@ -188,24 +190,35 @@ func TestTooManyOverTLS(t *testing.T) {
 	waitFor(t, "another", func() bool { return s.clients.Count() == 1 })
 }
 
-// TestSlowBodyGoesOn however small it is: each byte has its time. One that stops
-// is answered 408, also where it is passed on as it comes.
+// TestSlowBodyGoesOn however small it is: each byte has its time, and the head another.
 func TestSlowBodyGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.BodyTimeout = 200 * time.Millisecond })
-	tick := func() { <-time.After(80 * time.Millisecond) }
-	t.Run("slow", func(t *testing.T) {
-		c := dial(t, s)
-		_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 6\r\n\r\n")
-		for range 6 {
-			tick()
-			_, _ = io.WriteString(c, "x")
-		}
-		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
-			t.Errorf("answer %q", got)
-		}
+	// A tick has a tenth of the time: it may be late.
+	s, _ := start(t, w.url(), func(o *Options) {
+		o.Routes.Limits.HeaderTimeout, o.Routes.Limits.BodyTimeout = 2*time.Second, 2*time.Second
 	})
+	for _, piece := range []string{"x", strings.Repeat("x", 1000)} {
+		t.Run(fmt.Sprintf("%d bytes", len(piece)), func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, s)
+			_, _ = fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", 12*len(piece))
+			for range 12 {
+				<-time.After(200 * time.Millisecond)
+				_, _ = io.WriteString(c, piece)
+			}
+			if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+}
+
+// TestSilentBodyIsEnded with 408, also where it is passed on as it comes.
+func TestSilentBodyIsEnded(t *testing.T) {
+	t.Parallel()
+	w := newStub(t, say(okAnswer))
+	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.BodyTimeout = 200 * time.Millisecond })
 	big := strings.Repeat("x", 100<<10)
 	for name, request := range map[string]string{
 		"nothing of a small one": "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 20\r\n\r\n",
@@ -227,10 +240,8 @@ func TestSlowBodyGoesOn(t *testing.T) {
 	t.Run("kept connection", func(t *testing.T) {
 		c := dial(t, s)
 		br := newReader(c)
-		for _, wait := range []int{0, 5} {
-			for range wait {
-				tick()
-			}
+		for _, wait := range []time.Duration{0, 400 * time.Millisecond} {
+			<-time.After(wait)
 			_, _ = io.WriteString(c, "POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\n{}")
 			resp, err := http.ReadResponse(br, nil)
 			if err != nil {

@@ -26,7 +26,7 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	t.Helper()
 	var planner Planner
 	if m.Off.Reason == inject.ReasonNone {
-		dry := inject.DryRun(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
+		dry := inject.DryRun(inject.Services{}, namer, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 		t.Cleanup(dry.Close)
 		planner = dry
 	}
@@ -289,7 +289,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 	} {
 		var planner Planner
 		if m.Off.Reason == inject.ReasonNone {
-			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Second, Background: time.Second, MaxFacts: 10, MaxChars: 1000})
+			dry := inject.DryRun(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{Timeout: time.Minute, Background: time.Minute, MaxFacts: 10, MaxChars: 1000})
 			t.Cleanup(dry.Close)
 			planner = dry
 		}

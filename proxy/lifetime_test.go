@@ -62,8 +62,8 @@ func newEarly(t testing.TB) string {
 	return "http://" + ln.Addr().String()
 }
 
-// TestClientThatLeavesEndsTheUpstreamRequest within a second, whether the
-// upstream is silent or streaming.
+// TestClientThatLeavesEndsTheUpstreamRequest, whether the upstream is silent or
+// streaming.
 func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -83,14 +83,16 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 				left <- time.Now()
 				return false
 			})
-			s, _ := start(t, w.url())
+			s, _ := start(t, w.url(), func(o *Options) {
+				o.Routes.Limits.UpstreamResponse, o.Routes.Limits.UpstreamIdle = time.Hour, time.Hour
+			})
 			c := dial(t, s)
 			_, _ = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nContent-Length: 2\r\n\r\n{}")
 			<-got
 			c.Close()
 			select {
 			case <-left:
-			case <-time.After(5 * time.Second):
+			case <-time.After(polltest.Patience):
 				t.Fatal("the upstream request goes on without its client")
 			}
 			waitFor(t, "the call to end", func() bool {
@@ -109,34 +111,6 @@ func TestSlowHeadIsEnded(t *testing.T) {
 	if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
 		t.Errorf("answer %q", got)
 	}
-}
-
-// TestSilentBodyIsEnded, and a slow one is not.
-func TestSilentBodyIsEnded(t *testing.T) {
-	w := newStub(t, say(okAnswer))
-	s, _ := start(t, w.url(), func(o *Options) {
-		o.Routes.Limits.HeaderTimeout = 50 * time.Millisecond
-		o.Routes.Limits.BodyTimeout = 300 * time.Millisecond
-	})
-	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: p\r\nConnection: close\r\nContent-Length: 20000\r\n\r\n"
-	t.Run("silent", func(t *testing.T) {
-		got, _ := talk(t, s, head+strings.Repeat("x", 9000))
-		if !strings.HasPrefix(got, "HTTP/1.1 408 ") {
-			t.Errorf("answer %q", got)
-		}
-	})
-	t.Run("slow", func(t *testing.T) {
-		c := dial(t, s)
-		_, _ = io.WriteString(c, head+strings.Repeat("x", 9000))
-		for range 11 {
-			time.Sleep(50 * time.Millisecond)
-			_, _ = io.WriteString(c, strings.Repeat("x", 1000))
-		}
-		got, _ := io.ReadAll(c)
-		if !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
-			t.Errorf("answer %q", got)
-		}
-	})
 }
 
 func TestTooManyConnections(t *testing.T) {
@@ -179,7 +153,7 @@ func TestShutdownLetsStreamsFinish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 		if !patient {
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}
@@ -257,7 +231,7 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 		_, tunnels := s.wire.InFlight()
 		return tunnels == 1
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -296,7 +270,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 		n, _ = c.Write(piece)
 	}
 	close(full)
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(polltest.Patience))
 	got, err := io.ReadAll(c)
 	if !strings.HasPrefix(string(got), "HTTP/1.1 413 ") || wire.IsTimeout(err) {
 		t.Errorf("%q, then %v", got, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // hello is a request of about so many bytes.
@@ -63,7 +64,7 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 			fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", tc.fields, len(body), body[:size/2])
 			select {
 			case <-heads:
-			case <-time.After(10 * time.Second):
+			case <-time.After(polltest.Patience):
 				t.Fatal("the upstream gets nothing before the body is there")
 			}
 			if b.Used() > relayedBody+16<<10 {
@@ -196,7 +197,7 @@ func TestEmptyFramesArePaidFor(t *testing.T) {
 	got, read := make([]byte, len(sent)), make(chan error, 2)
 	b := budget.New(0)
 	_, c, _ := intercepting(t, func(c net.Conn) {
-		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(polltest.Patience))
 		_, err := io.ReadFull(c, got)
 		read <- err
 	}, func(o *Options) { o.Budget, o.Routes.Limits.InspectTotal = b, total })

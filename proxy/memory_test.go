@@ -113,7 +113,7 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 		var mu sync.Mutex
 		var log strings.Builder
 		_, url := start(t, model.URL(), func(o *Options) {
-			o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Second}, Services: m}
+			o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true, Timeout: time.Minute}, Services: m}
 			o.Log = slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))
 		})
 		req, _ := http.NewRequest(http.MethodPost, url+chatPath, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))

@@ -58,7 +58,7 @@ type pendingTurn struct {
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
-	first   firstMessage      // of the conversation; zero for a known subagent
+	first   firstMessage      // of the conversation; zero if its parent is known
 	leftOut []graphiti.Target // groups that no transcript may bring the turn to; nil if it is stored
 
 	late *project // the project to find before the turn is stored; nil if known

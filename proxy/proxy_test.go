@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // testLimits are small enough to meet in a test.
@@ -24,10 +25,10 @@ func testLimits() Limits {
 	return Limits{
 		InspectBytes:     1 << 20,
 		HeaderBytes:      64 << 10,
-		HeaderTimeout:    5 * time.Second,
+		HeaderTimeout:    time.Minute,
 		IdleTimeout:      time.Minute,
 		Connections:      256,
-		UpstreamConnect:  2 * time.Second,
+		UpstreamConnect:  time.Minute,
 		UpstreamResponse: 30 * time.Second,
 		UpstreamIdle:     30 * time.Second,
 		BodyTimeout:      30 * time.Second,
@@ -226,7 +227,7 @@ func dial(t testing.TB, s *Server) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(polltest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -247,7 +248,7 @@ func talk(t testing.TB, s *Server, request string) (string, error) {
 func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+	return &http.Client{Transport: tr, Timeout: polltest.Patience}
 }
 
 // BenchmarkRelayStream relays a stream of 1,000 chunks, that the upstream sends

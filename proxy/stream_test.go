@@ -159,7 +159,7 @@ func TestIdleConnectionAfterAStream(t *testing.T) {
 	}{
 		{"nothing comes", time.Minute, 100 * time.Millisecond, 0, "", ""},
 		{"a slow head", 100 * time.Millisecond, time.Minute, 0, "GET / HTTP/1.1\r\nHost: p\r\nX-Slow: ", "HTTP/1.1 408 "},
-		{"another request", 100 * time.Millisecond, time.Minute, 400 * time.Millisecond, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "},
+		{"another request", time.Second, time.Minute, 1500 * time.Millisecond, "GET / HTTP/1.1\r\nHost: p\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			second := make(chan struct{}, 2)

@@ -287,8 +287,8 @@ func (s *decider) setParent(known Sessions, of dialect.Fingerprint, p parent) {
 }
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
-// before the proxy has read the answer with the call. So may a request about a turn before
-// the turn.
+// before the proxy has read the answer with the call, even if its client states that a model
+// speaks. So may a request about a turn before the turn.
 func (p *pendingTurn) recheck() {
 	if p.hasTwin() {
 		p.turn.Targets, p.recall, p.late = nil, false, nil
@@ -302,7 +302,7 @@ func (p *pendingTurn) recheck() {
 	}
 	f := foundSession{own: p.own}
 	p.s.adopt(p.memory.Sessions, &p.at, &f, p.first.thread(p.own), of)
-	p.who.Session, p.child = f.id, p.recall && p.kept()
+	p.who.Session, p.child = f.id, p.child || p.recall && p.kept()
 	p.turn.Targets, p.recall, p.late = nil, false, nil
 }
 

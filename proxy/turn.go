@@ -161,7 +161,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	if c.memory.Doubts.Holds(d.who.Session) {
 		p.history = slices.Clone(chain[:max(0, conv.Last)])
 	}
-	if !d.session.agent {
+	if !d.session.agent || d.session.id == d.session.own { // its parent may not be known yet
 		p.first = firstOf(conv, chain, &p.at)
 	}
 	p.edited = s.editedAway(conv, chain, d.who.Session, d.root)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -23,6 +22,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -93,7 +93,7 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 		}
 		stopped = true
 		w.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 		defer cancel()
 		var lost *capture.LostError
 		if err := w.app.Shutdown(ctx); err != nil && (!errors.As(err, &lost) || !strings.Contains(w.log.String(), "memory is off: a file of data_dir")) {
@@ -194,7 +194,7 @@ func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := cli.RunDemo(&out, "graphiti-proxy", startDemo); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v, after\n%s", err, out.String())
 	}
 	for _, want := range []string{"<graphiti_memory>", "My cat is called Miso", "recalled; facts=1", "The memory arrived."} {
 		if !strings.Contains(out.String(), want) {
@@ -362,15 +362,16 @@ func TestGraphitiEndToEnd(t *testing.T) {
 func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name  string
-		fault graphititest.Fault
-		want  string
+		name    string
+		fault   graphititest.Fault
+		timeout string
+		want    string
 	}{
-		{"refuses", graphititest.Refuse(), "error"},
-		{"hangs", graphititest.Hang(), "timeout"},
-		{"500", graphititest.Answer(500, ""), "error"},
-		{"garbage", graphititest.Garbage(), "error"},
-		{"50 MB", graphititest.Huge(50 << 20), "error"},
+		{"refuses", graphititest.Refuse(), unhurried, "error"},
+		{"hangs", graphititest.Hang(), "1s", "timeout"},
+		{"500", graphititest.Answer(500, ""), unhurried, "error"},
+		{"garbage", graphititest.Garbage(), unhurried, "error"},
+		{"50 MB", graphititest.Huge(50 << 20), unhurried, "error"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, err := graphititest.Start(graphititest.Options{})
@@ -382,7 +383,7 @@ func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 				g.Always(c, tc.fault)
 			}
 			w := start(t, t.TempDir(), map[string]string{
-				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": "1s", "recall.background_timeout": "2s", "memory.timeout": "500ms",
+				"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true", "recall.timeout": tc.timeout, "recall.background_timeout": tc.timeout, "memory.timeout": tc.timeout,
 			})
 			answer, header, saw := w.say(question)
 			if answer != "I do not know." || saw != question || !strings.HasPrefix(header, tc.want+"; facts=0; chars=0;") {

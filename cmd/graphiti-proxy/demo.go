@@ -25,7 +25,7 @@ func newDemoCommand() *cobra.Command {
 func startDemo(dir, upstream string) (*cli.DemoProxy, error) {
 	cfg, err := config.Load(config.Sources{Env: []string{"HOME=" + dir}, Flags: map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "off", "data_dir": dir, "upstream.openai": upstream, "upstream.anthropic": upstream,
-		"recall.timeout": "2s",
+		"recall.timeout": "1m", // on any machine: the demonstration has a timeout of its own
 	}})
 	if err != nil {
 		return nil, err

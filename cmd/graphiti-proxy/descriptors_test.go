@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -34,7 +34,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	url, admin := p.address()
 	chat := func() {
 		t.Helper()
-		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: polltest.Patience}
 		resp, err := c.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	fill := func(base string) (all []net.Conn) {
 		for range 300 {
-			c, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), 5*time.Second)
+			c, err := net.DialTimeout("tcp", strings.TrimPrefix(base, "http://"), polltest.Patience)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -211,6 +211,7 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	set := []string{"--set", "data_dir=" + dir, "--set", "identity.owner=user:josh"}
 	for k, v := range map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "upstream.openai": model.URL(), "log.level": "error",
+		"recall.timeout": unhurried, // what is not read in time is not kept
 	} {
 		p.args = append(p.args, "--set", k+"="+v)
 	}

@@ -28,5 +28,4 @@ var sleepingTests = map[string]string{
 	"internal/e2e/litellm_test.go:liteLLM":                                    "waits for programs of others",
 	"internal/e2e/operator_test.go:TestOperatorsDay":                          "waits for programs of others",
 	"internal/e2e/operator_test.go:operator.until":                            "waits for programs of others",
-	"proxy/lifetime_test.go:TestSilentBodyIsEnded":                            "is a client that is slow over a socket",
 }

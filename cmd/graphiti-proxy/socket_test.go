@@ -12,6 +12,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
@@ -23,7 +24,7 @@ type socket struct {
 
 func (w *world) socket() *socket {
 	w.t.Helper()
-	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: 5 * time.Second}
+	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(http.Header{"Authorization": {"Bearer sk-test"}}), Timeout: polltest.Patience}
 	conn, _, _, err := d.Dial(context.Background(), "ws://"+w.app.proxy.Addr().String()+"/v1/responses")
 	if err != nil {
 		w.t.Fatal(err)
@@ -51,7 +52,7 @@ func (s *socket) write(b []byte) {
 
 func (s *socket) answer() (id, text, last string) {
 	s.t.Helper()
-	_ = s.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = s.conn.SetReadDeadline(time.Now().Add(polltest.Patience))
 	for {
 		b, err := wsutil.ReadServerText(s.conn)
 		if err != nil {

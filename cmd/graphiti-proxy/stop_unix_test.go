@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // TestStopDuringTheStart: what a part waits for before it begins does not keep
@@ -30,12 +32,7 @@ func TestStopDuringTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The lock is there shortly before the pipe is opened.
-	for range 2000 {
-		if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
-			break
-		}
-		<-time.After(5 * time.Millisecond)
-	}
+	waitUntil(t, "the lock", func() bool { _, err := os.Stat(filepath.Join(dir, "lock")); return err == nil })
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -44,7 +41,7 @@ func TestStopDuringTheStart(t *testing.T) {
 		if err == nil || !strings.Contains(said.String(), "startup timed out") {
 			t.Errorf("%v: got %s, want an error, \"startup timed out\" in it", err, said.String())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(polltest.Patience):
 		_ = cmd.Process.Kill()
 		t.Error("it goes on")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
@@ -111,7 +112,7 @@ const (
 
 func (w *world) delegates() {
 	call := func(task string) proxytest.Reply {
-		return proxytest.Reply{Tool: "ask", Arguments: `{"prompt":"` + task + `","kind":"general"}`}
+		return proxytest.Reply{Tool: "ask", Arguments: argumentsFor(task)}
 	}
 	w.model.SetAnswer(func(in proxytest.Input) proxytest.Reply {
 		first, last := "", in.Messages[len(in.Messages)-1]
@@ -134,11 +135,29 @@ func (w *world) delegates() {
 	})
 }
 
+func argumentsFor(task string) string {
+	arguments, _ := json.Marshal(m{"prompt": task, "kind": kindOf(task)})
+	return string(arguments)
+}
+
+// kindOf is another string of the call with a task.
+func kindOf(task string) string { return "by " + task[:4] }
+
+// calls waits until the answer with the call has been read: a conversation that opens with
+// another string of the call is a subagent's, too.
+func (w *world) calls(task string) {
+	w.t.Helper()
+	probe := chat(m{"role": "system", "content": "Extract."}, user(kindOf(task)))
+	waitUntil(w.t, "the call to be known", func() bool {
+		_, h := w.exchange("/v1/chat/completions", probe, "X-Graphiti-Memory", "recall")
+		return strings.HasSuffix(h.Get("X-Graphiti-Memory"), "reason=subagent")
+	})
+}
+
 // called is a tool call with its result.
 func called(task, result string) []m {
-	arguments, _ := json.Marshal(m{"prompt": task, "kind": "general"})
 	return []m{
-		{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "ask", "arguments": string(arguments)}}}},
+		{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "ask", "arguments": argumentsFor(task)}}}},
 		{"role": "tool", "tool_call_id": "call_1", "content": result},
 	}
 }
@@ -166,23 +185,29 @@ func TestSubagent_Notes(t *testing.T) {
 				_, h := w.exchange("/v1/chat/completions", body, append([]string{"X-Graphiti-Workspace", widgets}, headers[agent]...)...)
 				return h.Get("X-Graphiti-Memory")
 			}
-			isAgents := func(agent int, messages ...m) func() bool {
-				return func() bool { return strings.HasSuffix(ask(agent, messages...), "reason=subagent") }
+			isAgents := func(agent int, messages ...m) bool {
+				return strings.HasSuffix(ask(agent, messages...), "reason=subagent")
 			}
 			child := []m{{"role": "system", "content": "You are a helper."}, user(childTask)}
 			grand := []m{{"role": "system", "content": "You are a searcher."}, user(grandTask)}
 			ask(0, user(rootAsks))
-			waitUntil(t, "the child to be known", isAgents(1, child...))
-			waitUntil(t, "the grandchild to be known", isAgents(2, grand...))
+			w.calls(childTask)
+			if !isAgents(1, child...) {
+				t.Error("got a person's turn, want the child's")
+			}
+			w.calls(grandTask)
+			if !isAgents(2, grand...) {
+				t.Error("got a person's turn, want the grandchild's")
+			}
 			w.shortTerm(group, grandFound)
-			if !isAgents(1, append(child, called(grandTask, grandFound)...)...)() {
+			if !isAgents(1, append(child, called(grandTask, grandFound)...)...) {
 				t.Error("got a person's turn, want the child's round")
 			}
 			w.shortTerm(group, childFound)
 			w = w.restart()
 			w.delegates()
 			resumed := append(child, append(called(grandTask, grandFound), answered(childFound), user("And the host's name?"))...)
-			if !isAgents(1, resumed...)() {
+			if !isAgents(1, resumed...) {
 				t.Error("got a person's turn, want the resumed child's after a restart")
 			}
 			root := append([]m{user(rootAsks)}, called(childTask, childFound)...)
@@ -211,6 +236,53 @@ func TestSubagent_Notes(t *testing.T) {
 	}
 }
 
+// TestSubagent_BeforeItsCallIsRead: a subagent's request may arrive before the proxy has read the
+// answer with its call. Its work is in its parent's notes anyway, also if its client states that
+// a model speaks.
+func TestSubagent_BeforeItsCallIsRead(t *testing.T) {
+	t.Parallel()
+	for name, headers := range map[string][2][]string{ // of the root and its child
+		"no ids":      {},
+		"Copilot CLI": {{"X-Interaction-Type", "conversation-agent"}, {"X-Interaction-Type", "conversation-subagent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
+			asked, read := make(chan struct{}), make(chan struct{})
+			w.model.SetAnswer(func(in proxytest.Input) proxytest.Reply {
+				switch in.Messages[0].Text {
+				case rootAsks:
+					<-asked
+					return proxytest.Reply{Tool: "ask", Arguments: argumentsFor(childTask)}
+				case childTask:
+					close(asked)
+					<-read
+				}
+				return proxytest.Reply{Text: childFound}
+			})
+			ask := func(agent int, messages ...m) {
+				body := chat(messages...)
+				body["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object"}}}}
+				w.exchange("/v1/chat/completions", body, append([]string{"X-Graphiti-Workspace", widgets}, headers[agent]...)...)
+			}
+			var clients sync.WaitGroup
+			clients.Go(func() { ask(0, user(rootAsks)) })
+			waitUntil(t, "the root's request", func() bool { return len(w.model.Requests()) == 1 })
+			clients.Go(func() { ask(1, user(childTask)) })
+			<-asked
+			w.calls(childTask)
+			close(read)
+			clients.Wait()
+			w = w.restart()
+			w.delegates()
+			ask(0, append(append([]m{user(rootAsks)}, called(childTask, childFound)...), answered("Port 6543."), user(summarise))...)
+			if want, saw := "subagent asked: "+childTask+"; answered: "+childFound, string(w.model.Requests()[0].Body); !strings.Contains(saw, want) {
+				t.Errorf("got the request %s, want %q in the notes", saw, want)
+			}
+		})
+	}
+}
+
 // TestSubagent_InBackground: a call whose result names an id stays open for its subagent, until
 // that has answered. An error closes it: its text may be the person's next question.
 func TestSubagent_InBackground(t *testing.T) {
@@ -233,8 +305,7 @@ func TestSubagent_InBackground(t *testing.T) {
 			offer := chat(user(rootAsks))
 			offer["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object"}}}}
 			w.request(offer)
-			probe := []m{{"role": "system", "content": "Extract."}, user("general")} // another string of the call
-			waitUntil(t, "the call to be known", func() bool { return strings.HasSuffix(ask(probe...), "reason=subagent") })
+			w.calls(childTask)
 			offer["messages"] = append([]m{user(rootAsks)}, called(childTask, tc.result)...)
 			w.request(offer)
 			if got := ask(user(childTask)); strings.HasSuffix(got, "reason=subagent") != tc.agent {

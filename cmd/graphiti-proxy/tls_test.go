@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -63,7 +64,7 @@ func TestTLS(t *testing.T) {
 	cert, key, pool := writeCertificate(t, dir, 1)
 	w := start(t, t.TempDir(), map[string]string{"tls.cert": cert, "tls.key": key, "tls.listeners": "client,admin"})
 	get := func(pool *x509.CertPool, address, path string) (int64, error) {
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}, Timeout: polltest.Patience}
 		resp, err := client.Get("https://" + address + path)
 		if err != nil {
 			return 0, err

@@ -48,10 +48,11 @@ func (w *world) works(session, said string, rounds ...round) {
 // work returns the lines of memory work.
 func (w *world) work() (all string, listed service.Worked) {
 	w.t.Helper()
-	listed, err := w.remembers().service.Work(w.t.Context(), &service.WorkRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Limit: 20})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	waitUntil(w.t, "memory work", func() bool { // Redis may be slow for a moment
+		var err error
+		listed, err = w.remembers().service.Work(w.t.Context(), &service.WorkRequest{Selector: service.Selector{User: "user:josh", Workspace: widgets}, Limit: 20})
+		return err == nil
+	})
 	text, _ := json.Marshal(listed)
 	return string(text), listed
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -133,12 +134,12 @@ func TestMCPFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			defer cancel()
-			if err := m.Write(ctx, "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
+			if err := m.Write(t.Context(), "g", []graphiti.Row{saying("1", "Hello there.")}); err != nil {
 				t.Fatal(err)
 			}
+			ctx := t.Context()
 			if name == "hangs" {
+				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 			}
@@ -316,7 +317,7 @@ func checks(run func(report func(remote.Check))) (names []string, failed map[str
 
 func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 	defer cancel()
 	if err := s.Settle(ctx); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +60,7 @@ func body(s string) http.HandlerFunc {
 
 func settle(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 	defer cancel()
 	if err := s.Settle(ctx); err != nil {
 		t.Fatal(err)
@@ -486,11 +487,14 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 	} {
 		s, r := standIn(t, graphititest.Options{})
 		tc.spoil(s)
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if len(tc.failed) > 0 { // nothing will come
-			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
-		}
-		names, failed := checks(func(report func(remote.Check)) { remote.Smoke(ctx, r.Memory(), report) })
+		ctx, cancel := context.WithCancel(t.Context())
+		names, failed := checks(func(report func(remote.Check)) {
+			remote.Smoke(ctx, r.Memory(), func(c remote.Check) {
+				if report(c); len(tc.failed) > 0 { // nothing will come
+					cancel()
+				}
+			})
+		})
 		cancel()
 		if diff := cmp.Diff(tc.names, names); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", tc.name, diff)

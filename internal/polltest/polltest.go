@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// patience is long, because machines are slow. In a synctest bubble it costs
-	// no time.
-	patience = time.Minute
+	// Patience is the deadline of whatever must only not hang. It is long, because
+	// machines are slow. In a synctest bubble it costs no time.
+	Patience = time.Minute
 
 	pause = 5 * time.Millisecond
 )
@@ -20,7 +20,7 @@ const (
 // Until waits for ok to return true, and fails the test after a minute.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(pause) {
+	for end := time.Now().Add(Patience); !ok(); time.Sleep(pause) {
 		if time.Now().After(end) {
 			t.Fatalf("waited a minute in vain for %s", what)
 		}

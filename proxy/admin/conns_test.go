@@ -11,8 +11,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
@@ -50,7 +50,7 @@ func TestHealthAnswersBesideHeldConnections(t *testing.T) {
 				}
 			}
 			for range 10 {
-				asks := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+				asks := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: polltest.Patience}
 				resp, err := asks.Get("http://" + h.Addr().String() + "/healthz")
 				if err != nil {
 					t.Fatal(err)

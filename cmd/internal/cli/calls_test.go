@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -25,6 +24,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
@@ -54,7 +54,7 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Patience)
 		defer cancel()
 		if err := errors.Join(s.Shutdown(ctx), <-served, lock.Unlock()); err != nil {
 			t.Error(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // demoTimeout bounds the whole demonstration.
-const demoTimeout = 30 * time.Second
+const demoTimeout = 2 * time.Minute
 
 // The messages of the demonstration.
 const (
