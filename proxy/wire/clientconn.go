@@ -20,6 +20,7 @@ import (
 // discarded.
 type clientConn struct {
 	net.Conn
+	io    io.ReadWriter // of Conn, see quick
 	sock  socket
 	muted bool // an answer, or part of one, bypassed the server; owned by the serving goroutine
 	tls   bool // the client must use TLS
@@ -49,7 +50,7 @@ type ClientTimeouts struct {
 
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
-	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
+	c := &clientConn{Conn: raw, io: quick(raw), sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
@@ -124,7 +125,7 @@ func (c *clientConn) Read(p []byte) (int, error) {
 			return 0, os.ErrDeadlineExceeded
 		}
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.io.Read(p)
 	if err != nil && c.tls {
 		c.answerPlainHTTP(err)
 	}
@@ -164,7 +165,7 @@ func (c *clientConn) send(p []byte) error {
 	if err := renew(&c.writeBy, c.timeouts.Write, c.SetWriteDeadline); err != nil {
 		return err
 	}
-	_, err := c.Conn.Write(p)
+	_, err := c.io.Write(p)
 	return err
 }
 

@@ -289,7 +289,7 @@ func (l *loop) end(s *stream, whole bool, err error) {
 		} else if c, err := giveBack(on.up); err != nil {
 			s.keep = false
 		} else {
-			s.up = &upstreamConn{Conn: c, of: s.up.of, sock: socketOf(c)}
+			s.up = newUpstreamConn(c, s.up.of)
 		}
 		on.end(whole, err)
 	}()
