@@ -26,6 +26,8 @@ type clientConn struct {
 	tls   bool // the client must use TLS
 
 	timeouts ClientTimeouts
+	await    time.Time   // the server's deadline for reading; zero if there is none
+	readBy   time.Time   // current read deadline: for await, with slack as in renew
 	writeBy  time.Time   // current write deadline, see renew
 	stage    stage       // how far the server has read the request
 	stopped  atomic.Bool // the rest of the body is not wanted
@@ -67,7 +69,8 @@ const (
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
-// deadline per read: a client may be slow, but not silent.
+// deadline per read: a client may be slow, but not silent. Only Read sets a deadline of
+// the connection: most requests arrive in one read, and need none of their own.
 func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
@@ -75,7 +78,28 @@ func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.rested {
 		c.rested, t = false, time.Now().Add(c.timeouts.Next)
 	}
-	return c.Conn.SetReadDeadline(t)
+	c.await = t
+	return nil
+}
+
+// SetDeadline is called by the server, which removes its deadlines before it gives the
+// connection away.
+func (c *clientConn) SetDeadline(t time.Time) error {
+	c.await, c.readBy, c.writeBy = time.Time{}, time.Time{}, time.Time{}
+	return c.Conn.SetDeadline(t)
+}
+
+// awaitRead sets the deadline for a read, unless the current one fits.
+func (c *clientConn) awaitRead() error {
+	if c.stage == stageBody {
+		return renew(&c.readBy, c.timeouts.Body, c.Conn.SetReadDeadline)
+	}
+	slack := slackOf(time.Until(c.await))
+	if late := c.readBy.Sub(c.await); c.await.IsZero() || 0 <= late && late <= slack {
+		return nil
+	}
+	c.readBy = c.await.Add(slack)
+	return c.Conn.SetReadDeadline(c.readBy)
 }
 
 // Close closes the connection and removes it from the count. If the connection was
@@ -115,15 +139,13 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		c.ahead = c.ahead[n:]
 		return n, nil
 	}
-	if c.stage == stageBody {
-		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
-			return 0, err
-		}
-		// Check after setting the deadline: stopBody sets the flag before its own
-		// deadline, so one of the two takes effect.
-		if c.stopped.Load() {
-			return 0, os.ErrDeadlineExceeded
-		}
+	if err := c.awaitRead(); err != nil {
+		return 0, err
+	}
+	// Check after setting the deadline: stopBody sets the flag before its own deadline,
+	// so one of the two takes effect.
+	if c.stage == stageBody && c.stopped.Load() {
+		return 0, os.ErrDeadlineExceeded
 	}
 	n, err := c.io.Read(p)
 	if err != nil && c.tls {
@@ -174,13 +196,16 @@ func (c *clientConn) send(p []byte) error {
 // one.
 func renew(by *time.Time, patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
-	slack := min(patience/4, time.Second)
+	slack := slackOf(patience)
 	if left := by.Sub(now); patience <= left && left <= patience+slack {
 		return nil
 	}
 	*by = now.Add(patience + slack)
 	return set(*by)
 }
+
+// slackOf returns how much later than patience a wait may end.
+func slackOf(patience time.Duration) time.Duration { return min(patience/4, time.Second) }
 
 // Follow handles the server's state changes of a connection: active at the first byte
 // of a request, idle after the server has written its answer.
@@ -237,7 +262,6 @@ func (c *clientConn) keepAhead(server net.Conn) {
 		}
 	}
 	c.unread = false
-	c.writeBy = time.Time{} // the server has removed the deadline
 }
 
 // letGo records that one of the server's goroutines released the connection.
