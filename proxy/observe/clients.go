@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -43,6 +45,9 @@ const (
 	// maxSeen is the maximum number of client versions that are counted.
 	maxSeen = 128
 
+	// maxAgent is the maximum length of a User-Agent that names holds.
+	maxAgent = 256
+
 	// maxName is the maximum length of a client's name for itself, and of its version.
 	maxName = 32
 )
@@ -53,6 +58,49 @@ type clients struct {
 	seen map[string]map[string]*ClientSigns
 	n    int
 	said map[*ClientSigns]bool // clients with requests that contain a person's words
+
+	names atomic.Pointer[map[agent]client] // of recent User-Agents; a map in it does not change
+}
+
+// agent is a client by its name in package dialect, and its User-Agent.
+type agent struct{ program, agent string }
+
+// client is a client's name and version for display.
+type client struct{ name, version string }
+
+// shown returns a client's name and version for display. A name that may be a key is
+// hidden.
+func (c *clients) shown(p dialect.Program, sent []byte) (name, version string) {
+	known := c.names.Load()
+	if known != nil {
+		if of, ok := (*known)[agent{p.Name, string(sent)}]; ok {
+			return of.name, of.version
+		}
+	}
+	name, number := called(p, sent)
+	if likeKey(name) {
+		name = hidden
+	}
+	of := client{name, string(number)}
+	if len(sent) <= maxAgent {
+		c.learn(agent{p.Name, string(sent)}, of)
+	}
+	return of.name, of.version
+}
+
+// learn adds a client to names, unless there are enough.
+func (c *clients) learn(a agent, of client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := make(map[agent]client)
+	if known := c.names.Load(); known != nil {
+		if len(*known) >= maxSeen {
+			return
+		}
+		maps.Copy(next, *known)
+	}
+	next[a] = of
+	c.names.Store(&next)
 }
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
