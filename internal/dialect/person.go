@@ -288,6 +288,13 @@ func isClientsAnswer(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }
 
+// mayBeClientsAnswer reports, without decoding it, whether isClientsAnswer has to read a
+// text. raw is the inside of a JSON string.
+func mayBeClientsAnswer(raw []byte) bool {
+	raw = trimRawStart(raw)
+	return len(raw) > 0 && (raw[0] == '\\' || slices.ContainsFunc(ownAnswers, func(s string) bool { return raw[0] == s[0] }))
+}
+
 // behindPreface returns a text without a client's preface, and whether there was one.
 func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {
