@@ -38,15 +38,23 @@ type turn struct {
 	session TurnKey // see sessionID
 }
 
-// lists holds parallel lists of the person's messages.
+// lists holds parallel lists of the person's messages, and a buffer for unseen.
 type lists struct {
 	at   []int // message index
 	from []dialect.Fingerprint
 	keys [][16]byte
+
+	before []Unseen
 }
 
-// pooled reuses lists, because long conversations have a thousand turns.
-var pooled = sync.Pool{New: func() any { return new(lists) }}
+// pooled reuses turns with their lists, because long conversations have a thousand turns.
+var pooled = sync.Pool{New: func() any { return &turn{lists: new(lists)} }}
+
+// free returns the turn to the pool. Nothing refers to it after its plan.
+func (t *turn) free() {
+	*t = turn{lists: t.lists}
+	pooled.Put(t)
+}
 
 // lookUp loads the decisions of all turns.
 func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
@@ -116,10 +124,11 @@ func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	from := max(0, earlier-max(most, lookBack))
-	turns = make([]Unseen, 0, earlier-from)
+	turns = t.before[:0]
 	for n := from; n < earlier; n++ {
 		turns = append(turns, Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
 	}
+	t.before = turns
 	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.mode.Generation))
 	kept := turns[:0]
 	for i, u := range turns {
@@ -127,7 +136,7 @@ func (t *turn) unseen() (turns []Unseen) {
 			kept = append(kept, u)
 		}
 	}
-	return kept
+	return slices.Clone(kept)
 }
 
 // date sets the generations of turns: the decision's, but at most that of the next turn.

@@ -65,27 +65,28 @@ type clients struct {
 // agent is a client by its name in package dialect, and its User-Agent.
 type agent struct{ program, agent string }
 
-// client is a client's name and version for display.
-type client struct{ name, version string }
+// client is a client's name and version, see called.
+type client struct {
+	name, version string
+	shown         string // the name, unless it may be a key
+}
 
-// shown returns a client's name and version for display. A name that may be a key is
-// hidden.
-func (c *clients) shown(p dialect.Program, sent []byte) (name, version string) {
-	known := c.names.Load()
-	if known != nil {
+// named returns a client's name and version.
+func (c *clients) named(p dialect.Program, sent []byte) client {
+	if known := c.names.Load(); known != nil {
 		if of, ok := (*known)[agent{p.Name, string(sent)}]; ok {
-			return of.name, of.version
+			return of
 		}
 	}
-	name, number := called(p, sent)
+	name, version := called(p, sent)
+	of := client{name, string(version), name}
 	if likeKey(name) {
-		name = hidden
+		of.shown = hidden
 	}
-	of := client{name, string(number)}
 	if len(sent) <= maxAgent {
 		c.learn(agent{p.Name, string(sent)}, of)
 	}
-	return of.name, of.version
+	return of
 }
 
 // learn adds a client to names, unless there are enough.
@@ -105,17 +106,17 @@ func (c *clients) learn(a agent, of client) {
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
 // all further clients. The caller holds mu.
-func (c *clients) of(name string, version []byte) *ClientSigns {
-	if one := c.seen[name][string(version)]; one != nil {
+func (c *clients) of(name, version string) *ClientSigns {
+	if one := c.seen[name][version]; one != nil {
 		return one
 	}
 	if c.n >= maxSeen {
-		name, version = dialect.Other, nil
+		name, version = dialect.Other, ""
 		if one := c.seen[dialect.Other][""]; one != nil {
 			return one
 		}
 	}
-	one := &ClientSigns{Name: name, Version: string(version)}
+	one := &ClientSigns{Name: name, Version: version}
 	if c.seen == nil {
 		c.seen, c.said = make(map[string]map[string]*ClientSigns), make(map[*ClientSigns]bool)
 	}
@@ -181,10 +182,10 @@ type Ask struct {
 // without a place, because that may be a client's own request, such as for a title, and
 // match no rule.
 func (o *Observer) Asked(a Ask) {
-	name, version := called(a.Program, a.Agent)
+	client := o.clients.named(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
-	one := o.clients.of(name, version)
+	one := o.clients.of(client.name, client.version)
 	switch {
 	case a.Reason == inject.ReasonPlace:
 		o.clients.said[one] = true
@@ -231,7 +232,7 @@ func (o *Observer) Kept(kind, product, words string) {
 	o.signs.add(signKey{name, signTag})
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
-	o.clients.of(name, nil).UnknownTags++
+	o.clients.of(name, "").UnknownTags++
 }
 
 // Clients returns the clients for which a rule may no longer match, by name and

@@ -182,7 +182,8 @@ func (p *passing) named(o *Observer, of dialect.Program, h *fasthttp.RequestHead
 		product, _, _ := bytes.Cut(agent, []byte{'/'})
 		of.Name = dialect.Named(string(product))
 	}
-	p.client, p.version = o.clients.shown(of, agent)
+	client := o.clients.named(of, agent)
+	p.client, p.version = client.shown, client.version
 }
 
 // appendModel appends a model's name, or hidden if the name must not be displayed.
