@@ -58,11 +58,20 @@ func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
 type stage uint8
 
 const (
-	stageIdle  stage = iota // nothing received, or everything read
-	stageBegan              // first byte received
-	stageHead               // in the head
-	stageBody               // in the body
+	stageIdle   stage = iota // nothing received, or everything read
+	stageBegan               // first byte received
+	stageHead                // in the head
+	stageBody                // in the body, before the handler
+	stageChunks              // in a chunked body, which the handler reads through the server
+	stageRest                // in another body, which bodyReader reads
 )
+
+// firstPiece limits one read into the server's buffer before the handler runs, in bytes. It
+// is enough for most heads; bodyReader reads a long body without a copy through that buffer.
+const firstPiece = 4 << 10
+
+// errDry reports that the server's buffer contains no more of the body.
+var errDry = errors.New("the server has no more of the body")
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
@@ -114,21 +123,34 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		c.ahead = c.ahead[n:]
 		return n, nil
 	}
-	if c.stage == stageBody {
-		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
-			return 0, err
-		}
-		// Check after setting the deadline: stopBody sets the flag before its own
-		// deadline, so one of the two takes effect.
-		if c.stopped.Load() {
-			return 0, os.ErrDeadlineExceeded
-		}
+	switch c.stage {
+	case stageRest:
+		return 0, errDry
+	case stageChunks:
+		return c.readBody(p)
+	case stageBody:
+		return c.readBody(p[:min(len(p), firstPiece)])
+	case stageIdle, stageBegan, stageHead:
+		p = p[:min(len(p), firstPiece)]
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil && c.tls {
 		c.answerPlainHTTP(err)
 	}
 	return n, err
+}
+
+// readBody reads a piece of a body.
+func (c *clientConn) readBody(p []byte) (int, error) {
+	if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
+		return 0, err
+	}
+	// Check after setting the deadline: stopBody sets the flag before its own
+	// deadline, so one of the two takes effect.
+	if c.stopped.Load() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.Conn.Read(p)
 }
 
 // answerPlainHTTP answers a client that sent HTTP without TLS, according to err.
