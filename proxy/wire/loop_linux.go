@@ -64,11 +64,11 @@ func (l *loops) sweep() {
 
 // take passes the stream to a loop, and reports whether a loop can relay it.
 func (l *loops) take(s *stream, end func(bool, error)) bool {
-	up, ok := s.up.Conn.(*net.TCPConn)
+	up, ok := plainTCP(s.up.Conn)
 	if !ok || len(l.all) == 0 {
 		return false
 	}
-	client, ok := s.client.Conn.(*net.TCPConn)
+	client, ok := plainTCP(s.client.Conn)
 	if !ok {
 		return false
 	}
@@ -289,7 +289,7 @@ func (l *loop) end(s *stream, whole bool, err error) {
 		} else if c, err := giveBack(on.up); err != nil {
 			s.keep = false
 		} else {
-			s.up = &upstreamConn{Conn: c, of: s.up.of, sock: socketOf(c)}
+			s.up = &upstreamConn{Conn: quick(c), of: s.up.of, sock: socketOf(c)}
 		}
 		on.end(whole, err)
 	}()
