@@ -153,7 +153,6 @@ type loop struct {
 	now     time.Time
 
 	events [128]unix.EpollEvent
-	ready  int    // number of events
 	buf    []byte // read buffer
 	out    []byte // argument of write
 	n      int    // result of write
@@ -176,11 +175,7 @@ func newLoop(log *slog.Logger) (*loop, error) {
 		_ = l.file.Close()
 		return nil, err
 	}
-	l.wait = func(fd uintptr) (ready bool) {
-		var err error
-		l.ready, err = rawEpoll(fd, l.events[:])
-		return l.ready > 0 || err != nil
-	}
+	l.wait = l.turn
 	l.write = func(fd uintptr) bool { l.n, l.err = rawWrite(fd, l.out); return true }
 	// Ends with close.
 	go l.run()
@@ -209,22 +204,29 @@ func (l *loop) run() {
 		if !l.takeChanges() {
 			return
 		}
-		l.ready = 0
 		if slept = false; len(l.more) > 0 {
-			l.wait(uintptr(l.epfd)) // #nosec G115 -- a descriptor
+			l.turn(uintptr(l.epfd)) // #nosec G115 -- a descriptor
 		} else {
 			slept = l.raw.Read(l.wait) != nil
 		}
-		l.now = time.Now()
-		more := l.more
-		l.more = nil
-		for i := range l.ready {
-			l.event(&l.events[i])
-		}
-		for _, s := range more {
-			l.step(s, (*loop).pump)
-		}
 	}
+}
+
+// turn relays the data of the ready streams. It returns true if more of them may be ready, and
+// false to wait. The runtime's poller remembers later events, so turn does not look for them
+// again before the wait.
+func (l *loop) turn(epfd uintptr) (again bool) {
+	more := l.more
+	l.more = nil
+	ready, _ := rawEpoll(epfd, l.events[:]) // fails only after close
+	l.now = time.Now()
+	for i := range ready {
+		l.event(&l.events[i])
+	}
+	for _, s := range more {
+		l.step(s, (*loop).pump)
+	}
+	return ready == len(l.events) || len(l.more) > 0
 }
 
 // takeChanges adds new streams and ends cut and silent ones. It returns false after
