@@ -38,13 +38,11 @@ type turn struct {
 	session TurnKey // see sessionID
 }
 
-// lists holds parallel lists of the person's messages, and a buffer for unseen.
+// lists holds parallel lists of the person's messages.
 type lists struct {
 	at   []int // message index
 	from []dialect.Fingerprint
 	keys [][16]byte
-
-	before []Unseen
 }
 
 // pooled reuses turns with their lists, because long conversations have a thousand turns.
@@ -124,19 +122,21 @@ func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	from := max(0, earlier-max(most, lookBack))
-	turns = t.before[:0]
-	for n := from; n < earlier; n++ {
-		turns = append(turns, Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
-	}
-	t.before = turns
-	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.mode.Generation))
-	kept := turns[:0]
-	for i, u := range turns {
-		if u.doubt || u.wanted(t.earlier[from+i], most) {
-			kept = append(kept, u)
+	generation := t.earlier[earlier].of(t.mode.Generation)
+	for n := earlier - 1; n >= from; n-- {
+		d := t.earlier[n]
+		generation = min(generation, d.of(generation))
+		u := Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], Generation: generation, back: earlier - n, doubt: t.err != nil}
+		if !u.doubt && !u.wanted(d, most) {
+			continue
 		}
+		if turns == nil {
+			turns = make([]Unseen, 0, n+1-from)
+		}
+		turns = append(turns, u)
 	}
-	return slices.Clone(kept)
+	slices.Reverse(turns)
+	return turns
 }
 
 // date sets the generations of turns: the decision's, but at most that of the next turn.

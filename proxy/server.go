@@ -138,9 +138,10 @@ func New(o Options) (*Server, error) {
 		Handler:      s.serve,
 		ErrorHandler: refuse,
 		// The handler reads bodies, because it knows how much to read. If it does not
-		// read a body to its end, it closes the connection.
+		// read a body to its end, it closes the connection. The size is no limit for a
+		// stream, but makes fasthttp copy only one byte of it before the handler runs.
 		StreamRequestBody:            true,
-		MaxRequestBodySize:           math.MaxInt,
+		MaxRequestBodySize:           1,
 		DisablePreParseMultipartForm: true,
 		HeaderReceived:               s.bodyPatience,
 		// fasthttp's own answer must be written, and discarded, before the next request

@@ -62,9 +62,9 @@ func TestBugInATunnel(t *testing.T) {
 		up, ups := pair(t)
 		copied := func(from net.Conn) func() { return func() { _, _ = io.Copy(io.Discard, from) } }
 		if down {
-			w.pipe(newUpstreamConn(up, nil), newClientConn(client, ClientTimeouts{}), bug, copied(client))
+			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, ClientTimeouts{}), bug, copied(client))
 		} else {
-			w.pipe(newUpstreamConn(up, nil), newClientConn(client, ClientTimeouts{}), copied(up), bug)
+			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, ClientTimeouts{}), copied(up), bug)
 		}
 		for _, c := range []net.Conn{clients, ups} {
 			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a bare one
@@ -81,7 +81,7 @@ func TestBugInABody(t *testing.T) {
 	client, _ := pair(t)
 	up, ups := pair(t)
 	x := &Exchange{link: new(link), w: w, timeouts: Timeouts{Idle: time.Minute}, ctx: &fasthttp.RequestCtx{}, client: newClientConn(client, ClientTimeouts{}), rest: broken{}, out: []byte("POST / HTTP/1.1\r\n\r\n")}
-	conn := newUpstreamConn(up, nil)
+	conn := &upstreamConn{Conn: up}
 	x.attach(conn)
 	x.pump = startPump(x, conn)
 	if _, err := io.ReadAll(ups); err != nil {

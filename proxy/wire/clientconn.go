@@ -20,7 +20,6 @@ import (
 // discarded.
 type clientConn struct {
 	net.Conn
-	io    io.ReadWriter // of Conn, see quick
 	sock  socket
 	muted bool // an answer, or part of one, bypassed the server; owned by the serving goroutine
 	tls   bool // the client must use TLS
@@ -52,7 +51,7 @@ type ClientTimeouts struct {
 
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
-	c := &clientConn{Conn: raw, io: quick(raw), sock: socketOf(raw), timeouts: t}
+	c := &clientConn{Conn: quick(raw), sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
@@ -61,11 +60,20 @@ func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
 type stage uint8
 
 const (
-	stageIdle  stage = iota // nothing received, or everything read
-	stageBegan              // first byte received
-	stageHead               // in the head
-	stageBody               // in the body
+	stageIdle   stage = iota // nothing received, or everything read
+	stageBegan               // first byte received
+	stageHead                // in the head
+	stageBody                // in the body, before the handler
+	stageChunks              // in a chunked body, which the handler reads through the server
+	stageRest                // in another body, which bodyReader reads
 )
+
+// firstPiece limits one read into the server's buffer before the handler runs, in bytes. It
+// is enough for most heads; bodyReader reads a long body without a copy through that buffer.
+const firstPiece = 4 << 10
+
+// errDry reports that the server's buffer contains no more of the body.
+var errDry = errors.New("the server has no more of the body")
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
@@ -89,11 +97,8 @@ func (c *clientConn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// awaitRead sets the deadline for a read, unless the current one fits.
-func (c *clientConn) awaitRead() error {
-	if c.stage == stageBody {
-		return renew(&c.readBy, c.timeouts.Body, c.Conn.SetReadDeadline)
-	}
+// awaitHead sets the server's deadline for a read, unless the current one fits.
+func (c *clientConn) awaitHead() error {
 	slack := slackOf(time.Until(c.await))
 	if late := c.readBy.Sub(c.await); c.await.IsZero() || 0 <= late && late <= slack {
 		return nil
@@ -139,19 +144,37 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		c.ahead = c.ahead[n:]
 		return n, nil
 	}
-	if err := c.awaitRead(); err != nil {
+	switch c.stage {
+	case stageRest:
+		return 0, errDry
+	case stageChunks:
+		return c.readBody(p)
+	case stageBody:
+		return c.readBody(p[:min(len(p), firstPiece)])
+	case stageIdle, stageBegan, stageHead:
+		p = p[:min(len(p), firstPiece)]
+	}
+	if err := c.awaitHead(); err != nil {
 		return 0, err
 	}
-	// Check after setting the deadline: stopBody sets the flag before its own deadline,
-	// so one of the two takes effect.
-	if c.stage == stageBody && c.stopped.Load() {
-		return 0, os.ErrDeadlineExceeded
-	}
-	n, err := c.io.Read(p)
+	n, err := c.Conn.Read(p)
 	if err != nil && c.tls {
 		c.answerPlainHTTP(err)
 	}
 	return n, err
+}
+
+// readBody reads a piece of a body.
+func (c *clientConn) readBody(p []byte) (int, error) {
+	if err := renew(&c.readBy, c.timeouts.Body, c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
+	// Check after setting the deadline: stopBody sets the flag before its own
+	// deadline, so one of the two takes effect.
+	if c.stopped.Load() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.Conn.Read(p)
 }
 
 // answerPlainHTTP answers a client that sent HTTP without TLS, according to err.
@@ -187,7 +210,7 @@ func (c *clientConn) send(p []byte) error {
 	if err := renew(&c.writeBy, c.timeouts.Write, c.SetWriteDeadline); err != nil {
 		return err
 	}
-	_, err := c.io.Write(p)
+	_, err := c.Conn.Write(p)
 	return err
 }
 

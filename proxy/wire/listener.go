@@ -83,7 +83,6 @@ func (l *Listener) admit(raw net.Conn) *clientConn {
 	if why == admitted {
 		if l.o.TLS != nil {
 			c.Conn, c.tls = tls.Server(raw, l.o.TLS), true // handshakes at the first read, under its deadline
-			c.io = c.Conn
 		}
 		return c
 	}

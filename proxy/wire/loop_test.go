@@ -61,7 +61,7 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
-	s := &stream{w: w, link: new(link), up: newUpstreamConn(up, nil), client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
 	if w == nil {
 		s.client.Conn, s.w = notTCP{client}, &Wire{loops: new(loops), o: Options{Log: slog.New(slog.DiscardHandler)}}
 	}
@@ -238,7 +238,7 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	t.Helper()
 	up, upstream := tcp(t)
 	conn, client := tcp(t)
-	s := &stream{w: w, link: new(link), up: newUpstreamConn(up, nil), client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
 	h := held{s, upstream, client, make(chan error, 1)}
 	w.hangups.watch(s.link, s.client.sock)
 	s.start(func(_ bool, err error) {
@@ -345,7 +345,7 @@ func TestBugCostsItsStreamOnly(t *testing.T) {
 	up, upstream := tcp(t)
 	conn, _ := tcp(t)
 	ended := make(chan error, 1)
-	s := &stream{w: w, link: new(link), up: newUpstreamConn(up, nil), client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), body: inChunks(false), idle: time.Minute, tee: brokenTee{}}
+	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), body: inChunks(false), idle: time.Minute, tee: brokenTee{}}
 	s.start(func(_ bool, err error) { ended <- err })
 	_, _ = io.WriteString(upstream, "1\r\nx\r\n0\r\n\r\n")
 	if err := <-ended; !errors.Is(err, errBug) {

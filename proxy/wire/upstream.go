@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"slices"
@@ -47,24 +46,12 @@ type Upstream struct {
 // upstreamConn is one connection to an upstream. It has one owner at a time.
 type upstreamConn struct {
 	net.Conn
-	io    io.ReadWriter // of Conn, see quick
 	of    *Upstream
 	sock  socket
 	since time.Time // start of the idle time
 
 	readBy, writeBy time.Time // current deadlines, see renew
 }
-
-// newUpstreamConn returns a connection whose TLS, if any, ends in c.
-func newUpstreamConn(c net.Conn, of *Upstream) *upstreamConn {
-	return &upstreamConn{Conn: c, io: quick(c), of: of, sock: socketOf(c)}
-}
-
-// Read implements io.Reader.
-func (c *upstreamConn) Read(p []byte) (int, error) { return c.io.Read(p) } //nolint:wrapcheck // as the connection's own
-
-// Write implements io.Writer.
-func (c *upstreamConn) Write(p []byte) (int, error) { return c.io.Write(p) } //nolint:wrapcheck // as the connection's own
 
 // NewUpstream returns the upstream at the address base. roots verify its TLS
 // certificate, and timeout limits connecting.
@@ -129,15 +116,17 @@ func (u *Upstream) dial(ctx context.Context) (*upstreamConn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where to
 	}
+	c := &upstreamConn{Conn: quick(raw), of: u, sock: socketOf(raw)}
 	if u.tls == nil {
-		return newUpstreamConn(raw, u), nil
+		return c, nil
 	}
 	tc := tls.Client(raw, u.tls)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("TLS with %s: %w", u.Host, err)
 	}
-	return newUpstreamConn(tc, u), nil
+	c.Conn = tc
+	return c, nil
 }
 
 // give returns a connection to the pool after its last answer was read completely.

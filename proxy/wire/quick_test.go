@@ -14,20 +14,20 @@ import (
 func TestQuick_AsTCP(t *testing.T) {
 	t.Parallel()
 	long := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // more than the sockets hold
-	for name, tc := range map[string]func(t *testing.T, near, far *net.TCPConn, io io.ReadWriter){
-		"a read ends at its deadline": func(t *testing.T, near, _ *net.TCPConn, c io.ReadWriter) {
+	for name, tc := range map[string]func(t *testing.T, near, far *net.TCPConn, c net.Conn){
+		"a read ends at its deadline": func(t *testing.T, near, _ *net.TCPConn, c net.Conn) {
 			must(t, near.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			if n, err := c.Read(make([]byte, 1)); n != 0 || !IsTimeout(err) {
 				t.Errorf("got %d bytes and the error %v, want a timeout", n, err)
 			}
 		},
-		"a write ends at its deadline": func(t *testing.T, near, _ *net.TCPConn, c io.ReadWriter) {
+		"a write ends at its deadline": func(t *testing.T, near, _ *net.TCPConn, c net.Conn) {
 			must(t, near.SetWriteDeadline(time.Now().Add(time.Millisecond)))
 			if n, err := c.Write(long); n >= len(long) || !IsTimeout(err) {
 				t.Errorf("got %d bytes and the error %v, want a timeout within %d bytes", n, err, len(long))
 			}
 		},
-		"a long write is complete": func(t *testing.T, near, far *net.TCPConn, c io.ReadWriter) {
+		"a long write is complete": func(t *testing.T, near, far *net.TCPConn, c net.Conn) {
 			got := make(chan []byte, 1)
 			go func() { // ends with the connection
 				all, _ := io.ReadAll(far)
@@ -41,13 +41,13 @@ func TestQuick_AsTCP(t *testing.T) {
 				t.Errorf("got %d bytes, want the %d that were written", len(all), len(long))
 			}
 		},
-		"the end is an end": func(t *testing.T, _, far *net.TCPConn, c io.ReadWriter) {
+		"the end is an end": func(t *testing.T, _, far *net.TCPConn, c net.Conn) {
 			must(t, far.CloseWrite())
 			if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 				t.Errorf("got %d bytes and the error %v, want EOF", n, err)
 			}
 		},
-		"a waiting read ends with the connection": func(t *testing.T, near, _ *net.TCPConn, c io.ReadWriter) {
+		"a waiting read ends with the connection": func(t *testing.T, near, _ *net.TCPConn, c net.Conn) {
 			ended := make(chan error, 1)
 			go func() { // ends with the connection
 				_, err := c.Read(make([]byte, 1))
@@ -58,7 +58,7 @@ func TestQuick_AsTCP(t *testing.T) {
 				t.Errorf("got the error %v, want %v", err, net.ErrClosed)
 			}
 		},
-		"a reset is an error": func(t *testing.T, _, far *net.TCPConn, c io.ReadWriter) {
+		"a reset is an error": func(t *testing.T, _, far *net.TCPConn, c net.Conn) {
 			must(t, far.SetLinger(0))
 			must(t, far.Close())
 			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, io.EOF) {
