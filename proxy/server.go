@@ -137,8 +137,8 @@ func New(o Options) (*Server, error) {
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
-		// The handler reads bodies, because it knows how much to read, and closes the
-		// connection before the end of one. The size makes fasthttp copy only a byte.
+		// The handler reads bodies, because it knows how much to read. If it leaves a rest,
+		// it closes the connection. The size makes fasthttp copy only the first byte.
 		StreamRequestBody:            true,
 		MaxRequestBodySize:           1,
 		DisablePreParseMultipartForm: true,
