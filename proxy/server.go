@@ -137,9 +137,8 @@ func New(o Options) (*Server, error) {
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
-		// The handler reads bodies, because it knows how much to read. If it does not
-		// read a body to its end, it closes the connection. The size is no limit for a
-		// stream, but makes fasthttp copy only one byte of it before the handler runs.
+		// The handler reads bodies, because it knows how much to read. If it leaves a rest,
+		// it closes the connection. The size makes fasthttp copy only the first byte.
 		StreamRequestBody:            true,
 		MaxRequestBodySize:           1,
 		DisablePreParseMultipartForm: true,
