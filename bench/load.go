@@ -80,6 +80,11 @@ func (c *conn) send(request []byte) error {
 
 // head reads the head of an answer, and returns an error unless its status is 200.
 func (c *conn) head() (length int, memory string, err error) {
+	defer func() {
+		if err == nil {
+			c.to.blocks.count(memory)
+		}
+	}()
 	line, err := c.br.ReadString('\n')
 	if err != nil {
 		return 0, "", err
@@ -296,7 +301,8 @@ func teach(t *target) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(memory, "recalled") {
+		if hasBlock(memory) {
+			t.blocks.take()
 			return nil
 		}
 	}

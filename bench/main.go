@@ -86,7 +86,7 @@ func bench(o options) error {
 		p.stop()
 		os.Exit(1)
 	}()
-	r := newReport(o)
+	r, others := newReport(o), p.watchOthers()
 	for round := range o.rounds {
 		for _, t := range p.targets {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, o.rounds, t.name)
@@ -95,6 +95,7 @@ func bench(o options) error {
 			}
 		}
 	}
+	r.others = others.others()
 	r.print(os.Stdout, p.missing)
 	return nil
 }
@@ -115,6 +116,9 @@ func measure(t *target, o options, r *report) error {
 		}
 		r.add(t, name+" rps", float64(n)/o.duration.Seconds())
 		r.add(t, name+" µs", float64(t.cpu()-before)/float64(n)/1e3)
+		if err := r.addBlocks(t, name); err != nil {
+			return fmt.Errorf("requests of %s: %w", name, err)
+		}
 	}
 	latencies, err := atRate(t, 1<<10, 500, o.duration)
 	if err != nil {
@@ -122,6 +126,9 @@ func measure(t *target, o options, r *report) error {
 	}
 	r.add(t, "p50", quantile(latencies, .5))
 	r.add(t, "p99", quantile(latencies, .99))
+	if err := r.addBlocks(t, "rate"); err != nil {
+		return fmt.Errorf("requests at a low rate: %w", err)
+	}
 	first, err := firstChunks(t, 400)
 	if err != nil {
 		return err
@@ -135,5 +142,5 @@ func measure(t *target, o options, r *report) error {
 	}
 	r.add(t, "stream µs", float64(t.cpu()-before)/float64(o.streams)/1e3)
 	r.add(t, "stream KiB", float64(most-memory)/float64(o.streams)/1024)
-	return nil
+	return r.addBlocks(t, "stream")
 }

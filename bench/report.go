@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 )
 
 // report gathers figures and shows their medians.
@@ -11,6 +12,7 @@ type report struct {
 	o      options
 	order  []*target
 	values map[*target]map[string][]float64
+	others float64 // processors that other programs used during the run
 }
 
 func newReport(o options) *report {
@@ -38,49 +40,99 @@ func (r *report) reference() *target {
 	return r.order[1]
 }
 
-// printStreams writes a table of the costs of open streams.
-func (r *report) printStreams(w io.Writer, missing []string) {
-	direct, to := r.order[0], r.reference()
-	fmt.Fprintf(w, "%d processors, medians of %d rounds; %d streams open at the same time; ratios are to %s\n\n", runtime.NumCPU(), r.o.rounds, r.o.streams, to.name)
+// addBlocks adds the share of a measurement's requests that got a block, in percent.
+func (r *report) addBlocks(t *target, name string) error {
+	share, err := t.blockShare()
+	r.add(t, name+" blocks", 100*share)
+	return err
+}
+
+// blocks returns the shares of requests with a block, in percent.
+func (r *report) blocks(t *target, names ...string) string {
+	if !t.recalls {
+		return "–"
+	}
+	var shares []string
+	for _, name := range names {
+		shares = append(shares, fmt.Sprintf("%.0f", r.median(t, name+" blocks")))
+	}
+	return strings.Join(shares, ", ") + " %"
+}
+
+// title writes the conditions of a run.
+func (r *report) title(w io.Writer, missing []string, how string) {
+	fmt.Fprintf(w, "%d processors, of which other programs used %.2f; medians of %d rounds%s\n\n", runtime.NumCPU(), r.others, r.o.rounds, how)
 	for _, m := range missing {
 		fmt.Fprintf(w, "**%s**\n\n", m)
-	}
-	fmt.Fprintln(w, "| through | CPU µs per event, one in 100 ms | one in 20 ms | first chunk later | KiB per open stream |")
-	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: |")
-	for _, t := range r.order[1:] {
-		fmt.Fprintf(w, "| %s |", t.name)
-		for _, pace := range paces {
-			v := r.median(t, perEvent(pace))
-			fmt.Fprintf(w, " %.1f (%.2f×) |", v, v/r.median(to, perEvent(pace)))
-		}
-		fmt.Fprintf(w, " %.0f µs | %.1f |\n", r.median(t, "first")-r.median(direct, "first"), r.median(t, "stream KiB"))
 	}
 }
 
-// print writes a table for the docs. Ratios refer to reference, in the same run.
-func (r *report) print(w io.Writer, missing []string) {
+// printStreams writes a table of the costs of open streams.
+func (r *report) printStreams(w io.Writer, missing []string) {
 	direct, to := r.order[0], r.reference()
-	fmt.Fprintf(w, "%d processors, medians of %d rounds, %s; %d streams of %d chunks open at the same time; ratios are to %s\n\n",
-		runtime.NumCPU(), r.o.rounds, r.o.duration, r.o.streams, r.o.chunks, to.name)
-	for _, m := range missing {
-		fmt.Fprintf(w, "**%s**\n\n", m)
+	r.title(w, missing, fmt.Sprintf("; %d streams open at the same time", r.o.streams))
+	fmt.Fprintln(w, "| through | CPU µs per event, one in 100 ms | one in 20 ms | first chunk later, µs | KiB per open stream | ratio to "+to.name+", one in 100 ms | one in 20 ms | with a block |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	for _, t := range r.order[1:] {
+		fmt.Fprintf(w, "| %s |", t.name)
+		for _, pace := range paces {
+			fmt.Fprintf(w, " %.1f |", r.median(t, perEvent(pace)))
+		}
+		fmt.Fprintf(w, " %.0f | %.1f |", r.median(t, "first")-r.median(direct, "first"), r.median(t, "stream KiB"))
+		for _, pace := range paces {
+			fmt.Fprintf(w, " %.2f |", r.median(t, perEvent(pace))/r.median(to, perEvent(pace)))
+		}
+		fmt.Fprintf(w, " %s |\n", r.blocks(t, "stream"))
 	}
-	fmt.Fprintln(w, "| through | req/s 1 KiB | 64 KiB | 512 KiB | CPU µs per request 1 KiB | 64 KiB | 512 KiB | per stream | added p50 | added p99 | first chunk later | KiB per open stream |")
-	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+}
+
+// print writes two tables for the docs: times, and then ratios to reference in the same run.
+func (r *report) print(w io.Writer, missing []string) {
+	r.title(w, missing, fmt.Sprintf(" of %s; %d streams of %d chunks open at the same time", r.o.duration, r.o.streams, r.o.chunks))
+	r.printTimes(w)
+	fmt.Fprintln(w)
+	r.printRatios(w)
+}
+
+// costs are the measurements of processor time, in the order of the tables.
+var costs = []string{label(sizes[0]), label(sizes[1]), label(sizes[2]), "stream"}
+
+func (r *report) printTimes(w io.Writer) {
+	direct := r.order[0]
+	fmt.Fprintln(w, "| through | CPU µs per request of 1 KiB | 64 KiB | 512 KiB | per stream | added p50, µs | added p99, µs | first chunk later, µs | with a block, in the order of the first four |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	fmt.Fprintf(w, "| %s | – | – | – | – | (%.0f) | (%.0f) | (%.0f) | – |\n", direct.name, r.median(direct, "p50"), r.median(direct, "p99"), r.median(direct, "first"))
+	for _, t := range r.order[1:] {
+		fmt.Fprintf(w, "| %s |", t.name)
+		for _, name := range costs {
+			fmt.Fprintf(w, " %.0f |", r.median(t, name+" µs"))
+		}
+		for _, name := range []string{"p50", "p99", "first"} {
+			fmt.Fprintf(w, " %.0f |", r.median(t, name)-r.median(direct, name))
+		}
+		fmt.Fprintf(w, " %s |\n", r.blocks(t, costs...))
+	}
+}
+
+func (r *report) printRatios(w io.Writer) {
+	to := r.reference()
+	fmt.Fprintln(w, "| through | CPU in ratio to "+to.name+", 1 KiB | 64 KiB | 512 KiB | stream | req/s 1 KiB | 64 KiB | 512 KiB | KiB per open stream |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, t := range r.order {
 		fmt.Fprintf(w, "| %s |", t.name)
+		for _, name := range costs {
+			if t.pid == 0 {
+				fmt.Fprint(w, " – |")
+				continue
+			}
+			fmt.Fprintf(w, " %.2f |", r.median(t, name+" µs")/r.median(to, name+" µs"))
+		}
 		for _, size := range sizes {
 			fmt.Fprintf(w, " %.0f |", r.median(t, label(size)+" rps"))
 		}
-		if t == direct {
-			fmt.Fprintf(w, " – | – | – | – | (%.0f µs) | (%.0f µs) | (%.0f µs) | – |\n", r.median(t, "p50"), r.median(t, "p99"), r.median(t, "first"))
+		if t.pid == 0 {
+			fmt.Fprintln(w, " – |")
 			continue
-		}
-		for _, name := range []string{label(sizes[0]) + " µs", label(sizes[1]) + " µs", label(sizes[2]) + " µs", "stream µs"} {
-			fmt.Fprintf(w, " %.0f (%.2f×) |", r.median(t, name), r.median(t, name)/r.median(to, name))
-		}
-		for _, name := range []string{"p50", "p99", "first"} {
-			fmt.Fprintf(w, " %.0f µs |", r.median(t, name)-r.median(direct, name))
 		}
 		fmt.Fprintf(w, " %.1f |\n", r.median(t, "stream KiB"))
 	}

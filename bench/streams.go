@@ -37,8 +37,8 @@ func streams(args []string) error {
 	for _, v := range []struct{ name, binary, backend string }{
 		{"before: memory off", *before, "off"},
 		{"graphiti-proxy, memory off", p.binary(), "off"},
-		{"before: memory on", *before, "embedded"},
-		{"graphiti-proxy, memory on", p.binary(), "embedded"},
+		{"before: each stream a turn", *before, "embedded"},
+		{"graphiti-proxy, each stream a turn", p.binary(), "embedded"},
 	} {
 		if v.binary == "" {
 			continue
@@ -48,7 +48,7 @@ func streams(args []string) error {
 			return err
 		}
 	}
-	r := newReport(options{rounds: *rounds, streams: *open})
+	r, others := newReport(options{rounds: *rounds, streams: *open}), p.watchOthers()
 	for round := range *rounds {
 		for _, t := range p.targets {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, *rounds, t.name)
@@ -57,6 +57,7 @@ func streams(args []string) error {
 			}
 		}
 	}
+	r.others = others.others()
 	r.printStreams(os.Stdout, p.missing)
 	return nil
 }
@@ -91,5 +92,5 @@ func measureStreams(t *target, r *report, fresh bool) error {
 		return err
 	}
 	r.add(t, "first", quantile(first, .5))
-	return nil
+	return r.addBlocks(t, "stream")
 }

@@ -30,6 +30,7 @@ func telemetry(args []string) error {
 	}
 	on := "GRAPHITI_PROXY_OTEL_ENDPOINT=http://" + collector
 	same := func(int) string { return kept }
+	named := map[string]string{"off": "memory off, ", "embedded": "block kept, "}
 	for _, backend := range []string{"off", "embedded"} {
 		for _, v := range []struct {
 			name, binary string
@@ -43,7 +44,7 @@ func telemetry(args []string) error {
 			if v.binary == "" {
 				continue
 			}
-			if err := p.proxy("memory "+backend+", "+v.name, v.binary, upstream, backend, same, v.env...); err != nil {
+			if err := p.proxy(named[backend]+v.name, v.binary, upstream, backend, same, v.env...); err != nil {
 				return err
 			}
 		}
@@ -55,6 +56,9 @@ func telemetry(args []string) error {
 			began := t.cpu()
 			n, err := flatOut(t, 1<<10, *duration)
 			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			if _, err := t.blockShare(); err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
 			took[t] = append(took[t], float64(t.cpu()-began)/float64(n)/1e3)

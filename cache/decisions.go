@@ -49,13 +49,13 @@ func (d *Decisions) Lookup(ctx context.Context, now int64, keys [][16]byte) ([]*
 	list := make([]*inject.Decision, len(keys))
 	var missing [][16]byte
 	var at []int // indexes of the missing keys
-	for i, k := range keys {
-		if e, ok := d.recent.Get(k); ok && e.forgets == now {
+	d.recent.Each(keys, func(i int, e recentDecision, ok bool) {
+		if ok && e.forgets == now {
 			list[i] = e.Decision
 		} else {
-			missing, at = append(missing, k), append(at, i)
+			missing, at = append(missing, keys[i]), append(at, i)
 		}
-	}
+	})
 	for len(missing) > 0 {
 		n := min(len(missing), maxLookup)
 		err := d.store.get(ctx, decisionKind, keysOf(missing[:n]), func(i int, value []byte) (err error) {

@@ -35,6 +35,16 @@ func (c *byteLRU[K, V]) Get(key K) (V, bool) {
 	return e.value, ok
 }
 
+// Each calls f with the value of each key, under one lock.
+func (c *byteLRU[K, V]) Each(keys []K, f func(i int, value V, ok bool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, k := range keys {
+		e, ok := c.lru.Get(k)
+		f(i, e.value, ok)
+	}
+}
+
 func (c *byteLRU[K, V]) Add(key K, value V, bytes int) {
 	c.AddOver(key, value, bytes, func(V) bool { return true })
 }

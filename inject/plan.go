@@ -94,12 +94,13 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	}
 	until, _ := ctx.Deadline()
 	// Reserve the end of the timeout for storage.
-	t := turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: pooled.Get().(*lists), first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
-	defer pooled.Put(t.lists)
-	m.lookUp(ctx, &t, chain, who)
+	t := pooled.Get().(*turn) //nolint:forcetypeassert // the pool's only type
+	defer t.free()
+	*t = turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
+	m.lookUp(ctx, t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()
-	m.plan(&t, who, &p)
+	m.plan(t, who, &p)
 	if d := t.resumed; d != nil && d.Block != "" {
 		p.insert(c.Insert(t.resumedAt, d.Block))
 	}

@@ -46,8 +46,14 @@ type lists struct {
 	keys [][16]byte
 }
 
-// pooled reuses lists, because long conversations have a thousand turns.
-var pooled = sync.Pool{New: func() any { return new(lists) }}
+// pooled reuses turns with their lists, because long conversations have a thousand turns.
+var pooled = sync.Pool{New: func() any { return &turn{lists: new(lists)} }}
+
+// free returns the turn to the pool. Nothing refers to it after its plan.
+func (t *turn) free() {
+	*t = turn{lists: t.lists}
+	pooled.Put(t)
+}
 
 // lookUp loads the decisions of all turns.
 func (m *Planner) lookUp(ctx context.Context, t *turn, chain []dialect.Fingerprint, who graphiti.Who) {
@@ -117,18 +123,21 @@ func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	from := max(0, earlier-max(most, lookBack))
-	turns = make([]Unseen, 0, earlier-from)
-	for n := from; n < earlier; n++ {
-		turns = append(turns, Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], back: earlier - n, doubt: t.err != nil})
-	}
-	date(turns, t.earlier[from:earlier], t.earlier[earlier].of(t.mode.Generation))
-	kept := turns[:0]
-	for i, u := range turns {
-		if u.doubt || u.wanted(t.earlier[from+i], most) {
-			kept = append(kept, u)
+	generation := t.earlier[earlier].of(t.mode.Generation)
+	for n := earlier - 1; n >= from; n-- {
+		d := t.earlier[n]
+		generation = min(generation, d.of(generation))
+		u := Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], Generation: generation, back: earlier - n, doubt: t.err != nil}
+		if !u.doubt && !u.wanted(d, most) {
+			continue
 		}
+		if turns == nil {
+			turns = make([]Unseen, 0, n+1-from)
+		}
+		turns = append(turns, u)
 	}
-	return kept
+	slices.Reverse(turns)
+	return turns
 }
 
 // date sets the generations of turns: the decision's, but at most that of the next turn.

@@ -623,6 +623,35 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
+// TestPiecesOfABody: a body arrives in any pieces, and the next request directly after it. The
+// proxy reads the body completely, or streams it.
+func TestPiecesOfABody(t *testing.T) {
+	for _, length := range []int{2, relayedBody - 10, 3 * relayedBody} {
+		body := strings.Repeat("0123456789", length/10+1)[:length]
+		head := fmt.Sprintf("POST /v1/x HTTP/1.1\r\nHost: p\r\nContent-Length: %d\r\n\r\n", length)
+		last := strings.Replace(head, "Host: p", "Host: p\r\nConnection: close", 1)
+		all, whole := head+body+last+body, len(head)+length
+		for _, cuts := range [][]int{nil, {len(head)}, {len(head) / 2, len(head) + 1}, {whole - 1}, {whole + 1}, {len(head) + length/2, whole + len(last)}, {whole + len(last) + 1}} {
+			w := newStub(t, say(okAnswer))
+			s, _ := start(t, w.url())
+			c, at := dial(t, s), 0
+			for _, cut := range append(cuts, len(all)) {
+				if _, err := io.WriteString(c, all[at:cut]); err != nil {
+					t.Fatal(err)
+				}
+				at = cut
+			}
+			if _, err := io.ReadAll(c); err != nil {
+				t.Fatal(err)
+			}
+			got := w.requests()
+			if len(got) != 2 || !strings.HasSuffix(got[0], "\r\n\r\n"+body) || !strings.HasSuffix(got[1], "\r\n\r\n"+body) {
+				t.Errorf("%d bytes, cuts %v: upstream got %d requests, want both bodies unchanged", length, cuts, len(got))
+			}
+		}
+	}
+}
+
 func post(t testing.TB, cl *http.Client, url, body string, status int) []byte {
 	t.Helper()
 	resp, err := cl.Post(url, "application/json", strings.NewReader(body))

@@ -137,10 +137,10 @@ func New(o Options) (*Server, error) {
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
-		// The handler reads bodies, because it knows how much to read. If it does not
-		// read a body to its end, it closes the connection.
+		// The handler reads bodies, because it knows how much to read. If it leaves a rest,
+		// it closes the connection. The size makes fasthttp copy only the first byte.
 		StreamRequestBody:            true,
-		MaxRequestBodySize:           math.MaxInt,
+		MaxRequestBodySize:           1,
 		DisablePreParseMultipartForm: true,
 		HeaderReceived:               s.bodyPatience,
 		// fasthttp's own answer must be written, and discarded, before the next request

@@ -53,8 +53,16 @@ type messagePart struct {
 // prompt's parts, said the parts of its newest user message, and tools reports whether it
 // offers tools. agent reports whether a subagent speaks: a model asks it, not a person.
 func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool) {
+	var prompts, words firstBytes
+	for _, s := range system {
+		prompts.add(s)
+	}
+	for i := range said {
+		words.add(said[i].Start)
+	}
 	for i := range chores {
 		switch ch := &chores[i]; {
+		case !prompts.may(ch.system) || !words.may(ch.user): // most, at once
 		case ch.bare && tools || !ch.follows(system) || ch.user != "" && !slices.ContainsFunc(said, ch.asks):
 		case ch.agent:
 			agent = true
@@ -63,6 +71,20 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 		}
 	}
 	return KindTurn, agent
+}
+
+// firstBytes is the set of the first bytes of texts.
+type firstBytes [256 / 64]uint64
+
+func (f *firstBytes) add(text []byte) {
+	if len(text) > 0 {
+		f[text[0]/64] |= 1 << (text[0] % 64)
+	}
+}
+
+// may reports whether one of the texts may begin with start, which may be empty.
+func (f *firstBytes) may(start string) bool {
+	return start == "" || f[start[0]/64]&(1<<(start[0]%64)) != 0
 }
 
 // mayAskChore reports whether a client's text that asks for a chore may begin with this

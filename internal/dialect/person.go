@@ -288,6 +288,17 @@ func isClientsAnswer(start []byte) bool {
 	return slices.ContainsFunc(ownAnswers, func(s string) bool { return bytes.HasPrefix(start, []byte(s)) })
 }
 
+// mayBeClientsAnswer reports, without decoding it, whether isClientsAnswer may hold for a
+// text. raw is the inside of a JSON string.
+func mayBeClientsAnswer(raw []byte) bool {
+	raw = trimRawStart(raw)
+	if i := indexEscape(raw); i < len(raw) {
+		raw = raw[:i]
+		return slices.ContainsFunc(ownAnswers, func(s string) bool { return begins(raw, s[:min(i, len(s))]) })
+	}
+	return isClientsAnswer(raw)
+}
+
 // behindPreface returns a text without a client's preface, and whether there was one.
 func behindPreface(text []byte) (words []byte, found bool) {
 	for _, p := range harnessPrefaces {

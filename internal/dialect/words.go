@@ -268,7 +268,8 @@ func (c *Conversation) answeredByClient(i int) bool {
 	if c.Last >= 0 || i+1 == len(c.Messages) || c.Messages[i+1].Role != RoleAssistant {
 		return false
 	}
-	return isClientsAnswer(trim(c.start(&c.Messages[i+1])))
+	m := &c.Messages[i+1]
+	return m.from < m.to && mayBeClientsAnswer(c.body[c.spans[m.from].Start:c.spans[m.from].End]) && isClientsAnswer(trim(c.start(m)))
 }
 
 // suspicious reports whether a message may hold text of a client. It is cheap, since most

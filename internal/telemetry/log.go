@@ -22,9 +22,9 @@ func NewLogger(f *os.File, format string, level slog.Leveler) (log *slog.Logger,
 	}
 	w := &lines{w: f}
 	if text {
-		return slog.New(together{slog.NewTextHandler(w, o), w}), w.flush
+		return slog.New(together{Handler: slog.NewTextHandler(w, o), w: w}), w.flush
 	}
-	return slog.New(together{slog.NewJSONHandler(w, o), w}), w.flush
+	return slog.New(together{slog.NewJSONHandler(w, o), w, true}), w.flush
 }
 
 const (
@@ -46,6 +46,21 @@ func (l *lines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes = append(l.bytes, line...)
+	l.addedLocked()
+	return len(line), nil
+}
+
+// request adds the line of a request in JSON, and reports whether it can.
+func (l *lines) request(r *slog.Record) (ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bytes, ok = appendJSON(l.bytes, r); ok {
+		l.addedLocked()
+	}
+	return ok
+}
+
+func (l *lines) addedLocked() {
 	if !l.due {
 		l.due = true
 		time.AfterFunc(flushAfter, l.flush)
@@ -53,7 +68,6 @@ func (l *lines) Write(line []byte) (int, error) {
 	if len(l.bytes) >= flushBytes {
 		l.writeLocked()
 	}
-	return len(line), nil
 }
 
 func (l *lines) flush() {
@@ -73,11 +87,15 @@ func (l *lines) writeLocked() {
 // together is a log handler that leaves lines of requests in w, and flushes w after others.
 type together struct {
 	slog.Handler
-	w *lines
+	w    *lines
+	bare bool // the handler is of JSON, and adds no attributes and no group
 }
 
 // Handle implements slog.Handler.
 func (t together) Handle(ctx context.Context, r slog.Record) error {
+	if t.bare && r.Message == requestLine && t.w.request(&r) {
+		return nil
+	}
 	err := t.Handler.Handle(ctx, r)
 	if r.Message != requestLine {
 		t.w.flush()
@@ -87,12 +105,12 @@ func (t together) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (t together) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return together{t.Handler.WithAttrs(attrs), t.w}
+	return together{Handler: t.Handler.WithAttrs(attrs), w: t.w}
 }
 
 // WithGroup implements slog.Handler.
 func (t together) WithGroup(name string) slog.Handler {
-	return together{t.Handler.WithGroup(name), t.w}
+	return together{Handler: t.Handler.WithGroup(name), w: t.w}
 }
 
 // quietFor is the minimum interval between logs of the same warning.

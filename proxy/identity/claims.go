@@ -119,7 +119,7 @@ func (cl *Claims) twice(s *Source) bool {
 	case !cl.applies(s):
 		return false
 	case s.header != "":
-		return cl.several[headerIDs[s.header]]
+		return cl.several[s.id]
 	case s.pattern:
 		return cl.mixed
 	case s.query != "":
@@ -150,7 +150,7 @@ func (cl *Claims) value(s *Source) (v string) {
 			v = cl.token.Get(s.token).String()
 		}
 	case s.header != "":
-		v = string(cl.values[headerIDs[s.header]])
+		v = string(cl.values[s.id])
 	case s.pattern:
 		v = string(cl.generic)
 	case s.query != "":

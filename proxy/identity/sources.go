@@ -22,7 +22,8 @@ type Source struct {
 	// machine we read .git/config ourselves; the client repeats it without checking.
 	elsewhere bool
 
-	header  string                // a header, in fasthttp's spelling; or
+	header  string                // a header, in fasthttp's spelling, and
+	id      int                   // its number in headerIDs; or
 	field   dialect.Field         // a member of the body, and
 	path    string                // its member, in gjson's syntax, or "" for itself; or
 	pattern bool                  // any header that matches sessionHeader; or
@@ -149,12 +150,15 @@ const (
 var headerIDs = func() map[string]int {
 	ids := make(map[string]int)
 	for _, t := range tables {
-		for _, s := range t.Sources {
-			if s.header != "" {
-				if _, ok := ids[s.header]; !ok {
-					ids[s.header] = len(ids)
-				}
+		for i := range t.Sources {
+			s := &t.Sources[i]
+			if s.header == "" {
+				continue
 			}
+			if _, ok := ids[s.header]; !ok {
+				ids[s.header] = len(ids)
+			}
+			s.id = ids[s.header]
 		}
 	}
 	return ids

@@ -38,7 +38,7 @@ func (o *Observer) Lost(product string, why Loss) {
 	if why.isOurs() {
 		level = slog.LevelWarn
 		o.clients.mu.Lock()
-		o.clients.of(product, nil).LostAnswers++
+		o.clients.of(product, "").LostAnswers++
 		o.clients.mu.Unlock()
 	}
 	if n&(n-1) == 0 {

@@ -19,12 +19,12 @@ import (
 type instruments struct {
 	requests    *tally[outcomeKey]      // status × reason × source; about thirty occur
 	duration    metric.Float64Histogram // one series
-	facts       metric.Int64Counter     // one series
-	chars       metric.Int64Counter     // one series
+	facts       sum
+	chars       sum
 	abandoned   metric.Int64Counter     // one series
 	searches    metric.Float64Histogram // scope × source × outcome, 80 series
 	bySearch    map[searchKey]metric.MeasurementOption
-	repeated    metric.Int64Counter     // one series
+	repeated    sum
 	firstChunk  metric.Float64Histogram // one series
 	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
 	inputTokens metric.Int64Counter     // one series
@@ -81,12 +81,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		signs:   newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
-		facts:     counter("inserted_facts", "Facts in the blocks of newest turns."),
-		chars:     counter("inserted_chars", "Characters of the blocks of newest turns."),
 		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
 		searches: histogram("recall_duration", "Searches for facts in one group, by source (live: a search; cache, stale: cached results) and outcome.",
 			.0001, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
-		repeated: counter("repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		firstChunk: histogram("first_chunk_delay", "From a request's arrival until the first of its streamed answer was with the client.",
 			.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60),
 		inputTokens: counter("input_tokens", "Tokens of requests, reported by providers in answers that the proxy read."),
@@ -125,6 +122,9 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	}
 	return in, errors.Join(
 		in.requests.report(m, "requests", "Requests of known dialects, by outcome of memory."),
+		in.facts.report(m, "inserted_facts", "Facts in the blocks of newest turns."),
+		in.chars.report(m, "inserted_chars", "Characters of the blocks of newest turns."),
+		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
 		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread: reading failed; store: writing failed."),
 		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
@@ -159,8 +159,8 @@ func (in *instruments) planned(p *inject.Plan) {
 	in.requests.add(outcomeKey{o.Status, o.Reason, o.Source})
 	in.duration.Record(ctx, o.Took.Seconds())
 	if o.Facts > 0 {
-		in.facts.Add(ctx, int64(o.Facts))
-		in.chars.Add(ctx, int64(o.Chars))
+		in.facts.n.Add(int64(o.Facts))
+		in.chars.n.Add(int64(o.Chars))
 	}
 	for i := range p.Searched {
 		l := &p.Searched[i]
@@ -180,7 +180,7 @@ func (in *instruments) planned(p *inject.Plan) {
 		repeated-- // the newest turn's block is new
 	}
 	if repeated > 0 {
-		in.repeated.Add(ctx, int64(repeated))
+		in.repeated.n.Add(int64(repeated))
 	}
 }
 

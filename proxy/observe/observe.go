@@ -115,11 +115,11 @@ const RequestLine = "request"
 // messages, and only the path of the address, without possible keys. status is the
 // answer's; 0 if there was none. memory is nil if the request belongs to no known API.
 func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) {
-	if r.o.logged() {
-		r.line(string(h.Method()), loggedPath(h.RequestURI()), status, memory)
+	now := time.Now()
+	if path := r.headOf(h); r.o.logged() {
+		r.line(now, string(h.Method()), path, status, memory)
 	}
-	r.headOf(h)
-	r.pass(status, false)
+	r.pass(now, status, false)
 	r.end(status)
 }
 
@@ -140,11 +140,10 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 	of := *r
 	*r = Request{}
 	of.memory = nil
-	of.headOf(h)
-	var method, path string
+	path, method := of.headOf(h), ""
 	logged := of.o.logged()
 	if logged {
-		method, path = string(h.Method()), loggedPath(h.RequestURI())
+		method = string(h.Method())
 		if memory != nil {
 			did := *memory // which goes with its request
 			of.memory = &did
@@ -155,10 +154,11 @@ func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject
 			of.o.FirstChunk(relayed.First.Sub(of.began))
 		}
 		of.o.Relayed(relayed)
+		now := time.Now()
 		if logged {
-			of.line(method, path, status, of.memory)
+			of.line(now, method, path, status, of.memory)
 		}
-		of.pass(status, true)
+		of.pass(now, status, true)
 		of.end(status)
 	}
 }
@@ -177,13 +177,14 @@ func (r *Request) OfMessage(memory *inject.Outcome) Request {
 
 // EndMessage is End for the request of a message.
 func (r *Request) EndMessage(status int) {
+	now := time.Now()
 	if r.o.logged() {
-		r.line("WEBSOCKET", "response.create", status, r.memory)
+		r.line(now, "WEBSOCKET", "response.create", status, r.memory)
 	}
 	if r.passing != nil {
 		r.passing.at("response.create")
 	}
-	r.pass(status, true)
+	r.pass(now, status, true)
 	r.end(status)
 }
 
@@ -191,11 +192,14 @@ func (o *Observer) logged() bool {
 	return o != nil && o.logs.Load() && o.log.Enabled(context.Background(), slog.LevelInfo)
 }
 
-func (r *Request) line(method, path string, status int, memory *inject.Outcome) {
-	attrs := append(make([]slog.Attr, 0, 6), slog.String("method", method), slog.String("path", path), slog.Int("status", status),
-		slog.Int64("ms", time.Since(r.began).Milliseconds()))
+func (r *Request) line(now time.Time, method, path string, status int, memory *inject.Outcome) {
+	var b [128]byte // longer than most outcomes
+	// Logger.LogAttrs would also look up its caller, which no handler shows.
+	line := slog.NewRecord(now, slog.LevelInfo, RequestLine, 0)
+	line.AddAttrs(slog.String("method", method), slog.String("path", path), slog.Int("status", status), slog.Int64("ms", now.Sub(r.began).Milliseconds()))
 	if memory != nil {
-		attrs = append(attrs, slog.String("memory", string(memory.Append(nil))))
+		line.AddAttrs(slog.String("memory", string(memory.Append(b[:0]))))
 	}
-	r.o.log.LogAttrs(context.Background(), slog.LevelInfo, RequestLine, append(attrs, slog.String("id", string(r.AppendID(nil))))...)
+	line.AddAttrs(slog.String("id", string(r.AppendID(b[:0]))))
+	_ = r.o.log.Handler().Handle(context.Background(), line) // as Logger does
 }

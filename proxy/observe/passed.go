@@ -71,7 +71,8 @@ type passing struct {
 
 	began           time.Time
 	client, api     string
-	version, model  []byte
+	version         string
+	model           []byte
 	path            []byte
 	status, blocks  int
 	stream          bool
@@ -123,8 +124,8 @@ func (l *passed) add(p *passing) {
 func (p *passing) reset() {
 	p.id.Store(0)
 	p.began, p.ready = time.Time{}, time.Time{}
-	p.client, p.api, p.turn = "", "", ""
-	p.version, p.model, p.path, p.searches = p.version[:0], p.model[:0], p.path[:0], p.searches[:0]
+	p.client, p.version, p.api, p.turn = "", "", "", ""
+	p.model, p.path, p.searches = p.model[:0], p.path[:0], p.searches[:0]
 	p.status, p.blocks, p.stream, p.outcome, p.who = 0, 0, false, inject.Outcome{}, graphiti.Who{}
 	p.upstream, p.total, p.input, p.cached = 0, 0, 0, 0
 }
@@ -157,7 +158,7 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 		return
 	}
 	p.ready = time.Now()
-	p.named(d.Program, h)
+	p.named(r.o, d.Program, h)
 	p.outcome = plan.Outcome
 	if p.api = d.API; p.api == "" {
 		return
@@ -175,17 +176,14 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 }
 
 // named records the client's name and version.
-func (p *passing) named(of dialect.Program, h *fasthttp.RequestHeader) {
+func (p *passing) named(o *Observer, of dialect.Program, h *fasthttp.RequestHeader) {
 	agent := h.UserAgent()
 	if of.Name == "" {
 		product, _, _ := bytes.Cut(agent, []byte{'/'})
 		of.Name = dialect.Named(string(product))
 	}
-	name, version := called(of, agent)
-	if likeKey(name) {
-		name = hidden
-	}
-	p.client, p.version = name, append(p.version[:0], version...)
+	client := o.clients.named(of, agent)
+	p.client, p.version = client.shown, client.version
 }
 
 // appendModel appends a model's name, or hidden if the name must not be displayed.
@@ -206,24 +204,30 @@ func (r *Request) Headed() {
 }
 
 // pass records the end of a request. The path must be recorded before.
-func (r *Request) pass(status int, stream bool) {
+func (r *Request) pass(now time.Time, status int, stream bool) {
 	p := r.passing
 	if p == nil {
 		return
 	}
 	r.passing = nil
-	p.status, p.stream, p.total = status, stream, time.Since(r.began)
+	p.status, p.stream, p.total = status, stream, now.Sub(r.began)
 	r.o.passed.add(p)
 }
 
-// headOf records the path and the client of a request before its head is reused.
-func (r *Request) headOf(h *fasthttp.RequestHeader) {
-	if p := r.passing; p != nil {
-		p.at(loggedPath(h.RequestURI()))
+// headOf returns the path of a request if it is recorded or logged, and records the path
+// and the client before the head is reused.
+func (r *Request) headOf(h *fasthttp.RequestHeader) (path string) {
+	p := r.passing
+	if p != nil || r.o.logged() {
+		path = loggedPath(h.RequestURI())
+	}
+	if p != nil {
+		p.at(path)
 		if p.client == "" {
-			p.named(dialect.Program{}, h)
+			p.named(r.o, dialect.Program{}, h)
 		}
 	}
+	return path
 }
 
 func (p *passing) at(path string) {
@@ -259,7 +263,7 @@ func (p *passing) shown(o *Observer, number int) Passed {
 	r := Request{o: o, id: p.id.Load()}
 	return Passed{
 		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
-		Client: p.client, Version: string(p.version), Model: string(p.model), API: p.api, Path: string(p.path), Status: p.status, Stream: p.stream,
+		Client: p.client, Version: p.version, Model: string(p.model), API: p.api, Path: string(p.path), Status: p.status, Stream: p.stream,
 		Outcome: p.outcome, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
 		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
 	}

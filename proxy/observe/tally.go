@@ -83,3 +83,22 @@ func (t *tally[K]) each(f func(k K, n int64)) {
 		f(k, s.n.Load())
 	}
 }
+
+// sum is a counter without labels, as cheap as a tally. It is reported after its first
+// addition.
+type sum struct{ n atomic.Int64 }
+
+// report makes a meter read the sum.
+func (s *sum) report(m metric.Meter, name, what string) error {
+	_, err := m.Int64ObservableCounter("graphiti_proxy_"+name, metric.WithDescription(what), metric.WithInt64Callback(
+		func(_ context.Context, o metric.Int64Observer) error {
+			if n := s.n.Load(); n > 0 {
+				o.Observe(n)
+			}
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make the metric %s: %w", name, err)
+	}
+	return nil
+}

@@ -25,6 +25,8 @@ type clientConn struct {
 	tls   bool // the client must use TLS
 
 	timeouts ClientTimeouts
+	await    time.Time   // the server's deadline for reading; zero if there is none
+	readBy   time.Time   // current read deadline: for await, with slack as in renew
 	writeBy  time.Time   // current write deadline, see renew
 	stage    stage       // how far the server has read the request
 	stopped  atomic.Bool // the rest of the body is not wanted
@@ -49,7 +51,7 @@ type ClientTimeouts struct {
 
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
-	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
+	c := &clientConn{Conn: quick(raw), sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }
@@ -58,15 +60,25 @@ func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
 type stage uint8
 
 const (
-	stageIdle  stage = iota // nothing received, or everything read
-	stageBegan              // first byte received
-	stageHead               // in the head
-	stageBody               // in the body
+	stageIdle   stage = iota // nothing received, or everything read
+	stageBegan               // first byte received
+	stageHead                // in the head
+	stageBody                // in the body, before the handler
+	stageChunks              // in a chunked body, which the handler reads through the server
+	stageRest                // in another body, which bodyReader reads
 )
+
+// firstPiece limits one read into the server's buffer before the handler runs, in bytes. It
+// is enough for most heads; bodyReader reads a long body without a copy through that buffer.
+const firstPiece = 4 << 10
+
+// errDry reports that the server's buffer contains no more of the body.
+var errDry = errors.New("the server has no more of the body")
 
 // SetReadDeadline is called by the server, which sets one deadline for a head after the
 // request's first byte, and one for the entire body. Read replaces the latter by a
-// deadline per read: a client may be slow, but not silent.
+// deadline per read: a client may be slow, but not silent. Only Read sets a deadline of
+// the connection: most requests arrive in one read, and need none of their own.
 func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
@@ -74,7 +86,25 @@ func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.rested {
 		c.rested, t = false, time.Now().Add(c.timeouts.Next)
 	}
-	return c.Conn.SetReadDeadline(t)
+	c.await = t
+	return nil
+}
+
+// SetDeadline is called by the server, which removes its deadlines before it gives the
+// connection away.
+func (c *clientConn) SetDeadline(t time.Time) error {
+	c.await, c.readBy, c.writeBy = time.Time{}, time.Time{}, time.Time{}
+	return c.Conn.SetDeadline(t)
+}
+
+// awaitHead sets the server's deadline for a read, unless the current one fits.
+func (c *clientConn) awaitHead() error {
+	slack := slackOf(time.Until(c.await))
+	if late := c.readBy.Sub(c.await); c.await.IsZero() || 0 <= late && late <= slack {
+		return nil
+	}
+	c.readBy = c.await.Add(slack)
+	return c.Conn.SetReadDeadline(c.readBy)
 }
 
 // Close closes the connection and removes it from the count. If the connection was
@@ -114,21 +144,37 @@ func (c *clientConn) Read(p []byte) (int, error) {
 		c.ahead = c.ahead[n:]
 		return n, nil
 	}
-	if c.stage == stageBody {
-		if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeouts.Body)); err != nil {
-			return 0, err
-		}
-		// Check after setting the deadline: stopBody sets the flag before its own
-		// deadline, so one of the two takes effect.
-		if c.stopped.Load() {
-			return 0, os.ErrDeadlineExceeded
-		}
+	switch c.stage {
+	case stageRest:
+		return 0, errDry
+	case stageChunks:
+		return c.readBody(p)
+	case stageBody:
+		return c.readBody(p[:min(len(p), firstPiece)])
+	case stageIdle, stageBegan, stageHead:
+		p = p[:min(len(p), firstPiece)]
+	}
+	if err := c.awaitHead(); err != nil {
+		return 0, err
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil && c.tls {
 		c.answerPlainHTTP(err)
 	}
 	return n, err
+}
+
+// readBody reads a piece of a body.
+func (c *clientConn) readBody(p []byte) (int, error) {
+	if err := renew(&c.readBy, c.timeouts.Body, c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
+	// Check after setting the deadline: stopBody sets the flag before its own
+	// deadline, so one of the two takes effect.
+	if c.stopped.Load() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.Conn.Read(p)
 }
 
 // answerPlainHTTP answers a client that sent HTTP without TLS, according to err.
@@ -173,13 +219,16 @@ func (c *clientConn) send(p []byte) error {
 // one.
 func renew(by *time.Time, patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
-	slack := min(patience/4, time.Second)
+	slack := slackOf(patience)
 	if left := by.Sub(now); patience <= left && left <= patience+slack {
 		return nil
 	}
 	*by = now.Add(patience + slack)
 	return set(*by)
 }
+
+// slackOf returns how much later than patience a wait may end.
+func slackOf(patience time.Duration) time.Duration { return min(patience/4, time.Second) }
 
 // Follow handles the server's state changes of a connection: active at the first byte
 // of a request, idle after the server has written its answer.
@@ -236,7 +285,6 @@ func (c *clientConn) keepAhead(server net.Conn) {
 		}
 	}
 	c.unread = false
-	c.writeBy = time.Time{} // the server has removed the deadline
 }
 
 // letGo records that one of the server's goroutines released the connection.

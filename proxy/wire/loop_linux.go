@@ -64,11 +64,11 @@ func (l *loops) sweep() {
 
 // take passes the stream to a loop, and reports whether a loop can relay it.
 func (l *loops) take(s *stream, end func(bool, error)) bool {
-	up, ok := s.up.Conn.(*net.TCPConn)
+	up, ok := plainTCP(s.up.Conn)
 	if !ok || len(l.all) == 0 {
 		return false
 	}
-	client, ok := s.client.Conn.(*net.TCPConn)
+	client, ok := plainTCP(s.client.Conn)
 	if !ok {
 		return false
 	}
@@ -153,7 +153,6 @@ type loop struct {
 	now     time.Time
 
 	events [128]unix.EpollEvent
-	ready  int    // number of events
 	buf    []byte // read buffer
 	out    []byte // argument of write
 	n      int    // result of write
@@ -176,11 +175,7 @@ func newLoop(log *slog.Logger) (*loop, error) {
 		_ = l.file.Close()
 		return nil, err
 	}
-	l.wait = func(fd uintptr) (ready bool) {
-		var err error
-		l.ready, err = rawEpoll(fd, l.events[:])
-		return l.ready > 0 || err != nil
-	}
+	l.wait = l.turn
 	l.write = func(fd uintptr) bool { l.n, l.err = rawWrite(fd, l.out); return true }
 	// Ends with close.
 	go l.run()
@@ -209,22 +204,29 @@ func (l *loop) run() {
 		if !l.takeChanges() {
 			return
 		}
-		l.ready = 0
 		if slept = false; len(l.more) > 0 {
-			l.wait(uintptr(l.epfd)) // #nosec G115 -- a descriptor
+			l.turn(uintptr(l.epfd)) // #nosec G115 -- a descriptor
 		} else {
 			slept = l.raw.Read(l.wait) != nil
 		}
-		l.now = time.Now()
-		more := l.more
-		l.more = nil
-		for i := range l.ready {
-			l.event(&l.events[i])
-		}
-		for _, s := range more {
-			l.step(s, (*loop).pump)
-		}
 	}
+}
+
+// turn relays the data of the ready streams. It returns true if more of them may be ready, and
+// false to wait. The runtime's poller remembers later events, so turn does not look for them
+// again before the wait.
+func (l *loop) turn(epfd uintptr) (again bool) {
+	more := l.more
+	l.more = nil
+	ready, _ := rawEpoll(epfd, l.events[:]) // fails only after close
+	l.now = time.Now()
+	for i := range ready {
+		l.event(&l.events[i])
+	}
+	for _, s := range more {
+		l.step(s, (*loop).pump)
+	}
+	return ready == len(l.events) || len(l.more) > 0
 }
 
 // takeChanges adds new streams and ends cut and silent ones. It returns false after
@@ -289,7 +291,7 @@ func (l *loop) end(s *stream, whole bool, err error) {
 		} else if c, err := giveBack(on.up); err != nil {
 			s.keep = false
 		} else {
-			s.up = &upstreamConn{Conn: c, of: s.up.of, sock: socketOf(c)}
+			s.up = &upstreamConn{Conn: quick(c), of: s.up.of, sock: socketOf(c)}
 		}
 		on.end(whole, err)
 	}()

@@ -104,7 +104,7 @@ func (p *pump) join(x *Exchange) bool {
 		}
 		_ = p.up.SetWriteDeadline(time.Unix(1, 0)) // bytes written so far stay written
 		<-p.done
-		p.up.writeBy = time.Unix(1, 0)
+		p.up.writeBy, x.client.readBy = time.Unix(1, 0), time.Time{}
 	}
 	x.client.stage = stageIdle
 	return p.whole

@@ -10,16 +10,6 @@ import (
 // These calls never block, so they bypass the scheduler's bookkeeping, which costs a
 // sixth of the time per event.
 
-func rawRead(fd int, b []byte) (int, error) {
-	n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) // #nosec G103 G115 -- arguments of read(2)
-	return result(n, e)
-}
-
-func rawWrite(fd uintptr, b []byte) (int, error) {
-	n, _, e := syscall.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) // #nosec G103 -- arguments of write(2)
-	return result(n, e)
-}
-
 func rawEpoll(fd uintptr, events []unix.EpollEvent) (int, error) {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0) // #nosec G103 -- arguments of epoll_pwait(2)
 	return result(n, e)

@@ -31,7 +31,7 @@ func (x *Exchange) begin(s *stream, a *Answer, head Rewrite, tee Tee) (whole boo
 	}
 	x.out = x.answerHead(x.out[:0], &a.AnswerHead, head, s.closing)
 	x.client.muted = true
-	err = s.begin(x.out, x.in[a.size:a.n])
+	err = s.begin(&x.out, x.in[a.size:a.n])
 	return err == nil && s.body.done(), err
 }
 

@@ -52,10 +52,11 @@ type stream struct {
 	on *onLoop // nil if no loop relays the stream
 }
 
-// begin sends a head and the bytes of the body that arrived with it.
-func (s *stream) begin(head, came []byte) error {
+// begin sends a head and the bytes of the body that arrived with it. It appends them to the
+// head, so that the exchange keeps the larger buffer.
+func (s *stream) begin(head *[]byte, came []byte) error {
 	out, err := s.body.take(came, s.tee)
-	if s.client.send(append(head, out...)) != nil {
+	if *head = append(*head, out...); s.client.send(*head) != nil {
 		return ErrGone
 	}
 	s.sent(len(out))

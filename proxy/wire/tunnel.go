@@ -100,7 +100,7 @@ func (w *Wire) pipe(up *upstreamConn, client *clientConn, down, upwards func()) 
 		defer CatchPanic(w.o.Log, "tunnel to a client", end)
 		down()
 		closeWrite(client.Conn)
-		_ = client.SetReadDeadline(time.Now().Add(Linger))
+		_ = client.Conn.SetReadDeadline(time.Now().Add(Linger)) // which may be reading
 	}()
 	func() {
 		defer CatchPanic(w.o.Log, "tunnel to an upstream", end)
