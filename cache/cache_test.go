@@ -15,10 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// Ristretto's own, which its Close ends a moment later.
-		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
-	)
+	goleak.VerifyTestMain(m)
 }
 
 func openState(t testing.TB, path string) *State {
@@ -155,11 +152,12 @@ func TestOldStateIsRemoved(t *testing.T) {
 		}
 		return n
 	}
-	s.file.sweep(time.Now().Add(59 * time.Minute))
+	s.file.flush(ctx)
+	s.file.sweep(ctx, time.Now().Add(59*time.Minute))
 	if n := count(); n != 2 {
 		t.Errorf("%d records after a sweep before they expire, want 2", n)
 	}
-	s.file.sweep(time.Now().Add(61 * time.Minute))
+	s.file.sweep(ctx, time.Now().Add(61*time.Minute))
 	if n := count(); n != 0 {
 		t.Errorf("%d records after a sweep when they have expired, want 0", n)
 	}
@@ -271,14 +269,10 @@ func TestLRUStaysWithinItsBounds(t *testing.T) {
 
 func TestRecallAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
 		version := r.Version("g")
 		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Store("g", "none", 1, version, "", 100, true)
-		r.Wait()
 		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
 			t.Errorf("at once: %q, found %v, fresh %v; want v, found, fresh", v, found, fresh)
 		}
@@ -299,7 +293,6 @@ func TestRecallAges(t *testing.T) {
 		if _, found, _ := r.Lookup("g", "q", 1); found {
 			t.Error("the query is found after its group was dropped")
 		}
-		r.Close()
 	})
 }
 
@@ -325,17 +318,12 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		if tc.shared {
 			o.Shared = dial(t, server)
 		}
-		r, err := NewRecall[string](o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := NewRecall[string](o)
 		version := r.Version("g")
 		tc.change(r)
 		r.Store("g", "q", 1, version, "v", 100, false)
-		r.Wait()
 		if v, found, _ := r.Lookup("g", "q", 1); found != tc.found {
 			t.Errorf("%s: %q, found %v; want found %v", tc.name, v, found, tc.found)
 		}
-		r.Close()
 	}
 }

@@ -16,11 +16,14 @@ import (
 )
 
 const (
-	// sweepInterval is the interval between sweeps of expired records.
-	sweepInterval = 10 * time.Minute
+	// A sweep reads all tables, because an index by age would cost a page in each write. The
+	// first one comes firstSweep after the start, and later ones at sweepPart of the ttl.
+	firstSweep = 10 * time.Minute
+	sweepPart  = 30
 
-	// sweepRows bounds the rows that one transaction of a sweep removes, so that requests
-	// do not wait for it.
+	// sweepKeys bounds the keys that a sweep holds in RAM, and sweepRows those that one
+	// transaction removes, so that requests do not wait for it.
+	sweepKeys = 10_000
 	sweepRows = 1000
 
 	// forgetRows bounds the records that a forget holds in RAM.
@@ -35,12 +38,11 @@ const (
 const table = `CREATE TABLE %s (
 	list   TEXT NOT NULL,    -- for kinds that have several lists
 	key    BLOB NOT NULL,
+	born   INTEGER NOT NULL, -- Unix microseconds; before value, so that sweeps need not read it
 	value  BLOB NOT NULL,
 	scopes TEXT NOT NULL,    -- those whose forgetting ends it, each between commas
-	born   INTEGER NOT NULL, -- Unix microseconds
 	PRIMARY KEY (list, key)
 ) %s;
-CREATE INDEX %[1]s_born ON %[1]s (born);
 `
 
 func schema() string {
@@ -65,6 +67,7 @@ type file struct {
 	newest     int64 // upper bound of all generations of scopes; only writes use it
 	unwritten  unwritten
 	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
+	lists      sync.Map                 // kinds and names of all lists with a record; most lists that requests read have none
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -74,7 +77,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	// Requests do not wait for the disk. A commit survives the end of the process; a
 	// crash of the machine may lose the last commits, and with them the newest blocks of
 	// those conversations.
-	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 5, Sync: sqlite.SyncNormal,
+	db, err := sqlite.Open(path, sqlite.Options{Schema: schema(), Version: 6, Sync: sqlite.SyncNormal,
 		Holds: "the blocks and sessions of running conversations, unfinished deletions, and the memories of registered people's keys and identities"})
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
@@ -83,12 +86,18 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)},
 		recent: newByteLRU[string, []byte](recentBytes)}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
+	for i := 0; err == nil && i < len(kinds); i++ {
+		err = f.each(ctx, "SELECT DISTINCT list, '', '' FROM "+kinds[i].name+" WHERE list > ''", nil, func(list string, _, _ []byte) error {
+			f.lists.Store([2]string{kinds[i].name, list}, true)
+			return nil
+		})
+	}
 	if err != nil {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
 	}
 	// Both end in close.
-	go f.sweepLoop()
+	go f.sweepLoop(ctx)
 	f.reading.Go(func() { f.decided.Read(ctx, db) })
 	return f, nil
 }
@@ -101,41 +110,49 @@ func (f *file) close() error {
 	return f.db.Close()
 }
 
-func (f *file) sweepLoop() {
+func (f *file) sweepLoop(ctx context.Context) {
 	defer close(f.done)
-	t := time.NewTicker(sweepInterval)
+	t := time.NewTimer(firstSweep)
 	defer t.Stop()
 	for {
 		select {
 		case <-f.stop:
 			return
 		case now := <-t.C:
-			for f.sweep(now) {
+			for f.sweep(ctx, now) {
 			}
+			t.Reset(f.ttl / sweepPart)
 		}
 	}
 }
 
-// sweep removes up to sweepRows expired records of each kind, and reports whether there may
+// sweep removes up to sweepKeys expired records of each kind, and reports whether there may
 // be more.
-func (f *file) sweep(now time.Time) bool {
-	more := false
-	err := f.db.Write(context.Background(), func(tx *sqlite.Tx) error {
-		for _, k := range kinds {
-			r, err := tx.Exec("DELETE FROM "+k.name+" WHERE (list, key) IN (SELECT list, key FROM "+k.name+" WHERE born < ? LIMIT ?)",
-				now.Add(-k.lives(f.ttl)).UnixMicro(), sweepRows)
+func (f *file) sweep(ctx context.Context, now time.Time) (more bool) {
+	for _, k := range kinds {
+		before := now.Add(-k.lives(f.ttl)).UnixMicro()
+		var old []record
+		err := f.each(ctx, "SELECT list, key, '' FROM "+k.name+" WHERE born < ? LIMIT ?", []any{before, sweepKeys}, func(list string, key, _ []byte) error {
+			old = append(old, record{list: list, key: bytes.Clone(key)})
+			return nil
+		})
+		for some := range slices.Chunk(old, sweepRows) {
 			if err != nil {
-				return err
+				break
 			}
-			n, err := r.RowsAffected()
-			more = more || err == nil && n == sweepRows
-			if n > 0 {
+			err = f.db.Write(ctx, func(tx *sqlite.Tx) error {
 				f.dropRecent(tx, k)
-			}
+				for i := range some {
+					if _, err := tx.Exec("DELETE FROM "+k.name+" WHERE list = ? AND key = ? AND born < ?", some[i].list, some[i].key, before); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		}
-		return nil
-	})
-	return err == nil && more
+		more = more || err == nil && len(old) == sweepKeys
+	}
+	return more
 }
 
 func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, []byte) error) error {
@@ -182,9 +199,14 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
 	var args []any
 	for _, list := range lists {
-		args = append(args, list)
+		if _, has := f.lists.Load([2]string{k.name, list}); has || list == "" {
+			args = append(args, list)
+		}
 	}
-	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN ("+strings.TrimSuffix(strings.Repeat("?,", len(lists)), ",")+") ORDER BY list, born, key", args, do)
+	if len(args) == 0 {
+		return nil
+	}
+	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(args)-1)+") ORDER BY list, born, key", args, do)
 }
 
 func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key, value []byte) error) error {
@@ -290,6 +312,9 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 		defer func() { tx.Committed(func() { f.remember(r, value) }) }()
 	}
 	table, key := r.kind.name, any(r.key)
+	if r.list != "" {
+		f.lists.Store([2]string{table, r.list}, true)
+	}
 	if r.value == nil {
 		var was any // NULL matches every value
 		if r.was != nil {
@@ -327,10 +352,9 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	return value, err
 }
 
-// beyondMost returns the statement that removes the oldest records of a list. The plus
-// makes SQLite use the index of the list instead of the index of all ages.
+// beyondMost returns the statement that removes the oldest records of a list.
 func beyondMost(k *kind) string {
-	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY +born DESC LIMIT -1 OFFSET ?2)"
+	return "DELETE FROM " + k.name + " WHERE list = ?1 AND key IN (SELECT key FROM " + k.name + " WHERE list = ?1 ORDER BY born DESC LIMIT -1 OFFSET ?2)"
 }
 
 // older reports whether one of a record's scopes has a newer generation.

@@ -36,7 +36,7 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	defer s.Close()
 	err := s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-			INSERT INTO accepted SELECT '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
+			INSERT INTO accepted (list, key, value, scopes, born) SELECT '', CAST('tenant' || i AS BLOB), CAST('20000' AS BLOB), '', i FROM n`, tenantKind.most)
 		return err
 	})
 	if err != nil {

@@ -90,12 +90,15 @@ func (m *Memory) CheckDatabase(ctx context.Context) (ok bool, err error) {
 	return true, c.CheckDatabase(ctx)
 }
 
-// Ready reports whether the backend can search a group without first reading all of it.
-func (m *Memory) Ready(group string) bool {
-	if r, ok := m.Searcher.(interface{ Ready(group string) bool }); ok {
+// Ready reports whether the backend can search a group without first reading all of it, and
+// whether it knows that the group is empty.
+func (m *Memory) Ready(group string) (ready, empty bool) {
+	if r, ok := m.Searcher.(interface {
+		Ready(group string) (ready, empty bool)
+	}); ok {
 		return r.Ready(group)
 	}
-	return true
+	return true, false
 }
 
 // Weighs reports whether Search measures strength and weighs the parts of a query.

@@ -93,8 +93,8 @@ type noSearch struct{}
 func (noSearch) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
 	return nil, nil
 }
-func (noSearch) Ready(string) bool { return true }
-func (noSearch) Weighs() bool      { return true }
+func (noSearch) Ready(string) (ready, empty bool) { return true, false }
+func (noSearch) Weighs() bool                     { return true }
 
 // readSnapshots loads snapshots but saves none.
 type readSnapshots struct{ Snapshots }

@@ -78,11 +78,21 @@ func visible(r rune) bool {
 		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// dated matches the speaker and date at the start of a line.
-var dated = regexp.MustCompile(`^[^:]{1,120}, \d{4}-\d\d-\d\d: `)
+// dated matches the end of a line's label.
+var dated = regexp.MustCompile(`^, \d{4}-\d\d-\d\d$`)
+
+// maxSpeaker is the most characters of the speaker in a label.
+const maxSpeaker = 120
 
 // lineLabel returns the speaker and date at the start of a line, or "".
-func lineLabel(line string) string { return dated.FindString(line) }
+func lineLabel(line string) string {
+	end := strings.IndexByte(line, ':')
+	at := end - len(", 2006-01-02")
+	if at < 1 || !strings.HasPrefix(line[end:], ": ") || !dated.MatchString(line[at:end]) || utf8.RuneCountInString(line[:at]) > maxSpeaker {
+		return ""
+	}
+	return line[:end+len(": ")]
+}
 
 // lineHead returns the speaker and date that a line can share with others. It returns ""
 // for a line without them, and for one that contains the separator.

@@ -133,8 +133,8 @@ func always(texts ...string) searchFunc {
 	return func(context.Context, string, string) ([]graphiti.Fact, error) { return facts(texts...), nil }
 }
 
-func (searchFunc) Ready(string) bool { return true }
-func (searchFunc) Weighs() bool      { return true }
+func (searchFunc) Ready(string) (ready, empty bool) { return true, false }
+func (searchFunc) Weighs() bool                     { return true }
 
 // service is a search that weighs neither its facts nor the parts of a query, as
 // Graphiti's.
@@ -148,7 +148,9 @@ type readied struct {
 	ready func(group string) bool
 }
 
-func (r readied) Ready(group string) bool { return r.ready == nil || r.ready(group) }
+func (r readied) Ready(group string) (ready, empty bool) {
+	return r.ready == nil || r.ready(group), false
+}
 
 // targets are the same two for everybody.
 type targets struct{}

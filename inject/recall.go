@@ -17,8 +17,9 @@ import (
 type Searcher interface {
 	graphiti.Searcher
 
-	// Ready reports whether a group is searchable without first reading all of it.
-	Ready(group string) bool
+	// Ready reports whether a group is searchable without first reading all of it, and
+	// whether it is known to be empty.
+	Ready(group string) (ready, empty bool)
 
 	// Weighs reports whether the backend measures strength, and weighs earlier questions less
 	// than the current one.
@@ -98,7 +99,7 @@ func (m *Planner) search(query string, generation int64, targets []graphiti.Targ
 	var failed error
 	late := timer.C
 	for i, flying := range flights {
-		if looks[i].Source != SourceLive {
+		if looks[i].Source != SourceLive || flying == nil {
 			continue
 		}
 		f := wait(flying, &late)
@@ -128,7 +129,10 @@ const unready = 5
 // mustRead reports whether the backend must first read one of these groups.
 func (m *Planner) mustRead(targets []graphiti.Target) bool {
 	search := m.opts().Search
-	return slices.ContainsFunc(targets, func(t graphiti.Target) bool { return !search.Ready(t.Group) })
+	return slices.ContainsFunc(targets, func(t graphiti.Target) bool {
+		ready, _ := search.Ready(t.Group)
+		return !ready
+	})
 }
 
 // wait returns the result of a search, or nil if the search misses the deadline. After the
@@ -150,11 +154,12 @@ func wait(flying <-chan singleflight.Result, late *<-chan time.Time) *flight {
 	}
 }
 
-// flyAll starts searches of all groups with missing or stale cache entries.
+// flyAll starts searches of all groups with missing or stale cache entries, except empty
+// groups.
 func (m *Planner) flyAll(looks []Searched, query string, generation int64) []<-chan singleflight.Result {
 	flights := make([]<-chan singleflight.Result, len(looks))
 	for i := range looks {
-		if looks[i].Source != SourceCache {
+		if _, empty := m.opts().Search.Ready(looks[i].Group); looks[i].Source != SourceCache && !empty {
 			flights[i] = m.fly(flightKey{looks[i].Group, query, generation})
 		}
 	}

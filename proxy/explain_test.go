@@ -83,7 +83,7 @@ func (s *state) Search(context.Context, []string, string, int) ([]graphiti.Fact,
 	return []graphiti.Fact{{UUID: "1", Text: "Miso is a cat", CreatedAt: time.Now()}}, nil
 }
 
-func (s *state) Ready(string) bool { return true }
+func (s *state) Ready(string) (ready, empty bool) { return true, false }
 
 func (s *state) Weighs() bool { return true }
 

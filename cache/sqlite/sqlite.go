@@ -44,9 +44,6 @@ const (
 	// its commit.
 	linger = 50 * time.Millisecond
 
-	// enough is the number of such writes that are committed without waiting for more.
-	enough = 8
-
 	// patience is the timeout of a call while another program uses the file, and
 	// openPatience that of Open.
 	patience     = 5 * time.Second
@@ -84,6 +81,9 @@ type DB struct {
 	queue  chan *job
 	mu     sync.RWMutex // guards closed against sends on queue
 	closed bool
+	wake   chan struct{} // wakes the writer; one slot is enough
+	late   *time.Timer   // wakes the writer for jobs that can wait
+	waits  atomic.Bool   // late runs
 	done   chan struct{}
 
 	committing sync.Mutex    // held during a commit, and during the end of a fold
@@ -92,10 +92,9 @@ type DB struct {
 }
 
 type job struct {
-	ctx      context.Context // of the caller
-	fn       func(*Tx) error
-	reply    func(error)   // called once; must not block
-	patience time.Duration // time to wait for others to share its commit, or 0
+	ctx   context.Context // of the caller
+	fn    func(*Tx) error
+	reply func(error) // called once; must not block
 }
 
 // Open opens the file at path, and creates it if necessary. It does not change a file that
@@ -128,8 +127,7 @@ func connect(path string, o Options) (*DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d := &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), done: make(chan struct{}),
-		full: make(chan struct{}, 1), folded: make(chan struct{})}
+	d := newDB(path, o)
 	if d.write, err = sql.Open("sqlite", dsn(path, o.Sync, false)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -155,6 +153,14 @@ func connect(path string, o Options) (*DB, error) {
 	go d.run()
 	go d.foldLog()
 	return d, nil
+}
+
+func newDB(path string, o Options) *DB {
+	d := &DB{path: path, holds: o.Holds, version: o.Version, queue: make(chan *job, maxWaiting), wake: make(chan struct{}, 1),
+		done: make(chan struct{}), full: make(chan struct{}, 1), folded: make(chan struct{})}
+	d.late = time.AfterFunc(linger, d.signal)
+	d.late.Stop()
+	return d
 }
 
 func dsn(path string, s Sync, readOnly bool) string {
@@ -284,16 +290,18 @@ func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 // all of them. If ctx ends before fn begins, fn does not run. If ctx ends later, Write
 // returns an error although fn may take effect, and may still run: then the caller must not
 // use variables of fn, such as named results.
-func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error { return d.enqueue(ctx, fn, 0) }
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return d.enqueue(ctx, fn, d.signal)
+}
 
 // WriteLate is Write for data that can wait: its commit waits up to linger for other writes.
 func (d *DB) WriteLate(ctx context.Context, fn func(*Tx) error) error {
-	return d.enqueue(ctx, fn, linger)
+	return d.enqueue(ctx, fn, d.signalLate)
 }
 
-func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, patience time.Duration) error {
+func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, signal func()) error {
 	reply := make(chan error, 1)
-	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }, patience: patience}
+	j := &job{ctx: ctx, fn: fn, reply: func(err error) { reply <- err }}
 	d.mu.RLock()
 	if d.closed {
 		d.mu.RUnlock()
@@ -302,6 +310,7 @@ func (d *DB) enqueue(ctx context.Context, fn func(*Tx) error, patience time.Dura
 	select {
 	case d.queue <- j:
 		d.mu.RUnlock()
+		signal()
 	case <-j.ctx.Done():
 		d.mu.RUnlock()
 		return fmt.Errorf("write to %s: %w", filepath.Base(d.path), j.ctx.Err())
@@ -328,7 +337,8 @@ func (d *DB) WriteAsync(fn func(*Tx) error, done func()) (queued bool) {
 		return false
 	}
 	select {
-	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: func(error) { done() }, patience: linger}:
+	case d.queue <- &job{ctx: context.Background(), fn: fn, reply: func(error) { done() }}:
+		d.signalLate()
 		return true
 	default:
 		return false
@@ -346,6 +356,7 @@ func (d *DB) Close() error {
 	d.closed = true
 	close(d.queue)
 	d.mu.Unlock()
+	d.signal()
 	<-d.done
 	<-d.folded
 	return errors.Join(d.read.Close(), d.write.Close())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -76,66 +75,64 @@ func (d *DB) run() {
 		tx.conn = conn
 		defer tx.close()
 	}
+	rest := time.NewTimer(restAfter)
+	defer rest.Stop()
 	batch := make([]*job, 0, maxBatch)
-	for {
-		j, open := d.next(tx)
-		if !open {
-			return
-		}
-		batch = d.gather(append(batch[:0], j))
-		if err != nil {
-			for _, j := range batch {
-				j.reply(err)
+	for open := true; open; {
+		select {
+		case <-d.wake:
+		case <-rest.C:
+			if tx.conn != nil {
+				_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
 			}
 			continue
 		}
-		d.commit(tx, batch)
+		if batch, open = d.gather(batch[:0]); len(batch) == 0 {
+			continue
+		}
+		if err == nil {
+			d.commit(tx, batch)
+		} else {
+			for _, j := range batch {
+				j.reply(err)
+			}
+		}
+		rest.Reset(restAfter)
 	}
 }
 
-// next waits for a job. After restAfter without one, it releases the RAM of the writer's
-// pages.
-func (d *DB) next(tx *Tx) (j *job, open bool) {
-	rest := time.NewTimer(restAfter)
-	defer rest.Stop()
+// signal wakes the writer.
+func (d *DB) signal() {
 	select {
-	case j, open = <-d.queue:
-		return j, open
-	case <-rest.C:
+	case d.wake <- struct{}{}:
+	default:
 	}
-	if tx.conn != nil {
-		_, _ = tx.conn.ExecContext(context.Background(), "PRAGMA shrink_memory") // on error they stay in RAM
-	}
-	j, open = <-d.queue
-	return j, open
 }
 
-// gather adds the queued jobs to a batch. If all of them have patience, it waits for more
-// until the first patience ends: a commit takes longer than most jobs.
-func (d *DB) gather(batch []*job) []*job {
-	began, patience := time.Now(), batch[0].patience
-	for len(batch) < maxBatch {
-		var next *job
-		select {
-		case next = <-d.queue: // nil if the queue is closed and empty
-		default:
-			left := patience - time.Since(began)
-			if left <= 0 || len(batch) >= enough {
-				return batch
-			}
-			timer := time.NewTimer(left)
-			select {
-			case next = <-d.queue:
-			case <-timer.C:
-			}
-			timer.Stop()
-		}
-		if next == nil {
-			return batch
-		}
-		batch, patience = append(batch, next), min(patience, time.Since(began)+next.patience)
+// signalLate wakes the writer after linger, unless it commits the waiting jobs before.
+func (d *DB) signalLate() {
+	if d.waits.CompareAndSwap(false, true) {
+		d.late.Reset(linger)
 	}
-	return batch
+}
+
+// gather takes the queued jobs, up to maxBatch. open is false after the last one.
+func (d *DB) gather(batch []*job) (_ []*job, open bool) {
+	d.late.Stop()
+	d.waits.Store(false) // before the queue is read: later jobs call signalLate again
+	for len(batch) < maxBatch {
+		select {
+		case j, open := <-d.queue:
+			if !open {
+				return batch, false
+			}
+			batch = append(batch, j)
+		default:
+			return batch, true
+		}
+	}
+	d.signal() // there may be more
+	return batch, true
 }
 
 // close closes the statements before the connection: with an open statement, SQLite would
@@ -147,20 +144,17 @@ func (t *Tx) close() {
 	_ = t.conn.Close()
 }
 
-// commit runs the jobs and replies to each. A commit succeeds only if the file is in place
-// before and after it.
+// commit runs the jobs and replies to each. A file that is not in place takes no commit.
 func (d *DB) commit(tx *Tx, batch []*job) {
 	d.committing.Lock()
 	defer d.committing.Unlock()
 	errs, err := make([]error, len(batch)), d.usable()
+	log := int64(0)
 	if err == nil {
-		err = d.inPlace()
+		log, err = d.inPlace()
 	}
 	if err == nil {
 		errs, err = tx.commit(batch)
-	}
-	if err == nil {
-		err = d.inPlace()
 	}
 	if err == nil {
 		d.written()
@@ -177,7 +171,7 @@ func (d *DB) commit(tx *Tx, batch []*job) {
 		}
 		j.reply(errs[i])
 	}
-	if log, err := os.Stat(d.path + "-wal"); err == nil && log.Size() > logMost {
+	if log > logMost {
 		select {
 		case d.full <- struct{}{}:
 		default:

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,68 +12,60 @@ import (
 	driver "modernc.org/sqlite"
 )
 
-// TestWhatIsInNoHurryWaitsForCompany: as long as nothing comes that is in a
-// hurry, and no longer than said.
-func TestWhatIsInNoHurryWaitsForCompany(t *testing.T) {
+func TestLateWritesShareACommit(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		after []time.Duration // jobs that come, each half of linger after the one before: how patient they are
-		first time.Duration   // how patient the first one is
-		took  time.Duration
-		jobs  int
+		name   string
+		late   []time.Duration // when late writes come
+		prompt time.Duration   // when another write comes; 0: none
+		took   []time.Duration // of the late writes
 	}{
-		{"in a hurry", nil, 0, 0, 1},
-		{"alone", nil, linger, linger, 1},
-		{"with others that have time", []time.Duration{linger, linger}, linger, linger, 2},
-		{"with one that has none", []time.Duration{0, linger}, linger, linger / 2, 2},
+		{"alone", []time.Duration{0}, 0, []time.Duration{linger}},
+		{"with later ones", []time.Duration{0, linger / 4, linger / 2}, 0, []time.Duration{linger, linger * 3 / 4, linger / 2}},
+		{"with one that cannot wait", []time.Duration{0, linger / 4}, linger / 2, []time.Duration{linger / 2, linger / 4}},
+		{"after one that cannot wait", []time.Duration{linger / 2}, linger / 4, []time.Duration{linger}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &DB{queue: make(chan *job, maxWaiting)}
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					for _, patience := range tc.after {
-						<-time.After(linger / 2)
-						d.queue <- &job{patience: patience}
-					}
-				}()
-				begin := time.Now()
-				batch := d.gather([]*job{{patience: tc.first}})
-				if took := time.Since(begin); took != tc.took || len(batch) < tc.jobs || len(batch) > tc.jobs+1 {
-					t.Errorf("%d jobs after %s, want %d or one more after %s", len(batch), took, tc.jobs, tc.took)
+				d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Schema: "CREATE TABLE t (v TEXT) STRICT", Version: 1, Sync: SyncNormal})
+				if err != nil {
+					t.Fatal(err)
 				}
-				<-done
+				defer d.Close()
+				var all sync.WaitGroup
+				for i, at := range tc.late {
+					all.Go(func() {
+						time.Sleep(at)
+						begin := time.Now()
+						if err := d.WriteLate(t.Context(), func(*Tx) error { return nil }); err != nil || time.Since(begin) != tc.took[i] {
+							t.Errorf("late write %d took %s with the error %v, want %s", i, time.Since(begin), err, tc.took[i])
+						}
+					})
+				}
+				if tc.prompt > 0 {
+					time.Sleep(tc.prompt)
+					begin := time.Now()
+					if err := d.Write(t.Context(), func(*Tx) error { return nil }); err != nil || time.Since(begin) != 0 {
+						t.Errorf("the other write took %s with the error %v, want none", time.Since(begin), err)
+					}
+				}
+				all.Wait()
 			})
 		})
 	}
 }
 
 func TestJobsThatWaitAreTakenTogether(t *testing.T) {
-	d := &DB{queue: make(chan *job, maxWaiting)}
+	d := newDB("", Options{})
 	for range maxBatch + 5 {
-		d.queue <- &job{patience: linger}
+		d.queue <- &job{}
 	}
-	if n := len(d.gather([]*job{<-d.queue})); n != maxBatch {
-		t.Errorf("%d jobs at once, want %d", n, maxBatch)
+	if batch, open := d.gather(nil); len(batch) != maxBatch || !open || len(d.wake) != 1 {
+		t.Errorf("%d jobs at once, open %t, %d signals for more; want %d, true, 1", len(batch), open, len(d.wake), maxBatch)
 	}
 	close(d.queue)
-	if n := len(d.gather([]*job{<-d.queue})); n != 5 {
-		t.Errorf("%d jobs when the queue is closed, want 5", n)
+	if batch, open := d.gather(nil); len(batch) != 5 || open {
+		t.Errorf("%d jobs when the queue is closed, open %t; want 5, false", len(batch), open)
 	}
-}
-
-func TestEnoughJobsDoNotWaitForMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &DB{queue: make(chan *job, maxWaiting)}
-		for range enough {
-			d.queue <- &job{patience: linger}
-		}
-		begin := time.Now()
-		if n := len(d.gather([]*job{<-d.queue})); n != enough || time.Since(begin) != 0 {
-			t.Errorf("%d jobs after %s, want %d at once", n, time.Since(begin), enough)
-		}
-	})
 }
 
 // pagesOf is how many bytes a connection holds pages in.

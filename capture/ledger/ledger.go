@@ -31,6 +31,8 @@ type Ledger struct {
 	memory MessageStore // in the same file, or nil for an outbox
 	say    Say          // makes messages for memory
 
+	noFloors bool // no scope has a generation; only writes use it
+
 	// kept counts the stored turns that the totals table does not include yet. Prune adds
 	// them, because counting each turn would write a page. A crash loses at most a minute
 	// of counts.

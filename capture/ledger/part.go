@@ -125,7 +125,7 @@ func (s *Ledger) Forget(part Part, generation int64, last bool) (d Dropped, err 
 		tx.Fold()
 		d = Dropped{}
 		now := time.Now()
-		if err := raise(tx, part.Scope(), generation, now); err != nil {
+		if err := s.raise(tx, part.Scope(), generation, now); err != nil {
 			return err
 		}
 		var l leaving
@@ -211,7 +211,8 @@ func disown(tx *sqlite.Tx, part Part) error {
 }
 
 // raise sets the generation of a scope unless the stored one is newer.
-func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
+func (s *Ledger) raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
+	s.noFloors = false
 	return run(tx, "INSERT INTO floors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET generation = max(generation, excluded.generation), at = excluded.at",
 		scope, generation, now.UnixMilli())
 }
@@ -220,7 +221,7 @@ func raise(tx *sqlite.Tx, scope string, generation int64, now time.Time) error {
 func (s *Ledger) Raise(floors map[string]int64) (newest int64, err error) {
 	err = s.write("store generations", func(tx *sqlite.Tx) error {
 		for scope, generation := range floors {
-			if err := raise(tx, scope, generation, time.Now()); err != nil {
+			if err := s.raise(tx, scope, generation, time.Now()); err != nil {
 				return err
 			}
 		}

@@ -27,8 +27,11 @@ func (s *Ledger) Add(ctx context.Context, turns []Turn, now time.Time) (all []Ad
 	err = s.db.Write(context.WithoutCancel(ctx), func(tx *sqlite.Tx) error {
 		all = all[:0]
 		b := batch{Ledger: s, now: now}
-		if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
-			return err
+		if !s.noFloors {
+			if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM floors)").Scan(&b.floors); err != nil {
+				return err
+			}
+			s.noFloors = !b.floors
 		}
 		for i := range turns {
 			a, err := b.add(tx, &turns[i])

@@ -34,7 +34,7 @@ import (
 )
 
 // recallCacheBytes bounds the cache of search results.
-const recallCacheBytes = 24 << 20
+const recallCacheBytes = 8 << 20
 
 // opener opens a memory, for a proxy or for a command.
 type opener struct {
@@ -120,13 +120,9 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
+	facts := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
 		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: shared,
 	})
-	if err != nil {
-		return nil, err
-	}
-	o.stop.OnClose("recall cache", closes(facts.Close))
 	if r.pipeline, err = o.openPipeline(&r.backend, facts, state, shared); err != nil {
 		return nil, err
 	}

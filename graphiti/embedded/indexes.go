@@ -87,11 +87,22 @@ func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 }
 
 // Built reports whether the index of a group is built.
-func (g *indexes) Built(name string) bool {
+func (g *indexes) Built(name string) bool { return g.built(name) != nil }
+
+// Empty reports whether a group is known to have no messages.
+func (g *indexes) Empty(name string) bool {
+	group := g.built(name)
+	return group != nil && group.groupNumber() == 0
+}
+
+// built returns the index of a group if it is built, or nil.
+func (g *indexes) built(name string) *groupIndex {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e, ok := g.lru.Peek(name)
-	return ok && e.whole
+	if e, ok := g.lru.Peek(name); ok && e.whole {
+		return e.group
+	}
+	return nil
 }
 
 // Warm calls first in the background, and then builds the indexes of these groups, in

@@ -155,7 +155,7 @@ func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 			t.Errorf("%v after %s, built: %t", err, time.Since(begin), g.Built("g"))
 		}
 		close(go_)
-		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !g.Built("g") || g.Built("h") {
+		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !g.Built("g") || g.Built("h") || g.Empty("g") || g.Empty("h") {
 			t.Errorf("%s, read %d times", got, f.reads)
 		}
 	})

@@ -69,7 +69,7 @@ func (e *Store) load(ctx context.Context, group int64, hits []*hit) error {
 // recentBytes bounds the messages of recentRows.
 const recentBytes = 4 << 20
 
-// recentRows holds the messages that searches have read most recently, by their ids. It is
+// recentRows holds the messages that were stored or read most recently, by their ids. It is
 // safe for concurrent use.
 type recentRows struct {
 	mu    sync.Mutex // protects the fields below
@@ -103,7 +103,22 @@ func (r *recentRows) find(group int64, hits []*hit) (drops int) {
 func (r *recentRows) add(id int64, m *row, drops int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if drops != r.drops || r.lru.Contains(id) {
+	if drops == r.drops {
+		r.addLocked(id, m)
+	}
+}
+
+// committed adds new messages.
+func (r *recentRows) committed(ids []int64, rows []*row) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range rows {
+		r.addLocked(ids[i], rows[i])
+	}
+}
+
+func (r *recentRows) addLocked(id int64, m *row) {
+	if r.lru.Contains(id) {
 		return
 	}
 	r.lru.Add(id, m)

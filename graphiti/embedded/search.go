@@ -160,8 +160,11 @@ func (t *term) like(g *groupIndex) term {
 	return out
 }
 
-// Ready reports whether a group can be searched without indexing it first.
-func (e *Store) Ready(group string) bool { return e.index.Built(group) }
+// Ready reports whether a group can be searched without indexing it first, and whether it is
+// known to be empty.
+func (e *Store) Ready(group string) (ready, empty bool) {
+	return e.index.Built(group), e.index.Empty(group)
+}
 
 // maxWarm bounds the groups that Warm indexes.
 const maxWarm = 64

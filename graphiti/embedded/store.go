@@ -124,12 +124,14 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 	}
 	var added []indexedMessage
 	var ids []int64
+	var rows []*row
 	for i := range messages {
 		m := &messages[i]
 		id, err := to.insert(tx, m, m.Said.UnixMilli(), time.Now().UnixMilli())
 		if id != 0 {
 			added = append(added, indexedAs(id&maxPlace, m.Role, m.Speaker, m.Text, m.Said))
 			ids = append(ids, id)
+			rows = append(rows, &row{name: m.Name, role: m.Role, speaker: m.Speaker, content: m.Text, said: time.UnixMilli(m.Said.UnixMilli())})
 		}
 		if err == nil && id != 0 && e.distils != nil {
 			err = undistilled(tx, id, m)
@@ -140,6 +142,7 @@ func (e inFile) Put(tx *sqlite.Tx, group string, messages []graphiti.Row) error 
 	}
 	tx.Committed(func() {
 		e.index.Committed(group, to.group, added)
+		e.recent.committed(ids, rows)
 		if e.mean != nil {
 			e.mean.more(ids...)
 		}

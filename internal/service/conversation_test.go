@@ -324,7 +324,7 @@ func TestSilenceIsExplained(t *testing.T) {
 type finds []graphiti.Fact
 
 func (f finds) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) { return f, nil }
-func (finds) Ready(string) bool                                                        { return true }
+func (finds) Ready(string) (ready, empty bool)                                         { return true, false }
 func (finds) Weighs() bool                                                             { return true }
 
 // reads is the owner's group.
