@@ -15,7 +15,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m,
+		// Ristretto's own, which its Close ends a moment later.
+		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
+	)
 }
 
 func openState(t testing.TB, path string) *State {
@@ -269,10 +272,14 @@ func TestLRUStaysWithinItsBounds(t *testing.T) {
 
 func TestRecallAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
+		r, err := NewRecall[string](RecallOptions{Fresh: time.Second, Stale: time.Hour, MaxBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
 		version := r.Version("g")
 		r.Store("g", "q", 1, version, "v", 100, false)
 		r.Store("g", "none", 1, version, "", 100, true)
+		r.Wait()
 		if v, found, fresh := r.Lookup("g", "q", 1); v != "v" || !found || !fresh {
 			t.Errorf("at once: %q, found %v, fresh %v; want v, found, fresh", v, found, fresh)
 		}
@@ -293,6 +300,7 @@ func TestRecallAges(t *testing.T) {
 		if _, found, _ := r.Lookup("g", "q", 1); found {
 			t.Error("the query is found after its group was dropped")
 		}
+		r.Close()
 	})
 }
 
@@ -318,12 +326,17 @@ func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 		if tc.shared {
 			o.Shared = dial(t, server)
 		}
-		r := NewRecall[string](o)
+		r, err := NewRecall[string](o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		version := r.Version("g")
 		tc.change(r)
 		r.Store("g", "q", 1, version, "v", 100, false)
+		r.Wait()
 		if v, found, _ := r.Lookup("g", "q", 1); found != tc.found {
 			t.Errorf("%s: %q, found %v; want found %v", tc.name, v, found, tc.found)
 		}
+		r.Close()
 	}
 }

@@ -2,9 +2,12 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis"
 )
@@ -13,7 +16,7 @@ import (
 type RecallOptions struct {
 	Fresh    time.Duration // age limit of a fresh entry
 	Stale    time.Duration // age limit of a usable entry
-	MaxBytes int
+	MaxBytes int64
 	Shared   *redis.DB // publishes dropped groups; nil without replicas
 }
 
@@ -22,7 +25,7 @@ type RecallOptions struct {
 // concurrent use.
 type Recall[V any] struct {
 	o     RecallOptions
-	store *byteLRU[[2]uint64, recalled[V]]
+	store *ristretto.Cache[uint64, recalled[V]]
 	seed  maphash.Seed
 
 	// versions counts the drops of each group. Groups share the counters: a drop also
@@ -33,22 +36,35 @@ type Recall[V any] struct {
 // recalled is a stored search result.
 type recalled[V any] struct {
 	value   V
+	check   uint64 // a second hash of the key: the store's alone may collide
 	born    time.Time
 	empty   bool
 	version uint32 // version of the group at the start of its search
 }
 
 // NewRecall returns an empty cache.
-func NewRecall[V any](o RecallOptions) *Recall[V] {
-	return &Recall[V]{o: o, store: newByteLRU[[2]uint64, recalled[V]](o.MaxBytes), seed: maphash.MakeSeed()}
+func NewRecall[V any](o RecallOptions) (*Recall[V], error) {
+	store, err := ristretto.NewCache(&ristretto.Config[uint64, recalled[V]]{
+		NumCounters: o.MaxBytes / 400, // about ten for each entry, as its authors advise: one takes some 4 KB
+		MaxCost:     o.MaxBytes,
+		BufferItems: 64,
+		// Lookup refuses entries that are too old. Ristretto need not wake up
+		// every other second to remove them.
+		TtlTickerDurationInSec: 120,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make recall cache: %w", err)
+	}
+	return &Recall[V]{o: o, store: store, seed: maphash.MakeSeed()}, nil
 }
 
 // Lookup returns the stored result for a query in a group, whether there is one, and
 // whether it is fresh. An empty result lives for a tenth of Fresh only, because the group
 // may receive facts at any moment.
 func (r *Recall[V]) Lookup(group, query string, generation int64) (v V, found, fresh bool) {
-	e, ok := r.store.Get(r.key(group, query, generation))
-	if !ok || e.version != r.Version(group) {
+	key, check := r.key(group, query, generation)
+	e, ok := r.store.Get(key)
+	if !ok || e.check != check || e.version != r.Version(group) {
 		return v, false, false
 	}
 	age, limit := time.Since(e.born), r.o.Fresh
@@ -71,7 +87,9 @@ func (r *Recall[V]) Store(group, query string, generation int64, version uint32,
 	if version != r.Version(group) {
 		return
 	}
-	r.store.Add(r.key(group, query, generation), recalled[V]{value: v, born: time.Now(), empty: empty, version: version}, recentOverhead+cost)
+	key, check := r.key(group, query, generation)
+	e := recalled[V]{value: v, check: check, born: time.Now(), empty: empty, version: version}
+	r.store.SetWithTTL(key, e, int64(cost), r.o.Stale)
 }
 
 // DropGroup drops the results of a group whose facts have changed, on all replicas.
@@ -93,20 +111,24 @@ func (r *Recall[V]) DropAll() {
 	}
 }
 
+// Wait returns when Lookup finds everything stored so far.
+func (r *Recall[V]) Wait() { r.store.Wait() }
+
+// Close ends the cache's goroutine.
+func (r *Recall[V]) Close() { r.store.Close() }
+
 func (r *Recall[V]) counter(group string) *atomic.Uint32 {
 	return &r.versions[maphash.String(r.seed, group)%uint64(len(r.versions))]
 }
 
-// key returns two hashes of a search, because one may be another search's.
-func (r *Recall[V]) key(group, query string, generation int64) (key [2]uint64) {
+func (r *Recall[V]) key(group, query string, generation int64) (key, check uint64) {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
 	maphash.WriteComparable(&h, generation)
 	_, _ = h.WriteString(group)
 	_ = h.WriteByte(0)
 	_, _ = h.WriteString(query)
-	key[0] = h.Sum64()
+	key = h.Sum64()
 	_ = h.WriteByte(1)
-	key[1] = h.Sum64()
-	return key
+	return key, h.Sum64()
 }

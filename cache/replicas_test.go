@@ -182,7 +182,12 @@ func TestLateDecisionsAreNotKept(t *testing.T) {
 func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	s := redistest.Start(t)
 	recall := func(db *redis.DB) *Recall[[]string] {
-		return NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
+		r, err := NewRecall[[]string](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20, Shared: db})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		return r
 	}
 	db := dial(t, s)
 	a, b := recall(db), recall(dial(t, s))
@@ -190,6 +195,7 @@ func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	for _, group := range []string{"g", "h"} {
 		a.Store(group, "q", 1, a.Version(group), []string{"fact"}, 100, false)
 	}
+	a.Wait()
 	if _, found, _ := a.Lookup("g", "q", 1); !found {
 		t.Fatal("a result of group g is not found after it was stored")
 	}
@@ -197,6 +203,7 @@ func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	b.DropGroup("g")
 	within(t, "the drop", func() bool { _, found, _ := a.Lookup("g", "q", 1); return !found })
 	a.Store("g", "q", 1, began, []string{"old"}, 100, false) // its search began before
+	a.Wait()
 	if _, found, _ := a.Lookup("g", "q", 1); found {
 		t.Error("a result is found whose search began before the group was dropped")
 	}

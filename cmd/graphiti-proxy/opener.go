@@ -120,9 +120,13 @@ func (o *opener) openParts() (*remembering, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{
 		Fresh: cfg.Recall.CacheTTL, Stale: 10 * cfg.Recall.CacheTTL, MaxBytes: recallCacheBytes, Shared: shared,
 	})
+	if err != nil {
+		return nil, err
+	}
+	o.stop.OnClose("recall cache", closes(facts.Close))
 	if r.pipeline, err = o.openPipeline(&r.backend, facts, state, shared); err != nil {
 		return nil, err
 	}

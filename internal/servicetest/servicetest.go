@@ -76,7 +76,8 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		state, err = cache.OpenState(filepath.Join(dir, "state.db"), time.Hour)
 		must(err)
 	}
-	facts := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
+	facts, err := cache.NewRecall[[]graphiti.Fact](cache.RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: 1 << 20})
+	must(err)
 	p, err := capture.Open(capture.Options{
 		Bounds:      capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute},
 		Destination: capture.Destination{Path: filepath.Join(dir, "spool.db"), Memory: kept, Ledger: turns, Verify: true, Withheld: state.Generations.Blocked()},
@@ -114,6 +115,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 		defer cancel()
 		sv.Close()
 		planner.Close()
+		facts.Close()
 		if err := errors.Join(p.Shutdown(ctx), state.Close(), kept.Close()); err != nil {
 			t.Error(err)
 		}
