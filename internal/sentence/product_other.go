@@ -2,6 +2,6 @@
 
 package sentence
 
-func (x *matrix) addTo(out []float32, outStep int, in []float32, inStep, n int) {
+func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
 	x.addToGo(out, outStep, in, inStep, n)
 }

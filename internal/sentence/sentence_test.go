@@ -2,7 +2,6 @@ package sentence
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -149,7 +148,7 @@ func TestFile(t *testing.T) {
 		}
 	}
 	classes := slices.Max([]byte(m.table.classes))
-	if n := len(m.table.values) / 4 / m.table.symbols; int(classes) >= n || m.table.symbols > 255 {
+	if n := len(m.table.values) / m.table.symbols; int(classes) >= n || m.table.symbols > 255 {
 		t.Errorf("the table has class %d of %d, and %d symbols", classes, n, m.table.symbols)
 	}
 	for i := range len(m.table.starts)/4 - 1 {
@@ -164,27 +163,31 @@ func TestFile(t *testing.T) {
 func TestProduct_AnyProcessor(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 9; n++ {
-		const in, out, inStep, outStep = 48, 5, 64, 7
+		const in, out, inStep, outStep = 96, 8, 64, 11
 		x := matrix{in: in, out: out, weights: make([]int8, in*out)}
 		for i := range x.weights {
 			x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
 		}
 		for o := range out {
-			x.scale += vector(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(o)/16-0.1)))
+			x.scale = append(x.scale, float32(o)/16-0.1)
 		}
-		rows, got, want := make([]float32, n*inStep), make([]float32, n*outStep), make([]float32, n*outStep)
-		for i := range rows {
-			rows[i] = random.Float32() - 0.5
+		rows := fixed{make([]int16, (n-1)*inStep+in), 0.25}
+		for i := range rows.values {
+			rows.values[i] = int16(random.Int()) //nolint:gosec // any bits
 		}
-		for i := range got {
-			got[i] = float32(i)
-			want[i] = got[i]
+		want := make([]float32, (n-1)*outStep+out)
+		for i := range want {
+			want[i] = float32(i)
 		}
-		x.addTo(got, outStep, rows, inStep, n)
+		start := slices.Clone(want)
 		x.addToGo(want, outStep, rows, inStep, n)
-		for i := range got {
-			if math.Abs(float64(got[i]-want[i])) > 1e-3 {
-				t.Fatalf("value %d of %d rows = %v, want %v", i, n, got[i], want[i])
+		for name, addTo := range products(&x) {
+			got := slices.Clone(start)
+			addTo(got, outStep, rows, inStep, n)
+			for i := range got {
+				if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+					t.Fatalf("%s: value %d of %d rows = %v, want %v", name, i, n, got[i], want[i])
+				}
 			}
 		}
 	}

@@ -1,0 +1,14 @@
+package sentence
+
+// products returns the ways of this processor to multiply with a matrix.
+func products(x *matrix) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
+	all := map[string]func(out []float32, outStep int, in fixed, inStep, n int){"the default": x.addTo}
+	for name, k := range map[string]int{"VNNI": 0, "AVX2": 1} {
+		if kernels[k].usable {
+			all[name] = func(out []float32, outStep int, in fixed, inStep, n int) {
+				kernels[k].addTo(x, out, outStep, in, inStep, n)
+			}
+		}
+	}
+	return all
+}
