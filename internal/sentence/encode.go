@@ -15,9 +15,9 @@ const margin = 2
 // scratch is the memory of one Encode.
 type scratch struct {
 	all   []float32 // of each piece, its vector and its branches
-	x     []float32 // of each piece, the input of the branches
 	rows  []float32 // of a branch, with its margins
 	y     []float32
+	fresh []float32
 	whole []int16
 }
 
@@ -26,9 +26,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // fit sets the sizes for n pieces.
 func (s *scratch) fit(n int) {
-	s.all, s.x = sized(s.all, n*joined), sized(s.x, n*len(branches)*narrow)
-	s.rows, s.y = sized(s.rows, (n+2*margin)*narrow), sized(s.y, n*narrow)
-	s.whole = sized(s.whole, max((n+2*margin)*narrow, n*width, joined))
+	s.all, s.rows, s.y = sized(s.all, n*joined), sized(s.rows, (n+2*margin)*narrow), sized(s.y, n*narrow)
 }
 
 // sized returns a slice of n elements, of any values.
@@ -41,50 +39,56 @@ func sized[T any](s []T, n int) []T {
 
 // Encode returns the vector of a text, of length 1. It stops soon after the context ends.
 func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
-	pieces := m.pieces.split(text, maxPieces)
-	n := len(pieces)
 	s := scratches.Get().(*scratch) //nolint:forcetypeassert // what New returns
 	defer scratches.Put(s)
-	s.fit(n)
-	m.table.rows(pieces, s.all, joined)
-	const in = len(branches) * narrow
-	for i := range n {
-		copy(s.x[i*in:(i+1)*in], m.projectBias)
+	pieces := m.prepare(m.pieces.split(text, maxPieces), s)
+	s.fit(len(pieces))
+	clear(s.all)
+	for i, p := range pieces {
+		p.vector.addTo(s.all[i*joined:], 0, width)
 	}
-	m.project.addTo(s.x, in, s.fixed(s.all, joined, width, n, width), width, n)
-	for i := range n {
-		m.inner.apply(s.x[i*in : (i+1)*in])
-	}
+	terms := 0 // before those of the branch
 	for b := range branches {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.branch(b, s, n)
+		m.branch(b, terms, s, pieces)
+		terms += branches[b].order * narrow
 	}
-	return m.dense(s, m.outer.sum(s.all), n), nil
+	return m.dense(s, m.outer.sum(s.all), len(pieces)), nil
 }
 
-// branch writes the output of a branch to the rows of all.
-func (m *Model) branch(b int, s *scratch, n int) {
-	const in = len(branches) * narrow
+// branch writes the output of a branch to the rows of all. Its terms of a piece begin at
+// terms.
+func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
+	n := len(pieces)
 	// Adjacent rows are adjacent in memory, so a window of them is one slice.
+	clear(s.rows)
 	text := s.rows[margin*narrow : (margin+n)*narrow]
-	clear(s.rows[:margin*narrow])
-	clear(s.rows[(margin+n)*narrow:])
-	for i := range n {
-		copy(text[i*narrow:(i+1)*narrow], s.x[i*in+b*narrow:])
-	}
-	for _, l := range []*layer{&m.first[b], &m.second[b]} {
-		for i := range n {
-			copy(s.y[i*narrow:(i+1)*narrow], l.bias)
+	for i, p := range pieces {
+		p.inputs.addTo(text[i*narrow:], b*narrow, narrow)
+		y := s.y[i*narrow : (i+1)*narrow]
+		copy(y, m.first[b].bias)
+		for j := range branches[b].order {
+			if from := i + j - branches[b].before; from >= 0 && from < n {
+				pieces[from].terms.addTo(y, terms+j*narrow, narrow)
+			}
 		}
-		whole := s.fixed(s.rows, narrow, narrow, n+2*margin, l.in)
-		whole.values = whole.values[(margin-branches[b].before)*narrow:]
-		l.addTo(s.y, narrow, whole, narrow, n)
+	}
+	add := func() {
 		for i, v := range s.y {
 			text[i] += max(0, v)
 		}
 	}
+	add()
+	second := &m.second[b]
+	for i := range n {
+		copy(s.y[i*narrow:(i+1)*narrow], second.bias)
+	}
+	whole := s.fixed(s.rows, narrow, narrow, n+2*margin, second.in)
+	whole.values = whole.values[(margin-branches[b].before)*narrow:]
+	second.addTo(s.y, narrow, whole, narrow, n)
+	add()
 	for i := range n {
 		copy(s.all[i*joined+width+b*narrow:], text[i*narrow:(i+1)*narrow])
 	}
@@ -134,21 +138,49 @@ type fixed struct {
 // fixed returns n rows of size values, each step values after the previous one, so that the sum
 // of terms products with weights fits in 32 bits. The next call overwrites the result.
 func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
-	var most uint32
+	var most float32
 	for r := range n {
-		for _, v := range x[r*step : r*step+size] {
-			most = max(most, math.Float32bits(v)&^(1<<31))
-		}
+		most = max(most, largest(x[r*step:r*step+size]))
 	}
 	limit := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms)))
-	by := limit / max(math.Float32frombits(most), epsilon)
+	by := limit / max(most, epsilon)
+	s.whole = sized(s.whole, n*size)
 	for r := range n {
-		out := s.whole[r*size : (r+1)*size]
-		for i, v := range x[r*step : r*step+size] {
-			out[i] = int16(math.Float32bits(float32(v*by) + rounder)) //nolint:gosec // its low bits are the whole number
-		}
+		round(s.whole[r*size:(r+1)*size], x[r*step:], by)
 	}
-	return fixed{s.whole[:n*size], 1 / by}
+	return fixed{s.whole, 1 / by}
+}
+
+// fixedIn writes values to whole, and returns them.
+func fixedIn(whole []int16, values []float32) fixed {
+	by := math.MaxInt16 / max(largest(values), epsilon)
+	round(whole, values, by)
+	return fixed{whole, 1 / by}
+}
+
+// addTo adds n values to out, beginning with the first one.
+func (f *fixed) addTo(out []float32, first, n int) {
+	out = out[:n]
+	for i, v := range f.values[first : first+n] {
+		out[i] += float32(v) * f.unit
+	}
+}
+
+// largest returns the largest size of values.
+func largest(x []float32) float32 {
+	var most uint32
+	for _, v := range x {
+		most = max(most, math.Float32bits(v)&^(1<<31))
+	}
+	return math.Float32frombits(most)
+}
+
+// round writes values times by to out, as whole numbers.
+func round(out []int16, x []float32, by float32) {
+	x = x[:len(out)]
+	for i, v := range x {
+		out[i] = int16(math.Float32bits(float32(v*by) + rounder)) //nolint:gosec // its low bits are the whole number
+	}
 }
 
 // rounder added to a small number leaves its nearest whole number in the low bits.
@@ -209,7 +241,7 @@ func normal(x []float32) (shift, by float32) {
 // addToGo is addTo for every processor.
 func (x *matrix) addToGo(out []float32, outStep int, in fixed, inStep, n int) {
 	for o := range x.out {
-		w := x.weights[o*x.in : (o+1)*x.in]
+		w := x.weights[o*x.step : o*x.step+x.in]
 		scale := x.scale[o] * in.unit
 		r := 0
 		for ; r+4 <= n; r += 4 {

@@ -44,6 +44,7 @@ var branches = [...]branch{{2, 0}, {3, 1}, {5, 2}}
 type Model struct {
 	pieces pieces
 	table  table
+	kept   keptPrepared
 
 	project       matrix // of a piece to the input of all branches
 	projectBias   []float32
@@ -66,6 +67,7 @@ type rescaling struct{ gain, bias []float32 }
 // matrix has the weights of each output in a row, with a scale.
 type matrix struct {
 	in, out int
+	step    int // from the weights of an output to those of the next
 	scale   []float32
 	weights []int8
 }
@@ -104,7 +106,7 @@ func (r *reader) vector(n int) []float32 {
 }
 
 func (r *reader) matrix(in, out int) matrix {
-	return matrix{in: in, out: out, scale: r.vector(out)}
+	return matrix{in: in, out: out, step: in, scale: r.vector(out)}
 }
 
 // Load returns the model.

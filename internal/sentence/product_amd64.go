@@ -19,11 +19,13 @@ var kernels = []struct {
 }
 
 // product is the input of a kernel. It adds the products of outputs rows of weights with rows
-// of inputs to rows of out. The steps are those between rows, in values.
+// of inputs to rows of out. The steps are those between rows, in values: step is that
+// of the weights.
 type product struct {
 	out     *float32
 	outStep int
 	weights *int8
+	step    int
 	scale   *float32
 	in      *int16
 	inStep  int
@@ -46,8 +48,8 @@ func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
 
 func (k *kernel) addTo(x *matrix, out []float32, outStep int, in fixed, inStep, n int) {
 	// A kernel checks no bounds.
-	_, _, _, _ = out[(n-1)*outStep+x.out-1], in.values[(n-1)*inStep+x.in-1], x.weights[x.out*x.in-1], x.scale[x.out-1]
-	p := product{weights: &x.weights[0], scale: &x.scale[0], outStep: outStep, inStep: inStep, inputs: x.in, outputs: x.out, unit: in.unit}
+	_, _, _, _ = out[(n-1)*outStep+x.out-1], in.values[(n-1)*inStep+x.in-1], x.weights[(x.out-1)*x.step+x.in-1], x.scale[x.out-1]
+	p := product{weights: &x.weights[0], step: x.step, scale: &x.scale[0], outStep: outStep, inStep: inStep, inputs: x.in, outputs: x.out, unit: in.unit}
 	for r := 0; r < n; {
 		p.out, p.in = &out[r*outStep], &in.values[r*inStep]
 		if r+k.rows <= n {

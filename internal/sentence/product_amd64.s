@@ -13,7 +13,7 @@
 	MOVQ product_in(DX), R10 \
 	MOVQ product_inStep(DX), R11 \
 	SHLQ $1, R11 \
-	MOVQ product_inputs(DX), CX \
+	MOVQ product_step(DX), CX \
 	VBROADCASTSS product_unit(DX), X15 \
 	MOVQ product_outputs(DX), DX \
 	LEAQ (CX)(CX*2), AX
@@ -54,7 +54,8 @@ outputs:
 	VPXOR Y7, Y7, Y7
 	MOVQ  R8, BX
 	MOVQ  R10, R12
-	MOVQ  CX, R13
+	MOVQ  p+0(FP), R13
+	MOVQ  product_inputs(R13), R13
 
 inputs:
 	VPMOVSXBW (BX), Y8
@@ -100,7 +101,8 @@ outputs:
 	VPXOR Y3, Y3, Y3
 	MOVQ  R8, BX
 	MOVQ  R10, R12
-	MOVQ  CX, R13
+	MOVQ  p+0(FP), R13
+	MOVQ  product_inputs(R13), R13
 
 inputs:
 	VPMOVSXBW (BX), Y8
@@ -170,7 +172,8 @@ outputs:
 	VPXORD Z15, Z15, Z15
 	MOVQ   R8, BX
 	MOVQ   R10, R12
-	MOVQ   CX, R13
+	MOVQ   p+0(FP), R13
+	MOVQ   product_inputs(R13), R13
 
 inputs:
 	WEIGHTS
@@ -225,7 +228,8 @@ outputs:
 	VPXORD Z3, Z3, Z3
 	MOVQ   R8, BX
 	MOVQ   R10, R12
-	MOVQ   CX, R13
+	MOVQ   p+0(FP), R13
+	MOVQ   product_inputs(R13), R13
 
 inputs:
 	WEIGHTS

@@ -164,7 +164,7 @@ func TestProduct_AnyProcessor(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 9; n++ {
 		const in, out, inStep, outStep = 96, 8, 64, 11
-		x := matrix{in: in, out: out, weights: make([]int8, in*out)}
+		x := matrix{in: in, out: out, step: in + 3, weights: make([]int8, (in+3)*out)}
 		for i := range x.weights {
 			x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
 		}
