@@ -75,12 +75,7 @@ func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
 			}
 		}
 	}
-	add := func() {
-		for i, v := range s.y {
-			text[i] += max(0, v)
-		}
-	}
-	add()
+	floats.addPositive(text, s.y)
 	second := &m.second[b]
 	for i := range n {
 		copy(s.y[i*narrow:(i+1)*narrow], second.bias)
@@ -88,7 +83,7 @@ func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
 	whole := s.fixed(s.rows, narrow, narrow, n+2*margin, second.in)
 	whole.values = whole.values[(margin-branches[b].before)*narrow:]
 	second.addTo(s.y, narrow, whole, narrow, n)
-	add()
+	floats.addPositive(text, s.y)
 	for i := range n {
 		copy(s.all[i*joined+width+b*narrow:], text[i*narrow:(i+1)*narrow])
 	}
@@ -140,51 +135,28 @@ type fixed struct {
 func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
 	var most float32
 	for r := range n {
-		most = max(most, largest(x[r*step:r*step+size]))
+		most = max(most, floats.largest(x[r*step:r*step+size]))
 	}
 	limit := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms)))
 	by := limit / max(most, epsilon)
 	s.whole = sized(s.whole, n*size)
 	for r := range n {
-		round(s.whole[r*size:(r+1)*size], x[r*step:], by)
+		floats.round(s.whole[r*size:(r+1)*size], x[r*step:r*step+size], by)
 	}
 	return fixed{s.whole, 1 / by}
 }
 
 // fixedIn writes values to whole, and returns them.
 func fixedIn(whole []int16, values []float32) fixed {
-	by := math.MaxInt16 / max(largest(values), epsilon)
-	round(whole, values, by)
+	by := math.MaxInt16 / max(floats.largest(values), epsilon)
+	floats.round(whole, values, by)
 	return fixed{whole, 1 / by}
 }
 
 // addTo adds n values to out, beginning with the first one.
 func (f *fixed) addTo(out []float32, first, n int) {
-	out = out[:n]
-	for i, v := range f.values[first : first+n] {
-		out[i] += float32(v) * f.unit
-	}
+	floats.addWhole(out[:n], f.values[first:first+n], f.unit)
 }
-
-// largest returns the largest size of values.
-func largest(x []float32) float32 {
-	var most uint32
-	for _, v := range x {
-		most = max(most, math.Float32bits(v)&^(1<<31))
-	}
-	return math.Float32frombits(most)
-}
-
-// round writes values times by to out, as whole numbers.
-func round(out []int16, x []float32, by float32) {
-	x = x[:len(out)]
-	for i, v := range x {
-		out[i] = int16(math.Float32bits(float32(v*by) + rounder)) //nolint:gosec // its low bits are the whole number
-	}
-}
-
-// rounder added to a small number leaves its nearest whole number in the low bits.
-const rounder = 3 << 22
 
 // maxWeight is the greatest size of a weight.
 const maxWeight = 128
@@ -211,9 +183,7 @@ func (o *rescaling) sum(x []float32) []float32 {
 	for r := range n {
 		row := x[r*len(out) : (r+1)*len(out)]
 		shift, by := normal(row)
-		for i, v := range row {
-			out[i] += (v + shift) * by
-		}
+		floats.addRescaled(out, row, shift, by)
 	}
 	for i := range out {
 		out[i] = out[i]*o.gain[i] + o.bias[i]*float32(n)
@@ -222,19 +192,11 @@ func (o *rescaling) sum(x []float32) []float32 {
 }
 
 // normal returns what to add to a vector and then to multiply it with, to get the mean 0 and the
-// variance 1. The length of the vector is a multiple of four.
+// variance 1.
 func normal(x []float32) (shift, by float32) {
-	var sum, squares [4]float32 // four that need not wait for each other
-	for i := 0; i+4 <= len(x); i += 4 {
-		v := (*[4]float32)(x[i:])
-		sum[0], squares[0] = sum[0]+v[0], squares[0]+v[0]*v[0]
-		sum[1], squares[1] = sum[1]+v[1], squares[1]+v[1]*v[1]
-		sum[2], squares[2] = sum[2]+v[2], squares[2]+v[2]*v[2]
-		sum[3], squares[3] = sum[3]+v[3], squares[3]+v[3]*v[3]
-	}
+	sum, squares := floats.moments(x)
 	n := float64(len(x))
-	mean := (float64(sum[0]) + float64(sum[1]) + float64(sum[2]) + float64(sum[3])) / n
-	square := (float64(squares[0]) + float64(squares[1]) + float64(squares[2]) + float64(squares[3])) / n
+	mean, square := float64(sum)/n, float64(squares)/n
 	return float32(-mean), float32(1 / math.Sqrt(max(0, square-mean*mean)+epsilon))
 }
 

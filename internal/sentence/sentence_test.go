@@ -107,6 +107,56 @@ func TestEncode_AnyText(t *testing.T) {
 	}
 }
 
+// TestEncode_Kept: the vector of a text is the same with kept pieces, with new ones, and when
+// other texts have replaced some.
+func TestEncode_Kept(t *testing.T) {
+	texts := []string{"Where is the car?", "Wie heißt meine Katze?", strings.Repeat("Кто отвечает за базу данных? ", 3) + "級の試験は2月8日です, ¿qué día mandamos los paquetes?"}
+	kept := model(t)
+	for round := range 3 {
+		for _, text := range texts {
+			want, err := model(t).Encode(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := kept.Encode(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum float64
+			for i, v := range got {
+				sum += float64(v) * float64(want[i])
+			}
+			if sum < 0.99999 {
+				t.Errorf("round %d: the cosine of the vectors of %q = %v, want 1", round, text, sum)
+			}
+		}
+		for i := range kept.kept { // as other pieces of other texts would
+			if i%3 == round {
+				kept.kept[i].Store(&prepared{row: -1})
+			}
+		}
+	}
+}
+
+// TestEncode_AnyProcessor compares vectors with those of a processor without wide instructions.
+func TestEncode_AnyProcessor(t *testing.T) {
+	const text = "Where did we want to meet the customer on Thursday?"
+	want, err := model(t).Encode(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onAnyProcessor(t)
+	got, err := model(t).Encode(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if math.Abs(float64(v-want[i])) > 1e-3 {
+			t.Fatalf("value %d = %v, want %v", i, v, want[i])
+		}
+	}
+}
+
 func TestEncode_Canceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -145,6 +195,9 @@ func TestFile(t *testing.T) {
 	for i := 1; i < m.pieces.count; i++ {
 		if m.pieces.at(i-1) >= m.pieces.at(i) {
 			t.Fatalf("piece %d is %q, after %q", i, m.pieces.at(i), m.pieces.at(i-1))
+		}
+		if s := m.pieces.at(i); len(s) > longestPiece || strings.LastIndex(s, space) > 0 {
+			t.Errorf("piece %d is %q, want at most %d bytes, and a space only at the begin", i, s, longestPiece)
 		}
 	}
 	classes := slices.Max([]byte(m.table.classes))
@@ -188,6 +241,38 @@ func TestProduct_AnyProcessor(t *testing.T) {
 				if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
 					t.Fatalf("%s: value %d of %d rows = %v, want %v", name, i, n, got[i], want[i])
 				}
+			}
+		}
+	}
+}
+
+// TestOperations_AnyProcessor compares the operations of this processor with those of every
+// processor.
+func TestOperations_AnyProcessor(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{16, 48, 256} {
+		x, whole := make([]float32, n), make([]int16, n)
+		for i := range x {
+			x[i], whole[i] = 100*random.Float32()-50, int16(random.Int()) //nolint:gosec // any bits
+		}
+		run := func(o *operations) (all []float32) {
+			a, b, c, rounded := slices.Clone(x), slices.Clone(x), slices.Clone(x), make([]int16, n)
+			slices.Reverse(b)
+			o.addWhole(a, whole, 0.01)
+			o.addPositive(b, x)
+			o.addRescaled(c, x, 3, 0.5)
+			o.round(rounded, x, 600)
+			sum, squares := o.moments(x)
+			all = slices.Concat(a, b, c, []float32{o.largest(x), sum, squares})
+			for _, v := range rounded {
+				all = append(all, float32(v))
+			}
+			return all
+		}
+		got, want := run(&floats), run(&inGo)
+		for i := range want {
+			if math.Abs(float64(got[i]-want[i])) > 1e-4*max(1, math.Abs(float64(want[i]))) {
+				t.Errorf("%d values: result %d = %v, want %v", n, i, got[i], want[i])
 			}
 		}
 	}
