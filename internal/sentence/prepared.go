@@ -1,6 +1,9 @@
 package sentence
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // The values of a piece that are the same in each text: its vector, the input of its branches,
 // and its terms of their first layers, for each place in a layer's window.
@@ -9,7 +12,7 @@ const (
 	atTerms  = atInputs + len(branches)*narrow
 	allOfOne = atTerms + (2+3+5)*narrow
 
-	keptPieces = 512 // 4 MB
+	keptPieces = 512 // of 8 KB each
 	together   = 16  // pieces that are prepared at once
 )
 
@@ -36,8 +39,8 @@ func (m *Model) prepare(rows []int, s *scratch) []*prepared {
 		}
 	}
 	fresh := make([]*prepared, 0, len(missing))
-	for some := missing; len(some) > 0; some = some[min(together, len(some)):] {
-		fresh = append(fresh, m.prepareSome(some[:min(together, len(some))], s)...)
+	for some := range slices.Chunk(missing, together) {
+		fresh = append(fresh, m.prepareSome(some, s)...)
 	}
 	for _, p := range fresh {
 		m.kept[p.row%keptPieces].Store(p)
@@ -50,6 +53,7 @@ func (m *Model) prepare(rows []int, s *scratch) []*prepared {
 	return out
 }
 
+// prepareSome computes the values of at most together pieces.
 func (m *Model) prepareSome(rows []int, s *scratch) []*prepared {
 	n := len(rows)
 	s.fresh = sized(s.fresh, together*allOfOne)
