@@ -47,6 +47,9 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 	if e.mean == nil || e.mean.paused.Load() || q.mayAsk || !q.asks && !e.ownModel() || slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= meant }) {
 		return hits, nil
 	}
+	if !q.asks && !g.mayAnswerRequest(q.personal) {
+		return hits, nil
+	}
 	var found []*hit
 	states := func(place int64) bool {
 		note, ok := g.note(place)
@@ -88,6 +91,13 @@ func (e *Store) byMeaning(ctx context.Context, g *groupIndex, q *asked, hits []*
 type likely struct {
 	place int64
 	score float64
+}
+
+// mayAnswerRequest reports whether answersRequest may hold for any statement of the group.
+func (g *groupIndex) mayAnswerRequest(personal bool) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return len(g.claims) > 0 || personal && slices.ContainsFunc(g.notes, func(n messageNote) bool { return n.kinds != 0 })
 }
 
 // answersRequest reports whether a request may need a statement: a fact that is near enough,
@@ -187,7 +197,7 @@ func (v *vectors) question(ctx context.Context, text string) ([]int8, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	vecs, err := v.embed(ctx, []string{text})
+	vecs, err := v.recent.embed(ctx, []string{text}, &v.encoder)
 	if err != nil {
 		return nil, err
 	}

@@ -200,7 +200,7 @@ func TestUnderstand_Routine(t *testing.T) {
 
 // TestQuestion_OneAtATime: a second question waits for the first one, until its deadline.
 func TestQuestion_OneAtATime(t *testing.T) {
-	v := &vectors{asking: make(chan struct{}, 1)}
+	v := &vectors{asking: make(chan struct{}, 1), recent: newRecentVectors()}
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	v.embed = func(context.Context, []string) ([][]int8, error) {
 		close(begun)

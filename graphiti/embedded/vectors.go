@@ -47,6 +47,7 @@ type vectors struct {
 	done chan struct{}
 
 	asking chan struct{} // holds a value while a question is embedded
+	recent *recentVectors
 
 	mu     sync.Mutex // guards the fields below
 	todo   []int64    // ids of messages without a vector, each added with or after its message
@@ -73,7 +74,7 @@ func startVectors(db *sqlite.DB, by encoder, log *slog.Logger) (*vectors, error)
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &vectors{
 		encoder: by, routine: by.routine, db: db, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
-		asking: make(chan struct{}, 1), groups: make(map[int64]*groupVectors),
+		asking: make(chan struct{}, 1), recent: newRecentVectors(), groups: make(map[int64]*groupVectors),
 	}
 	err := db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		// Vectors of another model cannot be compared.
@@ -174,7 +175,7 @@ func (v *vectors) some(ctx context.Context) (int, error) {
 		}
 	}
 	if len(texts) > 0 {
-		vecs, err := v.embed(ctx, texts)
+		vecs, err := v.recent.embed(ctx, texts, &v.encoder)
 		if err != nil {
 			return 0, err
 		}
@@ -299,6 +300,7 @@ func (v *vectors) of(ctx context.Context, group int64) (*groupVectors, error) {
 
 // forget drops a group's vectors from RAM.
 func (v *vectors) forget(group int64) {
+	v.recent.drop()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.dropLocked(group)

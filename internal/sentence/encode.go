@@ -3,6 +3,7 @@ package sentence
 import (
 	"context"
 	"math"
+	"sync"
 )
 
 // maxPieces bounds the pieces of a text; the rest of a longer one does not count.
@@ -11,85 +12,104 @@ const maxPieces = 128
 // margin is the number of zero rows before and after the rows of a text.
 const margin = 2
 
+// scratch is the memory of one Encode.
+type scratch struct {
+	all   []float32 // of each piece, its vector and its branches
+	rows  []float32 // of a branch, with its margins
+	y     []float32
+	fresh []float32
+	whole []int16
+}
+
+// scratches saves the allocations of an Encode. The collector empties it.
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// fit sets the sizes for n pieces.
+func (s *scratch) fit(n int) {
+	s.all, s.rows, s.y = sized(s.all, n*joined), sized(s.rows, (n+2*margin)*narrow), sized(s.y, n*narrow)
+}
+
+// sized returns a slice of n elements, of any values.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
 // Encode returns the vector of a text, of length 1. It stops soon after the context ends.
 func (m *Model) Encode(ctx context.Context, text string) ([]float32, error) {
-	rows := m.pieces.split(text, maxPieces)
-	n := len(rows)
-	all := make([]float32, n*joined) // of each piece, its vector and its branches
-	for i, row := range rows {
-		m.table.row(row, all[i*joined:i*joined+width])
+	s := scratches.Get().(*scratch) //nolint:forcetypeassert // what New returns
+	defer scratches.Put(s)
+	pieces := m.prepare(m.pieces.split(text, maxPieces), s)
+	s.fit(len(pieces))
+	clear(s.all)
+	for i, p := range pieces {
+		p.vector.addTo(s.all[i*joined:], 0, width)
 	}
-	const in = len(branches) * narrow
-	x := make([]float32, n*in)
-	for i := range n {
-		copy(x[i*in:], m.projectBias.floats(in))
-	}
-	m.project.addTo(x, in, all, joined, n)
-	for i := range n {
-		m.inner.apply(x[i*in : (i+1)*in])
-	}
+	terms := 0 // before those of the branch
 	for b := range branches {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.branch(b, all[width+b*narrow:], x[b*narrow:], n)
+		m.branch(b, terms, s, pieces)
+		terms += branches[b].order * narrow
 	}
-	for i := range n {
-		m.outer.apply(all[i*joined : (i+1)*joined])
-	}
-	return m.dense(all, n), nil
+	return m.dense(s, m.outer.sum(s.all), len(pieces)), nil
 }
 
-// branch writes the output of a branch to out, a row of joined values for each piece. The
-// rows of in have the input of all branches.
-func (m *Model) branch(b int, out, in []float32, n int) {
-	const inRow = len(branches) * narrow
+// branch writes the output of a branch to the rows of all. Its terms of a piece begin at
+// terms.
+func (m *Model) branch(b, terms int, s *scratch, pieces []*prepared) {
+	n := len(pieces)
 	// Adjacent rows are adjacent in memory, so a window of them is one slice.
-	rows := make([]float32, (n+2*margin)*narrow)
-	for i := range n {
-		copy(rows[(margin+i)*narrow:(margin+i+1)*narrow], in[i*inRow:])
-	}
-	y := make([]float32, n*narrow)
-	for _, l := range []*layer{&m.first[b], &m.second[b]} {
-		for i := range n {
-			copy(y[i*narrow:(i+1)*narrow], l.bias.floats(narrow))
-		}
-		l.addTo(y, narrow, rows[(margin-branches[b].before)*narrow:], narrow, n)
-		for i, v := range y {
-			rows[margin*narrow+i] += max(0, v)
+	clear(s.rows)
+	text := s.rows[margin*narrow : (margin+n)*narrow]
+	for i, p := range pieces {
+		p.inputs.addTo(text[i*narrow:], b*narrow, narrow)
+		y := s.y[i*narrow : (i+1)*narrow]
+		copy(y, m.first[b].bias)
+		for j := range branches[b].order {
+			if from := i + j - branches[b].before; from >= 0 && from < n {
+				pieces[from].terms.addTo(y, terms+j*narrow, narrow)
+			}
 		}
 	}
+	floats.addPositive(text, s.y)
+	second := &m.second[b]
 	for i := range n {
-		copy(out[i*joined:i*joined+narrow], rows[(margin+i)*narrow:])
+		copy(s.y[i*narrow:(i+1)*narrow], second.bias)
+	}
+	whole := s.fixed(s.rows, narrow, narrow, n+2*margin, second.in)
+	whole.values = whole.values[(margin-branches[b].before)*narrow:]
+	second.addTo(s.y, narrow, whole, narrow, n)
+	floats.addPositive(text, s.y)
+	for i := range n {
+		copy(s.all[i*joined+width+b*narrow:], text[i*narrow:(i+1)*narrow])
 	}
 }
 
-// dense returns the vector of a text from those of its pieces.
-func (m *Model) dense(all []float32, n int) []float32 {
-	sum := make([]float32, joined)
-	for i := range n {
-		for d, v := range all[i*joined : (i+1)*joined] {
-			sum[d] += v
-		}
+// dense returns the vector of a text from the sum of those of its n pieces.
+func (m *Model) dense(s *scratch, sum []float32, n int) []float32 {
+	mean := make([]float32, width)
+	for d, v := range m.average.bias {
+		mean[d] = v * float32(n)
 	}
-	mean := m.average.bias.floats(width)
-	for d := range mean {
-		mean[d] *= float32(n)
-	}
-	m.average.addTo(mean, width, sum, joined, 1)
+	product := func(x *matrix, out, in []float32) { x.addTo(out, 0, s.fixed(in, 0, x.in, 1, x.in), 0, 1) }
+	product(&m.average.matrix, mean, sum)
 	for d := range mean {
 		mean[d] /= float32(math.Sqrt(float64(n)))
 	}
 	y0, y1, y2, z := make([]float32, hidden), make([]float32, hidden), make([]float32, width), make([]float32, Dimensions)
-	m.d0.addTo(y0, hidden, mean, width, 1)
+	product(&m.d0, y0, mean)
 	rectify(y0)
-	m.p1.addTo(y1, hidden, mean, width, 1)
-	m.d1.addTo(y1, hidden, y0, hidden, 1)
+	product(&m.p1, y1, mean)
+	product(&m.d1, y1, y0)
 	rectify(y1)
-	m.d2.addTo(y2, width, y1, hidden, 1)
+	product(&m.d2, y2, y1)
 	rectify(y2)
-	m.p3.addTo(z, Dimensions, y1, hidden, 1)
-	m.d3.addTo(z, Dimensions, y2, width, 1)
+	product(&m.p3, z, y1)
+	product(&m.d3, z, y2)
 	length := 0.0
 	for d, v := range z {
 		t := math.Tanh(float64(v))
@@ -103,97 +123,120 @@ func (m *Model) dense(all []float32, n int) []float32 {
 	return z
 }
 
+// fixed are values as whole multiples of a unit. Products of these are exact, and equal on all
+// processors.
+type fixed struct {
+	values []int16
+	unit   float32
+}
+
+// fixed returns n rows of size values, each step values after the previous one, so that the sum
+// of terms products with weights fits in 32 bits. The next call overwrites the result.
+func (s *scratch) fixed(x []float32, step, size, n, terms int) fixed {
+	var most float32
+	for r := range n {
+		most = max(most, floats.largest(x[r*step:r*step+size]))
+	}
+	limit := float32(min(math.MaxInt16, math.MaxInt32/(maxWeight*terms)))
+	by := limit / max(most, epsilon)
+	s.whole = sized(s.whole, n*size)
+	for r := range n {
+		floats.round(s.whole[r*size:(r+1)*size], x[r*step:r*step+size], by)
+	}
+	return fixed{s.whole, 1 / by}
+}
+
+// fixedIn writes values to whole, and returns them.
+func fixedIn(whole []int16, values []float32) fixed {
+	by := math.MaxInt16 / max(floats.largest(values), epsilon)
+	floats.round(whole, values, by)
+	return fixed{whole, 1 / by}
+}
+
+// addTo adds n values to out, beginning with the first one.
+func (f *fixed) addTo(out []float32, first, n int) {
+	floats.addWhole(out[:n], f.values[first:first+n], f.unit)
+}
+
+// maxWeight is the greatest size of a weight.
+const maxWeight = 128
+
 func rectify(x []float32) {
 	for i, v := range x {
 		x[i] = max(0, v)
 	}
 }
 
-func (v vector) floats(n int) []float32 {
-	out := make([]float32, n)
+// apply rescales a vector.
+func (o *rescaling) apply(x []float32) {
+	shift, by := normal(x)
+	gain, bias := o.gain[:len(x)], o.bias[:len(x)]
+	for i, v := range x {
+		x[i] = (v+shift)*by*gain[i] + bias[i]
+	}
+}
+
+// sum returns the sum of the rescaled rows of x.
+func (o *rescaling) sum(x []float32) []float32 {
+	out := make([]float32, len(o.gain))
+	n := len(x) / len(out)
+	for r := range n {
+		row := x[r*len(out) : (r+1)*len(out)]
+		shift, by := normal(row)
+		floats.addRescaled(out, row, shift, by)
+	}
 	for i := range out {
-		out[i] = v.at(i)
+		out[i] = out[i]*o.gain[i] + o.bias[i]*float32(n)
 	}
 	return out
 }
 
-func (o *rescaling) apply(x []float32) {
-	var sum, squares float64
-	for _, v := range x {
-		sum += float64(v)
-	}
-	mean := sum / float64(len(x))
-	for _, v := range x {
-		squares += (float64(v) - mean) * (float64(v) - mean)
-	}
-	by := 1 / math.Sqrt(squares/float64(len(x))+epsilon)
-	for i, v := range x {
-		x[i] = float32((float64(v)-mean)*by)*o.gain.at(i) + o.bias.at(i)
-	}
+// normal returns what to add to a vector and then to multiply it with, to get the mean 0 and the
+// variance 1.
+func normal(x []float32) (shift, by float32) {
+	sum, squares := floats.moments(x)
+	n := float64(len(x))
+	mean, square := float64(sum)/n, float64(squares)/n
+	return float32(-mean), float32(1 / math.Sqrt(max(0, square-mean*mean)+epsilon))
 }
 
 // addToGo is addTo for every processor.
-func (x *matrix) addToGo(out []float32, outStep int, in []float32, inStep, n int) {
-	w := make([]float32, x.in) // of one output; unpacked once for all rows
+func (x *matrix) addToGo(out []float32, outStep int, in fixed, inStep, n int) {
 	for o := range x.out {
-		x.unpack(w, o)
-		scale := x.scale.at(o)
+		w := x.weights[o*x.step : o*x.step+x.in]
+		scale := x.scale[o] * in.unit
 		r := 0
 		for ; r+4 <= n; r += 4 {
-			a, b, c, d := dot4Go(w, in[r*inStep:], in[(r+1)*inStep:], in[(r+2)*inStep:], in[(r+3)*inStep:])
-			out[r*outStep+o] += scale * a
-			out[(r+1)*outStep+o] += scale * b
-			out[(r+2)*outStep+o] += scale * c
-			out[(r+3)*outStep+o] += scale * d
+			a, b, c, d := dot4(w, in.values[r*inStep:], in.values[(r+1)*inStep:], in.values[(r+2)*inStep:], in.values[(r+3)*inStep:])
+			out[r*outStep+o] += scale * float32(a)
+			out[(r+1)*outStep+o] += scale * float32(b)
+			out[(r+2)*outStep+o] += scale * float32(c)
+			out[(r+3)*outStep+o] += scale * float32(d)
 		}
 		for ; r < n; r++ {
-			out[r*outStep+o] += scale * dot(w, in[r*inStep:])
+			out[r*outStep+o] += scale * float32(dot(w, in.values[r*inStep:]))
 		}
 	}
 }
 
-// dot4Go returns the products of w and four rows. Four sums need not wait for each other.
-func dot4Go(w, a, b, c, d []float32) (p, q, r, s float32) {
+// dot4 returns the products of w and four rows. Four sums need not wait for each other.
+func dot4(w []int8, a, b, c, d []int16) (p, q, r, s int32) {
 	a, b, c, d = a[:len(w)], b[:len(w)], c[:len(w)], d[:len(w)]
 	for i, v := range w {
-		p += v * a[i]
-		q += v * b[i]
-		r += v * c[i]
-		s += v * d[i]
+		v := int32(v)
+		p += v * int32(a[i])
+		q += v * int32(b[i])
+		r += v * int32(c[i])
+		s += v * int32(d[i])
 	}
 	return p, q, r, s
 }
 
-// unpack writes the weights of an output to w, without their scale.
-func (x *matrix) unpack(w []float32, output int) {
-	row := x.weights[output*x.in : (output+1)*x.in]
-	w = w[:len(row)]
-	for i, b := range row {
-		w[i] = floatOf[uint8(b)] //nolint:gosec // its bits
-	}
-}
-
-// floatOf has the value of each signed byte. Looking it up is faster than converting it.
-var floatOf = func() (of [256]float32) {
-	for i := range of {
-		of[i] = float32(int8(i)) //nolint:gosec // its bits
-	}
-	return of
-}()
-
 // dot returns the product of w and a row.
-func dot(w, a []float32) float32 {
+func dot(w []int8, a []int16) (p int32) {
 	a = a[:len(w)]
-	var p, q, r, s float32
-	i := 0
-	for ; i+4 <= len(w); i += 4 {
-		p += w[i] * a[i]
-		q += w[i+1] * a[i+1]
-		r += w[i+2] * a[i+2]
-		s += w[i+3] * a[i+3]
+	for i, v := range w {
+		p += int32(v) * int32(a[i])
 	}
-	for ; i < len(w); i++ {
-		p += w[i] * a[i]
-	}
-	return p + q + r + s
+	return p
 }

@@ -44,9 +44,10 @@ var branches = [...]branch{{2, 0}, {3, 1}, {5, 2}}
 type Model struct {
 	pieces pieces
 	table  table
+	kept   keptPrepared
 
 	project       matrix // of a piece to the input of all branches
-	projectBias   vector
+	projectBias   []float32
 	inner         rescaling
 	first, second [len(branches)]layer
 	outer         rescaling
@@ -57,23 +58,17 @@ type Model struct {
 
 type layer struct {
 	matrix
-	bias vector
+	bias []float32
 }
 
 // rescaling scales a vector to the mean 0 and the variance 1, and then each dimension.
-type rescaling struct{ gain, bias vector }
-
-// vector is a list of float32 values in the file, little-endian.
-type vector string
-
-func (v vector) at(i int) float32 {
-	return math.Float32frombits(uint32At(string(v), i))
-}
+type rescaling struct{ gain, bias []float32 }
 
 // matrix has the weights of each output in a row, with a scale.
 type matrix struct {
 	in, out int
-	scale   vector
+	step    int // from the weights of an output to those of the next
+	scale   []float32
 	weights []int8
 }
 
@@ -100,10 +95,18 @@ func (r *reader) take(n int) string {
 	return s
 }
 
-func (r *reader) vector(n int) vector { return vector(r.take(4 * n)) }
+// vector copies values: other than weights, the layers have few.
+func (r *reader) vector(n int) []float32 {
+	s := r.take(4 * n)
+	v := make([]float32, len(s)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(uint32At(s, i))
+	}
+	return v
+}
 
 func (r *reader) matrix(in, out int) matrix {
-	return matrix{in: in, out: out, scale: r.vector(out)}
+	return matrix{in: in, out: out, step: in, scale: r.vector(out)}
 }
 
 // Load returns the model.

@@ -2,32 +2,74 @@ package sentence
 
 import "golang.org/x/sys/cpu"
 
-var hasFMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// kernel multiplies with instructions for many values at once.
+type kernel struct {
+	step int // of inputs; a multiple of four outputs is needed, too
+	rows int // at once
+	many func(p *product)
+	one  func(p *product)
+}
+
+var kernels = []struct {
+	kernel
+	usable bool
+}{
+	{kernel{32, 4, rows4VNNI, row1VNNI}, cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI},
+	{kernel{16, 2, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
+}
+
+// product is the input of a kernel. It adds the products of outputs rows of weights with rows
+// of inputs to rows of out. The steps are those between rows, in values: step is that
+// of the weights.
+type product struct {
+	out     *float32
+	outStep int
+	weights *int8
+	step    int
+	scale   *float32
+	in      *int16
+	inStep  int
+	inputs  int
+	outputs int
+	unit    float32
+}
 
 // addTo adds the product of the matrix and n rows of in to the rows of out. A row begins
 // inStep or outStep values after the previous one.
-func (x *matrix) addTo(out []float32, outStep int, in []float32, inStep, n int) {
-	if !hasFMA || x.in%16 != 0 {
-		x.addToGo(out, outStep, in, inStep, n)
-		return
+func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
+	for i := range kernels {
+		if k := &kernels[i]; k.usable && x.in%k.step == 0 && x.out%4 == 0 {
+			k.addTo(x, out, outStep, in, inStep, n)
+			return
+		}
 	}
-	_, _ = in[(n-1)*inStep+x.in-1], x.weights[x.out*x.in-1] // dot4 checks no bounds
-	var sums [4]float32
-	for r := 0; r < n; r += 4 { // the rows stay in the cache of the processor
-		row := func(i int) *float32 { return &in[min(r+i, n-1)*inStep] }
-		a, b, c, d := row(0), row(1), row(2), row(3)
-		for o := range x.out {
-			dot4(&sums, &x.weights[o*x.in], a, b, c, d, x.in)
-			scale := x.scale.at(o)
-			for i := range min(4, n-r) {
-				out[(r+i)*outStep+o] += scale * sums[i]
-			}
+	x.addToGo(out, outStep, in, inStep, n)
+}
+
+func (k *kernel) addTo(x *matrix, out []float32, outStep int, in fixed, inStep, n int) {
+	// A kernel checks no bounds.
+	_, _, _, _ = out[(n-1)*outStep+x.out-1], in.values[(n-1)*inStep+x.in-1], x.weights[(x.out-1)*x.step+x.in-1], x.scale[x.out-1]
+	p := product{weights: &x.weights[0], step: x.step, scale: &x.scale[0], outStep: outStep, inStep: inStep, inputs: x.in, outputs: x.out, unit: in.unit}
+	for r := 0; r < n; {
+		p.out, p.in = &out[r*outStep], &in.values[r*inStep]
+		if r+k.rows <= n {
+			k.many(&p)
+			r += k.rows
+		} else {
+			k.one(&p)
+			r++
 		}
 	}
 }
 
-// dot4 sets sums to the products of w and four rows of n values, a multiple of 16. It needs
-// AVX2 and FMA, and multiplies eight values at a time.
-//
 //go:noescape
-func dot4(sums *[4]float32, w *int8, a, b, c, d *float32, n int)
+func rows4VNNI(p *product)
+
+//go:noescape
+func row1VNNI(p *product)
+
+//go:noescape
+func rows2AVX2(p *product)
+
+//go:noescape
+func row1AVX2(p *product)

@@ -1,50 +1,248 @@
 #include "textflag.h"
+#include "go_asm.h"
 
-// func dot4(sums *[4]float32, w *int8, a, b, c, d *float32, n int)
-TEXT ·dot4(SB), NOSPLIT, $0-56
-	MOVQ sums+0(FP), DX
-	MOVQ w+8(FP), DI
-	MOVQ a+16(FP), R8
-	MOVQ b+24(FP), R9
-	MOVQ c+32(FP), R10
-	MOVQ d+40(FP), R11
-	MOVQ n+48(FP), CX
-	XORQ AX, AX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+// All functions compute four outputs at once. BX and R12 point to the weights and inputs to
+// multiply next; CX and AX are one and three times the bytes of an output's weights.
+#define BEGIN \
+	MOVQ p+0(FP), DX \
+	MOVQ product_out(DX), DI \
+	MOVQ product_outStep(DX), SI \
+	SHLQ $2, SI \
+	MOVQ product_weights(DX), R8 \
+	MOVQ product_scale(DX), R9 \
+	MOVQ product_in(DX), R10 \
+	MOVQ product_inStep(DX), R11 \
+	SHLQ $1, R11 \
+	MOVQ product_step(DX), CX \
+	VBROADCASTSS product_unit(DX), X15 \
+	MOVQ product_outputs(DX), DX \
+	LEAQ (CX)(CX*2), AX
 
-next16:
-	VPMOVSXBD (DI)(AX*1), Y8
-	VPMOVSXBD 8(DI)(AX*1), Y9
-	VCVTDQ2PS Y8, Y8
-	VCVTDQ2PS Y9, Y9
-	VFMADD231PS (R8)(AX*4), Y8, Y0
-	VFMADD231PS (R9)(AX*4), Y8, Y1
-	VFMADD231PS (R10)(AX*4), Y8, Y2
-	VFMADD231PS (R11)(AX*4), Y8, Y3
-	VFMADD231PS 32(R8)(AX*4), Y9, Y4
-	VFMADD231PS 32(R9)(AX*4), Y9, Y5
-	VFMADD231PS 32(R10)(AX*4), Y9, Y6
-	VFMADD231PS 32(R11)(AX*4), Y9, Y7
-	ADDQ $16, AX
-	CMPQ AX, CX
-	JLT next16
-
-	VADDPS Y4, Y0, Y0
-	VADDPS Y5, Y1, Y1
-	VADDPS Y6, Y2, Y2
-	VADDPS Y7, Y3, Y3
-	VHADDPS Y1, Y0, Y0
-	VHADDPS Y3, Y2, Y2
-	VHADDPS Y2, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VMOVUPS X0, (DX)
-	VZEROUPPER
+#define NEXT(label) \
+	LEAQ (R8)(CX*4), R8 \
+	ADDQ $16, R9 \
+	ADDQ $16, DI \
+	SUBQ $4, DX \
+	JG   label \
+	VZEROUPPER \
 	RET
+
+// ADD adds the sums of the four outputs in Y0 to Y3, times the scales in X14, to a row.
+#define ADD(Y0, Y1, Y2, Y3, X0, X1, row) \
+	VPHADDD      Y1, Y0, Y0 \
+	VPHADDD      Y3, Y2, Y2 \
+	VPHADDD      Y2, Y0, Y0 \
+	VEXTRACTI128 $1, Y0, X1 \
+	VPADDD       X1, X0, X0 \
+	VCVTDQ2PS    X0, X0 \
+	VMULPS       X14, X0, X0 \
+	VADDPS       row, X0, X0 \
+	VMOVUPS      X0, row
+
+// func rows2AVX2(p *product)
+TEXT ·rows2AVX2(SB), NOSPLIT, $0-8
+	BEGIN
+
+outputs:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  R8, BX
+	MOVQ  R10, R12
+	MOVQ  p+0(FP), R13
+	MOVQ  product_inputs(R13), R13
+
+inputs:
+	VPMOVSXBW (BX), Y8
+	VPMOVSXBW (BX)(CX*1), Y9
+	VPMOVSXBW (BX)(CX*2), Y10
+	VPMOVSXBW (BX)(AX*1), Y11
+	VMOVDQU   (R12), Y12
+	VPMADDWD  Y8, Y12, Y13
+	VPADDD    Y13, Y0, Y0
+	VPMADDWD  Y9, Y12, Y14
+	VPADDD    Y14, Y1, Y1
+	VPMADDWD  Y10, Y12, Y13
+	VPADDD    Y13, Y2, Y2
+	VPMADDWD  Y11, Y12, Y14
+	VPADDD    Y14, Y3, Y3
+	VMOVDQU   (R12)(R11*1), Y12
+	VPMADDWD  Y8, Y12, Y13
+	VPADDD    Y13, Y4, Y4
+	VPMADDWD  Y9, Y12, Y14
+	VPADDD    Y14, Y5, Y5
+	VPMADDWD  Y10, Y12, Y13
+	VPADDD    Y13, Y6, Y6
+	VPMADDWD  Y11, Y12, Y14
+	VPADDD    Y14, Y7, Y7
+	ADDQ      $16, BX
+	ADDQ      $32, R12
+	SUBQ      $16, R13
+	JG        inputs
+
+	VMULPS (R9), X15, X14
+	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	ADD(Y4, Y5, Y6, Y7, X4, X5, (DI)(SI*1))
+	NEXT(outputs)
+
+// func row1AVX2(p *product)
+TEXT ·row1AVX2(SB), NOSPLIT, $0-8
+	BEGIN
+
+outputs:
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	MOVQ  R8, BX
+	MOVQ  R10, R12
+	MOVQ  p+0(FP), R13
+	MOVQ  product_inputs(R13), R13
+
+inputs:
+	VPMOVSXBW (BX), Y8
+	VPMOVSXBW (BX)(CX*1), Y9
+	VPMOVSXBW (BX)(CX*2), Y10
+	VPMOVSXBW (BX)(AX*1), Y11
+	VMOVDQU   (R12), Y12
+	VPMADDWD  Y8, Y12, Y8
+	VPADDD    Y8, Y0, Y0
+	VPMADDWD  Y9, Y12, Y9
+	VPADDD    Y9, Y1, Y1
+	VPMADDWD  Y10, Y12, Y10
+	VPADDD    Y10, Y2, Y2
+	VPMADDWD  Y11, Y12, Y11
+	VPADDD    Y11, Y3, Y3
+	ADDQ      $16, BX
+	ADDQ      $32, R12
+	SUBQ      $16, R13
+	JG        inputs
+
+	VMULPS (R9), X15, X14
+	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	NEXT(outputs)
+
+// HALVE adds the upper half of a register to the lower one.
+#define HALVE(Z, Y) \
+	VEXTRACTI64X4 $1, Z, Y20 \
+	VPADDD        Y20, Y, Y
+
+// MULTIPLY multiplies the weights of four outputs with a row.
+#define MULTIPLY(row, Z0, Z1, Z2, Z3) \
+	VMOVDQU64 row, Z20 \
+	VPDPWSSD  Z16, Z20, Z0 \
+	VPDPWSSD  Z17, Z20, Z1 \
+	VPDPWSSD  Z18, Z20, Z2 \
+	VPDPWSSD  Z19, Z20, Z3
+
+#define WEIGHTS \
+	VPMOVSXBW (BX), Z16 \
+	VPMOVSXBW (BX)(CX*1), Z17 \
+	VPMOVSXBW (BX)(CX*2), Z18 \
+	VPMOVSXBW (BX)(AX*1), Z19
+
+// func rows4VNNI(p *product)
+TEXT ·rows4VNNI(SB), NOSPLIT, $0-8
+	BEGIN
+	VMOVAPS X15, X21
+	LEAQ (SI)(SI*2), R14
+	LEAQ (R11)(R11*2), R15
+
+outputs:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   R8, BX
+	MOVQ   R10, R12
+	MOVQ   p+0(FP), R13
+	MOVQ   product_inputs(R13), R13
+
+inputs:
+	WEIGHTS
+	MULTIPLY((R12), Z0, Z1, Z2, Z3)
+	MULTIPLY((R12)(R11*1), Z4, Z5, Z6, Z7)
+	MULTIPLY((R12)(R11*2), Z8, Z9, Z10, Z11)
+	MULTIPLY((R12)(R15*1), Z12, Z13, Z14, Z15)
+	ADDQ $32, BX
+	ADDQ $64, R12
+	SUBQ $32, R13
+	JG   inputs
+
+	HALVE(Z0, Y0)
+	HALVE(Z1, Y1)
+	HALVE(Z2, Y2)
+	HALVE(Z3, Y3)
+	HALVE(Z4, Y4)
+	HALVE(Z5, Y5)
+	HALVE(Z6, Y6)
+	HALVE(Z7, Y7)
+	HALVE(Z8, Y8)
+	HALVE(Z9, Y9)
+	HALVE(Z10, Y10)
+	HALVE(Z11, Y11)
+	HALVE(Z12, Y12)
+	HALVE(Z13, Y13)
+	HALVE(Z14, Y14)
+	HALVE(Z15, Y15)
+	VPHADDD Y13, Y12, Y12
+	VPHADDD Y15, Y14, Y13
+	VPHADDD Y13, Y12, Y12
+	VMULPS (R9), X21, X14
+	VEXTRACTI128 $1, Y12, X13
+	VPADDD X13, X12, X12
+	VCVTDQ2PS X12, X12
+	VMULPS X14, X12, X12
+	VADDPS (DI)(R14*1), X12, X12
+	VMOVUPS X12, (DI)(R14*1)
+	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	ADD(Y4, Y5, Y6, Y7, X4, X5, (DI)(SI*1))
+	ADD(Y8, Y9, Y10, Y11, X8, X9, (DI)(SI*2))
+	NEXT(outputs)
+
+// func row1VNNI(p *product)
+TEXT ·row1VNNI(SB), NOSPLIT, $0-8
+	BEGIN
+
+outputs:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   R8, BX
+	MOVQ   R10, R12
+	MOVQ   p+0(FP), R13
+	MOVQ   product_inputs(R13), R13
+
+inputs:
+	WEIGHTS
+	MULTIPLY((R12), Z0, Z1, Z2, Z3)
+	ADDQ $32, BX
+	ADDQ $64, R12
+	SUBQ $32, R13
+	JG   inputs
+
+	HALVE(Z0, Y0)
+	HALVE(Z1, Y1)
+	HALVE(Z2, Y2)
+	HALVE(Z3, Y3)
+	VMULPS (R9), X15, X14
+	ADD(Y0, Y1, Y2, Y3, X0, X1, (DI))
+	NEXT(outputs)

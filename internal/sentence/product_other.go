@@ -2,6 +2,8 @@
 
 package sentence
 
-func (x *matrix) addTo(out []float32, outStep int, in []float32, inStep, n int) {
+var floats = inGo
+
+func (x *matrix) addTo(out []float32, outStep int, in fixed, inStep, n int) {
 	x.addToGo(out, outStep, in, inStep, n)
 }

@@ -2,7 +2,6 @@ package sentence
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -108,6 +107,56 @@ func TestEncode_AnyText(t *testing.T) {
 	}
 }
 
+// TestEncode_Kept: the vector of a text is the same with kept pieces, with new ones, and when
+// other texts have replaced some.
+func TestEncode_Kept(t *testing.T) {
+	texts := []string{"Where is the car?", "Wie heißt meine Katze?", strings.Repeat("Кто отвечает за базу данных? ", 3) + "級の試験は2月8日です, ¿qué día mandamos los paquetes?"}
+	kept := model(t)
+	for round := range 3 {
+		for _, text := range texts {
+			want, err := model(t).Encode(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := kept.Encode(t.Context(), text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum float64
+			for i, v := range got {
+				sum += float64(v) * float64(want[i])
+			}
+			if sum < 0.99999 {
+				t.Errorf("round %d: the cosine of the vectors of %q = %v, want 1", round, text, sum)
+			}
+		}
+		for i := range kept.kept { // as other pieces of other texts would
+			if i%3 == round {
+				kept.kept[i].Store(&prepared{row: -1})
+			}
+		}
+	}
+}
+
+// TestEncode_AnyProcessor compares vectors with those of a processor without wide instructions.
+func TestEncode_AnyProcessor(t *testing.T) {
+	const text = "Where did we want to meet the customer on Thursday?"
+	want, err := model(t).Encode(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onAnyProcessor(t)
+	got, err := model(t).Encode(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if math.Abs(float64(v-want[i])) > 1e-3 {
+			t.Fatalf("value %d = %v, want %v", i, v, want[i])
+		}
+	}
+}
+
 func TestEncode_Canceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -147,9 +196,12 @@ func TestFile(t *testing.T) {
 		if m.pieces.at(i-1) >= m.pieces.at(i) {
 			t.Fatalf("piece %d is %q, after %q", i, m.pieces.at(i), m.pieces.at(i-1))
 		}
+		if s := m.pieces.at(i); len(s) > longestPiece || strings.LastIndex(s, space) > 0 {
+			t.Errorf("piece %d is %q, want at most %d bytes, and a space only at the begin", i, s, longestPiece)
+		}
 	}
 	classes := slices.Max([]byte(m.table.classes))
-	if n := len(m.table.values) / 4 / m.table.symbols; int(classes) >= n || m.table.symbols > 255 {
+	if n := len(m.table.values) / m.table.symbols; int(classes) >= n || m.table.symbols > 255 {
 		t.Errorf("the table has class %d of %d, and %d symbols", classes, n, m.table.symbols)
 	}
 	for i := range len(m.table.starts)/4 - 1 {
@@ -164,27 +216,63 @@ func TestFile(t *testing.T) {
 func TestProduct_AnyProcessor(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 9; n++ {
-		const in, out, inStep, outStep = 48, 5, 64, 7
-		x := matrix{in: in, out: out, weights: make([]int8, in*out)}
+		const in, out, inStep, outStep = 96, 8, 64, 11
+		x := matrix{in: in, out: out, step: in + 3, weights: make([]int8, (in+3)*out)}
 		for i := range x.weights {
 			x.weights[i] = int8(random.Int()) //nolint:gosec // any bits
 		}
 		for o := range out {
-			x.scale += vector(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(o)/16-0.1)))
+			x.scale = append(x.scale, float32(o)/16-0.1)
 		}
-		rows, got, want := make([]float32, n*inStep), make([]float32, n*outStep), make([]float32, n*outStep)
-		for i := range rows {
-			rows[i] = random.Float32() - 0.5
+		rows := fixed{make([]int16, (n-1)*inStep+in), 0.25}
+		for i := range rows.values {
+			rows.values[i] = int16(random.Int()) //nolint:gosec // any bits
 		}
-		for i := range got {
-			got[i] = float32(i)
-			want[i] = got[i]
+		want := make([]float32, (n-1)*outStep+out)
+		for i := range want {
+			want[i] = float32(i)
 		}
-		x.addTo(got, outStep, rows, inStep, n)
+		start := slices.Clone(want)
 		x.addToGo(want, outStep, rows, inStep, n)
-		for i := range got {
-			if math.Abs(float64(got[i]-want[i])) > 1e-3 {
-				t.Fatalf("value %d of %d rows = %v, want %v", i, n, got[i], want[i])
+		for name, addTo := range products(&x) {
+			got := slices.Clone(start)
+			addTo(got, outStep, rows, inStep, n)
+			for i := range got {
+				if math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
+					t.Fatalf("%s: value %d of %d rows = %v, want %v", name, i, n, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestOperations_AnyProcessor compares the operations of this processor with those of every
+// processor.
+func TestOperations_AnyProcessor(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{16, 48, 256} {
+		x, whole := make([]float32, n), make([]int16, n)
+		for i := range x {
+			x[i], whole[i] = 100*random.Float32()-50, int16(random.Int()) //nolint:gosec // any bits
+		}
+		run := func(o *operations) (all []float32) {
+			a, b, c, rounded := slices.Clone(x), slices.Clone(x), slices.Clone(x), make([]int16, n)
+			slices.Reverse(b)
+			o.addWhole(a, whole, 0.01)
+			o.addPositive(b, x)
+			o.addRescaled(c, x, 3, 0.5)
+			o.round(rounded, x, 600)
+			sum, squares := o.moments(x)
+			all = slices.Concat(a, b, c, []float32{o.largest(x), sum, squares})
+			for _, v := range rounded {
+				all = append(all, float32(v))
+			}
+			return all
+		}
+		got, want := run(&floats), run(&inGo)
+		for i := range want {
+			if math.Abs(float64(got[i]-want[i])) > 1e-4*max(1, math.Abs(float64(want[i]))) {
+				t.Errorf("%d values: result %d = %v, want %v", n, i, got[i], want[i])
 			}
 		}
 	}

@@ -1,5 +1,13 @@
 package sentence
 
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+)
+
 const (
 	blockRows = 8  // rows of the table that are coded together
 	codeBits  = 12 // of a symbol's frequency
@@ -9,12 +17,13 @@ const (
 // table has a vector for each piece. A row is coded (rANS) with the values and frequencies
 // of its class.
 type table struct {
-	symbols    int    // of a class
-	values     vector // of the symbols
-	cumulative string // frequency of all symbols before one
-	classes    string // of each row
-	starts     string // of each block
+	symbols    int       // of a class
+	values     []float32 // of the symbols
+	cumulative string    // frequency of all symbols before one
+	classes    string    // of each row
+	starts     string    // of each block
 	blocks     string
+	decoders   [256]atomic.Pointer[decoder] // of the classes
 }
 
 func (t *table) read(r *reader, rows, classes, symbols int) {
@@ -29,46 +38,101 @@ func (t *table) read(r *reader, rows, classes, symbols int) {
 	t.blocks = r.take(int(uint32At(t.starts, blocks)))
 }
 
-// row writes the vector of a row to out.
-func (t *table) row(row int, out []float32) {
+// decoder decodes rows of one class.
+type decoder struct {
+	symbol [1 << codeBits]uint8 // of each state's low bits
+	// The frequency of each symbol in the upper half, that of all before it in the lower one.
+	frequency [256]uint32
+	values    [256]float32
+}
+
+// decoder returns the decoder of a class, which is made when it is first used.
+func (t *table) decoder(class byte) *decoder {
+	if d := t.decoders[class].Load(); d != nil {
+		return d
+	}
+	d := &decoder{}
+	first := int(class) * (t.symbols + 1)
+	for s := range min(t.symbols, len(d.values)) {
+		from, to := uint16At(t.cumulative, first+s), uint16At(t.cumulative, first+s+1)
+		d.frequency[s], d.values[s] = uint32(to-from)<<16|uint32(from), t.values[int(class)*t.symbols+s] //nolint:gosec // of 16 bits
+		for i := from; i < min(to, len(d.symbol)); i++ {
+			d.symbol[i] = uint8(s) //nolint:gosec // below 256
+		}
+	}
+	t.decoders[class].Store(d)
+	return d
+}
+
+// stream is a block that is being decoded.
+type stream struct {
+	next  int // row
+	state uint32
+	code  []byte
+}
+
+// stream returns the block of a row.
+func (t *table) stream(row int) stream {
 	block := row / blockRows
-	code := t.blocks[uint32At(t.starts, block):uint32At(t.starts, block+1)]
-	var state uint32
-	next := func() (b uint32) {
-		if len(code) > 0 {
-			b, code = uint32(code[0]), code[1:]
-		}
-		return b
+	code := bytesOf(t.blocks[uint32At(t.starts, block):])
+	s := stream{next: block * blockRows, code: code[4:], state: binary.BigEndian.Uint32(code)}
+	return s
+}
+
+// rows writes the vectors of rows to out, each step values after the previous one. A symbol's
+// code begins where the one before it ends, so that four rows at once are faster.
+func (t *table) rows(rows []int, out []float32, step int) {
+	var unused [width]float32
+	order := make([]int, len(rows)) // those late in their blocks first
+	for i := range order {
+		order[i] = i
 	}
-	for range 4 {
-		state = state<<8 | next()
-	}
-	var cumulative [256]uint32
-	var values [256]float32
-	for at := block * blockRows; at <= row; at++ {
-		class := int(t.classes[at])
-		symbols := min(t.symbols, len(values)-1)
-		for s := range symbols {
-			cumulative[s] = uint32(uint16At(t.cumulative, class*(t.symbols+1)+s)) //nolint:gosec // 16 bits
-			values[s] = t.values.at(class*t.symbols + s)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rows[b]%blockRows, rows[a]%blockRows) })
+	for len(order) > 0 {
+		var s [4]stream
+		for i := range s {
+			s[i] = t.stream(rows[order[min(i, len(order)-1)]])
 		}
-		cumulative[symbols] = 1 << codeBits
-		for i := range width {
-			slot := state & (1<<codeBits - 1)
-			s := 0
-			for slot >= cumulative[s+1] {
-				s++
-			}
-			state = (cumulative[s+1]-cumulative[s])*(state>>codeBits) + slot - cumulative[s]
-			for state < codeLow {
-				state = state<<8 | next()
-				if len(code) == 0 {
-					break
+		for at := range rows[order[0]]%blockRows + 1 {
+			var to [4]*[width]float32
+			for i := range to {
+				if to[i] = &unused; i < len(order) && rows[order[i]]%blockRows == at {
+					to[i] = (*[width]float32)(out[order[i]*step:])
 				}
 			}
-			if at == row {
-				out[i] = values[s]
-			}
+			t.next(&s, &to)
 		}
+		order = order[min(len(s), len(order)):]
 	}
+}
+
+// next decodes the next row of each stream.
+func (t *table) next(s *[4]stream, to *[4]*[width]float32) {
+	a, b, c, d := s[0].code, s[1].code, s[2].code, s[3].code
+	p, q, r, u := s[0].state, s[1].state, s[2].state, s[3].state
+	da, db, dc, dd := t.decoder(t.classes[s[0].next]), t.decoder(t.classes[s[1].next]), t.decoder(t.classes[s[2].next]), t.decoder(t.classes[s[3].next])
+	oa, ob, oc, od := to[0], to[1], to[2], to[3]
+	for i := range width {
+		oa[i], p, a = da.step(p, a)
+		ob[i], q, b = db.step(q, b)
+		oc[i], r, c = dc.step(r, c)
+		od[i], u, d = dd.step(u, d)
+	}
+	for i := range s {
+		s[i].next++
+	}
+	s[0].code, s[1].code, s[2].code, s[3].code = a, b, c, d
+	s[0].state, s[1].state, s[2].state, s[3].state = p, q, r, u
+}
+
+// step decodes a symbol.
+func (d *decoder) step(state uint32, code []byte) (float32, uint32, []byte) {
+	slot := state & (1<<codeBits - 1)
+	symbol := d.symbol[slot]
+	f := d.frequency[symbol]
+	state = f>>16*(state>>codeBits) + slot - f&0xffff
+	// A state below codeLow takes bytes of the code: none, one or two.
+	n := (31 - bits.Len32(state)) &^ 7
+	state = state<<(n&31) | uint32(binary.BigEndian.Uint16(code))>>((16-n)&31)
+	return d.values[symbol], state, code[n>>3:]
 }

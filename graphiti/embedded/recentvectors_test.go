@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
+)
+
+// TestRecentVectors: a text is embedded once, whatever its spaces, until many others came or it
+// is forgotten. A failure is not kept.
+func TestRecentVectors(t *testing.T) {
+	var asked []string
+	var fails error
+	by := &encoder{embed: func(_ context.Context, texts []string) ([][]int8, error) {
+		asked = append(asked, texts...)
+		out := make([][]int8, len(texts))
+		for i, text := range texts {
+			out[i] = []int8{int8(len(text))} //nolint:gosec // short
+		}
+		return out, fails
+	}}
+	r := newRecentVectors()
+	embed := func(texts ...string) []string {
+		t.Helper()
+		asked = nil
+		vecs, err := r.embed(t.Context(), texts, by)
+		if !errors.Is(err, fails) {
+			t.Fatalf("embed = %v, want %v", err, fails)
+		}
+		for i, vec := range vecs {
+			if len(vec) != 1 {
+				t.Errorf("the vector of %q is %v, want one value", texts[i], vec)
+			}
+		}
+		return asked
+	}
+	fails = errors.New("down")
+	embed("the car")
+	fails = nil
+	others := make([]string, mostRecentVectors)
+	for i := range others {
+		others[i] = fmt.Sprint("text ", i)
+	}
+	for _, step := range []struct {
+		name        string
+		texts, want []string
+	}{
+		{"after a failure", []string{"the car"}, []string{"the car"}},
+		{"again", []string{"the car"}, nil},
+		{"with other spaces", []string{"the\n\n car "}, nil},
+		{"with other words", []string{"thecar", "the car", "the cat"}, []string{"thecar", "the cat"}},
+		{"many others", others, others},
+		{"after many others", []string{"the car"}, []string{"the car"}},
+		{"the newest of these", others[1:], nil},
+	} {
+		if got := embed(step.texts...); !slices.Equal(got, step.want) {
+			t.Errorf("%s: the encoder gets %q, want %q", step.name, got, step.want)
+		}
+		if len(r.of) > mostRecentVectors || len(r.order) != len(r.of) {
+			t.Errorf("%s: %d vectors in an order of %d, want at most %d", step.name, len(r.of), len(r.order), mostRecentVectors)
+		}
+	}
+	r.drop()
+	if got := embed("the car"); len(got) != 1 {
+		t.Errorf("after the drop, the encoder gets %q, want the text", got)
+	}
+}
+
+// TestUnderstand_EmbedsOnce: a question is embedded once for its searches and its storing, and a
+// request only if the group has facts, or values for a request about the person.
+func TestUnderstand_EmbedsOnce(t *testing.T) {
+	e := openEmbedded(t)
+	own := ownEncoder(t)
+	var mu sync.Mutex
+	asked := map[string]int{}
+	embed := own.embed
+	own.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, text := range texts {
+			asked[text]++
+		}
+		return embed(ctx, texts)
+	}
+	var err error
+	if e.mean, err = startVectors(e.db, own, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, e, "g", "a", "My cat Pixel just jumped on the table.", "Noted.")
+	vectors := func(want int) {
+		t.Helper()
+		polltest.Until(t, "vectors of all messages", func() bool {
+			var n int
+			return e.db.QueryRow(t.Context(), "SELECT count(*) FROM vectors", nil, &n) == nil && n == want
+		})
+	}
+	vectors(2)
+	const said = "Pixel liegt bei mir, und wie heißt deine Katze? Meine Katze frisst nur Fisch."
+	for _, query := range []string{"Wie heißt meine Katze?", "Wie heißt meine Katze?", "write the deploy script", said} {
+		if _, err := e.Search(t.Context(), []string{"g"}, query, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(t, e, "g", "b", said, "Noted.")
+	vectors(4)
+	mu.Lock()
+	defer mu.Unlock()
+	for text, want := range map[string]int{"Wie heißt meine Katze?": 1, "write the deploy script": 0, said: 1} {
+		if asked[text] != want {
+			t.Errorf("%q is embedded %d times, want %d", text, asked[text], want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package sentence
+
+import "math"
+
+// operations are those with many values. Lengths are equal, and positive multiples of 16.
+type operations struct {
+	addWhole    func(out []float32, in []int16, unit float32) // adds in times unit
+	addPositive func(out, in []float32)                       // adds positive values
+	addRescaled func(out, in []float32, shift, by float32)    // adds in, after shift times by
+	moments     func(x []float32) (sum, squares float32)      // sum, and sum of squares
+	largest     func(x []float32) float32                     // size
+	round       func(out []int16, in []float32, by float32)   // in times by, as whole numbers
+}
+
+// inGo are the operations of every processor.
+var inGo = operations{
+	addWhole: func(out []float32, in []int16, unit float32) {
+		out = out[:len(in)]
+		for i, v := range in {
+			out[i] += float32(float32(v) * unit)
+		}
+	},
+	addPositive: func(out, in []float32) {
+		out = out[:len(in)]
+		for i, v := range in {
+			out[i] += max(0, v)
+		}
+	},
+	addRescaled: func(out, in []float32, shift, by float32) {
+		out = out[:len(in)]
+		for i, v := range in {
+			out[i] += float32((v + shift) * by)
+		}
+	},
+	moments: func(x []float32) (sum, squares float32) {
+		var s, q [4]float32 // four that need not wait for each other
+		for i := 0; i+4 <= len(x); i += 4 {
+			v := (*[4]float32)(x[i:])
+			s[0], q[0] = s[0]+v[0], q[0]+v[0]*v[0]
+			s[1], q[1] = s[1]+v[1], q[1]+v[1]*v[1]
+			s[2], q[2] = s[2]+v[2], q[2]+v[2]*v[2]
+			s[3], q[3] = s[3]+v[3], q[3]+v[3]*v[3]
+		}
+		return s[0] + s[1] + s[2] + s[3], q[0] + q[1] + q[2] + q[3]
+	},
+	largest: func(x []float32) float32 {
+		var most uint32
+		for _, v := range x {
+			most = max(most, math.Float32bits(v)&^(1<<31))
+		}
+		return math.Float32frombits(most)
+	},
+	round: func(out []int16, in []float32, by float32) {
+		in = in[:len(out)]
+		for i, v := range in {
+			out[i] = int16(math.Float32bits(float32(v*by) + rounder)) //nolint:gosec // its low bits are the whole number
+		}
+	},
+}
+
+// rounder added to a small number leaves its nearest whole number in the low bits.
+const rounder = 3 << 22

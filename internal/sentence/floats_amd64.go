@@ -1,0 +1,20 @@
+package sentence
+
+import "golang.org/x/sys/cpu"
+
+var floats = func() operations {
+	if !cpu.X86.HasAVX2 {
+		return inGo
+	}
+	return operations{
+		addWhole: addWholeAVX2, addPositive: addPositiveAVX2, addRescaled: addRescaledAVX2,
+		moments: momentsAVX2, largest: largestAVX2, round: roundAVX2,
+	}
+}()
+
+func addWholeAVX2(out []float32, in []int16, unit float32)
+func addPositiveAVX2(out, in []float32)
+func addRescaledAVX2(out, in []float32, shift, by float32)
+func momentsAVX2(x []float32) (sum, squares float32)
+func largestAVX2(x []float32) float32
+func roundAVX2(out []int16, in []float32, by float32)

@@ -1,0 +1,23 @@
+package sentence
+
+import "testing"
+
+// onAnyProcessor turns the wide instructions off during a test.
+func onAnyProcessor(t *testing.T) {
+	before, beforeFloats := kernels, floats
+	t.Cleanup(func() { kernels, floats = before, beforeFloats })
+	kernels, floats = nil, inGo
+}
+
+// products returns the ways of this processor to multiply with a matrix.
+func products(x *matrix) map[string]func(out []float32, outStep int, in fixed, inStep, n int) {
+	all := map[string]func(out []float32, outStep int, in fixed, inStep, n int){"the default": x.addTo}
+	for name, k := range map[string]int{"VNNI": 0, "AVX2": 1} {
+		if kernels[k].usable {
+			all[name] = func(out []float32, outStep int, in fixed, inStep, n int) {
+				kernels[k].addTo(x, out, outStep, in, inStep, n)
+			}
+		}
+	}
+	return all
+}
