@@ -254,13 +254,17 @@ func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []sayi
 	var all []heading
 	seen := make(map[graphiti.ID]bool)
 	for i, group := range groups {
-		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{}) {
+		last := len(all) + graphMessages
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{Newest: true}) {
 			if err != nil {
 				return nil, false, err
 			}
-			if !seen[r.ID] {
-				seen[r.ID] = true
-				all = append(all, heading{i, r.ID, r.Said})
+			if seen[r.ID] {
+				continue
+			}
+			seen[r.ID] = true
+			if all = append(all, heading{i, r.ID, r.Said}); len(all) > last { // one more: there are others
+				break
 			}
 		}
 	}
