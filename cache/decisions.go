@@ -13,7 +13,7 @@ import (
 
 const (
 	// decisionsInRAM is the most bytes of decisions in RAM.
-	decisionsInRAM = 12 << 20
+	decisionsInRAM = 10 << 20
 
 	// maxLookup is the most keys in one query.
 	maxLookup = 500
