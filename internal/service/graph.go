@@ -147,6 +147,11 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 // mentioned builds a graph from names that distilled facts and the newest messages mention
 // together.
 func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
+	end, err := sv.beginListing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
 		return withRemedy(err)
