@@ -71,7 +71,7 @@ func serve(ctx context.Context, out io.Writer, settings string, cfg *config.Conf
 	served := make(chan error, 1)
 	// They end with Shutdown below, and with ctx.
 	go func() { served <- a.Serve() }()
-	go budget.Rest(ctx)
+	go budget.Rest(ctx, a.memory.rest)
 	a.memory.warm(ctx)
 	for {
 		select {
