@@ -51,9 +51,6 @@ type memory interface {
 	// warm builds the index for the first searches, and returns when it is ready.
 	warm(ctx context.Context)
 
-	// rest empties caches while the process is idle.
-	rest()
-
 	// reload applies a configuration. It runs rest after all its own steps that can fail,
 	// and before the first change.
 	reload(cfg *config.Config, rest func() error) error

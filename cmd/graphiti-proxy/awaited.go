@@ -53,7 +53,6 @@ func (w *awaited) current() memory { return *w.now.Load() }
 
 func (w *awaited) serving() proxy.Memory      { return w.current().serving() }
 func (w *awaited) warm(ctx context.Context)   { w.current().warm(ctx) }
-func (w *awaited) rest()                      { w.current().rest() }
 func (w *awaited) host() *service.Host        { return w.current().host() }
 func (w *awaited) queue() capture.QueueStatus { return w.current().queue() }
 func (w *awaited) close(ctx context.Context) error {

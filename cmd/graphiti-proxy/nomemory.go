@@ -44,7 +44,6 @@ func withoutFiles(f *files) *noMemory {
 func (n *noMemory) serving() proxy.Memory                   { return n.given }
 func (*noMemory) start(*proxy.Server, func(*config.Config)) {}
 func (*noMemory) warm(context.Context)                      {}
-func (*noMemory) rest()                                     {}
 
 // reload only checks for mistakes.
 func (*noMemory) reload(cfg *config.Config, rest func() error) error {

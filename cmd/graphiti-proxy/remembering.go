@@ -64,14 +64,6 @@ func (r *remembering) warm(ctx context.Context) {
 	}
 }
 
-// rest removes from RAM what the files can replace.
-func (r *remembering) rest() {
-	r.state.Rest()
-	if r.backend.Facts != nil {
-		r.backend.Facts.Rest()
-	}
-}
-
 func (r *remembering) reload(cfg *config.Config, rest func() error) error {
 	list, err := identity.LoadPeople(cfg.Identity.UsersFile)
 	if err != nil {

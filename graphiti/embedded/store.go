@@ -236,9 +236,6 @@ func (e *Store) group(ctx context.Context, name string) (id int64, ok bool, err 
 	return id, true, nil
 }
 
-// Rest removes read messages from RAM.
-func (e *Store) Rest() { e.recent.drop() }
-
 // Holds reports whether there is any message at all.
 func (e *Store) Holds(ctx context.Context) (holds bool, err error) {
 	if err := e.db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM messages)", nil, &holds); err != nil {

@@ -98,6 +98,9 @@ func (sv *Service) Close() {
 	sv.hearings.Wait()
 }
 
+// Rest empties the caches that the state's store can replace.
+func (sv *Service) Rest() { sv.o.State.Rest() }
+
 // Set changes the settings of later calls.
 func (sv *Service) Set(s Settings) { sv.set.Store(&s) }
 
