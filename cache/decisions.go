@@ -13,7 +13,7 @@ import (
 
 const (
 	// decisionsInRAM is the most bytes of decisions in RAM.
-	decisionsInRAM = 32 << 20
+	decisionsInRAM = 10 << 20
 
 	// maxLookup is the most keys in one query.
 	maxLookup = 500
@@ -100,7 +100,7 @@ func (e recentDecision) bytes() int {
 	if e.Decision == nil {
 		return 150
 	}
-	return 200 + len(e.Block)
+	return 240 + len(e.Block)
 }
 
 // Keep stores a decision for a key without one, and returns the key's decision, which is

@@ -33,7 +33,7 @@ func (s *State) Apply(ctx context.Context, event string) error {
 		s.Decisions.remember(key, d, s.Generations.Now())
 	}
 	if key, rest, ok := keyed(event, eventLink); ok {
-		s.Sessions.recent.Add(key, link{session: rest})
+		s.Sessions.remember(key, rest)
 	}
 	return nil
 }

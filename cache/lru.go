@@ -24,7 +24,7 @@ type weighed[V any] struct {
 
 func newByteLRU[K comparable, V any](limit int) *byteLRU[K, V] {
 	c := &byteLRU[K, V]{limit: limit}
-	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, e weighed[V]) { c.bytes -= e.bytes }) // fails only for a size of 0
+	c.Clear()
 	return c
 }
 
@@ -72,5 +72,7 @@ func (c *byteLRU[K, V]) Remove(key K) {
 func (c *byteLRU[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lru.Purge()
+	// A purged one would keep the memory of its map.
+	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, e weighed[V]) { c.bytes -= e.bytes }) // fails only for a size of 0
+	c.bytes = 0
 }

@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
-	// sessionsInRAM is the most fingerprints in RAM, at some 200 bytes each.
-	sessionsInRAM = 200_000
+	sessionsInRAM = 8 << 20 // bytes of fingerprints with a session
+	pendingInRAM  = 2 << 20 // bytes of fingerprints of conversations without an answer
+	linkOverhead  = 150     // bytes of a fingerprint in RAM, besides its session
 
 	// pendingFor is the retention of a conversation without an answer, for its retries and
 	// tool rounds.
@@ -34,17 +33,20 @@ const (
 type Sessions struct {
 	store  store
 	shared bool // replicas write to the store, so a fingerprint may get a session at any time
-	recent *lru.Cache[[16]byte, link]
+
+	// A fingerprint is in one of them. With a file, pending has all that are known.
+	recent  *byteLRU[[16]byte, string] // "" if the store does not know the fingerprint
+	pending *byteLRU[[16]byte, pending]
 }
 
 func newSessions(s store, shared bool) *Sessions {
-	recent, _ := lru.New[[16]byte, link](sessionsInRAM) // fails only for a size of 0
-	return &Sessions{store: s, shared: shared, recent: recent}
+	return &Sessions{store: s, shared: shared, recent: newByteLRU[[16]byte, string](sessionsInRAM), pending: newByteLRU[[16]byte, pending](pendingInRAM)}
 }
 
-type link struct {
-	session string    // "" if the store does not know the fingerprint
-	until   time.Time // zero means forever
+// pending is the session of a conversation without an answer.
+type pending struct {
+	session string
+	until   time.Time
 }
 
 // Pending returns the session of the first fingerprint with an unanswered conversation.
@@ -64,9 +66,11 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 		}
 	}
 	for _, f := range fingerprints {
-		l, ok := s.recent.Get(f)
-		if ok && l.session != "" && (l.until.IsZero() || time.Now().Before(l.until)) {
-			return l.session, true
+		if p, ok := s.pending.Get(f); ok && time.Now().Before(p.until) {
+			return p.session, true
+		}
+		if session, _ := s.recent.Get(f); session != "" {
+			return session, true
 		}
 	}
 	return "", false
@@ -77,7 +81,7 @@ func (s *Sessions) Pending(ctx context.Context, fingerprints ...[16]byte) (strin
 // another replica.
 func (s *Sessions) SetPending(ctx context.Context, fingerprint [16]byte, session string) {
 	until := time.Now().Add(pendingFor)
-	s.remember(fingerprint, session, until)
+	s.wait(fingerprint, session, until)
 	value := append(binary.BigEndian.AppendUint64(nil, uint64(until.Unix())), session...)
 	r := &record{kind: pendingKind, key: fingerprint[:], value: value}
 	if !s.shared {
@@ -95,7 +99,7 @@ func (s *Sessions) loadPending(ctx context.Context) error {
 	err := s.store.list(ctx, pendingKind, []string{""}, func(_ string, key, value []byte) error {
 		if len(key) == 16 && len(value) > untilLen {
 			until := time.Unix(int64(binary.BigEndian.Uint64(value)), 0)
-			s.remember([16]byte(key), string(value[untilLen:]), until)
+			s.wait([16]byte(key), string(value[untilLen:]), until)
 		}
 		return nil
 	})
@@ -105,16 +109,30 @@ func (s *Sessions) loadPending(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sessions) remember(fingerprint [16]byte, session string, until time.Time) {
-	s.recent.Add(fingerprint, link{session: session, until: until})
+func (s *Sessions) wait(fingerprint [16]byte, session string, until time.Time) {
+	s.recent.Remove(fingerprint)
+	s.pending.Add(fingerprint, pending{session, until}, linkOverhead+len(session))
+}
+
+func (s *Sessions) remember(fingerprint [16]byte, session string) {
+	s.pending.Remove(fingerprint)
+	s.recent.Add(fingerprint, session, linkOverhead+len(session))
+}
+
+// rememberNew is remember for a fingerprint without a session in RAM.
+func (s *Sessions) rememberNew(fingerprint [16]byte, session string) {
+	if _, waits := s.pending.Get(fingerprint); !waits {
+		s.recent.AddOver(fingerprint, session, linkOverhead+len(session), func(string) bool { return false })
+	}
 }
 
 // EndPending removes an answered conversation: another one with the same beginning is then
 // new.
 func (s *Sessions) EndPending(fingerprint [16]byte) {
-	l, ok := s.recent.Peek(fingerprint)
+	_, waits := s.pending.Get(fingerprint)
+	s.pending.Remove(fingerprint)
 	s.recent.Remove(fingerprint)
-	if s.shared || ok && !l.until.IsZero() { // most have had an answer before
+	if s.shared || waits { // most have had an answer before
 		s.store.writeAsync(&record{kind: pendingKind, key: fingerprint[:]})
 	}
 }
@@ -124,14 +142,14 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	missing := make([][16]byte, 0, min(len(fingerprints), maxPrefixes))
 	older := "" // first cached session after a cache miss
 	for i := range fingerprints {
-		l, ok := s.recent.Get(fingerprints[i])
-		if ok && l.session != "" && l.until.IsZero() && len(missing) == 0 {
-			return l.session, true, nil
+		session, ok := s.recent.Get(fingerprints[i])
+		if session != "" && len(missing) == 0 {
+			return session, true, nil
 		}
-		if ok && older == "" && l.until.IsZero() {
-			older = l.session
+		if older == "" {
+			older = session
 		}
-		if (!ok || l.session != "") && len(missing) < maxPrefixes {
+		if (!ok || session != "") && len(missing) < maxPrefixes {
 			missing = append(missing, fingerprints[i])
 		}
 	}
@@ -148,11 +166,11 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 	}
 	for i, f := range missing {
 		if known[i] != "" {
-			s.recent.ContainsOrAdd(f, link{session: known[i]})
+			s.rememberNew(f, known[i])
 			return known[i], true, nil
 		}
 		if !s.shared {
-			s.recent.ContainsOrAdd(f, link{})
+			s.rememberNew(f, "")
 		}
 	}
 	return "", false, nil
@@ -163,7 +181,7 @@ func (s *Sessions) Find(ctx context.Context, fingerprints [][16]byte) (string, b
 func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]byte) error {
 	records := make([]*record, len(fingerprints))
 	for i, f := range fingerprints {
-		s.recent.Add(f, link{session: session})
+		s.remember(f, session)
 		records[i] = linkOf(f, session)
 	}
 	if !s.shared && s.store.writeAsync(records...) { // it shares a commit
@@ -177,7 +195,7 @@ func (s *Sessions) Put(ctx context.Context, session string, fingerprints ...[16]
 
 // PutAsync is Put without waiting for the store. Writes keep their order.
 func (s *Sessions) PutAsync(fingerprint [16]byte, session string) {
-	s.recent.Add(fingerprint, link{session: session})
+	s.remember(fingerprint, session)
 	s.store.writeAsync(linkOf(fingerprint, session))
 }
 

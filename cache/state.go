@@ -75,6 +75,15 @@ func (s *State) Check() *sqlite.Fault {
 	return s.file.db.Check()
 }
 
+// Rest removes from RAM what can be read from the store again.
+func (s *State) Rest() {
+	s.Decisions.recent.Clear()
+	s.Sessions.recent.Clear()
+	if s.file != nil {
+		s.file.recent.Clear()
+	}
+}
+
 // Close ends the state's goroutines and closes its file.
 func (s *State) Close() error {
 	if s.file == nil {

@@ -8,8 +8,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// tenantsInRAM bounds the tenants in RAM, at some 200 bytes each.
-const tenantsInRAM = 40_000
+// tenantsInRAM bounds the tenants in RAM, at some 250 bytes each.
+const tenantsInRAM = 10_000
 
 // Tenants stores the tenants with accepted credentials. It is safe for concurrent use.
 type Tenants struct {

@@ -3,7 +3,8 @@ package capture
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
+	"strings"
+	"unique"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -12,13 +13,51 @@ import (
 )
 
 // recentMax is the most remembered turns.
-const recentMax = 1 << 16
+const recentMax = 1 << 15
 
 // recent is the LRU cache in front of the ledger. It holds the turns that this process has
 // begun to answer or has recorded, each with the groups that store it completely. Clients
 // repeat requests, and send earlier turns with each of them. Two agents may have the same
 // turn in one session, each with its own groups.
-type recent struct{ turns *lru.Cache[turnKey, []string] }
+type recent struct{ turns *lru.Cache[turnKey, groupSet] }
+
+// groupSet is a set of groups, each followed by a zero byte. Most turns have equal sets, which
+// share their memory; the zero value is the empty set.
+type groupSet struct{ of unique.Handle[string] }
+
+func (g groupSet) names() string {
+	if g == (groupSet{}) {
+		return ""
+	}
+	return g.of.Value()
+}
+
+func (g groupSet) has(group string) bool { return hasName(g.names(), group) }
+
+func hasName(names, name string) bool {
+	for names != "" {
+		first, rest, _ := strings.Cut(names, "\x00")
+		if first == name {
+			return true
+		}
+		names = rest
+	}
+	return false
+}
+
+// with returns the set with more groups.
+func (g groupSet) with(in []graphiti.Target) groupSet {
+	names := g.names()
+	for i := range in {
+		if !hasName(names, in[i].Group) {
+			names += in[i].Group + "\x00"
+		}
+	}
+	if names == "" {
+		return g
+	}
+	return groupSet{unique.Make(names)}
+}
 
 // turnKey is a turn's ID, usually decoded from hexadecimal, else hashed.
 type turnKey [16]byte
@@ -34,7 +73,7 @@ func keyOf(turn string) (k turnKey) {
 }
 
 func newRecent() recent {
-	turns, err := lru.New[turnKey, []string](recentMax)
+	turns, err := lru.New[turnKey, groupSet](recentMax)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -42,7 +81,7 @@ func newRecent() recent {
 }
 
 // begin adds a turn without any groups.
-func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), nil) }
+func (r recent) begin(turn string) { r.turns.ContainsOrAdd(keyOf(turn), groupSet{}) }
 
 // known reports whether a turn was begun or recorded.
 func (r recent) known(turn turnKey) bool {
@@ -54,20 +93,14 @@ func (r recent) known(turn turnKey) bool {
 func (r recent) recorded(turn string, in []graphiti.Target) {
 	key := keyOf(turn)
 	groups, _ := r.turns.Get(key)
-	groups = slices.Clip(groups)
-	for i := range in {
-		if !slices.Contains(groups, in[i].Group) {
-			groups = append(groups, in[i].Group)
-		}
-	}
-	r.turns.Add(key, groups)
+	r.turns.Add(key, groups.with(in))
 }
 
 // has reports whether all of the groups store a turn completely.
 func (r recent) has(turn string, in []graphiti.Target) bool {
 	groups, _ := r.turns.Get(keyOf(turn))
 	for i := range in {
-		if !slices.Contains(groups, in[i].Group) {
+		if !groups.has(in[i].Group) {
 			return false
 		}
 	}
@@ -98,7 +131,7 @@ func (r recent) release(turns []ledger.Turn) {
 // next use asks the ledger.
 func (r recent) doubt() {
 	for _, turn := range r.turns.Keys() {
-		r.turns.Add(turn, nil) // keeps the LRU order
+		r.turns.Add(turn, groupSet{}) // keeps the LRU order
 	}
 }
 

@@ -346,7 +346,8 @@ func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 	}{
 		{"slow", nil, 300 * time.Millisecond, 400 * time.Millisecond},
 		{"slow though it is ready", func(string) bool { return true }, 300 * time.Millisecond, 400 * time.Millisecond},
-		{"reading a group first", func(group string) bool { return group != "u" }, 400 * time.Millisecond / unready, 400 * time.Millisecond / unready},
+		{"reading one of the groups first", func(group string) bool { return group != "u" }, 300 * time.Millisecond, 400 * time.Millisecond},
+		{"reading all groups first", func(string) bool { return false }, 400 * time.Millisecond / unready, 400 * time.Millisecond / unready},
 	} {
 		t.Run(tc.name, func(t *testing.T) { neverLonger(t, tc.ready, tc.least, tc.most) })
 	}
@@ -380,6 +381,27 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 		q := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:other"}, true, both)
 		if q.Outcome.Source != SourceCache || q.Outcome.Facts != 1 || time.Since(start) != 0 {
 			t.Errorf("after the search came back: %+v", q.Outcome)
+		}
+		m.Close()
+	})
+}
+
+// TestAGroupThatMustBeReadDoesNotCostTheOther: the other has the whole time.
+func TestAGroupThatMustBeReadDoesNotCostTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory(t, nil, &fakeDecisions{}, &fakeFacts{})
+		o := *m.opts()
+		o.Search = readied{func(ctx context.Context, group, _ string) ([]graphiti.Fact, error) {
+			if group == "s" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			time.Sleep(o.Timeout / 2)
+			return facts("of the user"), nil
+		}, func(group string) bool { return group != "s" }}
+		m.Set(o.Groups, o.RecallSettings)
+		if got, p := ask(t, m, turn1, both); got != withBlocks(turn1, map[string]string{"one": blockOf("of the user")}) {
+			t.Errorf("got %s (%+v), want the user's fact", got, p.Outcome)
 		}
 		m.Close()
 	})

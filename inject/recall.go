@@ -91,18 +91,16 @@ func (m *Planner) search(query string, generation int64, targets []graphiti.Targ
 	if source != SourceLive {
 		return out, looks, source, nil
 	}
-	if soon := now.Add(m.opts().Timeout / unready); m.mustRead(targets) && soon.Before(deadline) {
-		deadline = soon
-	}
+	ready, unread := m.live(looks, flights)
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var failed error
 	late := timer.C
-	for i, flying := range flights {
-		if looks[i].Source != SourceLive || flying == nil {
-			continue
+	for n, i := range append(ready, unread...) {
+		if soon := now.Add(m.opts().Timeout / unready); n == len(ready) && soon.Before(deadline) && late != nil {
+			timer.Reset(time.Until(soon))
 		}
-		f := wait(flying, &late)
+		f := wait(flights[i], &late)
 		if f == nil {
 			failed = context.DeadlineExceeded
 			looks[i].Took, looks[i].Err = time.Since(now), failed
@@ -121,18 +119,25 @@ func (m *Planner) search(query string, generation int64, targets []graphiti.Targ
 	return out, looks, source, nil
 }
 
-// unready divides the timeout if the backend must read a group before searching it, for
+// unready divides the timeout for a group that the backend must read before searching it, for
 // example after a start. Small groups are read within 1/unready of the timeout; results of
 // large ones are ready for the next turn.
 const unready = 5
 
-// mustRead reports whether the backend must first read one of these groups.
-func (m *Planner) mustRead(targets []graphiti.Target) bool {
-	search := m.opts().Search
-	return slices.ContainsFunc(targets, func(t graphiti.Target) bool {
-		ready, _ := search.Ready(t.Group)
-		return !ready
-	})
+// live returns the indexes of live searches: those of ready groups, and those of groups that the
+// backend must read first.
+func (m *Planner) live(looks []Searched, flights []<-chan singleflight.Result) (ready, unread []int) {
+	for i := range looks {
+		if looks[i].Source != SourceLive || flights[i] == nil {
+			continue
+		}
+		if isReady, _ := m.opts().Search.Ready(looks[i].Group); isReady {
+			ready = append(ready, i)
+		} else {
+			unread = append(unread, i)
+		}
+	}
+	return ready, unread
 }
 
 // wait returns the result of a search, or nil if the search misses the deadline. After the
@@ -241,7 +246,7 @@ func (m *Planner) searchValid(ctx context.Context, k flightKey) ([]graphiti.Fact
 func costOf(facts []graphiti.Fact) int {
 	n := 128
 	for i := range facts {
-		n += 32 + int(unsafe.Sizeof(facts[i])) + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
+		n += 48 + int(unsafe.Sizeof(facts[i])) + len(facts[i].Text) + len(facts[i].UUID) + len(facts[i].Name) + len(facts[i].Episode)
 	}
 	return n
 }

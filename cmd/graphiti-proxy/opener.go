@@ -34,7 +34,7 @@ import (
 )
 
 // recallCacheBytes bounds the cache of search results.
-const recallCacheBytes = 8 << 20
+const recallCacheBytes = 4 << 20
 
 // opener opens a memory, for a proxy or for a command.
 type opener struct {

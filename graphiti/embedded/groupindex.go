@@ -27,7 +27,7 @@ const (
 
 // Sizes of parts of an index, in bytes, found by measuring heaps.
 const (
-	groupBytes   = 512
+	groupBytes   = 1000
 	wordBytes    = 148 // and the word itself, twice
 	speakerBytes = 128
 	noteBytes    = int(unsafe.Sizeof(messageNote{}))

@@ -22,6 +22,9 @@ var errClosed = errors.New("the index is closed")
 // readAtOnce is the number of messages to add at a time while an index is built.
 const readAtOnce = 256
 
+// maxAbsent bounds indexes.absent, at some 100 bytes each.
+const maxAbsent = 8192
+
 // warmPart is the part of the limit that Warm fills.
 const warmPart = 0.25
 
@@ -39,7 +42,14 @@ type indexes struct {
 	mu    sync.Mutex // guards the fields below
 	lru   *simplelru.LRU[string, *entry]
 	bytes int
+
+	// absent holds groups without messages, such as those of most conversations. They need no
+	// index.
+	absent map[string]struct{}
 }
+
+// noGroup is the index of absent groups.
+var noGroup = newGroup()
 
 // entry is the index of one group, complete or in progress.
 type entry struct {
@@ -55,7 +65,7 @@ type entry struct {
 
 // newIndexes returns indexes that take at most about limit bytes.
 func newIndexes(read readGroup, limit int) *indexes {
-	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1)}
+	g := &indexes{read: read, limit: limit, builder: make(chan struct{}, 1), absent: make(map[string]struct{})}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e *entry) { g.bytes -= e.bytes }) // fails only for a size of 0
 	return g
@@ -73,6 +83,10 @@ func (g *indexes) Close() {
 // continues after the end of ctx.
 func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	g.mu.Lock()
+	if _, absent := g.absent[name]; absent {
+		g.mu.Unlock()
+		return noGroup, nil
+	}
 	e, ok := g.lru.Get(name)
 	if !ok {
 		e = g.startLocked(name)
@@ -86,23 +100,17 @@ func (g *indexes) Get(ctx context.Context, name string) (*groupIndex, error) {
 	}
 }
 
-// Built reports whether the index of a group is built.
-func (g *indexes) Built(name string) bool { return g.built(name) != nil }
-
-// Empty reports whether a group is known to have no messages.
-func (g *indexes) Empty(name string) bool {
-	group := g.built(name)
-	return group != nil && group.groupNumber() == 0
-}
-
-// built returns the index of a group if it is built, or nil.
-func (g *indexes) built(name string) *groupIndex {
+// Built reports whether the index of a group is built, and whether the group is known to have no
+// messages.
+func (g *indexes) Built(name string) (built, empty bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if e, ok := g.lru.Peek(name); ok && e.whole {
-		return e.group
+	if _, absent := g.absent[name]; absent {
+		return true, true
 	}
-	return nil
+	e, ok := g.lru.Peek(name)
+	built = ok && e.whole
+	return built, built && e.group.groupNumber() == 0
 }
 
 // Warm calls first in the background, and then builds the indexes of these groups, in
@@ -142,6 +150,7 @@ func (g *indexes) Committed(name string, number int64, messages []indexedMessage
 		}
 	}()
 	g.mu.Lock()
+	delete(g.absent, name)
 	e, ok := g.lru.Peek(name)
 	if ok && !e.whole {
 		e.behind = true
@@ -164,6 +173,7 @@ func (g *indexes) Committed(name string, number int64, messages []indexedMessage
 func (g *indexes) Deleted(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	delete(g.absent, name)
 	if g.lru.Remove(name) {
 		g.startLocked(name)
 	}
@@ -199,9 +209,13 @@ func (g *indexes) build(name string, e *entry) {
 			continue
 		}
 		if now, ok := g.lru.Peek(name); ok && now == e {
-			if err != nil {
+			switch {
+			case err != nil:
 				g.lru.Remove(name)
-			} else {
+			case e.group.groupNumber() == 0:
+				g.lru.Remove(name)
+				g.missLocked(name)
+			default:
 				g.weighLocked(e)
 			}
 		}
@@ -210,6 +224,14 @@ func (g *indexes) build(name string, e *entry) {
 		g.mu.Unlock()
 		return
 	}
+}
+
+// missLocked notes that a group has no messages.
+func (g *indexes) missLocked(name string) {
+	if len(g.absent) >= maxAbsent {
+		clear(g.absent)
+	}
+	g.absent[name] = struct{}{}
 }
 
 // readInto adds the messages that an index does not have yet. A panic does not end the

@@ -88,8 +88,8 @@ func TestWhatIsCommittedIsFound(t *testing.T) {
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.groupNumber() != 7 || i.messageCount() != 3 {
 		t.Errorf("number %d, %d messages", i.groupNumber(), i.messageCount())
 	}
-	if f.reads != 2 {
-		t.Errorf("the file was read %d times", f.reads)
+	if f.reads != 3 { // the absent group, the same group with a message, and the other
+		t.Errorf("the file was read %d times, want 3", f.reads)
 	}
 }
 
@@ -151,11 +151,11 @@ func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 		defer cancel()
 		begin := time.Now()
-		if _, err := g.Get(ctx, "g"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 400*time.Millisecond || g.Built("g") {
-			t.Errorf("%v after %s, built: %t", err, time.Since(begin), g.Built("g"))
+		if _, err := g.Get(ctx, "g"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 400*time.Millisecond || built(g, "g") {
+			t.Errorf("%v after %s, built: %t", err, time.Since(begin), built(g, "g"))
 		}
 		close(go_)
-		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !g.Built("g") || g.Built("h") || g.Empty("g") || g.Empty("h") {
+		if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1]" || f.reads != 1 || !built(g, "g") || built(g, "h") || empty(g, "g") {
 			t.Errorf("%s, read %d times", got, f.reads)
 		}
 	})
@@ -243,4 +243,41 @@ func TestWarm(t *testing.T) {
 		}
 	})
 	g.Close()
+}
+
+// TestAbsentGroupsNeedNoIndex: each conversation asks for a group of its own, which has no
+// messages.
+func TestAbsentGroupsNeedNoIndex(t *testing.T) {
+	f := &file{}
+	g := newGroups(t, f, 1<<20)
+	for i := range maxAbsent + 10 {
+		name := fmt.Sprint("g", i)
+		group, err := g.Get(t.Context(), name)
+		if isBuilt, empty := g.Built(name); err != nil || group.groupNumber() != 0 || !isBuilt || !empty {
+			t.Fatalf("group %s: number %d, built %t, empty %t, error %v; want 0, true, true, none", name, group.groupNumber(), isBuilt, empty, err)
+		}
+	}
+	if n := len(g.absent); g.lru.Len() != 0 || g.bytes != 0 || n == 0 || n > maxAbsent {
+		t.Errorf("%d indexes of %d bytes for absent groups, %d noted as absent; want none, and 1 to %d", g.lru.Len(), g.bytes, n, maxAbsent)
+	}
+	reads := f.reads
+	if _, err := g.Get(t.Context(), fmt.Sprint("g", maxAbsent+9)); err != nil || f.reads != reads {
+		t.Errorf("an absent group: %d more reads of the file, error %v; want 0, none", f.reads-reads, err)
+	}
+	f.write(g, fmt.Sprint("g", maxAbsent+9), indexedMessage{Place: 1, Text: "oboe"})
+	if got := fmt.Sprint(find(t, g, fmt.Sprint("g", maxAbsent+9), "oboe")); got != "[1]" {
+		t.Errorf("after its first message, an absent group has %s, want [1]", got)
+	}
+}
+
+// built reports whether the index of a group is built.
+func built(g *indexes, name string) bool {
+	isBuilt, _ := g.Built(name)
+	return isBuilt
+}
+
+// empty reports whether a group is known to have no messages.
+func empty(g *indexes, name string) bool {
+	_, isEmpty := g.Built(name)
+	return isEmpty
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// maxOutlined bounds the messages of all outlines in RAM, at some 40 bytes each.
+// maxOutlined bounds the messages of all outlines in RAM, at some 60 bytes each.
 const maxOutlined = 1 << 20
 
 // outlines holds the outlines of the most recently listed groups. It reads an outline once,

@@ -80,8 +80,13 @@ type recentRows struct {
 
 func newRecentRows() *recentRows {
 	r := &recentRows{}
-	r.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ int64, m *row) { r.bytes -= m.bytes() }) // fails only for a size of 0
+	r.clear()
 	return r
+}
+
+func (r *recentRows) clear() {
+	r.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ int64, m *row) { r.bytes -= m.bytes() }) // fails only for a size of 0
+	r.bytes = 0
 }
 
 func (r *row) bytes() int { return 200 + len(r.name) + len(r.speaker) + len(r.content) }
@@ -132,5 +137,5 @@ func (r *recentRows) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drops++
-	r.lru.Purge()
+	r.clear()
 }

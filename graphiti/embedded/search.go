@@ -163,7 +163,7 @@ func (t *term) like(g *groupIndex) term {
 // Ready reports whether a group can be searched without indexing it first, and whether it is
 // known to be empty.
 func (e *Store) Ready(group string) (ready, empty bool) {
-	return e.index.Built(group), e.index.Empty(group)
+	return e.index.Built(group)
 }
 
 // maxWarm bounds the groups that Warm indexes.

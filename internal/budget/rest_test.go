@@ -35,8 +35,12 @@ func TestRestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*lookEvery+time.Second)
 		defer cancel()
-		if Rest(ctx); ctx.Err() == nil {
+		released := 0
+		if Rest(ctx, func() { released++ }); ctx.Err() == nil {
 			t.Error("it has ended before it was told to")
+		}
+		if released == 0 {
+			t.Error("caches kept their entries in an idle process")
 		}
 	})
 }

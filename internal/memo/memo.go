@@ -35,9 +35,9 @@ const Size = allShares << 20
 
 // shares are the guaranteed sizes per kind, in MiB. Other kinds may use the unused part
 // of a share.
-var shares = [kinds]int{bodies: 32, prompts: 2, Sessions: 16, Turns: 22}
+var shares = [kinds]int{bodies: 16, prompts: 2, Sessions: 4, Turns: 4}
 
-const allShares = 32 + 2 + 16 + 22
+const allShares = 16 + 2 + 4 + 4
 
 // overhead is the approximate size of an entry without its value, in bytes.
 const overhead = 200
@@ -94,7 +94,7 @@ func New(bytes int) *Memo {
 func (m *Memo) Observe(meter metric.Meter) error {
 	hits, err1 := meter.Int64ObservableCounter("graphiti_proxy_memo_hits", metric.WithDescription("Requests that were read from where the one before them in the conversation ended."))
 	misses, err2 := meter.Int64ObservableCounter("graphiti_proxy_memo_misses", metric.WithDescription("Requests of 8 KiB or more that were read from their beginning."))
-	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 72 MiB."))
+	bytes, err3 := meter.Int64ObservableGauge("graphiti_proxy_memo_bytes", metric.WithUnit("By"), metric.WithDescription("RAM of the cache of running conversations, at most 26 MiB."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
@@ -132,11 +132,11 @@ func (m *Memo) Update(k Key, change func(was any) (is any, bytes int)) {
 	m.put(k, is, bytes)
 }
 
-// put stores a value. The caller holds mu.
+// put stores a value; nil removes it. The caller holds mu.
 func (m *Memo) put(k Key, value any, bytes int) {
 	all := m.entries[k.Kind]
 	all.Remove(k)
-	if bytes += overhead; bytes > m.share(k.Kind)/4 {
+	if bytes += overhead; value == nil || bytes > m.share(k.Kind)/4 {
 		return
 	}
 	all.Add(k, entry{value, bytes})

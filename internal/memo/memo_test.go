@@ -395,3 +395,17 @@ func BenchmarkParse(b *testing.B) {
 type roomForLittle struct{}
 
 func (roomForLittle) Grow(bytes int) bool { return bytes < 1000 }
+
+// TestNothingTakesNoRoom: a session without a value has no entry.
+func TestNothingTakesNoRoom(t *testing.T) {
+	m, k := New(1<<20), Key{Kind: Sessions, Name: 1}
+	for _, value := range []any{"a", nil} {
+		m.Update(k, func(any) (any, int) { return value, 100 })
+		if got := m.Get(k); got != value {
+			t.Errorf("got %v, want %v", got, value)
+		}
+	}
+	if n := m.entries[Sessions].Len(); n != 0 || m.Bytes() != 0 {
+		t.Errorf("%d entries of %d bytes for no value, want none", n, m.Bytes())
+	}
+}

@@ -147,6 +147,11 @@ func (w *web) into(g *Graph, limit int, better func(a, b *Edge) int, write func(
 // mentioned builds a graph from names that distilled facts and the newest messages mention
 // together.
 func (sv *Service) mentioned(ctx context.Context, g *Graph, limit int) error {
+	end, err := sv.beginListing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	said, more, err := sv.newestSaid(ctx, g.Groups)
 	if err != nil {
 		return withRemedy(err)
@@ -254,13 +259,17 @@ func (sv *Service) newestSaid(ctx context.Context, groups []string) (said []sayi
 	var all []heading
 	seen := make(map[graphiti.ID]bool)
 	for i, group := range groups {
-		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{}) {
+		last := len(all) + graphMessages
+		for r, err := range sv.o.Memory.Rows(ctx, group, graphiti.Filter{Newest: true}) {
 			if err != nil {
 				return nil, false, err
 			}
-			if !seen[r.ID] {
-				seen[r.ID] = true
-				all = append(all, heading{i, r.ID, r.Said})
+			if seen[r.ID] {
+				continue
+			}
+			seen[r.ID] = true
+			if all = append(all, heading{i, r.ID, r.Said}); len(all) > last { // one more: there are others
+				break
 			}
 		}
 	}

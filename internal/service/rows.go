@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -52,6 +53,11 @@ func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.
 	if sv.o.State.Generations.Blocks(group) {
 		return errForgetting
 	}
+	end, err := sv.beginListing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var r graphiti.Row // one for all, because it escapes
 	for one, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{}) {
 		if err != nil {
@@ -62,6 +68,20 @@ func (sv *Service) headings(ctx context.Context, group string, f func(*graphiti.
 		f(&r)
 	}
 	return failed
+}
+
+// beginListing waits until an embedded memory may be listed. Half of the processors are left for
+// chats, and concurrent listings need little RAM.
+func (sv *Service) beginListing(ctx context.Context) (end func(), err error) {
+	if sv.o.Remote {
+		return func() {}, nil
+	}
+	select {
+	case sv.listings <- struct{}{}:
+		return func() { <-sv.listings }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for other listings: %w", ctx.Err())
+	}
 }
 
 // unlisted reports whether the memory does not list the messages of a group.

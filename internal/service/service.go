@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,8 @@ type Service struct {
 	ended chan struct{} // closed after background work ends
 	wake  chan struct{} // capacity 1: further wakes add nothing
 
+	listings chan struct{} // holds a value for each listing of an embedded memory
+
 	hearings sync.WaitGroup // background work for messages
 
 	process string // identifies this process in durable records
@@ -78,7 +81,8 @@ type Service struct {
 
 // New returns a Service. Until Close it continues unfinished forgets.
 func New(o Options) *Service {
-	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int), process: rand.Text()}
+	sv := &Service{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), commands: make(map[string]int), process: rand.Text(),
+		listings: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	sv.base, sv.close = context.WithCancel(context.Background())
 	sv.Set(o.Settings)
 	o.State.Generations.OnBlocked(o.Pipeline.Withhold)
@@ -93,6 +97,9 @@ func (sv *Service) Close() {
 	<-sv.ended
 	sv.hearings.Wait()
 }
+
+// Rest empties the caches that the state's store can replace.
+func (sv *Service) Rest() { sv.o.State.Rest() }
 
 // Set changes the settings of later calls.
 func (sv *Service) Set(s Settings) { sv.set.Store(&s) }

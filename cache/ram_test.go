@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func numbered(i int) (key [16]byte) {
+	binary.BigEndian.PutUint32(key[:], uint32(i)) //nolint:gosec // it fits
+	return key
+}
+
+// TestDecisionsInRAMAreBounded: evicted ones are read from the store.
+func TestDecisionsInRAMAreBounded(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	s.Decisions.recent.limit = 64 << 10
+	text := strings.Repeat("x", 1<<10)
+	const n = 100
+	for i := range n {
+		if _, err := s.Decisions.Keep(t.Context(), numbered(i), s.made(text, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := s.Decisions.recent.lru.Len(); held == 0 || held*len(text) > s.Decisions.recent.limit {
+		t.Errorf("%d decisions of %d bytes in RAM, want 1 or more within %d bytes", held, len(text), s.Decisions.recent.limit)
+	}
+	for _, i := range []int{0, n - 1} {
+		list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{numbered(i)})
+		if err != nil || list[0] == nil || list[0].Block != text {
+			t.Errorf("decision %d: %v, error %v; want its block", i, list[0], err)
+		}
+	}
+}
+
+// TestSessionsInRAMAreBounded: evicted ones are read from the store, and answered conversations
+// never evict those without an answer.
+func TestSessionsInRAMAreBounded(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	ctx, all := t.Context(), s.Sessions
+	all.recent.limit, all.pending.limit = 4<<10, 4<<10
+	const n = 100
+	all.SetPending(ctx, numbered(n), "waits")
+	for i := range n {
+		if err := all.Put(ctx, fmt.Sprint("session", i), numbered(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := all.recent.lru.Len(); held == 0 || held*linkOverhead > all.recent.limit {
+		t.Errorf("%d sessions in RAM, want 1 or more within %d bytes", held, all.recent.limit)
+	}
+	for _, i := range []int{0, n - 1} {
+		if got, ok, err := all.Find(ctx, [][16]byte{numbered(i)}); got != fmt.Sprint("session", i) || !ok || err != nil {
+			t.Errorf("session %d: got %q, %v, error %v", i, got, ok, err)
+		}
+	}
+	if got, ok := all.Pending(ctx, numbered(n)); got != "waits" || !ok {
+		t.Errorf("conversation without an answer: got %q, %v; want its session", got, ok)
+	}
+	for i := range n {
+		all.SetPending(ctx, numbered(n+i), "waits")
+	}
+	if held := all.pending.lru.Len(); held == 0 || held*linkOverhead > all.pending.limit {
+		t.Errorf("%d conversations without an answer in RAM, want 1 or more within %d bytes", held, all.pending.limit)
+	}
+}
+
+// TestSearchResultsInRAMAreBounded by their cost.
+func TestSearchResultsInRAMAreBounded(t *testing.T) {
+	const most, cost = 64 << 10, 4 << 10
+	r, err := NewRecall[int](RecallOptions{Fresh: time.Minute, Stale: time.Hour, MaxBytes: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	held := 0
+	for i := range 100 {
+		r.Store("g", fmt.Sprint(i), 1, r.Version("g"), i, cost, false)
+		r.Wait()
+	}
+	for i := range 100 {
+		if _, found, _ := r.Lookup("g", fmt.Sprint(i), 1); found {
+			held++
+		}
+	}
+	if held == 0 || held*cost > most {
+		t.Errorf("%d results of %d bytes in RAM, want 1 or more within %d bytes", held, cost, most)
+	}
+}
+
+// TestRestEmptiesCaches: their entries are read from the store again.
+func TestRestEmptiesCaches(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	if _, err := s.Decisions.Keep(t.Context(), numbered(1), s.made("text", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sessions.Put(t.Context(), "session", numbered(1)); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "notes", "text", 1, "g")
+	s.Sessions.SetPending(t.Context(), numbered(2), "waits")
+	s.Rest()
+	if s.Decisions.recent.lru.Len()+s.Sessions.recent.lru.Len()+s.file.recent.lru.Len() != 0 {
+		t.Errorf("%d decisions, %d sessions, %d records in RAM, want none", s.Decisions.recent.lru.Len(), s.Sessions.recent.lru.Len(), s.file.recent.lru.Len())
+	}
+	list, err := s.Decisions.Lookup(t.Context(), s.Generations.Now(), [][16]byte{numbered(1)})
+	if err != nil || list[0] == nil || list[0].Block != "text" {
+		t.Errorf("decision: %v, error %v; want its block", list[0], err)
+	}
+	if got, _, err := s.Sessions.Find(t.Context(), [][16]byte{numbered(1)}); got != "session" || err != nil {
+		t.Errorf("session: got %q, error %v", got, err)
+	}
+	if got, _ := s.Sessions.Pending(t.Context(), numbered(2)); got != "waits" {
+		t.Errorf("conversation without an answer: got %q, want its session", got)
+	}
+}
+
+// TestCachesFit: the caches of a process are bounded together.
+func TestCachesFit(t *testing.T) {
+	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	if got := s.Decisions.recent.limit + s.Sessions.recent.limit + s.Sessions.pending.limit + s.file.recent.limit + 250*tenantsInRAM; got > 32<<20 {
+		t.Errorf("the caches of state.db may hold %d bytes, want at most 32 MiB", got)
+	}
+}

@@ -1,0 +1,103 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
+)
+
+// watchedLister calls began at the start of each listing, and counts rows.
+type watchedLister struct {
+	graphiti.Lister
+	began func()
+	rows  int
+}
+
+func (l *watchedLister) Rows(ctx context.Context, group string, f graphiti.Filter) iter.Seq2[graphiti.Row, error] {
+	l.began()
+	return func(yield func(graphiti.Row, error) bool) {
+		for r, err := range l.Lister.Rows(ctx, group, f) {
+			l.rows++
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestListingsLeaveProcessorsForChats: a listing waits while others use half of the processors.
+func TestListingsLeaveProcessorsForChats(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	imports(t, m, service.Selector{}, "I met Miriam Weber.", "Miriam Weber called.")
+	began, goOn := make(chan struct{}), make(chan struct{})
+	m.Backend.Lister = &watchedLister{Lister: m.Backend.Lister, began: func() {
+		began <- struct{}{}
+		<-goOn
+	}}
+	graph := func(ctx context.Context) error {
+		_, err := m.Memory.Connections(ctx, &service.GraphRequest{Limit: 60})
+		return err
+	}
+	list := func(ctx context.Context) error {
+		_, err := m.Memory.Catalog(ctx, &service.ListRequest{Limit: 10})
+		return err
+	}
+	var running sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		running.Go(func() {
+			if err := graph(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		<-began
+	}
+	for name, call := range map[string]func(context.Context) error{"graph": graph, "list": list} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		ended := make(chan error)
+		go func() { ended <- call(ctx) }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s while others run: error %v, want the end of its time", name, err)
+			}
+		case <-began:
+			t.Fatalf("%s: another listing began while others use their processors", name)
+		}
+		cancel()
+	}
+	go func() {
+		for range began { // of later parts
+		}
+	}()
+	close(goOn)
+	running.Wait()
+	if err := list(t.Context()); err != nil {
+		t.Errorf("list after the others: %v", err)
+	}
+	close(began)
+}
+
+// TestGraphListsTheNewestOnly.
+func TestGraphListsTheNewestOnly(t *testing.T) {
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	const shown, all = 2500, 2600
+	texts := make([]string, all)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("message %d", i)
+	}
+	imports(t, m, service.Selector{}, texts...)
+	l := &watchedLister{Lister: m.Backend.Lister, began: func() {}}
+	m.Backend.Lister = l
+	if g := run(t, m, service.Connections, service.GraphRequest{Limit: 60}); g.Note != fmt.Sprintf("based on the newest %d messages", shown) || l.rows > 2*shown+1 {
+		t.Errorf("the graph of %d messages read %d rows, note %q; want at most %d, and the note", all, l.rows, g.Note, 2*shown+1)
+	}
+}
