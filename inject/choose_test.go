@@ -29,7 +29,12 @@ func TestFactsThatAreShown(t *testing.T) {
 		{"expired", [][]graphiti.Fact{{{Text: "x", ExpiredAt: now.Add(-day)}}}, nil},
 		{"invalid by now", [][]graphiti.Fact{{{Text: "x", InvalidAt: now.Add(-day)}}}, nil},
 		{"valid until tomorrow", [][]graphiti.Fact{{{Text: "x", InvalidAt: now.Add(day)}}}, []string{"x"}},
-		{"not valid yet", [][]graphiti.Fact{{{Text: "x", ValidAt: now.Add(day)}}}, nil},
+		{"not valid yet", [][]graphiti.Fact{{{Text: "x", ValidAt: now.Add(day)}}}, []string{"x (from " + ago(-1) + ")"}},
+		{"a version not valid yet", [][]graphiti.Fact{{
+			{Text: "The price of the class is 32 euros", ValidAt: now.Add(-2 * day)},
+			{Text: "The price of the class is 36 euros", ValidAt: now.Add(day)},
+		}}, []string{"The price of the class is 36 euros (from " + ago(-1) + ")", "The price of the class is 32 euros (since " + ago(2) + ")"}},
+		{"valid until a later one begins", [][]graphiti.Fact{{{Text: "x", ExpiredAt: now.Add(-day), InvalidAt: now.Add(day)}}}, []string{"x"}},
 		{"same id", [][]graphiti.Fact{{{UUID: "1", Text: "x"}}, {{UUID: "1", Text: "y"}}}, []string{"x"}},
 		{"same id in another group", [][]graphiti.Fact{{{UUID: "1", Group: "a", Text: "x"}}, {{UUID: "1", Group: "b", Text: "y"}}}, []string{"x", "y"}},
 		{"same words", [][]graphiti.Fact{{{UUID: "1", Text: "A cat."}, {UUID: "2", Text: " a  CAT"}}}, []string{"A cat."}},

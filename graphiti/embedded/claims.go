@@ -353,9 +353,6 @@ func (h *hit) distilled(group string) graphiti.Fact {
 		Strength:  h.strength,
 		Weighed:   true,
 	}
-	if now := time.Now(); h.said.After(now) {
-		f.Text, f.ValidAt, f.CreatedAt = f.Text+" (from "+h.said.UTC().Format(time.DateOnly)+")", time.Time{}, now
-	}
 	if h.over {
 		f.InvalidAt, f.Past = h.told.until, true
 	}
