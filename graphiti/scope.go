@@ -32,8 +32,7 @@ type Who struct {
 	Directory string // the client's working directory; part of no key
 
 	// Application is a hash of the client program and its credential, and Program the
-	// program's name, both of a message outside projects that may address the memory. They
-	// are part of no key.
+	// program's name. They are part of no key.
 	Application, Program string
 }
 

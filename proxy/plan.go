@@ -33,6 +33,9 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	f, w := &at.session, &at.project
 	d.who, d.promises = c.Who, c.promises
 	d.who.Session, d.who.Workspace, d.who.Directory = f.id, w.key, w.Directory
+	if w.key == "" { // the place of standing texts
+		d.who.Application, d.who.Program = p.claims.Application()
+	}
 	mode := s.mode(r, p, c, at)
 	mode.Generation = now.generation
 	if at.pending != nil && !mode.Ingest {
@@ -64,12 +67,8 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
 			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
 			d.promises.left = time.Until(now.until)
-			who := d.who
-			if w.key == "" { // the place of a standing text
-				who.Application, who.Program = p.claims.Application()
-			}
 			d.promises.said = capture.Saying{
-				Who: who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
+				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
 				FromFile: func() bool { return s.fromFile(text, &project) },
 			}

@@ -124,8 +124,11 @@ func TestMeaning(t *testing.T) {
 	polltest.Until(t, "a call that fails", func() bool { return endpoint.calls.Load() > calls })
 	endpoint.fault.Store(0)
 	within("Which house?", "home")
-	tell(t, e, "g", "6", "My automobile has a dent.", "")
-	tell(t, e, "g", "7", "The old vehicle stays in the garage.", "")
+	for name, text := range map[string]string{"6": "My automobile has a dent.", "7": "The old vehicle stays in the garage."} {
+		calls = endpoint.calls.Load()
+		tell(t, e, "g", name, text, "")
+		polltest.Until(t, "a call for "+text, func() bool { return endpoint.calls.Load() > calls })
+	}
 	polltest.Until(t, "all that means a car", func() bool {
 		facts, err := e.Search(t.Context(), []string{"g"}, "Where is the car?", 5)
 		return err == nil && len(facts) == mostMeant && facts[0].Strength == meant
