@@ -20,9 +20,10 @@ type Memory struct {
 	// questions (Earlier) less than the current one.
 	Weighing bool
 
-	// Routine returns the likeness of a text to the nearest request of everyday work, such as
-	// "run the tests", from 0 to 1. It is nil without a model of meaning.
-	Routine func(ctx context.Context, text string) float64
+	// Routine returns the likenesses, from 0 to 1, of a text to the nearest request of everyday
+	// work, such as "run the tests", and to the nearest complaint about it, such as "always the
+	// same with this". It is nil without a model of meaning.
+	Routine func(ctx context.Context, text string) (request, complaint float64)
 }
 
 // Earlier separates a query's question from the earlier questions after it. Those add context

@@ -155,7 +155,11 @@ const routineDecision = 0.3
 // decides reports whether a message states a decision.
 func (r *remembering) decides(ctx context.Context, said string) bool {
 	routine := r.backend.Memory.Routine
-	return card.Decides(said) && (routine == nil || routine(ctx, said) < routineDecision)
+	if !card.Decides(said) || routine == nil {
+		return card.Decides(said)
+	}
+	request, complaint := routine(ctx, said)
+	return max(request, complaint) < routineDecision
 }
 
 // groups are the groups of a configuration.

@@ -11,7 +11,7 @@ import (
 // sentence.Model.
 const ownFloor = 0.25
 
-// ownRoutine has the vectors of routineRequests.
+// ownRoutine has the vectors of routineRequests and complaints.
 //
 //go:embed routine.bin
 var ownRoutine []byte
@@ -22,6 +22,8 @@ func encoderOf(m *sentence.Model) encoder {
 	for i := 0; i+sentence.Dimensions <= len(ownRoutine); i += sentence.Dimensions {
 		e.routine = append(e.routine, int8sOf(ownRoutine[i:i+sentence.Dimensions]))
 	}
+	requests := min(len(routineRequests), len(e.routine))
+	e.routine, e.complaints = e.routine[:requests:requests], e.routine[requests:]
 	e.embed = func(ctx context.Context, texts []string) ([][]int8, error) {
 		out := make([][]int8, len(texts))
 		for i, text := range texts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,10 +26,11 @@ func ownEncoder(t *testing.T) encoder {
 	return encoderOf(m)
 }
 
-// TestOwnRoutine: the vectors in the file are those of the routine requests. UPDATE=1 writes
+// TestOwnRoutine: the vectors in the file are those of the routine requests and complaints. UPDATE=1 writes
 // the file.
 func TestOwnRoutine(t *testing.T) {
-	vecs, err := ownEncoder(t).embed(t.Context(), routineRequests)
+	texts := slices.Concat(routineRequests, complaints)
+	vecs, err := ownEncoder(t).embed(t.Context(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +47,36 @@ func TestOwnRoutine(t *testing.T) {
 	if len(ownRoutine) != len(want) {
 		t.Fatalf("routine.bin has %d bytes, want %d; run the test with UPDATE=1", len(ownRoutine), len(want))
 	}
-	for i := range routineRequests { // the last bit may differ between processors
+	for i := range texts { // the last bit may differ between processors
 		got := int8sOf(ownRoutine[i*sentence.Dimensions : (i+1)*sentence.Dimensions])
 		if l := likeness(got, vecs[i]); l < 0.98 {
-			t.Errorf("likeness of routine.bin to %q = %.3f, want 1; run the test with UPDATE=1", routineRequests[i], l)
+			t.Errorf("likeness of routine.bin to %q = %.3f, want 1; run the test with UPDATE=1", texts[i], l)
+		}
+	}
+}
+
+// TestOwnRoutine_Complaints: complaints with the mark of a rule are told from rules, also from
+// rules about everyday work.
+func TestOwnRoutine_Complaints(t *testing.T) {
+	e := ownEncoder(t)
+	for text, want := range map[string]bool{
+		"always the same story with this file... try again":        true,
+		"immer dasselbe mit dem Formular, räum mal auf":            true,
+		"siempre igual con el stub, míralo":                        true,
+		"всегда одно и то же с этим тестом, глянь":                 true,
+		"Always run the tests before you commit.":                  false,
+		"Always write tests first.":                                false,
+		"Führe immer die Tests aus, bevor du committest.":          false,
+		"Always use the same names in this file.":                  false,
+		"single space after a full stop in the docs here, always.": false,
+	} {
+		vecs, err := e.embed(t.Context(), []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const complains = 0.45 // of package service
+		if like := nearestOf(e.complaints, vecs[0]); like >= complains != want {
+			t.Errorf("likeness of %q to a complaint: got %.2f, want at least %.2f: %v", text, like, complains, want)
 		}
 	}
 }

@@ -16,10 +16,12 @@ var routineRequests = []string{
 	"run the tests", "why is this so slow?", "what did you just change?", "go on", "fix the typo in the header", "can you split this function?",
 	"is that our bug or theirs?", "commit and push", "how do I run only one test?", "rename it to something better", "do we still need this file?",
 	"write a haiku about autumn", "what is the capital of Peru?", "explain this error", "shorter please", "thanks, looks good",
-	"always the same with this file, have a look", "same mess as always, clean it up",
 	"mach weiter", "warum läuft das zweimal?", "kannst du das kürzer schreiben?", "pourquoi ce test échoue ?", "relance les tests", "¿por qué falla esto?",
 	"roda os testes de novo", "次お願いします", "なぜ失敗したの？", "帮我看看这个错误", "테스트 다시 돌려줘", "почему тест падает?",
 }
+
+// complaints are complaints about everyday work. Some have the mark of a rule: "always".
+var complaints = []string{"the same story as always with this, try again", "immer dasselbe damit, schau mal", "toujours pareil avec ça, regarde"}
 
 // A short text whose likeness to a routine request is at least routineFrom is one too. Only
 // results of at least the strength sureOfRoutine are worth showing for it.
@@ -29,17 +31,17 @@ const (
 	sureOfRoutine  = 0.5
 )
 
-// routineLikeness returns the likeness of a text to the nearest routine request, by the model
-// of this program; 0 without the model.
-func (e *Store) routineLikeness(ctx context.Context, text string) float64 {
+// routineLikeness returns the likenesses of a text to the nearest routine request and to the
+// nearest complaint, by the model of this program; 0 without the model.
+func (e *Store) routineLikeness(ctx context.Context, text string) (request, complaint float64) {
 	if !e.ownModel() {
-		return 0
+		return 0, 0
 	}
 	vec, err := e.mean.question(ctx, text)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return nearestOf(e.mean.encoder.routine, vec)
+	return nearestOf(e.mean.encoder.routine, vec), nearestOf(e.mean.encoder.complaints, vec)
 }
 
 // ownModel reports whether the model of this program measures meaning.
@@ -52,8 +54,10 @@ func (e *Store) unlessRoutine(ctx context.Context, g *groupIndex, q *asked, hits
 		return hits, nil
 	}
 	sure := slices.ContainsFunc(hits, func(h *hit) bool { return h.strength >= sureOfRoutine })
-	if !sure && len(q.text) <= longestRoutine && e.routineLikeness(ctx, q.text) >= routineFrom {
-		return nil, nil
+	if !sure && len(q.text) <= longestRoutine {
+		if like, _ := e.routineLikeness(ctx, q.text); like >= routineFrom {
+			return nil, nil
+		}
 	}
 	var out []*hit
 	for _, h := range hits {

@@ -32,8 +32,9 @@ type encoder struct {
 
 	// Of the model of this program: the least likeness of a statement to its question, and
 	// the vectors of routineRequests. Those of an endpoint are learnt.
-	floor   float64
-	routine [][]int8
+	floor      float64
+	routine    [][]int8
+	complaints [][]int8 // of the model of this program only
 }
 
 // vectors finds statements by their meaning. If the encoder is slow or down, it finds none,

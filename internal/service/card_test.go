@@ -302,7 +302,8 @@ func TestRemember_Acts(t *testing.T) {
 	}
 }
 
-// TestHear_RoutineRule: a request of everyday work with the mark of a rule waits for its person.
+// TestHear_RoutineRule: a complaint about everyday work with the mark of a rule waits for its
+// person. A rule may be about everyday work.
 func TestHear_RoutineRule(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]inject.Heard{
@@ -310,11 +311,11 @@ func TestHear_RoutineRule(t *testing.T) {
 		"always use tabs for indentation in this project":        {Promoted: 1},
 	} {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-		m.Backend.Routine = func(_ context.Context, text string) float64 {
+		m.Backend.Routine = func(_ context.Context, text string) (request, complaint float64) {
 			if strings.Contains(text, "same story") {
-				return 0.45
+				return 0.2, 0.45
 			}
-			return 0.35
+			return 0.6, 0.44
 		}
 		if _, got := m.Talk(t, ownerIn(widgets, "one"), text); got != want {
 			t.Errorf("%q: heard %+v, want %+v", text, got, want)

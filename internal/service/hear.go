@@ -96,8 +96,10 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	if err != nil {
 		return err
 	}
-	if routine := s.sv.o.Memory.Routine; routine != nil && l.Kind == card.KindRule && l.Applies && routine(ctx, l.Text) >= routineRule {
-		l.Applies, l.State = false, card.Pending
+	if routine := s.sv.o.Memory.Routine; routine != nil && l.Kind == card.KindRule && l.Applies {
+		if _, complaint := routine(ctx, l.Text); complaint >= complains {
+			l.Applies, l.State = false, card.Pending
+		}
 	}
 	if err := s.doubtRepeated(ctx, &l, known, groups); err != nil {
 		return err
@@ -121,9 +123,9 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// routineRule is the likeness to a routine request from which a rule waits for the person's
-// confirmation. "Always the same story with this file, try again" has the mark of a rule.
-const routineRule = 0.4
+// complains is the likeness to a complaint about everyday work from which a rule waits for the
+// person's confirmation. "Always the same story with this file, try again" has the mark of a rule.
+const complains = 0.45
 
 // targets returns the groups of the message, whose forgetting deletes its effects, and the group
 // of its place.
