@@ -21,7 +21,8 @@ type barrier struct {
 	pollAt   time.Time
 	pollWait time.Duration
 
-	left       []string // groups with a visible barrier, until a listing proves its removal
+	left       []string             // groups with a visible barrier, until a listing proves its removal
+	unclear    map[string]time.Time // by group: until then, a barrier without a clear answer may appear
 	removeAt   time.Time
 	removeWait time.Duration // delay until the next attempt, doubled up to LastBarrier
 }
@@ -55,7 +56,7 @@ func (m *machine) nextBarrier(now time.Time, wait *time.Duration) action {
 		return action{}
 	}
 	if m.sight.hidden { // a search shows no barriers
-		b.sent, b.left = nil, nil
+		b.sent, b.left, b.unclear = nil, nil, nil
 		return action{}
 	}
 	if len(b.sent) > 0 && due(b.pollAt, now, wait) {
@@ -143,6 +144,12 @@ func (m *machine) barrierSent(s sentBarrier, ok bool, now time.Time) {
 	if b.sent = append(b.sent, s); len(b.sent) > maxBarriers {
 		b.sent = b.sent[1:]
 	}
+	if !s.accepted {
+		if b.unclear == nil {
+			b.unclear = make(map[string]time.Time)
+		}
+		b.unclear[s.group] = now.Add(2 * m.timing.StallAfter)
+	}
 	b.pollWait = m.timing.FirstLook
 	b.pollAt = now.Add(b.pollWait)
 }
@@ -193,9 +200,13 @@ func (m *machine) leftIn(group string, now time.Time) {
 	}
 }
 
-// removed records the result of an attempt to remove barriers from a group.
+// removed records the result of an attempt to remove barriers from a group. Another attempt
+// follows while a barrier may still appear: it may arrive after a later one.
 func (m *machine) removed(group string, gone bool, now time.Time) {
 	b := &m.barrier
+	if gone = gone && !now.Before(b.unclear[group]); gone {
+		delete(b.unclear, group)
+	}
 	b.left = slices.DeleteFunc(b.left, func(s string) bool { return s == group })
 	if !gone {
 		b.left = append(b.left, group) // after the others

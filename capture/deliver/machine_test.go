@@ -306,6 +306,26 @@ func TestBarrierThatIsLeft(t *testing.T) {
 	}
 }
 
+// TestBarrierThatComesLate: a barrier whose call had no clear answer may appear after a later one
+// was seen and removed, so removal is tried again.
+func TestBarrierThatComesLate(t *testing.T) {
+	for accepted, again := range map[bool]bool{false: true, true: false} {
+		m := machineOf(0)
+		m.own = "a"
+		m.barrierSent(sentBarrier{name: "slow", group: "a", pos: 1, accepted: accepted}, true, clock)
+		m.barrierSent(sentBarrier{name: "seen", group: "a", pos: 2, accepted: true}, true, clock)
+		m.sawBarriers("a", map[string]bool{"seen": true}, clock)
+		m.removed("a", true, clock)
+		if got := len(m.barrier.left) > 0; got != again {
+			t.Errorf("the first was accepted: %v; after the removal of the second: got another attempt %v, want %v", accepted, got, again)
+		}
+		m.removed("a", true, clock.Add(2*m.timing.StallAfter))
+		if len(m.barrier.left) > 0 || len(m.barrier.unclear) > 0 {
+			t.Errorf("the first was accepted: %v; later: got attempts in %q, want none", accepted, m.barrier.left)
+		}
+	}
+}
+
 func TestRetriesSpread(t *testing.T) {
 	for attempt := range 100 {
 		if d := retryIn(attempt, errors.New("x")); d <= 0 || d > lastRetry {
