@@ -41,7 +41,7 @@ func (e *Store) routineLikeness(ctx context.Context, text string) (request, comp
 	if err != nil {
 		return 0, 0
 	}
-	return nearestOf(e.mean.encoder.routine, vec), nearestOf(e.mean.encoder.complaints, vec)
+	return nearestOf(e.mean.encoder.routine, vec), nearestOf(e.mean.complaints, vec)
 }
 
 // ownModel reports whether the model of this program measures meaning.
