@@ -13,7 +13,7 @@ type blocks struct {
 	without      string // memory header of a request without a block
 }
 
-// hasBlock reports whether a memory header is of a request with a block.
+// hasBlock reports whether a memory header reports a block.
 func hasBlock(header string) bool {
 	return strings.HasPrefix(header, "recalled") && !strings.Contains(header, "facts=0;")
 }

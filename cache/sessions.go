@@ -34,7 +34,8 @@ type Sessions struct {
 	store  store
 	shared bool // replicas write to the store, so a fingerprint may get a session at any time
 
-	// A fingerprint is in one of them. With a file, pending has all that are known.
+	// A fingerprint is in one of them. With a file, only pending knows conversations without an
+	// answer.
 	recent  *byteLRU[[16]byte, string] // "" if the store does not know the fingerprint
 	pending *byteLRU[[16]byte, pending]
 }

@@ -75,7 +75,7 @@ func (s *State) Check() *sqlite.Fault {
 	return s.file.db.Check()
 }
 
-// Rest removes from RAM what can be read from the store again.
+// Rest empties the caches whose entries the store has.
 func (s *State) Rest() {
 	s.Decisions.recent.Clear()
 	s.Sessions.recent.Clear()

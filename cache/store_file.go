@@ -21,8 +21,8 @@ const (
 	firstSweep = 10 * time.Minute
 	sweepPart  = 30
 
-	// sweepKeys bounds the keys that a sweep holds in RAM, and sweepRows those that one
-	// transaction removes, so that requests do not wait for it.
+	// sweepKeys bounds the keys that a sweep holds in RAM. One transaction removes at most
+	// sweepRows records, so that requests do not wait for it.
 	sweepKeys = 10_000
 	sweepRows = 1000
 

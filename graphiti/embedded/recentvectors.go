@@ -26,7 +26,7 @@ func newRecentVectors() *recentVectors {
 	return &recentVectors{seed: maphash.MakeSeed(), of: make(map[uint64][]int8)}
 }
 
-// digest returns a number for the words of a text, whatever the spaces between them.
+// digest returns a number for the words of a text, which ignores the spaces between them.
 func (r *recentVectors) digest(text string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)

@@ -160,8 +160,7 @@ func (t *term) like(g *groupIndex) term {
 	return out
 }
 
-// Ready reports whether a group can be searched without indexing it first, and whether it is
-// known to be empty.
+// Ready reports whether the index of a group is built, and whether it has no messages.
 func (e *Store) Ready(group string) (ready, empty bool) {
 	return e.index.Built(group)
 }
