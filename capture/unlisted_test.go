@@ -215,3 +215,42 @@ func TestDatabaseThatWasSaid(t *testing.T) {
 		}
 	})
 }
+
+// shared is a memory whose probe group holds the fact of another worker's barrier.
+type shared struct{ *graph }
+
+func (s shared) Search(ctx context.Context, groups []string, query string, n int) ([]graphiti.Fact, error) {
+	facts, err := s.graph.Search(ctx, groups, query, n)
+	if slices.ContainsFunc(groups, func(g string) bool { return strings.HasPrefix(g, graphiti.CheckGroupPrefix) }) {
+		facts = append(facts, graphiti.Fact{Text: graphiti.CheckText})
+	}
+	return facts, err
+}
+
+// TestFactsOfAnotherGroup: a barrier that a group does not list yet, while a
+// search shows facts of other groups, does not mean that listings are broken.
+func TestFactsOfAnotherGroup(t *testing.T) {
+	g := &graph{apart: true, takes: time.Second}
+	fails := 0
+	inBubble(t, shared{g}, func(t *testing.T, p *Pipeline, log *logged) {
+		add(t, p, spoken("1", "a"))
+		until(t, "the first turn", func() bool { return p.Status().Verified == 1 })
+		g.set(func() {
+			fails = 2 // the turn, and the first barrier for it
+			g.fails = func(call, group string) error {
+				if call == "write" && group == "b" && fails > 0 {
+					fails--
+					return &graphiti.StatusError{Code: http.StatusInternalServerError}
+				}
+				return nil
+			}
+		})
+		add(t, p, spoken("2", "b"))
+		until(t, "the second turn", func() bool { return p.Status().Verified == 2 })
+		if got := log.lines("listings do not show"); len(got) > 0 {
+			t.Errorf("logged %q, want nothing: listings work", got)
+		}
+		want := []string{graphiti.EpisodeName("2", graphiti.RoleAssistant), graphiti.EpisodeName("2", graphiti.RoleUser)}
+		until(t, "each message once, and no barrier", func() bool { return slices.Equal(g.names("b"), want) })
+	})
+}

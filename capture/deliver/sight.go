@@ -30,9 +30,11 @@ func (s *sight) hide(shown bool, now time.Time) (changed bool) {
 }
 
 // lists records that a listing shows stored messages, and reports whether that is a change.
+// Otherwise a turn in doubt would wait forever in a group with a listing: only a barrier
+// decides it, and none is sent while listings count as useless.
 func (s *sight) lists() (changed bool) {
 	changed = !s.unlisted.IsZero()
-	s.listed, s.unlisted = true, time.Time{}
+	*s = sight{listed: true}
 	return changed
 }
 

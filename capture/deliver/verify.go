@@ -52,7 +52,7 @@ func (l *Loop) look(ctx context.Context, w *worker, a action) {
 		fs = w.found(a, facts, now)
 	} else {
 		fs = w.applyView(a, v, now)
-		if len(fs.verified) > 0 {
+		if len(fs.verified) > 0 || v.ours {
 			l.listsLocked()
 		}
 		if v.ours {
@@ -247,7 +247,7 @@ func (l *Loop) lookForBarrier(ctx context.Context, w *worker) {
 		sure := !empty || l.saidDatabase(ctx) == "neo4j"
 		l.mu.Lock()
 		if !empty { // they may come from other messages
-			facts = 0 // they may be of anything
+			facts = 0
 		}
 		if err == nil && !found {
 			l.judgeLocked(w, facts, failed, sure, time.Now())
@@ -293,17 +293,12 @@ func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now ti
 	}
 }
 
-// countFacts returns the number of facts that a search shows from barriers, or from the
-// group of one.
+// countFacts returns the number of facts that a search of a barrier's group shows: in the
+// probe group those of barriers, elsewhere those of other messages. Facts of another group
+// say nothing about this group's listing.
 func (l *Loop) countFacts(ctx context.Context, group string) (n int, err error) {
-	l.mu.Lock()
-	groups := []string{l.run.probe} // an explicit search includes it
-	l.mu.Unlock()
-	if group != groups[0] {
-		groups = append(groups, group)
-	}
 	err = l.call(ctx, func(ctx context.Context) error {
-		facts, err := l.o.Memory.Search(ctx, groups, graphiti.CheckText, maxFacts)
+		facts, err := l.o.Memory.Search(ctx, []string{group}, graphiti.CheckText, maxFacts)
 		n = len(facts)
 		return err
 	})

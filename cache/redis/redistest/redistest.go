@@ -9,21 +9,25 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
 // Redis is a server on its own port. Only one goroutine may use it.
 type Redis struct {
-	t    testing.TB
-	addr string
-	dir  string
-	real *exec.Cmd
-	mini *miniredis.Miniredis
+	t     testing.TB
+	addr  string
+	dir   string
+	real  *exec.Cmd
+	ended chan struct{} // closed when real has ended
+	mini  *miniredis.Miniredis
 }
 
 // Start starts a server. It ends with the test.
@@ -40,15 +44,24 @@ func Start(t testing.TB) *Redis {
 		s.passTime()
 		return s
 	}
+	t.Cleanup(s.Kill)
+	for {
+		s.addr = freeAddress(t)
+		if s.up() {
+			return s
+		}
+		s.Kill() // another process has taken the port
+	}
+}
+
+// freeAddress returns a loopback address that was free a moment ago.
+func freeAddress(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.addr = l.Addr().String()
-	_ = l.Close()
-	t.Cleanup(s.Kill)
-	s.Up()
-	return s
+	defer l.Close() //nolint:errcheck // a test's
+	return l.Addr().String()
 }
 
 // passTime advances the clock of miniredis, which does not advance by itself: keys would
@@ -82,19 +95,41 @@ func (s *Redis) Up() {
 		}
 		return
 	}
+	if !s.up() {
+		s.t.Fatal("another process has taken the port of redis")
+	}
+}
+
+// up starts redis-server and waits until it answers. It returns false if another server
+// answers instead, or the new one ends because it cannot have the port.
+func (s *Redis) up() bool {
+	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.real = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, // #nosec G204 -- a test's own
+	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, // #nosec G204 -- a test's own
 		"--appendonly", "yes", "--appendfsync", "always", "--save", "", "--loglevel", "warning")
-	if err := s.real.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	s.real, s.ended = cmd, make(chan struct{})
+	go func(ended chan<- struct{}) {
+		defer close(ended)
+		_ = cmd.Wait()
+	}(s.ended)
 	c := s.Client()
 	defer c.Close() //nolint:errcheck // a test's
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if err := c.Ping(context.Background()).Err(); err == nil {
-			return
-		} else if time.Now().After(end) {
+	own := fmt.Sprintf("process_id:%d\r\n", cmd.Process.Pid)
+	for end := time.Now().Add(polltest.Patience); ; {
+		info, err := c.Info(context.Background(), "server").Result()
+		switch {
+		case err == nil:
+			return strings.Contains(info, own)
+		case time.Now().After(end):
 			s.t.Fatal(fmt.Errorf("redis does not come up: %w", err))
+		}
+		select {
+		case <-s.ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -105,7 +140,7 @@ func (s *Redis) Kill() {
 		s.mini.Close()
 	} else if s.real != nil {
 		_ = s.real.Process.Kill()
-		_ = s.real.Wait()
+		<-s.ended
 		s.real = nil
 	}
 }
