@@ -51,6 +51,8 @@ type groupIndex struct {
 	oldest   int64 // earlier places are not in the lists
 	newest   int64
 	bytes    int
+
+	compacted int64 // newest at the last call of compact
 }
 
 func newGroup() *groupIndex {
@@ -194,18 +196,47 @@ func (g *groupIndex) speak(name string) {
 	g.bytes += speakerBytes + 2*len(name)
 }
 
-// fit releases spare capacity.
-func (g *groupIndex) fit() {
+// compact moves the words and their places into a few large pieces of memory, without spare
+// capacity. They were allocated one by one among short-lived objects, so each keeps a span of
+// the heap in use.
+func (g *groupIndex) compact() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.compacted == g.newest {
+		return
+	}
+	g.compacted = g.newest
+	letters, size := 0, 0
+	for w, l := range g.lists {
+		letters += len(w)
+		size += len(l.deltas)
+	}
+	var text strings.Builder
+	text.Grow(2 * letters)
+	hold := func(s string) string {
+		text.WriteString(s)
+		return text.String()[text.Len()-len(s):]
+	}
+	moved, deltas := make([]list, 0, len(g.lists)), make([]byte, 0, size)
+	lists := make(map[string]*list, len(g.lists))
+	begins, ends := make([]string, 0, len(g.lists)), make([]string, 0, len(g.lists))
 	g.bytes -= g.noted()
+	for w, l := range g.lists {
+		g.bytes -= cap(l.deltas) - len(l.deltas)
+		from := len(deltas)
+		deltas = append(deltas, l.deltas...)
+		moved = append(moved, *l)
+		now := &moved[len(moved)-1]
+		now.deltas = slices.Clip(deltas[from:])
+		word := hold(w)
+		lists[word] = now
+		begins, ends = append(begins, word), append(ends, hold(backwards(w)))
+	}
+	slices.Sort(begins)
+	slices.Sort(ends)
+	g.lists, g.begins, g.ends = lists, sorted{words: begins}, sorted{words: ends}
 	g.notes, g.forms, g.asking = slices.Clone(g.notes), slices.Clone(g.forms), slices.Clone(g.asking)
 	g.bytes += g.noted()
-	for _, l := range g.lists {
-		g.bytes -= cap(l.deltas)
-		l.deltas = slices.Clone(l.deltas)
-		g.bytes += cap(l.deltas)
-	}
 }
 
 // halve drops the older half of the places.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,12 +13,15 @@ import (
 )
 
 // TestFind: what is found is what a plain look at all messages finds, however
-// far the places are from each other, and whatever was dropped.
+// far the places are from each other, and whatever was moved or dropped.
 func TestFind(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	g, said := newGroup(), make(map[string][]int64)
 	place := int64(0)
-	for range 3000 {
+	for i := range 3000 {
+		if i%1000 == 999 {
+			g.compact()
+		}
 		place += 1 + r.Int64N(1<<r.IntN(20))
 		var text strings.Builder
 		for range r.IntN(12) {
@@ -43,6 +47,15 @@ func TestFind(t *testing.T) {
 		}
 	}
 	check("all", 0)
+	begins, ends := slices.Sorted(maps.Keys(g.lists)), slices.Sorted(maps.Keys(backward(g.lists)))
+	g.compact()
+	check("the compacted", 0)
+	if !slices.Equal(g.begins.words, begins) || !slices.Equal(g.ends.words, ends) {
+		t.Errorf("the sorted words are %q and %q, want those of the lists", g.begins.words, g.ends.words)
+	}
+	if n := counted(g); g.bytes != n {
+		t.Errorf("compacted: %d bytes are known of, %d held", g.bytes, n)
+	}
 	g.halve()
 	if g.oldest == 0 || g.oldest >= place {
 		t.Fatalf("the oldest place is %d of %d", g.oldest, place)
@@ -54,6 +67,15 @@ func TestFind(t *testing.T) {
 	if places, n := g.find("never", 5); n != 0 || places != nil {
 		t.Errorf("%v, %d of a word that nobody said", places, n)
 	}
+}
+
+// backward returns lists by their words, spelt backwards.
+func backward(lists map[string]*list) map[string]*list {
+	out := make(map[string]*list, len(lists))
+	for w, l := range lists {
+		out[backwards(w)] = l
+	}
+	return out
 }
 
 func TestSpeakers(t *testing.T) {

@@ -179,6 +179,21 @@ func (g *indexes) Deleted(name string) {
 	}
 }
 
+// Rest compacts the indexes.
+func (g *indexes) Rest() {
+	g.mu.Lock()
+	var whole []*groupIndex
+	for _, e := range g.lru.Values() {
+		if e.whole {
+			whole = append(whole, e.group)
+		}
+	}
+	g.mu.Unlock()
+	for _, group := range whole {
+		group.compact()
+	}
+}
+
 // startLocked begins to build the index of a group.
 func (g *indexes) startLocked(name string) *entry {
 	e := &entry{group: newGroup(), built: make(chan struct{})}
@@ -256,7 +271,7 @@ func (g *indexes) readInto(name string, group *groupIndex) (err error) {
 		return fmt.Errorf("index a group: %w", err)
 	}
 	group.add(number, batch)
-	group.fit()
+	group.compact()
 	return nil
 }
 

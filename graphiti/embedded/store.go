@@ -77,7 +77,14 @@ func open(path string, s sqlite.Sync) (*Store, error) {
 
 // Memory returns the store in all its roles.
 func (e *Store) Memory() *graphiti.Memory {
-	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness}
+	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness, Rest: e.rest}
+}
+
+// rest drops what is read again from the file, and compacts the indexes.
+func (e *Store) rest() {
+	e.recent.drop()
+	e.outlines.rest()
+	e.index.Rest()
 }
 
 // Embed makes statements searchable by meaning, too. It embeds existing and new ones in the

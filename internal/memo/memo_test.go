@@ -354,6 +354,15 @@ func TestSharesAreKept(t *testing.T) {
 	if v := m.Get(Key{Sessions, Owner{'b'}, 1}); v != nil {
 		t.Errorf("another owner gets %v", v)
 	}
+	m.Rest()
+	for k := range kinds {
+		if m.bytes[k] > m.share(k) {
+			t.Errorf("at rest, kind %d has %d bytes, want at most its share of %d", k, m.bytes[k], m.share(k))
+		}
+	}
+	if v := m.Get(Key{Turns, Owner{'h'}, 9999}); v != 9999 || held(Sessions, 'a') != 100 {
+		t.Errorf("at rest, the newest turn is %v and %d sessions are known, want 9999 and 100", v, held(Sessions, 'a'))
+	}
 }
 
 func BenchmarkParse(b *testing.B) {
