@@ -53,7 +53,7 @@ const (
 
 	// writerCache bounds the pages that the writer holds in RAM, in KiB. A transaction
 	// that changes more writes some pages twice.
-	writerCache = "8192"
+	writerCache = "2048"
 
 	// restAfter is the idle time after which a connection releases the RAM of its pages.
 	// It is longer than the interval of the checks of an idle file.
