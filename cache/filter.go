@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"sync/atomic"
 
@@ -12,10 +13,11 @@ import (
 // hundred of the keys without a decision.
 const filterBits = 1 << 23
 
-// keyFilter is a Bloom filter of the keys with a decision in the file. It saves the query
-// for all others: for each new turn, and for each turn of a new conversation. Only this
-// process writes to the file, so the filter is complete once Read has added all keys. Until
-// then, May returns true for every key. It is safe for concurrent use.
+// keyFilter is a Bloom filter of the keys with a decision in the file, and of the lists with
+// a record. It saves the query for all others: for each new turn, for each turn of a new
+// conversation, and for most lists. Only this process writes to the file, so the filter is
+// complete once Read has added all keys. Until then, May returns true for every key. It is
+// safe for concurrent use.
 type keyFilter struct {
 	bits     [filterBits / 64]atomic.Uint64
 	complete atomic.Bool // Read has added every key of the file
@@ -33,12 +35,18 @@ func eachBit(key *[16]byte, f func(word uint32, bit uint64) (more bool)) bool {
 	return true
 }
 
-// Add adds a key. It must be called before the key's decision is written to the file.
+// listKey returns the key of a list.
+func listKey(kind, list string) [16]byte {
+	sum := sha256.Sum256([]byte(kind + "\x00" + list))
+	return [16]byte(sum[:16])
+}
+
+// Add adds a key. It must be called before the key's record is written to the file.
 func (k *keyFilter) Add(key [16]byte) {
 	eachBit(&key, func(word uint32, bit uint64) bool { k.bits[word].Or(bit); return true })
 }
 
-// May reports whether a key may have a decision.
+// May reports whether a key may have a record.
 func (k *keyFilter) May(key [16]byte) bool {
 	return !k.complete.Load() || eachBit(&key, func(word uint32, bit uint64) bool { return k.bits[word].Load()&bit != 0 })
 }

@@ -17,7 +17,7 @@ func hashOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16
 func readDecided(t *testing.T, s *State) {
 	t.Helper()
 	s.file.reading.Wait()
-	if s.file.decided.May(hashOf(-1)) {
+	if s.file.holds.May(hashOf(-1)) {
 		t.Fatal("May is true for a key without a decision, after the file was read")
 	}
 }
@@ -62,7 +62,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	readDecided(t, s)
 	in := 0
 	for i := range keys {
-		if s.file.decided.May(hashOf(-1 - i)) {
+		if s.file.holds.May(hashOf(-1 - i)) {
 			in++
 		}
 	}

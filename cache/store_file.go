@@ -63,11 +63,10 @@ func schema() string {
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
-	decided    keyFilter
+	holds      keyFilter
 	newest     int64 // upper bound of all generations of scopes; only writes use it
 	unwritten  unwritten
 	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
-	lists      sync.Map                 // kinds and names of all lists with a record; most lists that requests read have none
 	stop, done chan struct{}
 	cancel     context.CancelFunc
 	reading    sync.WaitGroup
@@ -88,7 +87,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
 	for i := 0; err == nil && i < len(kinds); i++ {
 		err = f.each(ctx, "SELECT DISTINCT list, '', '' FROM "+kinds[i].name+" WHERE list > ''", nil, func(list string, _, _ []byte) error {
-			f.lists.Store([2]string{kinds[i].name, list}, true)
+			f.holds.Add(listKey(kinds[i].name, list))
 			return nil
 		})
 	}
@@ -98,7 +97,7 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	}
 	// Both end in close.
 	go f.sweepLoop(ctx)
-	f.reading.Go(func() { f.decided.Read(ctx, db) })
+	f.reading.Go(func() { f.holds.Read(ctx, db) })
 	return f, nil
 }
 
@@ -169,7 +168,7 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 				continue
 			}
 		}
-		if !k.filtered || f.decided.May([16]byte(key)) {
+		if !k.filtered || f.holds.May([16]byte(key)) {
 			args = append(args, key)
 		}
 	}
@@ -199,7 +198,7 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
 	var args []any
 	for _, list := range lists {
-		if _, has := f.lists.Load([2]string{k.name, list}); has || list == "" {
+		if list == "" || f.holds.May(listKey(k.name, list)) {
 			args = append(args, list)
 		}
 	}
@@ -221,7 +220,7 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 
 func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
 	if r.kind.filtered {
-		f.decided.Add([16]byte(r.key))
+		f.holds.Add([16]byte(r.key))
 	}
 	var kept []byte
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
@@ -313,7 +312,7 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 	}
 	table, key := r.kind.name, any(r.key)
 	if r.list != "" {
-		f.lists.Store([2]string{table, r.list}, true)
+		f.holds.Add(listKey(table, r.list))
 	}
 	if r.value == nil {
 		var was any // NULL matches every value
