@@ -178,7 +178,8 @@ func (c *Config) DistilConsented() bool {
 	return c.Distil.Upstream || c.consents(c.Distil.URL, c.consentFor.distil)
 }
 
-// consents reports whether consent covers an address. beside is the one that true means.
+// consents reports whether consent covers an address. beside is the address that the value
+// true refers to.
 func (c *Config) consents(address, beside string) bool {
 	switch c.Memory.Consent {
 	case "", "false":

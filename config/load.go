@@ -107,8 +107,8 @@ func (l *loader) flags(flags map[string]string) {
 	}
 }
 
-// source reads a source of settings. Consent in it is for the addresses in it, and not for
-// those that another source sets.
+// source reads a source of settings. Its consent covers only its own addresses, not the
+// addresses in other sources.
 func (l *loader) source(read func()) {
 	before := maps.Clone(l.c.origins)
 	read()

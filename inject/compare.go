@@ -14,8 +14,8 @@ type asked struct {
 	asks  bool // not a request, or possibly none
 }
 
-// askedOf returns the question of a query, or nil for one that depends on an earlier question:
-// its own words do not say what it is about.
+// askedOf returns the question of a query, or nil if the question depends on an earlier one:
+// its own words do not name its subject.
 func askedOf(query string) *asked {
 	question, _, leaning := strings.Cut(query, graphiti.Earlier)
 	if leaning {

@@ -135,8 +135,7 @@ func (l *Loop) pass(ctx context.Context, group string) error {
 	}
 }
 
-// waitUnseen gives a memory without listings the usual time to process what it has
-// accepted.
+// waitUnseen waits for the usual processing time of a memory without listings.
 func (l *Loop) waitUnseen(ctx context.Context) error {
 	l.mu.Lock()
 	until := l.wroteAt.Add(l.timing.ShowAfter)

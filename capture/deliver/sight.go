@@ -30,8 +30,8 @@ func (s *sight) hide(shown bool, now time.Time) (changed bool) {
 }
 
 // lists records that a listing shows stored messages, and reports whether that is a change.
-// Otherwise a turn in doubt would wait forever in a group with a listing: only a barrier
-// decides it, and none is sent while listings count as useless.
+// Without the reset of hidden, a turn in doubt could wait forever: only a barrier decides
+// it, and hidden suppresses barriers.
 func (s *sight) lists() (changed bool) {
 	changed = !s.unlisted.IsZero()
 	*s = sight{listed: true}

@@ -294,8 +294,8 @@ func (l *Loop) judgeLocked(w *worker, facts int, failed error, sure bool, now ti
 }
 
 // countFacts returns the number of facts that a search of a barrier's group shows: in the
-// probe group those of barriers, elsewhere those of other messages. Facts of another group
-// say nothing about this group's listing.
+// probe group those of barriers, elsewhere those of other messages. Facts of other groups
+// are no evidence about this group's listing.
 func (l *Loop) countFacts(ctx context.Context, group string) (n int, err error) {
 	err = l.call(ctx, func(ctx context.Context) error {
 		facts, err := l.o.Memory.Search(ctx, []string{group}, graphiti.CheckText, maxFacts)

@@ -102,7 +102,7 @@ func isProse(v string) bool {
 // start returns the start of a token or a value: enough to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
-// stands reports whether a text is a placeholder: a variable, a template, a mask, or a
+// stands reports whether a value is a placeholder: a variable, a template, a mask, or a
 // redacted secret.
 func stands(v string) bool {
 	containsAny := func(list ...string) bool {

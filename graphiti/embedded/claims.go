@@ -153,8 +153,8 @@ func (g *groupIndex) hasClaims() bool {
 }
 
 const (
-	// exactWords is the strength from which a message is shown beside its facts: the question
-	// has its words, and fewer of the words of the facts.
+	// exactWords is the strength from which a message is shown in addition to its facts: it
+	// shares more words with the question than they do.
 	exactWords = 0.9
 
 	// unclaimed is the factor of strength of a distilled message without a fact, which the

@@ -80,7 +80,7 @@ func (e *Store) Memory() *graphiti.Memory {
 	return &graphiti.Memory{Searcher: e, Writer: e, Lister: e, Forgetter: e, Connection: e, Weighing: true, Routine: e.routineLikeness, Rest: e.rest}
 }
 
-// rest drops what is read again from the file, and compacts the indexes.
+// rest drops the caches of the file, and compacts the indexes.
 func (e *Store) rest() {
 	e.recent.drop()
 	e.outlines.rest()

@@ -122,7 +122,7 @@ func OnlyAsks(s string) bool {
 
 // Signs that end a sentence, in various scripts.
 const (
-	questionMarks = "?？؟՞\u037e፧" // the fourth stands within a word, the fifth is Greek
+	questionMarks = "?？؟՞\u037e፧" // the fourth is inside the word, the fifth is Greek
 	fullStops     = "。｡！।۔։"
 )
 

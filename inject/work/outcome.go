@@ -25,7 +25,7 @@ type output struct {
 	outcome Outcome
 	code    int    // exit code; 0 if unknown
 	states  bool   // the client has stated a code other than 0, as it always would
-	ended   bool   // there is a result, and the command does not go on
+	ended   bool   // there is a result, and the command has ended
 	text    string // without the lines of the client's frame
 	summary string // line of a test run
 }

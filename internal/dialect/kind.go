@@ -138,8 +138,8 @@ func (c *Conversation) sumsUp(s Span) bool {
 	return asksToSumUp(c.startOf(s, instructionsStart)) || c.holdsSummary(s)
 }
 
-// Beside returns the kind of a request that the client makes apart from the conversation,
-// though the words may be a person's.
+// Beside returns the kind of a request that the client makes outside of the conversation,
+// though its words may be a person's.
 func (c *Conversation) Beside() Kind {
 	m := &c.Messages[c.Newest]
 	if slices.ContainsFunc(c.spans[m.from:m.to], c.sumsUp) || slices.ContainsFunc(c.prompts(nil), asksToSumUp) {

@@ -199,8 +199,8 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 // command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
-// automated matches a first line whose end says that the message is not the person's. Clients
-// write such a message about an answer. On a later line, a person may have pasted it.
+// automated matches a first line that ends with a note that the message is automated. Clients
+// write such messages about an answer. On a later line, a person may have pasted it.
 var automated = regexp.MustCompile(`^[^\n]{0,400}\([Tt]his is (?:an )?automated [^()\n]+\):?\r?(?:\n|$)`)
 
 func isAutomated(text []byte) bool { return mayBeAutomated(text) && automated.Match(text) }

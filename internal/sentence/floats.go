@@ -2,7 +2,7 @@ package sentence
 
 import "math"
 
-// operations are those with many values. Lengths are equal, and positive multiples of 16.
+// operations are the vector operations. Their slices have equal lengths, positive multiples of 16.
 type operations struct {
 	addWhole    func(out []float32, in []int16, unit float32) // adds in times unit
 	addPositive func(out, in []float32)                       // adds positive values

@@ -69,7 +69,7 @@ func words(text string) []string {
 // split returns the rows of the most likely pieces of a text, at most most of them, between
 // those of the begin and the end.
 func (p *pieces) split(text string, most int) []int {
-	text = text[:min(len(text), most*longestPiece)] // so many pieces have no more bytes
+	text = text[:min(len(text), most*longestPiece)] // the pieces need no more bytes
 	rows := []int{begin}
 	all := words(text)
 	if len(all) == 0 {

@@ -18,9 +18,9 @@ var kernels = []struct {
 	{kernel{16, 2, rows2AVX2, row1AVX2}, cpu.X86.HasAVX2},
 }
 
-// product is the input of a kernel. It adds the products of outputs rows of weights with rows
-// of inputs to rows of out. The steps are those between rows, in values: step is that
-// of the weights.
+// product is the input of a kernel, which adds the products of outputs rows of weights with
+// rows of inputs to rows of out. Steps are distances between rows, in values; step is the
+// distance between rows of weights.
 type product struct {
 	out     *float32
 	outStep int

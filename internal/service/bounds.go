@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	maxItem     = 32 << 20  // bytes of a line, or of a conversation of an export, as they stand in the file
-	maxExport   = 2 << 30   // bytes that are read of a file, or of what an archive holds
-	maxMessages = 2_000_000 // of a file: each is remembered until its end
+	maxItem     = 32 << 20  // bytes of a line, or of an export's conversation in the file
+	maxExport   = 2 << 30   // bytes of a file, or of an unpacked archive
+	maxMessages = 2_000_000 // in a file; RAM holds a hash of each
 )
 
 var (
@@ -18,16 +18,16 @@ var (
 	errExport = fmt.Errorf("the file contains more than %d GiB; import it in parts", maxExport>>30)
 )
 
-// bounded reads up to a place in a file, and fails behind it: what is larger than
-// anybody wrote is not held to find out how large it is.
+// bounded reads a file up to a limit, and fails beyond it, so that an endless line or
+// conversation does not fill RAM.
 type bounded struct {
 	r    io.Reader
 	read int64
-	end  int64 // of the item that is being read
+	end  int64 // end of the current item
 	most int64
 }
 
-// item begins an item that begins at a place in the file.
+// item begins an item at an offset in the file.
 func (b *bounded) item(at int64) { b.end = at + maxItem }
 
 // Read implements io.Reader.
@@ -47,7 +47,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineOf reads a line, which is valid until the next one.
+// lineOf reads a line. The result is valid until the next call.
 func lineOf(in *bufio.Reader, before []byte) (line []byte, err error) {
 	line = before[:0]
 	for {

@@ -220,7 +220,7 @@ func (sv *Service) newest(ctx context.Context, l *catalog, limit int) ([]Convers
 	return list, nil
 }
 
-// readBeginnings reads the first messages of conversations whose texts are not known yet.
+// readBeginnings reads the first messages of conversations without a text.
 func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 	first := make(map[string]map[graphiti.ID]*counted) // by group
 	for _, t := range all {

@@ -121,7 +121,7 @@ type census struct {
 	list   []*Somebody
 }
 
-// somebody returns the entry of a key, or adds otherwise.
+// somebody returns the entry of a key, and adds one with the given fields if there is none.
 func (k *census) somebody(key string, otherwise Somebody) *Somebody {
 	if s := k.by[key]; s != nil {
 		return s

@@ -143,7 +143,7 @@ type gathered struct {
 	kept *Kept
 }
 
-// from collects the messages of a group, including those that wait.
+// from collects the messages of a group, including waiting ones.
 func (g *gathering) from(ctx context.Context, o ledger.Owned, k *Kept) (failed error) {
 	if g.sv.o.State.Generations.Blocks(o.Group) {
 		return errForgetting

@@ -87,7 +87,7 @@ const (
 	askedFor = 4 * time.Second
 )
 
-// unlistable says what a listing of facts covers.
+// unlistable is the note on a listing of Graphiti's facts.
 var unlistable = fmt.Sprintf("Graphiti cannot list facts: these are the search results for the newest messages of a group, at most %d, and as many as %s allow; there may be more",
 	askedBy, askedFor)
 

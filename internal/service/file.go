@@ -25,7 +25,7 @@ const (
 )
 
 // OpenImport opens a file to import, or the conversations in an archive or a folder; - is
-// standard input. It returns their size if it is known.
+// standard input. It returns the size in bytes, or 0 if it is unknown.
 func OpenImport(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), 0, nil
@@ -149,8 +149,8 @@ func (a *archived) Close() error {
 // FileImport is an import of a file, in calls of Import.
 type FileImport struct {
 	Call    func(context.Context, ImportRequest) (Imported, error)
-	Pending func(context.Context) (int, error) // returns how many turns wait for the memory
-	Tell    func(lines int, waits string)      // is called with how many lines are done, and what is waited for
+	Pending func(context.Context) (int, error) // returns the number of turns that wait for the memory
+	Tell    func(lines int, waits string)      // receives the number of finished lines, and the reason for a wait or ""
 	Distil  bool
 }
 
@@ -159,7 +159,7 @@ type FileImport struct {
 func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imported, err error) {
 	var batch []Line
 	bytes := 0
-	times := make(map[uint64]int) // how often each line occurred, by its hash: equal lines get different ids
+	times := make(map[uint64]int) // number of equal lines so far, by their hash: equal lines get different IDs
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -210,13 +210,13 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 	return done, flush()
 }
 
-// Await waits until the memory has what was imported, for as long as the memory makes
-// progress. The import is on disk already. It returns how many turns still wait.
+// Await waits until the memory has stored the imported turns, or makes no progress. The
+// turns are on disk already. It returns the number of turns that still wait.
 func (im FileImport) Await(ctx context.Context, done Imported) (int, error) {
 	return waitForTurns(ctx, 0, patience, im.Pending, im.tell(done))
 }
 
-// tell says what is waited for.
+// tell returns a function that reports a wait.
 func (im FileImport) tell(done Imported) func(waits string) {
 	return func(waits string) { im.Tell(done.Kept+done.Known, waits) }
 }

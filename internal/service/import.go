@@ -17,47 +17,46 @@ import (
 type Line struct {
 	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default user
 	Group     string `json:"group,omitempty"`     // instead of a scope
-	User      string `json:"user,omitempty"`      // whose line it is; default: as in the call
+	User      string `json:"user,omitempty"`      // person that the line belongs to; default: as in the call
 	Workspace string `json:"workspace,omitempty"` // likewise
 	Role      string `json:"role"`                // user or assistant
 	Name      string `json:"name,omitempty"`      // who speaks
 	Content   string `json:"content"`
 	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
-	Session   string `json:"session,omitempty"`   // the conversation it was said in
+	Session   string `json:"session,omitempty"`   // conversation of the line
 	ID        string `json:"id,omitempty"`        // lines with the same text and another ID are kept both
-	Number    int    `json:"number,omitempty"`    // of its line in a file, for errors; default its place in the call
+	Number    int    `json:"number,omitempty"`    // line number in a file, for errors; default: its position in the call
 
-	// Of a line of an export, which is kept as it was: the Record's fields.
+	// Fields of a Record, for a line of an export. Such a line is stored unchanged.
 	Where   string `json:"where,omitempty"`
-	Episode string `json:"episode,omitempty"` // its name
+	Episode string `json:"episode,omitempty"` // name of the episode
 	Source  string `json:"source,omitempty"`
 }
 
 // Imported counts lines.
 type Imported struct {
 	Kept  int `json:"kept"`
-	Known int `json:"known"` // lines that were there already
+	Known int `json:"known"` // lines that the memory already has
 
 	// NotTaken counts notes of sessions, which only an operator may import, or invalid
 	// turns of transcripts.
 	NotTaken int `json:"not_taken,omitempty"`
 
 	// LeftOut counts messages of an export outside of the current branches, hidden ones,
-	// and those of conversations that are not to be remembered.
+	// and those of conversations excluded from memory.
 	LeftOut int `json:"left_out,omitempty"`
 
 	Groups []string `json:"-"`
 }
 
-// MaxPending is how many turns may wait for the memory while lines are
-// imported.
+// MaxPending is the most turns that may wait for the memory during an import.
 const MaxPending = 2000
 
-// ImportTimeout is how long one call to import may take: it waits for the memory.
+// ImportTimeout is the timeout of one import call, which waits for the memory.
 const ImportTimeout = 10 * time.Minute
 
-// maxLines bounds the lines of one call: more at once write fewer pages, and have
-// others in the queue wait longer.
+// maxLines is the most lines in one call. A larger call writes fewer pages, but delays other
+// writes.
 const maxLines = 4000
 
 // Import stores lines in order, each once. While too many turns wait for the memory, it
@@ -121,8 +120,8 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 	return done, err
 }
 
-// waitForRoom waits until few turns wait for the memory, so that the next call is
-// answered soon, however long the memory takes for a turn.
+// waitForRoom returns when at most MaxPending turns wait for the memory, so that the next
+// call ends soon even if the memory is slow.
 func waitForRoom(ctx context.Context, pending func(context.Context) (int, error), tell func(waits string)) error {
 	left, err := waitForTurns(ctx, MaxPending, ImportTimeout, pending, tell)
 	if err == nil && left > MaxPending {
@@ -131,8 +130,8 @@ func waitForRoom(ctx context.Context, pending func(context.Context) (int, error)
 	return err
 }
 
-// waitForTurns returns when at most so many turns wait, or their number has not fallen
-// for some time.
+// waitForTurns returns when at most most turns wait, or when their number has not fallen
+// for patience. It returns that number.
 func waitForTurns(ctx context.Context, most int, patience time.Duration, pending func(context.Context) (int, error), tell func(waits string)) (int, error) {
 	least, since := -1, time.Now()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -155,13 +154,13 @@ func waitForTurns(ctx context.Context, most int, patience time.Duration, pending
 	}
 }
 
-// of is what a line means in a call with a selector.
+// of returns the selector of a line: its own fields, and for the others those of the call.
 func (s Selector) of(l *Line) Selector {
 	s.User, s.Workspace, s.Session, s.Group = cmp.Or(l.User, s.User), cmp.Or(l.Workspace, s.Workspace), cmp.Or(l.Session, s.Session), cmp.Or(l.Group, s.Group)
 	return s
 }
 
-// turnOf is a line as it is kept: one side of a turn.
+// turnOf returns a line as one side of a turn.
 func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, error) {
 	var t ledger.Turn
 	s = s.of(l)

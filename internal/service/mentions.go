@@ -8,30 +8,30 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// Who and what messages mention is found without a list of words. In scripts with small
-// and capital letters it is what is mostly written with a capital within sentences, and
-// what is spelt like an identifier. In scripts without, it is what recurs and is rare.
+// The names that messages mention are found without a word list. In scripts with case, a
+// name is a word that is usually capitalized within sentences, or an identifier. In other
+// scripts, it is a term that recurs in few messages.
 const (
-	mentionBytes = 2000 // of a message that are looked at
-	mentionMost  = 24   // of one message
-	longestName  = 48   // bytes: what is longer is a key, a hash or an address
-	longestTerm  = 8    // characters of a term in a script without spaces
+	mentionBytes = 2000 // read of a message
+	mentionMost  = 24   // names of one message
+	longestName  = 48   // bytes; longer words are keys, hashes or addresses
+	longestTerm  = 8    // characters, in a script without spaces
 )
 
-// mentions collects what messages mention, in two looks at each.
+// mentions collects the names that messages mention, in two passes.
 type mentions struct {
 	messages int
-	small    map[string]int32  // how often a word is written small
-	capital  map[string]int32  // and with a capital, within sentences
-	pairs    map[[2]rune]int32 // of characters in scripts without spaces
-	first    map[string]string // how a name was written first, by its small letters
+	small    map[string]int32  // number of lower-case uses, by word
+	capital  map[string]int32  // number of capitalized uses within sentences, by lower-case word
+	pairs    map[[2]rune]int32 // number of messages, by pair of characters in scripts without case
+	first    map[string]string // first spelling of a name, by its lower-case form
 }
 
 func newMentions() *mentions {
 	return &mentions{small: make(map[string]int32), capital: make(map[string]int32), pairs: make(map[[2]rune]int32), first: make(map[string]string)}
 }
 
-// look looks at a message for the first time, and returns its words.
+// look is the first pass: it counts the words of a message, and returns them.
 func (m *mentions) look(text string) (all []token) {
 	m.messages++
 	seen := make(map[[2]rune]bool)
@@ -57,20 +57,20 @@ func (m *mentions) look(text string) (all []token) {
 	return all
 }
 
-// rare reports whether a pair of characters recurs, and in few messages.
+// rare reports whether a pair of characters occurs in at least two, but few messages.
 func (m *mentions) rare(pair [2]rune) bool {
 	n := int(m.pairs[pair])
 	return n >= 2 && n <= max(4, m.messages*15/100)
 }
 
-// isName reports whether a word with a capital is one because it is a name, and not
-// because a sentence or a heading begins with it.
+// isName reports whether a word is a name, and not only capitalized at the beginning of
+// sentences and headings.
 func (m *mentions) isName(small string) bool { return m.capital[small] > m.small[small] }
 
-// lookAgain returns what the words of a message mention, in their order: each name once, as
-// it is counted.
+// lookAgain is the second pass: it returns the names among the words of a message, in
+// order, each once and in its lower-case form.
 func (m *mentions) lookAgain(all []token) (names []string) {
-	var run []string // of names that stand side by side
+	var run []string // adjacent names, which form one
 	seen := make(map[string]bool)
 	note := func(name string) {
 		key := strings.ToLower(name)
@@ -111,7 +111,7 @@ func (m *mentions) lookAgain(all []token) (names []string) {
 	return names
 }
 
-// terms calls f for the longest rows of rare pairs in text of a script without case.
+// terms calls f for the longest sequences of rare pairs in a text of a script without case.
 func (m *mentions) terms(text string, f func(string)) {
 	chars := []rune(text)
 	if !unicode.In(chars[0], unicode.Han, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
@@ -148,8 +148,8 @@ func eachPair(text string, f func([2]rune)) {
 type token struct {
 	text   string
 	kind   tokenKind
-	begins bool // a sentence, or a line
-	joins  bool // one blank stands between it and the word before
+	begins bool // it begins a sentence or a line
+	joins  bool // a single space separates it from the previous word
 }
 
 type tokenKind uint8
@@ -174,7 +174,7 @@ func eachToken(text string, f func(token)) {
 }
 
 func tokensOf(text string, f func(token)) {
-	begins, last := true, -1 // where the word before ended
+	begins, last := true, -1 // end of the previous word
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
@@ -197,8 +197,8 @@ func tokensOf(text string, f func(token)) {
 	}
 }
 
-// wordAt is how long the word is that a text begins with: in scripts without case, the
-// characters of one script.
+// wordAt returns the length in bytes of the word at the beginning of a text. In scripts
+// without spaces, a word has the characters of one script.
 func wordAt(text string) int {
 	end := 0
 	for end < len(text) && (text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z' || text[end] >= '0' && text[end] <= '9') {
@@ -216,7 +216,7 @@ func wordAt(text string) int {
 			if scriptTable(r) != of && !unicode.IsMark(r) {
 				return end
 			}
-		case of == nil && i == end && strings.ContainsRune("_./@-", r): // a joint, if the word goes on
+		case of == nil && i == end && strings.ContainsRune("_./@-", r): // part of the word if a letter follows
 			continue
 		default:
 			return end
@@ -229,8 +229,8 @@ func wordAt(text string) int {
 	return end
 }
 
-// scriptTable is the table of a character's script, for the scripts without spaces that
-// stand beside each other in one text; nil for all others.
+// scriptTable returns the table of a character's script, or nil. It knows the scripts that
+// one text mixes without spaces.
 func scriptTable(r rune) *unicode.RangeTable {
 	if r < 0x0E00 {
 		return nil
@@ -243,8 +243,8 @@ func scriptTable(r rune) *unicode.RangeTable {
 	return nil
 }
 
-// classify finds out what a word is; ok is false for one that says nothing here, such as a
-// number, or grammar in Hiragana.
+// classify sets the kind of a word. ok is false for words that are never names, such as
+// numbers, and particles in Hiragana.
 func classify(t *token, first rune) (ok bool) {
 	switch {
 	case scriptTable(first) == unicode.Hiragana:

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// Owners returns the owners of what a data directory holds. An empty name stands for a
-// memory that names no owner. It creates no file.
+// Owners returns the owners of the groups in a data directory; "" stands for a memory
+// without a recorded owner. It creates no file.
 func Owners(ctx context.Context, dir string, remote bool) (owners []string, err error) {
 	memory := filepath.Join(dir, "memory.db")
 	if remote && there(filepath.Join(dir, "spool.db")) || !remote && there(memory) {

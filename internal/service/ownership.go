@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Owned returns the turns, and before them notes that say whose each of their groups is,
-// once for each group.
+// Owned returns the turns, preceded by a note on the owner of each group that has no such
+// note yet.
 func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 	list := make([]ledger.Turn, 0, 2*len(turns))
 	for i := range turns {
@@ -21,9 +21,9 @@ func (sv *Service) Owned(turns []ledger.Turn) []ledger.Turn {
 	return append(list, turns...)
 }
 
-// ownership says whose a group is, where the configuration names them: what a
-// request asserts is not enough. It has one id for each group, so that the
-// group gets it once.
+// ownership returns a note on the owner of a group. ok is false unless the configuration
+// names the owner: a claim in a request is not enough. The note's ID depends on the group
+// alone, so each group gets it once.
 func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Turn, bool) {
 	owner, ok := sv.named(t.Owner)
 	if !ok {
@@ -31,7 +31,7 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 	}
 	of := map[graphiti.Scope]string{
 		graphiti.ScopeSession:   "one of their conversations",
-		graphiti.ScopeWorkspace: "one workspace, as they work in it", // which one a request may have claimed
+		graphiti.ScopeWorkspace: "one workspace, as they work in it", // a request may claim any workspace
 		graphiti.ScopeUser:      "themselves, over all projects and clients",
 		graphiti.ScopeAgent:     "one agent's view of them",
 	}[target.Scope]
@@ -46,7 +46,7 @@ func (sv *Service) ownership(t *ledger.Turn, target graphiti.Target) (ledger.Tur
 	}, true
 }
 
-// named is how a person is called whom the configuration names.
+// named returns the name of a person in the configuration.
 func (sv *Service) named(key string) (string, bool) {
 	if name, ok := sv.o.Registered(key); ok {
 		if name != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// People are the registered people, and whether it is certain whose memory is whose.
+// People are the registered people and their memories.
 type People interface {
-	// All returns everybody who is registered.
+	// All returns the registered people.
 	All() []Person
 
 	// MemoryOf returns the key of the memory of the person with an id.
@@ -19,36 +19,34 @@ type People interface {
 	// Accept confirms that the memory of the person with an id is theirs.
 	Accept(ctx context.Context, id string) error
 
-	// Check judges again whose memory is whose.
+	// Check determines the owners of the memories again.
 	Check()
 }
 
-// Person is somebody who is registered.
+// Person is a registered person.
 type Person struct {
 	ID     string
-	Memory string // its key
-	Name   string // for people; may be empty
+	Memory string // key of the memory
+	Name   string // display name, or ""
 	Admin  bool
-	Off    bool   // nothing is recalled and nothing kept
-	Doubt  string // why they have no memory until somebody confirms them; empty: they have
+	Off    bool   // neither recall nor storage
+	Doubt  string // why the person has no memory before a confirmation, or ""
 }
 
-// Acceptance says that the memory under an id belongs to the person who is registered
-// with it.
+// Acceptance confirms that the memory of an ID belongs to the person registered with it.
 type Acceptance struct {
 	ID   string `json:"id"`
-	Keep bool   `json:"keep,omitempty"` // what is held in it is theirs
+	Keep bool   `json:"keep,omitempty"` // its content is the person's
 }
 
-// Accepted says whose memory a person has.
+// Accepted is the result of Accept.
 type Accepted struct {
 	ID     string `json:"id"`
-	Memory string `json:"memory"` // its key
+	Memory string `json:"memory"` // key of the memory
 }
 
-// Accept gives a registered person the memory of their id, whoever it belonged to
-// before. If something is kept in it, the caller must say with Keep that it is this
-// person's.
+// Accept gives a registered person the memory of their ID, whoever owned it before. If the
+// memory has content, the caller must confirm with Keep that it is this person's.
 func (sv *Service) Accept(ctx context.Context, a *Acceptance) (Accepted, error) {
 	key, ok := sv.o.People.MemoryOf(a.ID)
 	if !ok {

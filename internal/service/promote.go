@@ -15,20 +15,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Promotion is a text worth keeping as it stands.
+// Promotion is a text to store verbatim.
 type Promotion struct {
 	Kind  string `json:"kind"` // one of graphiti.Kinds
 	Scope string `json:"scope" help:"user, workspace, session or agent"`
 	Text  string `json:"text"`
 }
 
-// Promoted says where a text was kept.
+// Promoted is the result of Promote.
 type Promoted struct {
 	Groups []string `json:"groups"`
-	For    string   `json:"for"` // whose they are, in words
+	For    string   `json:"for"` // owner of the groups, for people
 }
 
-// Promote keeps a text of a kind in a scope, once.
+// Promote stores a text of a kind in a scope. A repetition has no effect.
 func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promoted, err error) {
 	s, p := in.Selector, in.Promotion
 	if strings.TrimSpace(p.Text) == "" {
@@ -44,7 +44,7 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 		return kept, fmt.Errorf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most)
 	}
 	scope := p.Scope
-	if scope == "" { // the most durable one that was named
+	if scope == "" { // the most durable scope that the call names
 		switch {
 		case s.Workspace != "":
 			scope = "workspace"
@@ -63,8 +63,7 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 	return kept, sv.store(ctx, promoted(who, target, sv.o.State.Generations.Now(), p.Kind, p.Text))
 }
 
-// store stores a promoted text, and puts it on the card again if the memory has it already
-// and it was taken off.
+// store stores a promoted text, and restores its line on the card if that was removed.
 func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
 	if err := sv.o.Pipeline.Add(ctx, t); err != nil {
 		return err
@@ -75,7 +74,7 @@ func (sv *Service) store(ctx context.Context, t ledger.Turn) error {
 	return nil
 }
 
-// promoted is a text as it is kept: the same one once in a group.
+// promoted returns the turn of a promoted text. Its ID is the same for equal texts of a group.
 func promoted(who graphiti.Who, target graphiti.Target, generation int64, kind, text string) ledger.Turn {
 	now := time.Now()
 	return ledger.Turn{

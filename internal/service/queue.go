@@ -34,7 +34,7 @@ func OpenLedger(dir string, remote bool) (*ledger.Ledger, error) {
 
 // Listed is a list of turns that are not delivered.
 type Listed struct {
-	All   int           `json:"all"` // how many match, listed or not
+	All   int           `json:"all"` // number of matching turns, listed or not
 	Turns []ledger.Item `json:"turns"`
 }
 
@@ -44,7 +44,7 @@ type Selection struct {
 	All     bool    `json:"all,omitempty" help:"all dead letters"`
 }
 
-// Affected counts the turns of a Selection that were there.
+// Affected counts the turns that an operation changed.
 type Affected struct {
 	Turns int `json:"turns"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// why says for people why a decision shows no block, or no block any more; empty: it shows
-// one.
+// why explains to people why a decision shows no block, or no longer shows one. It returns
+// "" if the decision shows a block.
 func why(d *inject.Decision, c *inject.Considered) string {
 	switch {
 	case d.Block != "":
@@ -26,7 +26,7 @@ func why(d *inject.Decision, c *inject.Considered) string {
 	return d.Reason // of another version
 }
 
-// strongest is how well the best of what was too weak answers.
+// strongest returns the strength of the best rejected piece; ok is false if none was weighed.
 func strongest(c *inject.Considered) (best float64, ok bool) {
 	for i := range c.Pieces {
 		if p := &c.Pieces[i]; p.Weighed && p.Verdict == inject.Weak {

@@ -21,15 +21,15 @@ import (
 // databases are the files of a data directory.
 var databases = []string{"state.db", "spool.db", "memory.db"}
 
-// Repaired says what became of one file.
+// Repaired is the result for one file.
 type Repaired struct {
 	File   string         `json:"file"`
 	New    string         `json:"new"`
 	Tables []sqlite.Saved `json:"tables"`
 }
 
-// Repair copies what can be read of damaged databases into new files beside them: the
-// named databases, or all that are there. No process may use the directory.
+// Repair copies the readable rows of damaged databases to new files in the same directory:
+// of the named databases, or of all. No process may use the directory.
 func Repair(ctx context.Context, dir string, names []string) (done []Repaired, err error) {
 	all := len(names) == 0
 	if all {
@@ -58,8 +58,8 @@ func Repair(ctx context.Context, dir string, names []string) (done []Repaired, e
 	return done, nil
 }
 
-// TryFiles opens and closes each database of a directory, and returns what is wrong with
-// them. state says that state.db is in use, remote that the memory is remote.
+// TryFiles opens and closes each database of a directory, and returns their errors. state
+// reports whether state.db is in use, and remote whether the memory is remote.
 func TryFiles(dir string, state, remote bool) (all []error) {
 	note := func(file io.Closer, err error) {
 		if err == nil {

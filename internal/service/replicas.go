@@ -2,12 +2,12 @@ package service
 
 import "github.com/graphiti-proxy/graphiti-proxy/cache"
 
-// Listen applies what other replicas keep, learn and forget, as it happens.
+// Listen applies the events of other replicas: stored turns, changed people, forgotten scopes.
 func (sv *Service) Listen() {
 	if sv.o.Shared == nil {
 		return
 	}
-	sv.o.Shared.Listen(sv.o.Name, sv.apply, func() { // what happened meanwhile is not known
+	sv.o.Shared.Listen(sv.o.Name, sv.apply, func() { // events were missed meanwhile
 		sv.apply(cache.EventGeneration)
 		sv.apply(cache.EventProofs)
 		sv.o.Facts.DropAll()
@@ -30,7 +30,7 @@ func (sv *Service) apply(event string) {
 	for _, f := range sv.o.State.Generations.UnderWay() {
 		floors[f.Scope] = f.Generation
 	}
-	if _, err := sv.o.Pipeline.Raise(floors); err != nil { // so that a start without Redis knows of them
+	if _, err := sv.o.Pipeline.Raise(floors); err != nil { // for a start without Redis
 		sv.o.Log.Warn("write forgotten scopes to data_dir failed", "error", err)
 	}
 	sv.goOn()

@@ -5,21 +5,21 @@ import (
 	"errors"
 )
 
-// RequestsRequest asks for the requests behind one.
+// RequestsRequest asks for the requests after one.
 type RequestsRequest struct {
-	After int `json:"after,omitempty"` // its number; 0: from the oldest that is known
+	After int `json:"after,omitempty"` // number of that request; 0: all in the log
 	Limit int `json:"limit,omitempty"`
 
-	own string // whose: the owner of a caller who is no operator
+	own string // the caller's requests only, unless "": the key of a caller who is not an operator
 }
 
-// Passed are requests that passed, oldest first.
+// Passed is a part of the request log, oldest request first.
 type Passed struct {
 	Requests []LoggedRequest `json:"requests"`
-	Last     int             `json:"last"` // the number of the newest
+	Last     int             `json:"last"` // number of the newest request
 }
 
-// LoggedRequest is one request that passed. Nothing that was said is in it.
+// LoggedRequest is one entry of the request log. It contains no conversation text.
 type LoggedRequest struct {
 	Number int    `json:"number"`
 	ID     string `json:"id"`
@@ -28,9 +28,9 @@ type LoggedRequest struct {
 	Client  string `json:"client,omitempty"`
 	Version string `json:"version,omitempty"`
 	Model   string `json:"model,omitempty"`
-	API     string `json:"api,omitempty"` // chat, responses, messages, gemini; empty: no known one
+	API     string `json:"api,omitempty"` // chat, responses, messages or gemini; "" if unknown
 	Path    string `json:"path"`
-	Status  int    `json:"status"` // 0: there was no answer
+	Status  int    `json:"status"` // 0 without an answer
 	Stream  bool   `json:"stream,omitempty"`
 
 	Memory string `json:"memory,omitempty"` // status, as in the X-Graphiti-Memory header
@@ -38,23 +38,23 @@ type LoggedRequest struct {
 	Source string `json:"source,omitempty"`
 	Facts  int    `json:"facts,omitempty"`
 	Chars  int    `json:"chars,omitempty"`
-	Blocks int    `json:"blocks,omitempty"` // sent with the request, repeated ones included
+	Blocks int    `json:"blocks,omitempty"` // blocks in the sent request, including repeated ones
 
-	// How long the parts took, in milliseconds.
+	// Durations in milliseconds.
 	MemoryMs   float64   `json:"memory_ms"`
 	UpstreamMs float64   `json:"upstream_ms"` // from memory's end to the first byte of the answer
 	TotalMs    float64   `json:"total_ms"`
 	Searches   []Looking `json:"searches,omitempty"`
 
-	InputTokens  int `json:"input_tokens,omitempty"` // as the provider said it; 0: it did not
+	InputTokens  int `json:"input_tokens,omitempty"` // from the provider, or 0
 	CachedTokens int `json:"cached_tokens,omitempty"`
 
-	Conversation string `json:"conversation,omitempty"` // its hash, where the request belongs to one
+	Conversation string `json:"conversation,omitempty"` // hash of the conversation, or ""
 	Turn         string `json:"turn,omitempty"`
-	Person       string `json:"person,omitempty"` // whose memory it has, where several have one and they are proven
+	Person       string `json:"person,omitempty"` // verified owner of the memory, with several people
 }
 
-// Looking is one search of a request.
+// Looking is a search of a request.
 type Looking struct {
 	Scope  string  `json:"scope"`
 	Source string  `json:"source"` // live, cache or stale
@@ -88,7 +88,7 @@ var Requests = Operation[RequestsRequest, Passed]{
 			return ForbiddenError{errors.New("while memory is off, the callers of requests are unknown")}
 		}
 		_, in.own, err = h.Memory.asked(own)
-		if err == nil && in.own == "" { // which would mean everybody
+		if err == nil && in.own == "" { // "" would select all people
 			err = errOperators
 		}
 		return err

@@ -15,11 +15,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// notes says where a Record is from that holds notes of a session.
+// notes is the Where of a Record with the notes of a session.
 const notes = "session"
 
-// addressed names in a record whose it is, so that an import finds the group of
-// that owner, whatever its id is there. What cannot be named so keeps its id.
+// addressed returns a record with the owner of a group, so that an import elsewhere finds
+// the owner's group, which may have another ID there. Other groups keep their ID.
 func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
 	i := slices.IndexFunc(known, func(o ledger.Owned) bool { return o.Group == group })
 	if i >= 0 {
@@ -44,7 +44,7 @@ func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
 	return r
 }
 
-// line is a record as an import takes it.
+// line returns a record as a line of an import.
 func (r *Record) line() Line {
 	return Line{
 		Scope: r.Scope, Group: r.Group, User: r.User, Workspace: r.Workspace, Session: r.Session,
@@ -52,7 +52,7 @@ func (r *Record) line() Line {
 	}
 }
 
-// turn is the turn that a line of an export is a side of; empty for others.
+// turn returns the turn ID of an exported line, or "".
 func (l *Line) turn() string {
 	if l.Where == "" || l.Where == notes {
 		return ""
@@ -63,10 +63,10 @@ func (l *Line) turn() string {
 
 const (
 	maxEpisode = 512     // bytes of an episode's name
-	maxSource  = 8 << 10 // of its description
+	maxSource  = 8 << 10 // bytes of an episode's source
 )
 
-// restored makes of a turn what an export holds of it.
+// restored fills a turn from an exported line.
 func restored(t *ledger.Turn, l *Line) error {
 	switch {
 	case l.Where != "memory" && l.Where != "queue" && l.Where != notes && l.Where != distilled:
@@ -100,7 +100,7 @@ func restored(t *ledger.Turn, l *Line) error {
 	return nil
 }
 
-// joins makes one turn of both sides, and reports whether they are of one.
+// joins adds an answer to its question's turn, and reports whether they belong together.
 func joins(t, next *ledger.Turn) bool {
 	if len(t.Restored) != 1 || len(next.Restored) != 1 || t.ID != next.ID || t.Targets[0] != next.Targets[0] ||
 		t.Restored[0].Role != graphiti.RoleUser || next.Restored[0].Role != graphiti.RoleAssistant {
@@ -111,8 +111,8 @@ func joins(t, next *ledger.Turn) bool {
 	return true
 }
 
-// restoreNotes keeps the notes of a session, unless there are newer ones. It
-// reports whether it did.
+// restoreNotes stores the notes of a session, unless the session has notes. It reports
+// whether it did.
 func (sv *Service) restoreNotes(ctx context.Context, t *ledger.Turn, l *Line) (bool, error) {
 	there := false
 	err := sv.o.State.Snapshots.Each(ctx, func(session string, _ []byte) error {

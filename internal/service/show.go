@@ -44,7 +44,7 @@ type Found struct {
 	Verdict string `json:"verdict"` // an inject.Verdict
 	Since   string `json:"since,omitempty"`
 
-	Keys []string `json:"keys,omitempty"` // of a distilled fact, if all results are asked for
+	Keys []string `json:"keys,omitempty"` // keys of a distilled fact, in a listing of all results
 
 	// Strength is the match with the query from 0 to 1, or nil if the memory does not measure it.
 	Strength *float64 `json:"strength,omitempty"`
