@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"bench":                     {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject"},
 	"cache":                     {"cache/redis", "cache/sqlite", "graphiti", "inject"},
 	"cache/redis":               {},
-	"cache/redis/redistest":     {},
+	"cache/redis/redistest":     {"internal/polltest"},
 	"cache/sqlite":              {},
 	"capture":                   {"cache/redis", "cache/sqlite", "capture/deliver", "capture/ledger", "capture/justsaid", "capture/redact", "capture/replica", "graphiti", "graphiti/words", "internal/dialect"},
 	"capture/deliver":           {"capture/ledger", "graphiti"},
