@@ -12,7 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 )
 
-// What differs from run to run in what the demo says.
+// changing lists the parts of the demo's output that vary between runs, and their
+// replacements.
 var changing = []struct {
 	what *regexp.Regexp
 	by   string
@@ -21,8 +22,8 @@ var changing = []struct {
 	{regexp.MustCompile(`user, \d{4}-\d\d-\d\d:`), "user, 2026-01-01:"},
 }
 
-// picture draws lines of a terminal as SVG, in which they appear one after the
-// other, and all at once for who wants nothing to move.
+// picture draws the output of a command as SVG. Its lines appear one after the other, or
+// all at once for readers who prefer reduced motion.
 func picture(command, said string) []byte {
 	const width, step, left = 800, 17, 18
 	var b bytes.Buffer
@@ -56,15 +57,15 @@ text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#d7dae0;white-space:pr
 			continue
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d"%s style="animation-delay:%.2fs" xml:space="preserve">`, left, 52+step*i, class, after)
-		_ = xml.EscapeText(&b, []byte(line)) // a buffer does not fail
+		_ = xml.EscapeText(&b, []byte(line)) // a buffer never fails
 		b.WriteString("</text>\n")
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }
 
-// TestPictureOfTheDemoIsCurrent: the README shows what the demo says today.
-// Draw it again with UPDATE=1 go test ./cmd/graphiti-proxy -run Picture.
+// TestPictureOfTheDemoIsCurrent checks that docs/demo.svg shows the current output of the
+// demo. UPDATE=1 go test ./cmd/graphiti-proxy -run Picture draws it again.
 func TestPictureOfTheDemoIsCurrent(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -84,7 +85,7 @@ func TestPictureOfTheDemoIsCurrent(t *testing.T) {
 		t.Errorf("the picture is not XML: %v", err)
 	}
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, want, 0o644); err != nil { //nolint:gosec // for everybody
+		if err := os.WriteFile(path, want, 0o644); err != nil { //nolint:gosec // readable by all users
 			t.Fatal(err)
 		}
 	}
