@@ -11,9 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
-// TestSharedNamesAreBounded: a group that is always in use does not collect the
-// names of all decisions and snapshots that ever were, and the version of one
-// that is not ends.
+// TestSharedNamesAreBounded checks that the indexes of a group in constant use drop the
+// names of expired decisions and snapshots.
 func TestSharedNamesAreBounded(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
@@ -35,7 +34,7 @@ func TestSharedNamesAreBounded(t *testing.T) {
 	}
 	keep(0)
 	indexes := []string{scopeIndex(decisionKind, factsOf("g")), scopeIndex(snapshotKind, "g")}
-	for _, index := range indexes { // as if their time were over
+	for _, index := range indexes { // lets the entries expire
 		names, err := direct.ZRange(ctx, index, 0, -1).Result()
 		if err != nil || len(names) != n || direct.Del(ctx, names...).Err() != nil {
 			t.Fatalf("%s has %d names, %v; want %d, and all deleted", index, len(names), err, n)

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// Ristretto's own, which its Close ends a moment later.
+		// Ristretto's own goroutine, which ends shortly after Close.
 		goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
 	)
 }
@@ -35,8 +35,7 @@ func key(n int) (k [16]byte) {
 	return k
 }
 
-// lookup returns the decisions found, by position: block, facts, and whether the
-// turn is to be kept.
+// lookup returns the decisions of the keys as text, by position of the key.
 func lookup(t testing.TB, s *State, keys ...[16]byte) map[int]string {
 	t.Helper()
 	list, err := s.Decisions.Lookup(context.Background(), s.Generations.Now(), keys)
@@ -60,7 +59,7 @@ func text(d *inject.Decision) string {
 	return text
 }
 
-// made is a decision for a request that arrives now.
+// made returns a decision for a request that arrives now.
 func (s *State) made(block string, facts int) inject.Decision {
 	return inject.Decision{Block: block, Facts: facts, Ingest: true, Generation: s.Generations.Now()}
 }
@@ -74,7 +73,8 @@ func keep(t testing.TB, s *State, n int, d inject.Decision, groups ...string) st
 	return text(kept)
 }
 
-// TestDecisionsOutliveTheProcess, and the first one stands.
+// TestDecisionsOutliveTheProcess checks that decisions survive a restart and that the first
+// decision for a key wins.
 func TestDecisionsOutliveTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
@@ -108,8 +108,8 @@ func TestDecisionsOutliveTheProcess(t *testing.T) {
 	s.Close()
 }
 
-// TestManyKeysAreLookedUpAtOnce: a process that knows nothing finds the blocks
-// of the longest conversation in its first request, from either store.
+// TestManyKeysAreLookedUpAtOnce checks that a new process finds all decisions of a long
+// conversation in one lookup, in either store.
 func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	server := redistest.Start(t)
@@ -121,7 +121,7 @@ func TestManyKeysAreLookedUpAtOnce(t *testing.T) {
 		keys := make([][16]byte, 2*maxLookup+10)
 		for i := range keys {
 			keys[i] = key(i)
-			if i%3 == 0 { // about the others nothing was decided
+			if i%3 == 0 { // these keys have no decision
 				continue
 			}
 			keep(t, s, i, s.made("b", i))
@@ -175,7 +175,7 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // from memory, and from the file
+	for range 2 { // first from memory, then from the file
 		for _, tc := range []struct {
 			ask  [][16]byte
 			want string
@@ -196,12 +196,13 @@ func TestChainFindsTheLongestKnownBeginning(t *testing.T) {
 	s.Close()
 }
 
-// forgetful is a store that keeps nothing.
+// forgetful is a store that drops all writes.
 type forgetful struct{ store }
 
 func (forgetful) writeAsync(...*record) bool { return true }
 
-// TestPendingConversationEnds with its answer, or after a while.
+// TestPendingConversationEnds checks that a pending conversation ends with its answer or
+// after pendingFor.
 func TestPendingConversationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newSessions(forgetful{}, false)
@@ -221,8 +222,8 @@ func TestPendingConversationEnds(t *testing.T) {
 	})
 }
 
-// TestPendingConversationOutlivesTheProcess: its client asks again after a
-// crash.
+// TestPendingConversationOutlivesTheProcess checks that a client that repeats its request
+// after a crash finds its conversation again.
 func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s, err := OpenState(path, time.Hour)
@@ -247,12 +248,13 @@ func TestPendingConversationOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestLRUStaysWithinItsBounds: in bytes, and what was used last stays.
+// TestLRUStaysWithinItsBounds checks that the LRU stays below its limit in bytes and keeps
+// the entries used last.
 func TestLRUStaysWithinItsBounds(t *testing.T) {
 	c := newByteLRU[int, int](100)
 	for i := range 1000 {
 		c.Add(i, i, 10)
-		c.Add(i, i, 20) // it is no second one
+		c.Add(i, i, 20) // replaces the entry
 		c.Get(0)
 	}
 	if c.lru.Len() != 5 || c.bytes > 100 {
@@ -304,8 +306,8 @@ func TestRecallAges(t *testing.T) {
 	})
 }
 
-// TestRecallKeepsNothingFromBeforeAChange: what a search found that began before
-// its group learnt something, or lost it, is not stored after.
+// TestRecallKeepsNothingFromBeforeAChange checks that a search result is not stored if its
+// group changed while the search ran.
 func TestRecallKeepsNothingFromBeforeAChange(t *testing.T) {
 	server := redistest.Start(t)
 	for _, tc := range []struct {

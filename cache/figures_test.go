@@ -31,7 +31,7 @@ func silent(s inject.Status, r inject.Reason) inject.Plan {
 	return inject.Plan{Decided: true, Outcome: inject.Outcome{Status: s, Reason: r, Took: time.Millisecond}}
 }
 
-// days are the figures of today and the six days before.
+// days returns the figures of today and of the six days before.
 func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool) {
 	t.Helper()
 	week, together, err := f.Since(t.Context(), time.Now().AddDate(0, 0, -6), 7, owner)
@@ -41,8 +41,8 @@ func days(t testing.TB, f *Figures, owner string) (week []Counts, together bool)
 	return week, together
 }
 
-// backends runs a test over a file, and over Redis. open begins another process, which
-// end ends.
+// backends runs a test with a state file and with Redis. Each call of open starts another
+// process, which end stops.
 func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func()))) {
 	t.Run("file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state.db")
@@ -60,8 +60,8 @@ func backends(t *testing.T, f func(t *testing.T, open func() (s *State, end func
 	})
 }
 
-// TestFiguresOfADay: a turn counts once, silence by its reason or status, and tokens as
-// they were said; each owner's alone, and everybody's together.
+// TestFiguresOfADay checks that a turn counts once, silence under its reason or status, and
+// tokens as reported, for each owner and in total.
 func TestFiguresOfADay(t *testing.T) {
 	backends(t, func(t *testing.T, open func() (*State, func())) {
 		s, end := open()
@@ -83,7 +83,7 @@ func TestFiguresOfADay(t *testing.T) {
 		wantAnn.Waited += again.Outcome.Took
 		all := wantAnn
 		all.Requests, all.Waited, all.Blocks, all.Chars, all.Tokens = 7, 7*time.Millisecond, 2, 13, 4
-		for range 2 { // from RAM, and what was written is not counted twice
+		for range 2 { // from RAM, then after a write, which must not count twice
 			for owner, want := range map[string]Counts{"user:ann": wantAnn, bob.Owner(): {Requests: 1, Waited: time.Millisecond, Blocks: 1, Chars: 1, Tokens: 1}, "": all, "user:eve": {}} {
 				week, together := days(t, s.Figures, owner)
 				if !reflect.DeepEqual(week[6], want) || !reflect.DeepEqual(week[0], Counts{}) || together {
@@ -97,7 +97,8 @@ func TestFiguresOfADay(t *testing.T) {
 	})
 }
 
-// TestFiguresOfAllProcessesAddUp: those of restarts, and of replicas at the same time.
+// TestFiguresOfAllProcessesAddUp checks that the figures of successive processes and of
+// concurrent replicas add up.
 func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 	backends(t, func(t *testing.T, open func() (*State, func())) {
 		for n := range 3 {
@@ -107,7 +108,7 @@ func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 			if week, _ := days(t, s.Figures, "user:ann"); week[6].Blocks != int64(n+1) {
 				t.Errorf("process %d: %+v", n, week[6])
 			}
-			end() // writes
+			end() // writes the figures
 		}
 	})
 	server := redistest.Start(t)
@@ -127,8 +128,8 @@ func TestFiguresOfAllProcessesAddUp(t *testing.T) {
 	}
 }
 
-// TestFiguresAreBounded: of more owners than are counted apart, all others are counted
-// together, and the answer says so.
+// TestFiguresAreBounded checks that owners above the limit are counted together and that
+// the answer reports it.
 func TestFiguresAreBounded(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
@@ -154,18 +155,18 @@ func TestFiguresAreBounded(t *testing.T) {
 	}
 }
 
-// memoryStore is a store in RAM that keeps what is listed, and may fail.
+// memoryStore is a store in RAM for lists, which can fail.
 type memoryStore struct {
 	store
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	fails  error
 	writes int
 	values map[string]map[string][]byte
 }
 
-// tried returns how many writes there were, and how many lists have something. The next
-// writes fail with err.
+// tried returns the number of writes and of lists with an entry. Later writes fail with
+// err.
 func (m *memoryStore) tried(err error) (writes, lists int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -202,9 +203,9 @@ func (m *memoryStore) list(_ context.Context, _ *kind, lists []string, f func(st
 	return nil
 }
 
-// TestFiguresAreWrittenNowAndThen: some seconds after something was counted, at the end,
-// and not when nothing was; what cannot be written is counted on, and written later. A day
-// that is over leaves the RAM when it is written.
+// TestFiguresAreWrittenNowAndThen checks that new figures are written within seconds and on
+// Close, and unchanged figures never. Figures that cannot be written are retried, and those
+// of past days leave the RAM once written.
 func TestFiguresAreWrittenNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +254,7 @@ func (c *linesLogged) Handle(context.Context, slog.Record) error { c.n.Add(1); r
 func (c *linesLogged) WithAttrs([]slog.Attr) slog.Handler        { return c }
 func (c *linesLogged) WithGroup(string) slog.Handler             { return c }
 
-// BenchmarkAsked is what a request pays for being counted.
+// BenchmarkAsked measures the cost of counting a request.
 func BenchmarkAsked(b *testing.B) {
 	block := shown("<graphiti_memory>\n- The database is Postgres.\n</graphiti_memory>")
 	again := block

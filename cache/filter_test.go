@@ -13,7 +13,7 @@ import (
 
 func hashOf(n int) [16]byte { s := sha256.Sum256(fmt.Append(nil, n)); return [16]byte(s[:]) }
 
-// readDecided waits until all that the file holds is known.
+// readDecided waits until the filter holds all keys of the file.
 func readDecided(t *testing.T, s *State) {
 	t.Helper()
 	s.file.reading.Wait()
@@ -22,8 +22,8 @@ func readDecided(t *testing.T, s *State) {
 	}
 }
 
-// TestDecidedKeysAreFound, those of an earlier process and those that are decided
-// while its are read; of the others nearly none is looked up.
+// TestDecidedKeysAreFound checks that the filter finds the keys of earlier processes and
+// those added while the file is read, and passes almost no other key.
 func TestDecidedKeysAreFound(t *testing.T) {
 	const keys = 2000
 	path := filepath.Join(t.TempDir(), "state.db")
@@ -41,7 +41,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 			all = append(all, k)
 		}
 		readDecided(t, s)
-		found, err := s.Decisions.Lookup(t.Context(), 1, all) // under 0 it is known what was kept
+		found, err := s.Decisions.Lookup(t.Context(), 1, all) // Keep has cached the decisions under generation 0
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	if in > 1 {
 		t.Errorf("May is true for %d of %d keys without a decision, want 1 at most", in, keys)
 	}
-	// Where none can have one, the file is not read.
+	// The file is read only if a key may have a decision.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if found, err := s.Decisions.Lookup(ctx, 0, [][16]byte{hashOf(-1)}); err != nil || found[0] != nil {
@@ -80,8 +80,8 @@ func TestDecidedKeysAreFound(t *testing.T) {
 	}
 }
 
-// TestKeysAreLookedUpUntilAllAreKnown: where the file could not be read, or not
-// yet, a key may have a decision.
+// TestKeysAreLookedUpUntilAllAreKnown checks that every key may have a decision until the
+// file was read without an error.
 func TestKeysAreLookedUpUntilAllAreKnown(t *testing.T) {
 	var d keyFilter
 	if !d.May(hashOf(1)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// stores are both kinds of state.
+// stores returns functions that open a state in a file and one in Redis.
 func stores() map[string]func(t *testing.T) *State {
 	return map[string]func(t *testing.T) *State{
 		"file": func(t *testing.T) *State {
@@ -31,9 +31,9 @@ func stores() map[string]func(t *testing.T) *State {
 	}
 }
 
-// TestWhatWasForgottenIsNotKept: neither a block for a request that arrived
-// before its group was forgotten, or a session in it, nor a note of what was said
-// before. What comes after is, and that nothing was shown is a decision too.
+// TestWhatWasForgottenIsNotKept checks that a request that arrived before a group or
+// session was forgotten stores neither a block nor a snapshot of it. Later requests do, and
+// a decision without a block counts as a decision, too.
 func TestWhatWasForgottenIsNotKept(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 				if err := s.Snapshots.Forget(ctx, f.Scope); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Generations.Raise(ctx, f); err != nil { // else what was read meanwhile counts
+				if _, err := s.Generations.Raise(ctx, f); err != nil { // invalidates decisions that were cached meanwhile
 					t.Fatal(err)
 				}
 			}
@@ -61,7 +61,7 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 			keep(t, s, 2, dropped, "g")
 			keep(t, s, 3, before, "h")
 			keep(t, s, 4, s.made("text", 1), "g")
-			keep(t, s, 5, before, "i") // which may show what was said in the session
+			keep(t, s, 5, before, "i") // its block may contain facts from the session
 			got := lookup(t, s, key(0), key(1), key(2), key(3), key(4), key(5))
 			for i, want := range []string{"/1", "/0", "/0 dropped", "text/1", "text/1", "/0"} {
 				if got[i] != want {
@@ -78,7 +78,7 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 
 			save(t, s, "early", "early", before.Generation, "h", "g")
 			save(t, s, "session", "session", before.Generation, "h", "talk:1:")
-			save(t, s, "elsewhere", "elsewhere", before.Generation, "i") // what others said there stays
+			save(t, s, "elsewhere", "elsewhere", before.Generation, "i") // in group i, but not of the session
 			save(t, s, "late", "late", s.Generations.Now(), "h", "g")
 			load := func(session string) string {
 				t.Helper()
@@ -95,9 +95,8 @@ func TestWhatWasForgottenIsNotKept(t *testing.T) {
 	}
 }
 
-// TestPiecesGoWithTheBlock: what was forgotten is named by no decision, be it one that
-// shows it, one that found it and was silent, or one that was made too late. Only blocks
-// are counted.
+// TestPiecesGoWithTheBlock checks that no decision names forgotten search results, whether
+// it showed them, stayed silent or came too late. Only emptied blocks count.
 func TestPiecesGoWithTheBlock(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +150,8 @@ func TestPiecesGoWithTheBlock(t *testing.T) {
 	}
 }
 
-// TestDecisionsReadWhileAGroupIsForgotten: what a request finds that arrived
-// before the end is not what the next one finds.
+// TestDecisionsReadWhileAGroupIsForgotten checks that decisions cached while a group is
+// being forgotten are not used afterwards.
 func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +177,8 @@ func TestDecisionsReadWhileAGroupIsForgotten(t *testing.T) {
 	}
 }
 
-// TestReplicaThatMissedAForget: a replica that missed a forget writes
-// nothing of it, however new its request is.
+// TestReplicaThatMissedAForget checks that a replica that missed a forget stores no block
+// of the group, even for a new request.
 func TestReplicaThatMissedAForget(t *testing.T) {
 	server := redistest.Start(t)
 	a, b := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)
@@ -203,14 +202,14 @@ func TestReplicaThatMissedAForget(t *testing.T) {
 	}
 }
 
-// TestEventsHoldNothingForgotten: replicas publish decisions, and a replica
-// that starts later reads none that was emptied.
+// TestEventsHoldNothingForgotten checks that forgetting a group removes its blocks from the
+// event stream, so that a replica started later does not read them.
 func TestEventsHoldNothingForgotten(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
 	s, ctx := Share(db, time.Hour), context.Background()
 	const fact = "- The heliport is called Foxglove"
-	for i := range 1200 { // some pages of it
+	for i := range 1200 { // several pages of the stream
 		group := "h"
 		if i%400 == 0 {
 			group = "g"

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
-// TestGenerations outlast the process, and a group is blocked until all that was
-// to be forgotten of it is proven to be gone.
+// TestGenerations checks that generations survive a restart and that a group stays blocked
+// until all of its forgets have ended.
 func TestGenerations(t *testing.T) {
 	path := t.TempDir() + "/state.db"
 	server := redistest.Start(t)
@@ -20,7 +20,7 @@ func TestGenerations(t *testing.T) {
 		"file": func() *State { return openState(t, path) },
 		"replicas": func() *State {
 			s := Share(dial(t, server), time.Hour)
-			// As at a start, which waits longer for Redis than a request does.
+			// A start waits longer for Redis than a request does.
 			if err := s.Generations.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -50,8 +50,8 @@ func TestGenerations(t *testing.T) {
 				{func(g *Generations) error { ended = raised; ended.Scope = session.Scope; return g.End(ctx, ended) }, true},
 				{raise(session), true},
 				{func(g *Generations) error { ended = raised; return raise(session)(g) }, true},
-				{end(&ended), true},  // it was raised again since
-				{raise(group), true}, // of which the session is a part
+				{end(&ended), true},  // raised again since
+				{raise(group), true}, // includes the session
 				{end(&raised), false},
 				{raise(message), true},
 				{end(&raised), false},
@@ -91,7 +91,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestNumberIsNeverLower: not where what replicas share was lost.
+// TestNumberIsNeverLower checks that the generation never decreases, even if Redis loses
+// its data.
 func TestNumberIsNeverLower(t *testing.T) {
 	server := redistest.Start(t)
 	s, ctx := Share(dial(t, server), time.Hour), t.Context()
@@ -115,7 +116,8 @@ func TestNumberIsNeverLower(t *testing.T) {
 	}
 }
 
-// TestNumberOfARepairedFile: it may not be there. What the process has seen counts.
+// TestNumberOfARepairedFile checks that a process continues from the generation it has seen
+// if the state file no longer holds one.
 func TestNumberOfARepairedFile(t *testing.T) {
 	s := openState(t, filepath.Join(t.TempDir(), "state.db"))
 	defer s.Close()
@@ -130,7 +132,7 @@ func TestNumberOfARepairedFile(t *testing.T) {
 	}
 }
 
-// lagging is a store whose first read answers late.
+// lagging is a store that delays the answer to its first read.
 type lagging struct {
 	*file
 	read1  atomic.Bool
@@ -147,8 +149,8 @@ func (l *lagging) list(ctx context.Context, k *kind, lists []string, f func(stri
 	return err
 }
 
-// TestGenerationsReadLate: a read that began before something was to be
-// forgotten, and ends after it, does not hide it.
+// TestGenerationsReadLate checks that a read that began before a forget and ends after it
+// does not hide the forget.
 func TestGenerationsReadLate(t *testing.T) {
 	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
 	if err != nil {
@@ -165,7 +167,7 @@ func TestGenerationsReadLate(t *testing.T) {
 		_, err := g.Raise(t.Context(), Forget{Group: "g", Scope: "g"})
 		raised <- err
 	}()
-	for number := int64(0); number < 2; { // it is stored
+	for number := int64(0); number < 2; { // until the forget is stored
 		if number, _, err = other.stored(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -186,8 +188,8 @@ func TestGenerationsReadLate(t *testing.T) {
 	}
 }
 
-// TestAForgetThatWasMissed: a replica that Redis did not reach reads the number when all
-// is over.
+// TestAForgetThatWasMissed checks that a replica without a connection to Redis detects from
+// the generation that a forget began and ended in the meantime.
 func TestAForgetThatWasMissed(t *testing.T) {
 	f, err := openFile(filepath.Join(t.TempDir(), "state.db"), time.Hour)
 	if err != nil {
@@ -220,7 +222,7 @@ func TestAForgetThatWasMissed(t *testing.T) {
 			t.Errorf("%s: missed is %v, want %v", what, missed, want)
 		}
 	}
-	wants("at first", true) // what there was before is not known
+	wants("at first", true) // earlier forgets are unknown
 	wants("nothing was forgotten", false)
 	a := raise("a")
 	wants("one is under way", false)

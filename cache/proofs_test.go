@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
-// TestProofsStayWhoseTheyAre until they are assigned: a claim takes none away,
-// an assignment takes those that are left out, and both outlive the process.
+// TestProofsStayWhoseTheyAre checks that a claim never takes a proof from its owner, that
+// an assignment removes the owner's other proofs, and that both survive a restart.
 func TestProofsStayWhoseTheyAre(t *testing.T) {
 	server := redistest.Start(t)
 	path := filepath.Join(t.TempDir(), "state.db")

@@ -13,9 +13,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// BenchmarkDecision is what a new turn asks of the store: whether there is a
-// decision, which there is not, and to keep one; in a file and over Redis on
-// this machine.
+// BenchmarkDecision measures the store calls of a new turn, a lookup that finds no decision
+// and a Keep, in a file and over a local Redis.
 func BenchmarkDecision(b *testing.B) {
 	block, pieces := strings.Repeat("x", 1000), inject.Pieces(strings.Repeat("x", 2000))
 	run := func(b *testing.B, s *State) {

@@ -27,7 +27,8 @@ func dial(t *testing.T, s *redistest.Redis) *redis.DB {
 
 var within = polltest.Until
 
-// TestReplicasKeepOneDecision: the first stands, whoever makes it.
+// TestReplicasKeepOneDecision checks that the first decision for a key wins in all
+// replicas.
 func TestReplicasKeepOneDecision(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
@@ -42,14 +43,15 @@ func TestReplicasKeepOneDecision(t *testing.T) {
 	if got := lookup(t, b, key(1), key(2), key(3)); len(got) != 2 || got[0] != first+"/3" || got[1] != "/0 dropped" {
 		t.Errorf("decisions of keys 1 to 3 in another replica: %v, want %q, /0 dropped, none", got, first+"/3")
 	}
-	// Not there is not remembered: another replica may decide any moment.
+	// A missing decision is not cached, because another replica may add it at any time.
 	keep(t, a, 3, a.made("third", 1), "g")
 	if got := lookup(t, b, key(3)); got[0] != "third/1" {
 		t.Errorf("decision of key 3, made after a look-up: %v, want third/1", got)
 	}
 }
 
-// TestForgettingEmptiesEveryReplicasBlocks of that group, once.
+// TestForgettingEmptiesEveryReplicasBlocks checks that a forget in one replica empties the
+// blocks and snapshots of the group in all replicas, and counts each block once.
 func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
@@ -90,8 +92,8 @@ func TestForgettingEmptiesEveryReplicasBlocks(t *testing.T) {
 	}
 }
 
-// TestReplicasKnowOneAnothersSessions: also of conversations without an
-// answer, which end everywhere.
+// TestReplicasKnowOneAnothersSessions checks that replicas share sessions and pending
+// conversations, and that a conversation ended in one replica ends in all.
 func TestReplicasKnowOneAnothersSessions(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := Share(dial(t, s), time.Hour), Share(dial(t, s), time.Hour)
@@ -108,8 +110,9 @@ func TestReplicasKnowOneAnothersSessions(t *testing.T) {
 	}
 }
 
-// TestWhatReplicasAppliedOutlastsRedis: what one keeps, the others repeat while
-// Redis is down, also one that started later; and a replica makes no call then.
+// TestWhatReplicasAppliedOutlastsRedis checks that a replica uses the decisions and
+// sessions of the others while Redis is down, even if it started after them, and makes no
+// calls to Redis meanwhile.
 func TestWhatReplicasAppliedOutlastsRedis(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
@@ -136,8 +139,8 @@ func TestWhatReplicasAppliedOutlastsRedis(t *testing.T) {
 	if d := db.Down(); d == nil {
 		t.Error("Down is nil after a call failed")
 	}
-	// No call is made while it is known to be down: the error has no other behind it.
-	if _, err := b.Decisions.Lookup(ctx, 0, [][16]byte{key(4)}); err == nil || errors.Unwrap(err) != redis.ErrDown { //nolint:errorlint // wrapped deeper, it is that of a call
+	// While Redis is down no call is made, so ErrDown wraps no other error.
+	if _, err := b.Decisions.Lookup(ctx, 0, [][16]byte{key(4)}); err == nil || errors.Unwrap(err) != redis.ErrDown { //nolint:errorlint // an error of a call would be wrapped deeper
 		t.Errorf("with Redis down, Lookup(key 4): %v, want ErrDown without a call", err)
 	}
 	s.Up()
@@ -154,8 +157,8 @@ func TestWhatReplicasAppliedOutlastsRedis(t *testing.T) {
 	}
 }
 
-// TestLateDecisionsAreNotKept: a server that hung does not store afterwards
-// what its caller has given up.
+// TestLateDecisionsAreNotKept checks that a server that hung does not store a decision
+// after its caller gave up.
 func TestLateDecisionsAreNotKept(t *testing.T) {
 	s := redistest.Start(t)
 	a := Share(dial(t, s), time.Hour)
@@ -170,15 +173,15 @@ func TestLateDecisionsAreNotKept(t *testing.T) {
 	if err == nil {
 		t.Fatal("Keep with a server that hangs: no error")
 	}
-	// It does what was asked meanwhile before it reads what a new connection asks.
+	// The server handles the earlier call before it reads from a new connection.
 	b := Share(dial(t, s), time.Hour)
 	if got := lookup(t, b, key(1), key(2)); got[0] != "text/1" || got[1] != "" {
 		t.Errorf("decisions of keys 1 and 2: %v, want text/1, and none that came too late", got)
 	}
 }
 
-// TestReplicasDropWhatOneLearnt: what a replica found in a group is not used any
-// more when another has learnt something there.
+// TestReplicasDropWhatOneLearnt checks that a replica drops its search results of a group
+// when another replica learns something in that group.
 func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	s := redistest.Start(t)
 	recall := func(db *redis.DB) *Recall[[]string] {
@@ -202,7 +205,7 @@ func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	began := a.Version("g")
 	b.DropGroup("g")
 	within(t, "the drop", func() bool { _, found, _ := a.Lookup("g", "q", 1); return !found })
-	a.Store("g", "q", 1, began, []string{"old"}, 100, false) // its search began before
+	a.Store("g", "q", 1, began, []string{"old"}, 100, false) // from a search that began before the drop
 	a.Wait()
 	if _, found, _ := a.Lookup("g", "q", 1); found {
 		t.Error("a result is found whose search began before the group was dropped")
@@ -212,8 +215,8 @@ func TestReplicasDropWhatOneLearnt(t *testing.T) {
 	}
 }
 
-// TestAnnouncing returns when all that listen have done what they do about it,
-// names one that does not, and does not wait for one that has ended.
+// TestAnnouncing checks that Announce returns once all listeners have applied the event,
+// names a listener that hangs, and does not wait for a closed listener.
 func TestAnnouncing(t *testing.T) {
 	s := redistest.Start(t)
 	a, b := dial(t, s), dial(t, s)
@@ -254,7 +257,8 @@ func TestAnnouncing(t *testing.T) {
 	}
 }
 
-// TestReplicasShareAcceptedTenants.
+// TestReplicasShareAcceptedTenants checks that a tenant accepted by one replica is accepted
+// by the others.
 func TestReplicasShareAcceptedTenants(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := Share(dial(t, server), time.Hour), Share(dial(t, server), time.Hour)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSnapshotIsThereOnceSaved: the next turn adds to it, however soon it comes.
+// TestSnapshotIsThereOnceSaved checks that Load returns a snapshot immediately after Save.
 func TestSnapshotIsThereOnceSaved(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -20,8 +20,8 @@ func TestSnapshotIsThereOnceSaved(t *testing.T) {
 	}
 }
 
-// TestSnapshot_Forgotten: a snapshot is gone at once after its scope was forgotten, and one
-// of an earlier request does not bring it back.
+// TestSnapshot_Forgotten checks that forgetting a scope removes its snapshots at once, and
+// that an earlier request cannot store one again.
 func TestSnapshot_Forgotten(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestSnapshot_Forgotten(t *testing.T) {
 	}
 }
 
-// save keeps the snapshot of a session.
+// save stores the snapshot of a session.
 func save(t *testing.T, s *State, session, text string, generation int64, scopes ...string) {
 	t.Helper()
 	if err := s.Snapshots.Save(t.Context(), session, []byte(text), generation, scopes...); err != nil {
@@ -60,8 +60,8 @@ func save(t *testing.T, s *State, session, text string, generation int64, scopes
 	}
 }
 
-// TestSnapshotsComeInOneOrder, whenever and wherever they were saved: what is
-// exported and imported again is exported as it was.
+// TestSnapshotsComeInOneOrder checks that Each lists snapshots by session, not in the order
+// of storing, so that an export does not change if it is imported and exported again.
 func TestSnapshotsComeInOneOrder(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// entries are those of lists, in the order in which they are read.
+// entries returns the entries of lists in the order in which they are read.
 func entries(t *testing.T, s *State, lists ...string) string {
 	t.Helper()
 	var all []string
@@ -24,8 +24,8 @@ func add(t *testing.T, s *State, list string, entry []byte, generation int64, sc
 	}
 }
 
-// TestLists: the newest entries of the lists that are asked for, and what was
-// forgotten is gone, alone, and does not come back.
+// TestLists checks that Entries returns the entries of the given lists, newest first, and
+// that only forgotten entries disappear and are not stored again.
 func TestLists(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: the newest entries stay.
+// TestListsAreBounded checks that a full list drops its oldest entries.
 func TestListsAreBounded(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// all are the records of a kind that a store holds for keys, as key=value.
+// all returns the records of a kind that a store holds for keys, as key=value.
 func all(t *testing.T, s store, k *kind, keys ...string) string {
 	t.Helper()
 	var asked [][]byte
@@ -34,7 +34,7 @@ func all(t *testing.T, s store, k *kind, keys ...string) string {
 	return strings.Join(got, " ")
 }
 
-// TestStores keep the same promises, in a file and in Redis.
+// TestStores checks that the stores in a file and in Redis behave the same.
 func TestStores(t *testing.T) {
 	for name, open := range stores() {
 		t.Run(name, func(t *testing.T) {
@@ -81,10 +81,10 @@ func TestStores(t *testing.T) {
 				{write(&record{kind: k, key: []byte("c"), was: []byte("1")}), "a=2 b=1"},
 				{raise("g"), "a=2 b=1"},
 				{write(text("b", "late", 1, "g"), text("c", "late", 1, "h", "g")), "a=2 b=1"},
-				{forget("g", 2), ""}, // a too, which was in g before
+				{forget("g", 2), ""}, // a too, which was in g earlier
 				{forget("g", 0), ""},
 				{keep(first(text("a", "late", 1, "g"), "0"), "0"), "a=0"},
-				{forget("g", 0), "a=0"}, // what was refused has no scopes
+				{forget("g", 0), "a=0"}, // a refused record has no scopes
 				{keep(first(text("b", "new", 2, "g"), "0"), "new"), "a=0 b=new"},
 				{write(&record{kind: k, key: []byte("a")}), "b=new"},
 			} {
@@ -104,8 +104,8 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// TestErrorOfAReaderIsNotTheStores: a client that leaves while records are read for
-// it does not make Redis one that is down.
+// TestErrorOfAReaderIsNotTheStores checks that an error of the function that receives the
+// records, such as a client that disconnected, does not mark Redis as down.
 func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	for name, open := range stores() {
 		s := open(t)
@@ -120,7 +120,8 @@ func TestErrorOfAReaderIsNotTheStores(t *testing.T) {
 	}
 }
 
-// TestADamagedDecisionIsNoBlock: what reads by chance is not inserted.
+// TestADamagedDecisionIsNoBlock checks that damaged values are rejected, not inserted as a
+// block.
 func TestADamagedDecisionIsNoBlock(t *testing.T) {
 	made := inject.Decision{Ingest: true, Facts: 2, Generation: 3, Block: "<graphiti_memory>\n- My canoe is called Wanda, says Zoë.\n</graphiti_memory>\n\n"}
 	whole := appendDecision(nil, &made)
@@ -151,8 +152,8 @@ func TestADamagedDecisionIsNoBlock(t *testing.T) {
 	}
 }
 
-// FuzzDecision: whatever is stored, what stays when it is emptied is a decision without a
-// block and without pieces, and it stays as it is.
+// FuzzDecision checks that emptying any readable decision removes its block and pieces and
+// nothing else, and that emptying it again changes nothing.
 func FuzzDecision(f *testing.F) {
 	for _, d := range []inject.Decision{{}, {Reason: "weak", Pieces: "pieces"}, {Ingest: true, Facts: 2, Generation: 300, Block: "block", Pieces: "pieces"}} {
 		f.Add(appendDecision(nil, &d))
@@ -177,8 +178,8 @@ func FuzzDecision(f *testing.F) {
 	})
 }
 
-// TestAFileLooksAtNoMoreThanItNeeds: requests wait while it is written. A forget goes
-// through the records once, and a list costs the same however many there are.
+// TestAFileLooksAtNoMoreThanItNeeds checks that the statements for trimming a list and for
+// forgetting a scope use an index, since requests wait while the file is written.
 func TestAFileLooksAtNoMoreThanItNeeds(t *testing.T) {
 	f, err := openFile(t.TempDir()+"/state.db", time.Hour)
 	if err != nil {

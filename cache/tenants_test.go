@@ -8,7 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// TestAcceptedTenants are known over restarts, and others are not.
+// TestAcceptedTenants checks that accepted tenants, and no others, are accepted after a
+// restart and while the store fails.
 func TestAcceptedTenants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
@@ -29,7 +30,8 @@ func TestAcceptedTenants(t *testing.T) {
 	}
 }
 
-// TestAcceptedTenantsAreBounded: those that were accepted longest ago go.
+// TestAcceptedTenantsAreBounded checks that a full list drops the tenant accepted longest
+// ago.
 func TestAcceptedTenantsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := openState(t, path)
@@ -42,8 +44,8 @@ func TestAcceptedTenantsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tenants.Accept("one more")                                   // the first is longest ago
-	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // behind what does not wait
+	s.Tenants.Accept("one more")                                   // drops tenant1, the oldest
+	err = s.file.db.Write(t.Context(), func(tx *sqlite.Tx) error { // runs after the write of Accept
 		var n int
 		if err := tx.QueryRow("SELECT count(*) FROM accepted").Scan(&n); err != nil || n != tenantKind.most {
 			t.Errorf("%d tenants are kept (%v), want %d", n, err, tenantKind.most)

@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestEndOfAnAbandonedTurn comes after all: the group gets it, and nothing
-// twice, also after a restart.
+// TestEndOfAnAbandonedTurn checks that the late end of an abandoned turn is delivered once,
+// even after a restart.
 func TestEndOfAnAbandonedTurn(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -39,9 +39,8 @@ func TestEndOfAnAbandonedTurn(t *testing.T) {
 	}
 }
 
-// TestTurnThatIsAbandonedAgain: a loop that went on after it was abandoned, and
-// was abandoned again, loses nothing of what was said, over restarts, and its
-// end comes once.
+// TestTurnThatIsAbandonedAgain checks that a tool loop that is resumed and abandoned
+// several times delivers each part once, in order and over restarts.
 func TestTurnThatIsAbandonedAgain(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -50,7 +49,7 @@ func TestTurnThatIsAbandonedAgain(t *testing.T) {
 	for i, text := range texts {
 		tn := turn("1", "g")
 		tn.Open, tn.Assistant = i < len(texts)-1, text
-		for range 2 { // as of two replicas
+		for range 2 { // as from two replicas
 			add(t, p, tn)
 		}
 		waitFor(t, text, func() bool { s := p.Status(); return s.Pending == 0 && s.Delivered >= i+1 })
@@ -64,8 +63,8 @@ func TestTurnThatIsAbandonedAgain(t *testing.T) {
 	}
 }
 
-// TestEndOfAnAbandonedTurnIsHeard: a history that shows the turn as a whole, and
-// is shorter than it was, brings nothing new.
+// TestEndOfAnAbandonedTurnIsHeard checks that a history that brings an abandoned turn with
+// only its first or only its last answer stores nothing.
 func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{})
 	open, whole := turn("1", "g"), turn("1", "g")
@@ -85,7 +84,8 @@ func TestEndOfAnAbandonedTurnIsHeard(t *testing.T) {
 	}
 }
 
-// TestSourceOfATurn says no more than was asked for.
+// TestSourceOfATurn checks that the source of a turn contains the known details only, and
+// that the tools of a turn are part of its message.
 func TestSourceOfATurn(t *testing.T) {
 	tn := ledger.Turn{Client: `co"dex`, Workspace: "github_repo:github.com/acme/app", Git: ledger.Git{Branch: "main", Commit: "abc", Dirty: true}}
 	if got, want := sourceOf(&tn, graphiti.ScopeWorkspace, 0), `{"source":"graphiti-proxy","scope":"workspace","client":"co\"dex","repository":"app","git":{"branch":"main","commit":"abc","dirty":true}}`; got != want {

@@ -16,12 +16,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// down is a memory that takes nothing.
+// down returns a memory that rejects all writes.
 func down() *fakeMemory {
 	return &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 }
 
-// end stops a pipeline, however long that takes.
+// end stops a pipeline without a time limit.
 func end(t *testing.T, p *Pipeline) {
 	t.Helper()
 	if err := p.Shutdown(context.Background()); err != nil {
@@ -29,7 +29,7 @@ func end(t *testing.T, p *Pipeline) {
 	}
 }
 
-// earlier are turns from before a conversation was seen.
+// earlier returns the first n turns of a conversation, as a history brings them.
 func earlier(conversation, n int) (turns []ledger.Turn) {
 	for i := range n {
 		tn := spoken(fmt.Sprint(conversation, "-", i), "g")
@@ -39,8 +39,9 @@ func earlier(conversation, n int) (turns []ledger.Turn) {
 	return turns
 }
 
-// TestConversationsThatComeBackAtOnce: after a restart all of them bring their
-// history, and all of it is stored, also where the process ends right then.
+// TestConversationsThatComeBackAtOnce checks that the histories of many conversations,
+// which arrive together after a restart, are all stored even if the process ends
+// immediately.
 func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	const conversations, length = 200, 5
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -53,7 +54,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	if s := p.Status(); s.Pending != conversations*length || s.LeftOut != 0 {
 		t.Errorf("got %+v, want Pending %d, LeftOut 0", s, conversations*length)
 	}
-	// The next process gets the same history.
+	// The next process receives the same histories.
 	p = pipeline(t, path, down(), more)
 	for i := range conversations {
 		p.Backfill(History{Turns: earlier(i, length+1)})
@@ -64,7 +65,7 @@ func TestConversationsThatComeBackAtOnce(t *testing.T) {
 	}
 }
 
-// knows reports which of some turns no history need bring.
+// knows returns how many of the turns are known, so that no history need bring them.
 func knows(p *Pipeline, turns []ledger.Turn) (n int) {
 	for i := range turns {
 		if p.Known(keyOf(turns[i].ID)) {
@@ -74,11 +75,11 @@ func knows(p *Pipeline, turns []ledger.Turn) (n int) {
 	return n
 }
 
-// TestHistoryThatFindsNoRoom is counted, not known, and taken when there is
-// room.
+// TestHistoryThatFindsNoRoom checks that a history for which there is no room is counted as
+// left out, stays unknown, and is accepted later.
 func TestHistoryThatFindsNoRoom(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
-	crowd(p, waitingBytes, historyBytes) // as if so much were being stored
+	crowd(p, waitingBytes, historyBytes) // simulates full queues
 	one, two := earlier(1, 3), earlier(2, 1)
 	p.Backfill(History{Turns: one})
 	if p.AddAsync([]ledger.Turn{turn("1", "g")}) {
@@ -93,13 +94,13 @@ func TestHistoryThatFindsNoRoom(t *testing.T) {
 		t.Error("a note is not taken")
 	}
 	stop(t, p)
-	p.Backfill(History{Turns: two}) // the process ends
+	p.Backfill(History{Turns: two}) // the pipeline has stopped
 	if s := p.Status(); knows(p, one) != 3 || knows(p, two) != 0 || s.LeftOut != 3 || s.Pending != 4 {
 		t.Errorf("got %+v, want LeftOut 3, Pending 4, and the first conversation known only", s)
 	}
 }
 
-// crowd has so many bytes of turns and histories wait.
+// crowd adds bytes to the sizes of the turns and histories that wait.
 func crowd(p *Pipeline, turns, histories int) {
 	p.waiting.mu.Lock()
 	defer p.waiting.mu.Unlock()
@@ -107,7 +108,8 @@ func crowd(p *Pipeline, turns, histories int) {
 	p.waiting.histories.bytes += histories
 }
 
-// TestHistoryThatCannotBeStored is not known: the next request brings it again.
+// TestHistoryThatCannotBeStored checks that turns of a history that cannot be stored do not
+// stay known, so that the next request brings them again.
 func TestHistoryThatCannotBeStored(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
 	if box(p).replicas != nil {
@@ -120,8 +122,8 @@ func TestHistoryThatCannotBeStored(t *testing.T) {
 	waitFor(t, "them to be given back", func() bool { return knows(p, append(earlier(0, 3), earlier(1, 3)...)) == 0 })
 }
 
-// TestTurnThatCannotBeStored is brought by a history, which nothing else does:
-// that its answer was begun here does not matter then.
+// TestTurnThatCannotBeStored checks that a turn is known while its answer arrives, and no
+// longer if it cannot be stored, so that a history can bring it.
 func TestTurnThatCannotBeStored(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
 	tn := spoken("1", "g")
@@ -135,8 +137,8 @@ func TestTurnThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestHistoryInDoubt: turns that are not wanted are not stored, and where that
-// cannot be known they are brought again.
+// TestHistoryInDoubt checks that unwanted turns are not stored, and that turns stay unknown
+// if the check for wanted turns fails.
 func TestHistoryInDoubt(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), down())
 	var all []ledger.Turn
@@ -165,8 +167,8 @@ func TestHistoryInDoubt(t *testing.T) {
 	}
 }
 
-// TestHistoriesThatWait are bounded by what was said in them, and are handed out in
-// their order, as many as go into one write.
+// TestHistoriesThatWait checks that the waiting histories are limited by their size and
+// handed out in order, in batches for one write each.
 func TestHistoriesThatWait(t *testing.T) {
 	w := newWaiting()
 	history := func(id string, turns, bytes int) History {
@@ -210,8 +212,8 @@ func TestHistoriesThatWait(t *testing.T) {
 	}
 }
 
-// TestNotesGoBeforeHistories, however many of those wait, and a turn that comes goes
-// before all that waits but the notes, which stand before it.
+// TestNotesGoBeforeHistories checks that notes are stored before all waiting histories, and
+// that a new turn overtakes the histories but not the notes queued before it.
 func TestNotesGoBeforeHistories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, down())
@@ -246,8 +248,8 @@ func TestNotesGoBeforeHistories(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownIsNotReadAgain: of the turns that a history brings those are
-// left out at once that all of their groups have.
+// TestWhatIsKnownIsNotReadAgain checks that turns of a history are skipped if all of their
+// groups have them as a whole.
 func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
@@ -268,7 +270,7 @@ func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	var wg sync.WaitGroup
-	for range 4 { // nothing is stored twice, however many ask
+	for range 4 { // concurrent calls must store no turn twice
 		wg.Go(func() {
 			if err := p.addUnknown(t.Context(), []ledger.Turn{spoken("delivered", "g"), spoken("waits", "g"), spoken("new", "g")}); err != nil {
 				t.Error(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/rest"
 )
 
-// typical is a turn of a usual size: 200 characters said, 1,200 answered.
+// typical returns a turn of usual size: 200 characters of the user, 1,200 of the answer.
 func typical(i int, group string) ledger.Turn {
 	return ledger.Turn{
 		ID: fmt.Sprintf("%032x", i), Session: "session:1", Client: "openai-js", Said: time.Now(), Answered: time.Now(),
@@ -26,7 +26,7 @@ func typical(i int, group string) ledger.Turn {
 	}
 }
 
-// BenchmarkTurn is what it takes until a turn is in the embedded memory, for good.
+// BenchmarkTurn measures how long it takes to store a turn durably in the embedded memory.
 func BenchmarkTurn(b *testing.B) {
 	for _, writers := range []int{1, 16} {
 		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
@@ -57,8 +57,8 @@ func (*stuck) Write(context.Context, string, []graphiti.Row) error {
 	return &graphiti.StatusError{Code: 503, RetryAfter: time.Hour}
 }
 
-// BenchmarkSpool is the throughput of the spool: turns on disk, one after the
-// other and from many at the same time, which share a commit.
+// BenchmarkSpool measures the throughput of the spool with one writer, and with many that
+// share commits.
 func BenchmarkSpool(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
@@ -81,8 +81,8 @@ func BenchmarkSpool(b *testing.B) {
 	}
 }
 
-// BenchmarkDelivery is the throughput from the spool into a memory that takes
-// no time, over HTTP, and with Graphiti's way each turn seen there.
+// BenchmarkDelivery measures the throughput from the spool into a memory that answers at
+// once over HTTP, with and without verification of each turn.
 func BenchmarkDelivery(b *testing.B) {
 	for _, verify := range []bool{false, true} {
 		b.Run(fmt.Sprintf("verify %t", verify), func(b *testing.B) {
@@ -108,7 +108,7 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 }
 
-// fill makes a spool with n turns for some groups.
+// fill creates a spool with n turns, spread over groups.
 func fill(b *testing.B, path string, n, groups int) {
 	b.Helper()
 	s, err := ledger.Open(path)
@@ -130,8 +130,8 @@ func fill(b *testing.B, path string, n, groups int) {
 	}
 }
 
-// BenchmarkBacklog opens a spool in which 100,000 turns wait, and drains it
-// into a memory that takes no time. It reports how much the heap grew at most.
+// BenchmarkBacklog opens a spool with 100,000 turns and drains it into a memory that
+// answers at once. It reports the largest growth of the heap.
 func BenchmarkBacklog(b *testing.B) {
 	const turns = 100_000
 	for _, groups := range []int{10, 20_000} {
@@ -160,7 +160,7 @@ func BenchmarkBacklog(b *testing.B) {
 	}
 }
 
-// sink is a memory that keeps everything and takes no time.
+// sink is a memory that accepts everything at once.
 type sink struct{}
 
 func (sink) Write(context.Context, string, []graphiti.Row) error { return nil }
@@ -187,8 +187,8 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkFullSpool is what a turn costs that comes into a full spool of
-// 100,000: over the number of turns, and a large one over the bytes.
+// BenchmarkFullSpool measures the cost of adding a turn to a full spool of 100,000 turns: a
+// usual turn above the limit of turns, and a large turn above the limit of bytes.
 func BenchmarkFullSpool(b *testing.B) {
 	const turns = 100_000
 	for _, over := range []string{"turns", "bytes"} {

@@ -7,9 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// TestDropBetween: thoughts and blocks go, whatever else stands there, and in
-// time that is linear in the text: the large ones would take minutes if it were
-// not.
+// TestDropBetween checks that thoughts and memory blocks are removed from any text in
+// linear time. With quadratic time the large cases would take minutes.
 func TestDropBetween(t *testing.T) {
 	const n = 1 << 17
 	many := func(s string) string { return strings.Repeat(s, n) }

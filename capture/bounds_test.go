@@ -15,7 +15,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// refusing is a memory that is down, and refuses what holds a word.
+// refusing returns a memory that refuses messages with a word and is down for all others.
 func refusing(word string) *fakeMemory {
 	return &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		for _, m := range messages {
@@ -27,7 +27,7 @@ func refusing(word string) *fakeMemory {
 	}}
 }
 
-// left are the turns in the spool, in order.
+// left returns the ids of the turns in the spool, in order.
 func left(t *testing.T, p *Pipeline) (ids []string) {
 	t.Helper()
 	list, _, err := p.Turns(context.Background(), ledger.ListOptions{Limit: 1000, Text: true})
@@ -46,8 +46,8 @@ func sized(id string, bytes int, group string) ledger.Turn {
 	return tn
 }
 
-// TestDeadTurnsMakeRoomFirst, the oldest of them first, and then the oldest of
-// those that wait.
+// TestDeadTurnsMakeRoomFirst checks that a full spool drops dead turns first, then waiting
+// turns, and the oldest first in both cases.
 func TestDeadTurnsMakeRoomFirst(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), refusing("bad"), func(o *Options) { o.MaxTurns = 5 })
 	add(t, p, turn("first", "a"))
@@ -72,8 +72,8 @@ func TestDeadTurnsMakeRoomFirst(t *testing.T) {
 	}
 }
 
-// TestSpoolThatHoldsTooManyBytes drops as many of the oldest as a large turn
-// needs, at once.
+// TestSpoolThatHoldsTooManyBytes checks that a large turn drops as many of the oldest turns
+// as it needs room for.
 func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{})
 	add(t, p, sized("0", 1000, "a"))
@@ -94,8 +94,8 @@ func TestSpoolThatHoldsTooManyBytes(t *testing.T) {
 	}
 }
 
-// TestCutLeavesRoom, so that not every turn that comes into a full spool needs
-// one.
+// TestCutLeavesRoom checks that a cut frees some extra room, so that not every turn added
+// to a full spool causes a cut.
 func TestCutLeavesRoom(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &stuck{}, func(o *Options) { o.MaxTurns, o.MaxBytes = 2000, 1<<30 })
 	turns := make([]ledger.Turn, 2000)
@@ -116,12 +116,12 @@ func TestCutLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestLongTurnIsCutBeforeItIsStored: it takes no more room than what is sent of
-// it, which is what it was without.
+// TestLongTurnIsCutBeforeItIsStored checks that the spool stores only the shortened text of
+// a long turn, without memory blocks, which is the text the memory receives.
 func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars, o.MaxBytes = 100, 10_000 })
-	m.mu.Lock() // nothing is delivered meanwhile
+	m.mu.Lock() // blocks delivery
 	for i := range 5 {
 		add(t, p, turn(fmt.Sprint(i), "a"))
 	}
@@ -140,12 +140,12 @@ func TestLongTurnIsCutBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// TestWhatWasCutIsKnownAgain: whether the same was said is told by all of it,
-// before, while and after it waits, also by what an older version kept.
+// TestWhatWasCutIsKnownAgain checks that a shortened turn is recognized by its full text
+// before, during and after delivery, even if an older version stored it uncut.
 func TestWhatWasCutIsKnownAgain(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
-	p := pipeline(t, path, m) // of an older version: long turns are not cut
+	p := pipeline(t, path, m) // like an older version, which did not cut long turns
 	same := func(id string, end string) ledger.Turn {
 		tn := turn(id, "a")
 		tn.User, tn.Backfill = end+strings.Repeat(" the same", 50), true
@@ -175,8 +175,8 @@ func TestWhatWasCutIsKnownAgain(t *testing.T) {
 	waitFor(t, "another", func() bool { return p.Status().Delivered == 3 })
 }
 
-// TestRestOfATurnIsKnownAgain: where the end of a turn came late, the whole of
-// it is known by what was said.
+// TestRestOfATurnIsKnownAgain checks that a turn delivered in two parts is recognized by
+// its text when a history brings the whole.
 func TestRestOfATurnIsKnownAgain(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
@@ -197,9 +197,8 @@ func TestRestOfATurnIsKnownAgain(t *testing.T) {
 	}
 }
 
-// TestDroppedTurnsDoNotComeBack with the history that a client sends again,
-// also after a restart: what an operator drops, what is too much, and what is
-// too old.
+// TestDroppedTurnsDoNotComeBack checks that a history does not bring back turns that were
+// dropped by an operator, by the size limit or by age, even after a restart.
 func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 	for name, drop := range map[string]func(t *testing.T, p *Pipeline){
 		"by an operator": func(t *testing.T, p *Pipeline) {
@@ -244,7 +243,8 @@ func TestDroppedTurnsDoNotComeBack(t *testing.T) {
 	}
 }
 
-// TestDropsAreLogged: each reason once a minute, with all that went meanwhile.
+// TestDropsAreLogged checks that drops are logged at most once a minute for each reason,
+// with the number of turns dropped since the last line.
 func TestDropsAreLogged(t *testing.T) {
 	g := &graph{fails: func(call, _ string) error {
 		if call == "write" {
@@ -292,7 +292,8 @@ func TestDropsAreLogged(t *testing.T) {
 	}
 }
 
-// TestTurnsThatWaitTooLong are dropped, dead ones too, and that is logged.
+// TestTurnsThatWaitTooLong checks that turns above the maximum age are dropped, dead ones
+// included, and that the drop is logged once.
 func TestTurnsThatWaitTooLong(t *testing.T) {
 	g := &graph{
 		refuses: func(content string) bool { return strings.Contains(content, "bad") },

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// replica opens a pipeline that shares its spool over a Redis of the test's.
+// replicaOf opens a pipeline that shares its spool over the test's Redis.
 func replicaOf(t *testing.T, path string, m Memory, s *redistest.Redis) *Pipeline {
 	t.Helper()
 	p, err := Open(Options{
@@ -28,7 +28,7 @@ func replicaOf(t *testing.T, path string, m Memory, s *redistest.Redis) *Pipelin
 	return p
 }
 
-// whileRedisWasDown fills the spool of a replica's own.
+// whileRedisWasDown lets f fill the local spool of a replica.
 func whileRedisWasDown(t *testing.T, path string, f func(*ledger.Ledger)) {
 	t.Helper()
 	local, err := ledger.Open(path)
@@ -41,8 +41,8 @@ func whileRedisWasDown(t *testing.T, path string, f func(*ledger.Ledger)) {
 	}
 }
 
-// TestPartsThatWaitedHere: of a part it is known, also where it waited in a
-// replica's own spool, what was said in its turn.
+// TestPartsThatWaitedHere checks that a turn whose parts waited in a replica's local spool
+// is recognized when a history brings the whole.
 func TestPartsThatWaitedHere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	open, whole := turn("1", "g"), turn("1", "g")

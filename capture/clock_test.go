@@ -13,9 +13,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/replica"
 )
 
-// TestMemoryWhoseClockIsBehind: what was written before its clock was known is
-// hidden until its time has come there. That later things show does not prove
-// it lost.
+// TestMemoryWhoseClockIsBehind checks that turns which a memory hides because its clock is
+// behind do not count as lost, even if it lists later turns.
 func TestMemoryWhoseClockIsBehind(t *testing.T) {
 	for _, behind := range []time.Duration{0, 700 * time.Millisecond, 90 * time.Second, time.Hour} {
 		t.Run(behind.String(), func(t *testing.T) {
@@ -46,7 +45,8 @@ func TestMemoryWhoseClockIsBehind(t *testing.T) {
 	}
 }
 
-// TestLossBesideAClockThatIsBehind is found all the same, when it would show.
+// TestLossBesideAClockThatIsBehind checks that a loss is found although the memory's clock
+// is behind.
 func TestLossBesideAClockThatIsBehind(t *testing.T) {
 	g := &graph{takes: time.Second, behind: time.Minute}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
@@ -61,9 +61,8 @@ func TestLossBesideAClockThatIsBehind(t *testing.T) {
 	})
 }
 
-// TestCallThatIsAcceptedLate: it was given up, and reaches the memory after one
-// that came later, as it may when something stands before the memory. That the
-// later one shows does not prove it lost.
+// TestCallThatIsAcceptedLate checks that a write which timed out and reaches the memory
+// after later writes, as it may through a proxy, does not count as lost.
 func TestCallThatIsAcceptedLate(t *testing.T) {
 	g := &graph{takes: 10 * time.Millisecond}
 	first := true
@@ -82,7 +81,7 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 	}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
 		add(t, p, spoken("1", "late"))
-		time.Sleep(1100 * time.Millisecond) // its time has come
+		time.Sleep(1100 * time.Millisecond) // until the memory's clock has passed the time of turn 1
 		add(t, p, spoken("2", "a"))
 		until(t, "both turns", func() bool { return p.Status().Verified == 2 })
 		time.Sleep(time.Minute)
@@ -92,8 +91,8 @@ func TestCallThatIsAcceptedLate(t *testing.T) {
 	})
 }
 
-// TestOrderOfHandOverOutlivesTheProcess, whatever the clock did meanwhile, and
-// also within a call.
+// TestOrderOfHandOverOutlivesTheProcess checks that turns in doubt are listed in the order
+// of their hand-over, also within a call, and that the next replica continues that order.
 func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 	later := turn("0 later", "a")
 	later.Backfill = true
@@ -111,7 +110,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 			}
 			return entries
 		}
-		first := give("a", 4)[:1] // 1, 2, 4 and then the earlier one
+		first := give("a", 4)[:1] // 1 of 1, 2, 4 and 0 later
 		give("b", 1)
 		if err := s.Requeue(first, "lost"); err != nil {
 			t.Fatal(err)
@@ -165,7 +164,7 @@ func TestOrderOfHandOverOutlivesTheProcess(t *testing.T) {
 		if diff := cmp.Diff(want, lead(b)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		// What the next one hands over comes after that.
+		// Turns that the next replica hands over come last.
 		if _, err := b.Add(ctx, []ledger.Turn{turn("5", "c")}, time.Now()); err != nil {
 			t.Fatal(err)
 		}

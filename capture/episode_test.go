@@ -10,7 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestWhatAModelReadsOfATurn: one message, and none where nothing is said.
+// TestWhatAModelReadsOfATurn checks that a turn becomes one message, or one per side, and
+// none if it has no content.
 func TestWhatAModelReadsOfATurn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		turn ledger.Turn

@@ -13,8 +13,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// faulty is a spool whose disk is full now and then: before says of a write
-// that it does not happen, after that it happens and is reported as failed.
+// faulty is a spool whose disk is full at times: a write fails if before returns true, and
+// succeeds but reports an error if after does.
 type faulty struct {
 	ledger.Dispatch
 	before, after func(what string, entries []ledger.Entry) bool
@@ -46,9 +46,8 @@ func (f *faulty) MarkDead(e *ledger.Entry, reason string) (gone ledger.Size, err
 	return gone, err
 }
 
-// TestTurnsThatCannotBeNotedAreDelivered: whatever cannot be written down, and
-// whether it is there all the same, no turn waits for the next start, and each
-// arrives once.
+// TestTurnsThatCannotBeNotedAreDelivered checks that each turn arrives once and before the
+// next start, although writes to the spool fail or succeed with an error.
 func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refused       bool // the call with both turns
@@ -99,7 +98,7 @@ func TestTurnsThatCannotBeNotedAreDelivered(t *testing.T) {
 	}
 }
 
-// leaves is the context of one who gives up as soon as it was asked for once.
+// leaves is the context of a caller that gives up after the first check of Err.
 type leaves struct {
 	context.Context
 	asked atomic.Bool
@@ -118,8 +117,9 @@ func (l *leaves) Err() error {
 	return nil
 }
 
-// TestTurnWhoseSenderGivesUp is stored and known to be: one that is in the file
-// and was reported as not stored, nobody would deliver before the next start.
+// TestTurnWhoseSenderGivesUp checks that Add reports a turn as stored although its caller
+// gives up meanwhile. A stored turn that was reported as failed would wait until the next
+// start.
 func TestTurnWhoseSenderGivesUp(t *testing.T) {
 	s, err := ledger.Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
@@ -134,8 +134,8 @@ func TestTurnWhoseSenderGivesUp(t *testing.T) {
 	}
 }
 
-// TestLossCountsOnce: it is found with each look while it cannot be written
-// down, and is still one loss; and the looks become rare.
+// TestLossCountsOnce checks that a loss that cannot be recorded counts once although every
+// poll finds it, and that polls become rare.
 func TestLossCountsOnce(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)

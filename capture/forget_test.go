@@ -23,11 +23,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// forgets counts what is forgotten, in all tests.
+// forgets is the last generation, which the tests of this package share.
 var forgets atomic.Int64
 
-// forget raises a part's generation, as at the beginning and at the end of
-// forgetting what is not in the pipeline, and has it forgotten.
+// forget raises the generation of a part by two, as the beginning and the end of a forget
+// do, and forgets the part in the pipeline.
 func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	t.Helper()
 	generation := forgets.Add(2)
@@ -37,8 +37,8 @@ func forget(t *testing.T, p *Pipeline, part ledger.Part) {
 	}
 }
 
-// raise stores a generation where replicas share it, as package cache does
-// before anything is forgotten.
+// raise stores the generation of a part in Redis if replicas share the spool, as package
+// cache does before a forget.
 func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
 	t.Helper()
 	b, ok := p.record.(*outbox)
@@ -53,15 +53,15 @@ func raise(t *testing.T, p *Pipeline, part ledger.Part, generation int64) {
 	}
 }
 
-// said is a turn of a session with a text, of a request that arrives now.
+// said returns a turn of a session with a text, from a request that arrives now.
 func said(id, session, text string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.Session, tn.Owner, tn.User = session, "user:o", text
 	return tn
 }
 
-// holds waits for a turn that is added last, behind all others, and compares
-// what was delivered.
+// holds adds a last turn, waits for its delivery, and compares the messages delivered
+// before.
 func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...string) {
 	t.Helper()
 	last := said(rand.Text(), "session:last", "the last one: "+rand.Text(), group)
@@ -75,10 +75,9 @@ func holds(t *testing.T, p *Pipeline, m *fakeMemory, group string, want ...strin
 	}
 }
 
-// TestWhatWasForgottenStaysForgotten: what was said before, whoever brings it:
-// an answer that ends late, a request that arrived while it was forgotten, a tool
-// loop, a history, also in a process that knows nothing of it. What is said after
-// is kept, the same words included.
+// TestWhatWasForgottenStaysForgotten checks that earlier turns of a forgotten group are not
+// stored again by a late answer, a concurrent request, a tool loop or a history, even after
+// a restart. Later turns are stored, even with the same words.
 func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
@@ -93,7 +92,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	holds(t, p, m, "g")
 	holds(t, p, m, "h", "delivered", late.User)
 
-	// From now on nobody knows of which generation it is.
+	// From here on the generation of the turns is unknown.
 	history := func() (turns []ledger.Turn) {
 		for _, tn := range []ledger.Turn{said("1", "session:s", "delivered", "g"), late, meanwhile, said("renamed", "session:t", late.User, "g")} {
 			tn.Generation, tn.Backfill = forgets.Load(), true
@@ -105,7 +104,7 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 		for _, tn := range history() {
 			add(t, p, tn)
 		}
-		again := late // the last round of a tool loop
+		again := late // like the last round of a tool loop
 		again.Generation = forgets.Load()
 		add(t, p, again)
 		known := said("known", "session:s", "decided about before, and never kept", "g")
@@ -119,7 +118,8 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 	holds(t, p, m, "g", late.User)
 }
 
-// TestTheEndOfATurnThatWasForgotten is not kept without its beginning.
+// TestTheEndOfATurnThatWasForgotten checks that the end of a turn is not stored if its
+// beginning was forgotten.
 func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
@@ -134,8 +134,8 @@ func TestTheEndOfATurnThatWasForgotten(t *testing.T) {
 	holds(t, p, m, "g")
 }
 
-// TestOpenTurnsAreForgotten: they are not kept when nothing more is heard of
-// them, nor by whoever hears their end.
+// TestOpenTurnsAreForgotten checks that an open turn of a forgotten group is stored neither
+// on its timeout nor with its end.
 func TestOpenTurnsAreForgotten(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
@@ -145,20 +145,20 @@ func TestOpenTurnsAreForgotten(t *testing.T) {
 	held.Hold(other)
 	forget(t, p, ledger.Part{Group: "g"})
 	ended := open
-	ended.Generation, ended.Assistant = forgets.Load(), "the end" // whoever hears it does not know when it began
+	ended.Generation, ended.Assistant = forgets.Load(), "the end" // a new request does not know when the turn began
 	held.Close()
 	add(t, p, ended)
 	holds(t, p, m, "g")
 	holds(t, p, m, "h", other.User)
 }
 
-// TestATextIsToldAgain: one by itself is kept once, and once more after it was
-// forgotten.
+// TestATextIsToldAgain checks that a standalone text is stored once, and once more after it
+// was forgotten.
 func TestATextIsToldAgain(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)
 	line := said("line", "session:s", "said long ago", "g")
-	line.Said, line.Standalone = time.Now().Add(-24*time.Hour), true // when it was said is no matter
+	line.Said, line.Standalone = time.Now().Add(-24*time.Hour), true // its time does not matter
 	tell := func(want int) {
 		t.Helper()
 		line.Generation = forgets.Load()
@@ -178,9 +178,8 @@ func TestATextIsToldAgain(t *testing.T) {
 	holds(t, p, m, "g", line.User)
 }
 
-// TestForgettingWaitsForWhatWasAccepted: what the memory has taken and not come
-// to yet does not come after its group was emptied, also where acceptance is
-// taken for delivery, and where each group has a queue of its own.
+// TestForgettingWaitsForWhatWasAccepted checks that messages in the queue of the memory do
+// not appear after a forget, also without verification and with a queue for each group.
 func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 	rest := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) { return service(t, o) }
 	mcp := func(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, Memory) {
@@ -201,7 +200,7 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 				add(t, p, spoken(fmt.Sprint(i), "g"))
 			}
 			waitFor(t, "most of them to be accepted", func() bool { return g.Counts().Accepted > 20 })
-			for range 2 { // the second time there is nothing
+			for range 2 { // the second forget finds nothing
 				forget(t, p, ledger.Part{Group: "g"})
 				if err := g.Settle(context.Background()); err != nil {
 					t.Fatal(err)
@@ -216,9 +215,9 @@ func TestForgettingWaitsForWhatWasAccepted(t *testing.T) {
 	}
 }
 
-// TestForgettingASession: of all that was said in it nothing stays in the groups
-// that are named, in any backend, also of what was accepted or is under way;
-// others' turns stay.
+// TestForgettingASession checks that no turn of a forgotten session stays in the given
+// groups of any backend, including accepted turns and those under way, and that turns of
+// other sessions stay.
 func TestForgettingASession(t *testing.T) {
 	type held func(group string) []string
 	contents := func(list []graphititest.Episode) (out []string) {
@@ -283,7 +282,7 @@ func TestForgettingASession(t *testing.T) {
 			for range 2 {
 				for i := range 5 {
 					again := said(fmt.Sprint("s", i), "session:s", fmt.Sprint("forget ", i), "g", "h")
-					again.Backfill = true // nobody knows of which generation it is
+					again.Backfill = true // its generation is unknown
 					add(t, p, again)
 				}
 				last := said(rand.Text(), "session:t", "keep the last", "g", "h", "other")
@@ -314,8 +313,8 @@ func TestForgettingASession(t *testing.T) {
 	}
 }
 
-// TestForgettingASessionThatWaits: what is in the queue, or dead, of one person;
-// another's session of the same name stays.
+// TestForgettingASessionThatWaits checks that forgetting a person's session removes its
+// waiting and dead turns, and leaves another person's session of the same name.
 func TestForgettingASessionThatWaits(t *testing.T) {
 	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		if strings.Contains(messages[0].Text, "refused") {
@@ -348,9 +347,9 @@ func settle(t *testing.T, g *graphititest.Graphiti) {
 	}
 }
 
-// TestForgettingWhatIsThereInPart: the end of a turn whose beginning one of its
-// groups has forgotten goes to the others only, and no history brings any of it
-// back there. What was answered anew and to the end after both is kept.
+// TestForgettingWhatIsThereInPart checks that the end of a turn is delivered only to groups
+// that have not forgotten its beginning, and that no history brings it back to the others.
+// A complete answer given after the forget is stored.
 func TestForgettingWhatIsThereInPart(t *testing.T) {
 	path, m := filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{}
 	p := pipeline(t, path, m)

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// lockedLog takes what several goroutines log.
+// lockedLog is a log buffer for several goroutines.
 type lockedLog struct {
 	mu sync.Mutex // guards b
 	b  strings.Builder
@@ -34,9 +34,9 @@ func (l *lockedLog) String() string {
 	return l.b.String()
 }
 
-// TestFullRedisIsDrained: what it holds is delivered, also by a replica that
-// begins then, and that is what makes room; what comes meanwhile waits here. Who
-// delivers says so, and who does not any more does not.
+// TestFullRedisIsDrained checks that the turns in a full Redis are delivered, also by a
+// replica that starts while it is full, and that new turns wait locally. Only the replica
+// that delivers reports so in its status.
 func TestFullRedisIsDrained(t *testing.T) {
 	if os.Getenv("LONG_TESTS") == "" {
 		t.Skip("it waits for a lease")

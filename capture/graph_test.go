@@ -16,21 +16,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// graph is a Graphiti for tests that have a clock of their own: what it
-// accepts waits in memory for its one worker, which an exception ends in
-// silence.
+// graph is a Graphiti for tests with their own clock. Accepted messages wait in memory for
+// its one worker, which an exception ends silently.
 type graph struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	takes   time.Duration
 	raises  func(content string) bool
 	refuses func(content string) bool
-	fails   func(call, group string) error // of what is asked next
-	behind  time.Duration                  // its clock
-	met     bool                           // it has answered
+	fails   func(call, group string) error // error of the next call
+	behind  time.Duration                  // lag of its clock
+	met     bool                           // has answered a call
 
-	queue   []accepted // each with the time at which the worker will have kept it
+	queue   []accepted // each with the time at which the worker has stored it
 	dead    bool
-	apart   bool // as over MCP: an exception ends nothing, and groups are worked off by themselves
+	apart   bool // as over MCP: groups are independent, and an exception ends no worker
 	kept    []accepted
 	batches [][]string // names, by call of Write
 	looks   int
@@ -43,7 +42,7 @@ type accepted struct {
 	at    time.Time
 }
 
-// work has the worker do what it has done by now.
+// work lets the worker catch up with the current time.
 func (g *graph) work() {
 	for len(g.queue) > 0 && !g.dead && !g.queue[0].at.After(time.Now()) {
 		next := g.queue[0]
@@ -148,7 +147,8 @@ func (g *graph) Search(_ context.Context, groups []string, _ string, _ int) ([]g
 	return nil, g.asked("search", groups[0])
 }
 
-// Clock is known from its answers, in whole seconds.
+// Clock returns the memory's time in whole seconds, or the zero time before its first
+// answer.
 func (g *graph) Clock() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +158,7 @@ func (g *graph) Clock() time.Time {
 	return time.Now().Add(-g.behind).Truncate(time.Second)
 }
 
-// restart is what a restart does: the queue is lost, and the worker lives.
+// restart drops the queue and revives the worker.
 func (g *graph) restart() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +166,7 @@ func (g *graph) restart() {
 	g.queue, g.dead = nil, false
 }
 
-// holds is how many times a group holds something.
+// holds returns how often a group holds an episode.
 func (g *graph) holds(group, name string) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,13 +199,13 @@ func (g *graph) names(group string) (names []string) {
 	return names
 }
 
-// times is how often a group holds the turn's message of a person.
+// times returns how often a group holds the user's message of a turn.
 func (g *graph) times(group, turn string) int {
 	return g.holds(group, graphiti.EpisodeName(turn, graphiti.RoleUser))
 }
 
-// inBubble runs f with a pipeline in a bubble of its own time, in front of a
-// memory. The timing is that of a product's configuration.
+// inBubble runs f in a synctest bubble, with a pipeline that delivers to m with the default
+// timing.
 func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *logged), change ...func(*Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func inBubble(t *testing.T, m Memory, f func(t *testing.T, p *Pipeline, log *log
 	})
 }
 
-// until lets time pass until something is so, a day at most.
+// until waits up to a day for ok to return true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for begun := time.Now(); !ok(); time.Sleep(time.Second) {
@@ -238,7 +238,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// logged is what was logged.
+// logged is a log buffer.
 type logged struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -252,7 +252,7 @@ func (l *logged) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// lines are those that hold a text.
+// lines returns the lines that contain a text.
 func (l *logged) lines(text string) (out []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// shown is a turn as a history shows it.
+// shown returns a turn from a client's history.
 func shown(id, answer string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.User, tn.Assistant, tn.Backfill = "user 1", answer, true
 	return tn
 }
 
-// kept is how many of one turn a pipeline keeps.
+// kept adds a turn to a pipeline, and returns the number of turns that it stores.
 func kept(t *testing.T, p *Pipeline, tn ledger.Turn) int {
 	t.Helper()
 	n, err := p.AddAll(context.Background(), []ledger.Turn{tn})
@@ -27,9 +27,9 @@ func kept(t *testing.T, p *Pipeline, tn ledger.Turn) int {
 	return n
 }
 
-// TestCutOffAnswers are not kept as a history shows them, over restarts, by the
-// turn or by what was said; a turn that is answered again is kept, and after
-// that where it was not yet.
+// TestCutOffAnswers checks that a client's history does not add a turn with a cut-off
+// answer, under its own ID or with the same words under another, even after a restart. A
+// live answer to the same turn is stored.
 func TestCutOffAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	p := pipeline(t, path, &fakeMemory{})
@@ -66,7 +66,7 @@ func TestCutOffAnswers(t *testing.T) {
 	if n := kept(t, p, again); n != 1 {
 		t.Error("a turn that was answered again is not kept")
 	}
-	if err := p.CutOff(context.Background(), cut); err != nil { // and regenerated, and cut off
+	if err := p.CutOff(context.Background(), cut); err != nil { // regenerated, and cut off again
 		t.Fatal(err)
 	}
 	if n := kept(t, p, again); n != 0 {
@@ -79,8 +79,8 @@ func TestCutOffAnswers(t *testing.T) {
 	waitFor(t, "delivery", func() bool { s := p.Status(); return s.Pending == 0 && s.Delivered == 3 })
 }
 
-// TestCutOffOnceAndAnsweredThen: what was noted is over with the answer that
-// came to its end.
+// TestCutOffOnceAndAnsweredThen checks that a complete answer replaces the record of a
+// cut-off one, and that the answer of an abandoned tool loop does not.
 func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), &fakeMemory{})
 	if err := p.CutOff(context.Background(), spoken("1", "g", "h")); err != nil {
@@ -93,7 +93,7 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 			t.Errorf("not kept: %+v", tn)
 		}
 	}
-	if err := box(p).spool.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // for nobody
+	if err := box(p).spool.CutOff(context.Background(), &ledger.Turn{ID: "other"}, time.Now()); err != nil { // without groups
 		t.Error(err)
 	}
 	if n := kept(t, p, shown("1", "the end", "h")); n != 0 {
@@ -104,8 +104,8 @@ func TestCutOffOnceAndAnsweredThen(t *testing.T) {
 	}
 }
 
-// TestCutOffWhileRedisWasDown: what a replica noted in its own spool counts in
-// the shared one.
+// TestCutOffWhileRedisWasDown checks that a cut-off answer that a replica recorded in its
+// own spool also counts in the shared one.
 func TestCutOffWhileRedisWasDown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	cut := spoken("1", "g")

@@ -16,7 +16,7 @@ import (
 
 const someTurns = 64
 
-// imported are turns as an import brings them, and what they say.
+// imported returns turns of a group as an import adds them, and their texts.
 func imported(from, to int, group string) (turns []ledger.Turn, says []string) {
 	for i := from; i < to; i++ {
 		tn := turn(fmt.Sprint(i), group)
@@ -33,7 +33,7 @@ func addAll(t *testing.T, p *Pipeline, turns []ledger.Turn, want int) {
 	}
 }
 
-// isHeld compares what an embedded memory holds of a group.
+// isHeld checks that an embedded memory stores exactly these messages of a group, in order.
 func isHeld(t *testing.T, e *embedded.Store, group string, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, heldBy(t, e, group)); diff != "" {
@@ -41,8 +41,9 @@ func isHeld(t *testing.T, e *embedded.Store, group string, want []string) {
 	}
 }
 
-// TestManyTurnsAreWrittenOnce, also when they come again, and after a restart. They
-// are in the embedded memory when that returns, and no other file is made.
+// TestManyTurnsAreWrittenOnce checks that turns are in the embedded memory when AddAll
+// returns, are stored once even if they are added again or after a restart, and need no
+// other file.
 func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "memory.db")
@@ -67,8 +68,8 @@ func TestManyTurnsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestTurnsOfTheEmbeddedMemory are what was said, once, in whatever parts and from
-// wherever they come.
+// TestTurnsOfTheEmbeddedMemory checks that each message is stored once, although turns
+// arrive in parts, repeatedly, and from a client's history.
 func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
 	begun := said("1", "session:s", "a tool loop", "g", "h")
@@ -78,7 +79,7 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	whole.Open, whole.Assistant = false, "It is done."
 	add(t, p, whole)
 	add(t, p, whole)
-	for _, id := range []string{"1", "renamed"} { // as a client's history shows it
+	for _, id := range []string{"1", "renamed"} { // from a client's history
 		whole.ID, whole.Backfill = id, true
 		add(t, p, whole)
 	}
@@ -99,9 +100,8 @@ func TestTurnsOfTheEmbeddedMemory(t *testing.T) {
 	}
 }
 
-// TestForgettingInTheEmbeddedMemory: of what is older than the generation nothing
-// stays and nothing comes back; what was said since stays, though it was written
-// before the deletion.
+// TestForgettingInTheEmbeddedMemory checks that a forget deletes older turns for good and
+// leaves newer ones, even those written before it.
 func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 	for name, part := range map[string]ledger.Part{"a group": {Group: "g"}, "a session": {Group: "g", Session: "session:s"}} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 			since.Generation = generation
 			add(t, p, before)
 			add(t, p, since)
-			for range 2 { // the second time there is nothing
+			for range 2 { // the second time there is nothing to delete
 				if err := p.Forget(t.Context(), part, generation); err != nil {
 					t.Fatal(err)
 				}
@@ -140,8 +140,8 @@ func TestForgettingInTheEmbeddedMemory(t *testing.T) {
 	}
 }
 
-// TestTurnThatCannotBeWritten leaves nothing: neither in the memory nor in the
-// record, so that it is taken when it comes again.
+// TestTurnThatCannotBeWritten checks that a failed write leaves no trace in the memory or
+// in the record, so that the same turns can be added later.
 func TestTurnThatCannotBeWritten(t *testing.T) {
 	e, err := embedded.Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
@@ -168,7 +168,8 @@ func TestTurnThatCannotBeWritten(t *testing.T) {
 	isHeld(t, e, "g", says)
 }
 
-// TestTurnsOfAGroupAtTheSameTime are all there, each once.
+// TestTurnsOfAGroupAtTheSameTime checks that concurrent turns of a group are all stored,
+// each once.
 func TestTurnsOfAGroupAtTheSameTime(t *testing.T) {
 	p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
 	var adding sync.WaitGroup

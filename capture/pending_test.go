@@ -18,7 +18,8 @@ import (
 
 type turns = PendingTurns[string]
 
-// pending runs f with two minutes until a turn is kept, and returns what was.
+// pending runs f with a store that records open turns after two minutes, and returns the
+// recorded turns.
 func pending(t *testing.T, f func(*turns)) (kept []ledger.Turn) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -39,7 +40,7 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		f    func(*turns)
-		want []string // the assistant's texts
+		want []string // recorded answers
 	}{
 		{"after a while", func(d *turns) { d.Hold(started); time.Sleep(3 * time.Minute); d.End(&started) }, []string{"I shall read them now."}},
 		{"not before", func(d *turns) { d.Hold(started); time.Sleep(time.Minute); d.End(&started) }, nil},
@@ -88,8 +89,8 @@ func TestAbandonedToolLoopIsKept(t *testing.T) {
 	}
 }
 
-// TestOpenTurnsAreBounded: the oldest are kept at once, before another moment
-// has passed.
+// TestOpenTurnsAreBounded checks that a full store records its oldest turns before Hold
+// returns.
 func TestOpenTurnsAreBounded(t *testing.T) {
 	var kept []ledger.Turn
 	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {
@@ -103,7 +104,7 @@ func TestOpenTurnsAreBounded(t *testing.T) {
 	if len(kept) != 2 || kept[0].ID != "a" || kept[1].ID != "b" || !kept[0].Open {
 		t.Errorf("%d turns were kept because of their size", len(kept))
 	}
-	d.Hold(ledger.Turn{ID: "c", Assistant: long}) // one of those that are held grows
+	d.Hold(ledger.Turn{ID: "c", Assistant: long}) // a held turn grows
 	if len(kept) != 3 || kept[2].ID != "d" {
 		t.Errorf("%d turns were kept because one grew", len(kept))
 	}
@@ -126,7 +127,8 @@ func TestOpenTurnsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAbandonedTurnsWorthStoring: a short statement is worth storing, a short request is not.
+// TestAbandonedTurnsWorthStoring checks that a short statement is stored and a short
+// request is not.
 func TestAbandonedTurnsWorthStoring(t *testing.T) {
 	for said, want := range map[string]bool{
 		"The pager of Ibex is 5512.": true,
@@ -143,8 +145,8 @@ func TestAbandonedTurnsWorthStoring(t *testing.T) {
 	}
 }
 
-// TestWhenATurnBegan is known as long as it goes on, also when what there was
-// of it has been kept since.
+// TestWhenATurnBegan checks that Began returns the time of a turn's first request in all
+// its rounds and at its end, even if earlier rounds have been recorded since.
 func TestWhenATurnBegan(t *testing.T) {
 	said := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	kept := pending(t, func(d *turns) {
@@ -182,8 +184,8 @@ func TestWhenATurnBegan(t *testing.T) {
 	}
 }
 
-// TestOpenTurnsOfTwoAgents: the same turn of one session, for groups of their
-// own, is two.
+// TestOpenTurnsOfTwoAgents checks that the same turn of a session with different groups
+// counts as two turns.
 func TestOpenTurnsOfTwoAgents(t *testing.T) {
 	kept := pending(t, func(d *turns) {
 		for _, agent := range []string{"ava", "bob"} {
@@ -201,8 +203,8 @@ func TestOpenTurnsOfTwoAgents(t *testing.T) {
 	}
 }
 
-// TestReferences lead to the turn that a request goes on with: for two hours,
-// also when the turn was kept or has ended, and within the bounds.
+// TestReferences checks that a reference leads to the turn that a request continues: for
+// two hours, even after the turn was recorded or has ended, and within the store's limits.
 func TestReferences(t *testing.T) {
 	ref := func(format string, a ...any) dialect.Fingerprint { return dialect.Root("", fmt.Sprintf(format, a...)) }
 	pending(t, func(d *turns) {
@@ -253,7 +255,7 @@ func TestReferences(t *testing.T) {
 	})
 }
 
-// TestEvictedTurnIsKept also where it is a reference that needs the room.
+// TestEvictedTurnIsKept checks that a turn is recorded even if a reference evicts it.
 func TestEvictedTurnIsKept(t *testing.T) {
 	kept := make(chan string, 1)
 	d := NewPending[string](time.Hour, func(_ context.Context, t ledger.Turn) error {

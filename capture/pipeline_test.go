@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(inMemory{m})
 }
 
-// inMemory has temporary files lie in memory where there is room: a spool is
-// synced with each turn.
+// inMemory creates the temporary files of the tests in RAM if it can, because each turn
+// syncs its spool.
 type inMemory struct{ *testing.M }
 
 func (m inMemory) Run() int {
@@ -55,13 +55,13 @@ func (m inMemory) Run() int {
 	return m.M.Run()
 }
 
-// Memory is a memory that is elsewhere.
+// Memory is a remote memory.
 type Memory interface {
 	deliver.Backend
 	Apart() bool
 }
 
-// accepting is a memory whose acceptance is taken for proof.
+// accepting marks a memory whose acceptance of a turn counts as proof of storage.
 type accepting interface{ acceptanceIsProof() }
 
 func isVerified(m Memory) bool {
@@ -69,15 +69,15 @@ func isVerified(m Memory) bool {
 	return !accepts
 }
 
-// fakeMemory keeps what it is given, unless fail says otherwise.
+// fakeMemory stores all messages, unless fail returns an error.
 type fakeMemory struct {
 	mu   sync.Mutex
-	got  map[string][]string // names by group, in order
-	from map[string]string   // who spoke, and the sources, by group
+	got  map[string][]string // texts by group, in order
+	from map[string]string   // speakers and sources by group
 	fail func(group string, m []graphiti.Row) error
 
-	refusesAll bool           // what the proxy asks of its own, too
-	checks     []graphiti.Row // messages of its own
+	refusesAll bool           // also the proxy's own messages
+	checks     []graphiti.Row // the proxy's own messages
 }
 
 func (f *fakeMemory) Write(_ context.Context, group string, messages []graphiti.Row) error {
@@ -165,10 +165,11 @@ func pipeline(t testing.TB, path string, m Memory, change ...func(*Options)) *Pi
 	return p
 }
 
-// box is the outbox of a pipeline whose memory is elsewhere.
+// box returns the outbox of a pipeline with a remote memory.
 func box(p *Pipeline) *outbox { return p.record.(*outbox) }
 
-// embeddedPipeline records turns in an embedded memory at path.
+// embeddedPipeline returns a pipeline that records turns in an embedded memory at path, and
+// that memory.
 func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pipeline, *embedded.Store) {
 	t.Helper()
 	e, err := embedded.Open(path)
@@ -196,7 +197,7 @@ func embeddedPipeline(t testing.TB, path string, change ...func(*Options)) (*Pip
 	return p, e
 }
 
-// heldBy is what an embedded memory holds of a group, in its order.
+// heldBy returns the texts that an embedded memory stores for a group, in its order.
 func heldBy(t testing.TB, e *embedded.Store, group string) (contents []string) {
 	t.Helper()
 	for r, err := range e.Rows(context.Background(), group, graphiti.Filter{Text: true}) {
@@ -234,12 +235,11 @@ func add(t testing.TB, p *Pipeline, tn ledger.Turn) {
 
 var waitFor = polltest.Until
 
-// thorough reports whether continuous integration asks for all of a matrix, of
-// which a short run tries a part.
+// thorough reports whether to run all cases of a matrix. A short run tries some of them.
 func thorough() bool { return os.Getenv("LONG_TESTS") != "" }
 
-// TestEachTurnReachesEachGroupOnce, though many come at the same time and all
-// of them twice.
+// TestEachTurnReachesEachGroupOnce checks that each group gets each turn once, although
+// many are added concurrently, all of them twice.
 func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 	m := &fakeMemory{}
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -258,7 +258,7 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 	wg.Wait()
 	waitFor(t, "all turns", func() bool { return p.Status().Delivered == 2*n })
 	stop(t, p)
-	// A new process knows what the old one delivered.
+	// A new process recognizes delivered turns.
 	p = pipeline(t, path, m)
 	for i := range n {
 		add(t, p, turn(fmt.Sprint(i), "a", "b"))
@@ -279,8 +279,8 @@ func TestEachTurnReachesEachGroupOnce(t *testing.T) {
 	}
 }
 
-// TestSameTurnOfAnotherGroup: two agents may have the same turn in one session,
-// and each gets it, though it was added a moment ago for the other.
+// TestSameTurnOfAnotherGroup checks that the same turn of a session reaches the groups of
+// two agents, although it was added for one of them a moment before.
 func TestSameTurnOfAnotherGroup(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
@@ -300,7 +300,8 @@ func TestSameTurnOfAnotherGroup(t *testing.T) {
 	}
 }
 
-// TestTurnsOfAGroupStayInOrder, also over failures.
+// TestTurnsOfAGroupStayInOrder checks that a group gets its turns in order, even after
+// failures.
 func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 	calls := 0
 	m := &fakeMemory{fail: func(string, []graphiti.Row) error {
@@ -324,7 +325,8 @@ func TestTurnsOfAGroupStayInOrder(t *testing.T) {
 	}
 }
 
-// TestRefusedTurnIsPutAside, and the others of its batch get through.
+// TestRefusedTurnIsPutAside checks that a refused turn is put aside and the rest of its
+// batch is delivered.
 func TestRefusedTurnIsPutAside(t *testing.T) {
 	m := &fakeMemory{fail: func(_ string, messages []graphiti.Row) error {
 		for _, msg := range messages {
@@ -344,7 +346,8 @@ func TestRefusedTurnIsPutAside(t *testing.T) {
 	}
 }
 
-// TestFullSpoolDropsTheOldest, and counts them.
+// TestFullSpoolDropsTheOldest checks that a full spool drops its oldest turns and counts
+// them.
 func TestFullSpoolDropsTheOldest(t *testing.T) {
 	m := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -364,7 +367,8 @@ func TestFullSpoolDropsTheOldest(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotDeliveredSurvives the end of the process.
+// TestWhatWasNotDeliveredSurvives checks that an undelivered turn survives the end of the
+// process.
 func TestWhatWasNotDeliveredSurvives(t *testing.T) {
 	down := &fakeMemory{fail: func(string, []graphiti.Row) error { return errors.New("down") }}
 	path := filepath.Join(t.TempDir(), "spool.db")

@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestNothingKeptHoldsASecret: whoever wrote what of a turn, and what a memory
-// says when it refuses one.
+// TestNothingKeptHoldsASecret checks that no stored part of a turn contains a credential,
+// nor does the stored reason if the memory refuses the turn.
 func TestNothingKeptHoldsASecret(t *testing.T) {
 	const secret = "hunter22xyz"
 	const line = "DB_PASSWORD=" + secret
@@ -24,7 +24,7 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)
 	for name, tc := range map[string]struct {
 		change func(*ledger.Turn)
-		want   string // of all that the group was given
+		want   string // part of the group's texts and sources
 	}{
 		"what a person says": {func(tn *ledger.Turn) { tn.User = "it is\n" + line + "\nthere" }, "DB_PASSWORD=[redacted:password]"},
 		"an answer":          {func(tn *ledger.Turn) { tn.Assistant = "set " + line + " then" }, "DB_PASSWORD=[redacted:password]"},
@@ -58,8 +58,8 @@ func TestNothingKeptHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestLongTextIsCutBeforeItIsKept: both ends are kept, no more than can be delivered, and
-// credentials are not searched for far from them.
+// TestLongTextIsCutBeforeItIsKept checks that a long text is shortened to its two ends, at
+// most MaxChars characters, and that its middle is not searched for credentials.
 func TestLongTextIsCutBeforeItIsKept(t *testing.T) {
 	m := &fakeMemory{}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options) { o.MaxChars = 1000 })

@@ -12,13 +12,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestOutageIsNoRefusal: an endpoint that is wrong, one that wants other
-// credentials, and one that takes other messages, cost no turn. Trouble is
-// told, with what to do, and when it is over each turn arrives once.
+// TestOutageIsNoRefusal checks that a wrong endpoint, rejected credentials or another
+// message format cost no turn. The status names a remedy, and after the repair each turn
+// arrives once.
 func TestOutageIsNoRefusal(t *testing.T) {
 	for _, tc := range []struct {
 		code   int
-		health bool // works meanwhile
+		health bool // the health check works meanwhile
 		remedy string
 	}{
 		{405, false, "memory.endpoint"},
@@ -70,8 +70,8 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestManyRefusedTurns: each is put aside, however many there are in a row, as
-// long as the memory takes a message of our own, which does not stay there.
+// TestManyRefusedTurns checks that each of many refused turns in a row is put aside as long
+// as the memory accepts a probe, and that the probes are removed.
 func TestManyRefusedTurns(t *testing.T) {
 	g := &graph{}
 	g.refuses = func(content string) bool { return strings.Contains(content, "bad") }
@@ -92,8 +92,8 @@ func TestManyRefusedTurns(t *testing.T) {
 	})
 }
 
-// TestRefusedTurnsWaitAgain, over either store, where it shows that nothing at
-// all is accepted.
+// TestRefusedTurnsWaitAgain checks that refused turns return to the queue if the memory
+// also refuses the probe, and are delivered once it accepts messages.
 func TestRefusedTurnsWaitAgain(t *testing.T) {
 	m := &fakeMemory{refusesAll: true, fail: func(string, []graphiti.Row) error { return &graphiti.StatusError{Code: 422} }}
 	p := pipeline(t, filepath.Join(t.TempDir(), "spool.db"), m)

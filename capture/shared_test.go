@@ -12,13 +12,14 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/redis/redistest"
 )
 
-// overRedisName has the tests of this package share their spools over Redis.
+// overRedisName is the environment variable that makes the tests of this package share
+// their spools over Redis.
 const overRedisName = "CAPTURE_TEST_OVER_REDIS"
 
 var servers sync.Map // *redistest.Redis by the path of the local spool
 
-// overRedis is what a pipeline shares in the tests that TestAllOverRedis runs;
-// nil in others.
+// overRedis returns the shared storage of a pipeline in the tests that TestAllOverRedis
+// runs, and nil in others.
 func overRedis(t testing.TB, path string) *Shared {
 	t.Helper()
 	if os.Getenv(overRedisName) == "" {
@@ -42,7 +43,7 @@ func dial(t testing.TB, s *redistest.Redis) *redis.DB {
 	return db
 }
 
-// TestAllOverRedis runs the other tests once more, with spools that are shared.
+// TestAllOverRedis runs the other tests again, with shared spools.
 func TestAllOverRedis(t *testing.T) {
 	if os.Getenv(overRedisName) != "" || os.Getenv("LONG_TESTS") == "" {
 		t.Skip("these are the others, or it takes a minute")

@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestMistakeInDelivery: what panics ends neither the process nor delivery,
-// and holds no lock.
+// TestMistakeInDelivery checks that a panic ends neither the process nor delivery, and
+// leaves no lock held.
 func TestMistakeInDelivery(t *testing.T) {
 	told := 0
 	g := &graph{}
@@ -32,8 +32,8 @@ func TestMistakeInDelivery(t *testing.T) {
 	})
 }
 
-// TestTroubleOfOneGroup: that others are delivered neither hides it nor has it
-// logged again and again; and a dead worker is noticed beside it.
+// TestTroubleOfOneGroup checks that a failing group stays in the status and is logged once
+// while other groups are delivered, and that a dead worker is noticed meanwhile.
 func TestTroubleOfOneGroup(t *testing.T) {
 	g := &graph{takes: time.Second, fails: func(call, group string) error {
 		if call == "episodes" && group == "bad" {
@@ -73,11 +73,11 @@ func TestTroubleOfOneGroup(t *testing.T) {
 	})
 }
 
-// TestMemoryThatAsksToBeLeftAlone is, whatever it was asked, and for as long as
-// it said; that the circuit breaker waits less changes nothing.
+// TestMemoryThatAsksToBeLeftAlone checks that a memory gets no calls for the pause that it
+// asks for in any answer, at most an hour, although the circuit breaker waits less.
 func TestMemoryThatAsksToBeLeftAlone(t *testing.T) {
 	for _, tc := range []struct {
-		call string // that is answered so
+		call string // with this answer
 		code int
 		asks time.Duration
 		want time.Duration

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRestartsBuryNobody: a turn that is by chance the first of those that a
-// restart of the memory takes with it, each time, is not to blame.
+// TestRestartsBuryNobody checks that no turn is put aside because it happens to be the
+// first lost turn in each restart of the memory.
 func TestRestartsBuryNobody(t *testing.T) {
 	g := &graph{takes: 10 * time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {
@@ -17,7 +17,7 @@ func TestRestartsBuryNobody(t *testing.T) {
 			add(t, p, spoken(fmt.Sprint(i), fmt.Sprint("g", i%2)))
 		}
 		for range 5 {
-			// Whatever is first now is lost with all the others.
+			// The restart loses the first turn with all the others.
 			until(t, "turns under way", func() bool { st := p.Status(); return st.UnderWay > 1 && st.Stalled == nil || st.Pending == 0 })
 			before := p.Status()
 			if before.Pending == 0 {
@@ -38,9 +38,9 @@ func TestRestartsBuryNobody(t *testing.T) {
 	})
 }
 
-// TestSuspectGoesAlone: what ends the worker is put aside after three times,
-// the last of which it was alone; and all others arrive. A group that cannot be
-// read holds that up for nobody.
+// TestSuspectGoesAlone checks that a turn that ends the worker is put aside after three
+// attempts, the last of them alone, and that all other turns arrive, even if another group
+// cannot be read.
 func TestSuspectGoesAlone(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		t.Run(fmt.Sprint("beside a group that cannot be read: ", blind), func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestSuspectGoesAlone(t *testing.T) {
 	}
 }
 
-// TestRestartOfAnIdleMemory: what it lost is found and sent again, and a memory
-// that lives is not called dead.
+// TestRestartOfAnIdleMemory checks that a turn lost in a restart is sent again, and that a
+// running memory is not reported as dead.
 func TestRestartOfAnIdleMemory(t *testing.T) {
 	g := &graph{takes: 5 * time.Second}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, log *logged) {
@@ -111,15 +111,14 @@ func TestRestartOfAnIdleMemory(t *testing.T) {
 	})
 }
 
-// TestAnotherGroupIsNoReasonToLook where groups are apart: what it shows is not
-// believed before a turn has been waited for as long as for a stall, and until
-// then looks become rare all the same.
+// TestAnotherGroupIsNoReasonToLook checks that, with independent groups, the progress of
+// one group does not cause constant polling of another before its loss is proven.
 func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
 	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user lost") }}
 	var looks atomic.Int64
 	g.fails = func(call, group string) error {
 		if looks.Add(1) > 1000 {
-			panic("BUG: it looks all the time") // which lets no time pass
+			panic("BUG: it looks all the time") // a busy loop stops the clock of the bubble
 		}
 		return nil
 	}
@@ -134,8 +133,8 @@ func TestAnotherGroupIsNoReasonToLook(t *testing.T) {
 	})
 }
 
-// TestSuspectWhereGroupsAreApart: it holds up its own group only, and is put
-// aside though nothing else goes there.
+// TestSuspectWhereGroupsAreApart checks that, with independent groups, a suspect holds up
+// only its own group and is put aside within an hour.
 func TestSuspectWhereGroupsAreApart(t *testing.T) {
 	g := &graph{takes: time.Second, apart: true, raises: func(content string) bool { return strings.Contains(content, "user poison") }}
 	inBubble(t, g, func(t *testing.T, p *Pipeline, _ *logged) {

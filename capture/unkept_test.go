@@ -15,9 +15,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 )
 
-// TestTurnsWaitForTheDisk in their order, within bounds, and are not lost when
-// it takes them again. What there is no room for is refused and counted, and
-// what is left at the end is said.
+// TestTurnsWaitForTheDisk checks that turns wait in RAM, in order and within limits, until
+// the disk accepts them again. Turns beyond the limits are refused and counted, and
+// Shutdown reports the turns that remain.
 func TestTurnsWaitForTheDisk(t *testing.T) {
 	t.Run("of a memory elsewhere", func(t *testing.T) {
 		m := &fakeMemory{}
@@ -73,7 +73,7 @@ func turnsWaitForTheDisk(t *testing.T, contents func(group string) []string, ope
 		if !p.Kept(tn.ID, tn.Targets) {
 			t.Fatal("it would be taken again")
 		}
-		add(t, p, tn) // a request that is repeated
+		add(t, p, tn) // a repeated request
 	}
 	if p.waiting.turns.list[7].Turns[0].User == "user t7 "+secret {
 		t.Error("a credential waits in RAM")

@@ -17,9 +17,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestUnlistedEveryFaultEveryTurnOnce: the server lists nothing of what it
-// holds, and a search shows it. Whatever happens to calls, each turn is in its
-// group once, is verified, and nothing stops.
+// TestUnlistedEveryFaultEveryTurnOnce checks a server that lists no messages and shows them
+// only in a search: despite any fault of a call, each turn is stored once and verified, and
+// delivery does not stall.
 func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 	faults := map[string]graphititest.Fault{
 		"none":              nil,
@@ -67,9 +67,9 @@ func TestUnlistedEveryFaultEveryTurnOnce(t *testing.T) {
 	}
 }
 
-// TestNothingIsShown: over MCP neither a listing nor a search shows what was
-// accepted, from the beginning. Turns go on as without verification, and the
-// status says so; what is in doubt is put aside, and nothing is written twice.
+// TestNothingIsShown checks an MCP server that never shows accepted messages, neither in a
+// listing nor in a search. Turns are delivered as without verification, and the status
+// reports this. Turns in doubt are put aside, and no message is written twice.
 func TestNothingIsShown(t *testing.T) {
 	for name, fault := range map[string]graphititest.Fault{"no fault": nil, "hangs": graphititest.Hang(), "failed but stored": graphititest.FailedButStored(), "refused": graphititest.Answer(503, "0")} {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestSilenceAfterListings: a server that listed before and shows nothing any
-// more has stopped working; nothing is sent on, and nothing is lost.
+// TestSilenceAfterListings checks that a server that listed messages before and then shows
+// none counts as stalled: its turn waits, and is stored once after the repair.
 func TestSilenceAfterListings(t *testing.T) {
 	broken := false
 	g := &graph{apart: true, takes: time.Second,
@@ -134,11 +134,11 @@ func TestSilenceAfterListings(t *testing.T) {
 	})
 }
 
-// TestStallDiagnosis: what is said about a memory that keeps nothing fits its
-// kind and its past.
+// TestStallDiagnosis checks that the diagnosis of a stalled memory depends on whether it
+// has ever stored a turn.
 func TestStallDiagnosis(t *testing.T) {
 	for _, tc := range []struct {
-		kept      int // turns before its worker ends
+		kept      int // turns stored before the worker ends
 		diagnosis graphiti.Diagnosis
 		remedy    string
 	}{
@@ -161,13 +161,13 @@ func TestStallDiagnosis(t *testing.T) {
 	}
 }
 
-// TestWhatComesBetweenTwoLooks: a turn is kept after a listing and before a
-// search. The server lists well.
+// TestWhatComesBetweenTwoLooks checks that the listings of a server do not count as broken
+// if a turn is stored between a listing and the search after it.
 func TestWhatComesBetweenTwoLooks(t *testing.T) {
 	searched := make(chan struct{})
 	begins := sync.OnceFunc(func() { close(searched) })
 	s, m := mcpService(t, graphititest.Options{MCP: graphititest.Today, DelayOf: func(string) time.Duration {
-		select { // the turn is there only when the first look, which lists nothing, has begun to search
+		select { // stores the turn only after the first poll found an empty listing and has begun to search
 		case <-searched:
 		case <-t.Context().Done():
 		}
@@ -189,7 +189,7 @@ func TestWhatComesBetweenTwoLooks(t *testing.T) {
 	once(t, s, "a", "1")
 }
 
-// forgetful is a memory that says once which database it has.
+// forgetful is a memory that reports its database only once.
 type forgetful struct {
 	*graph
 	asked *atomic.Int64
@@ -199,12 +199,12 @@ func (f forgetful) Database(context.Context) string {
 	if f.asked.Add(1) == 1 {
 		return "neo4j"
 	}
-	return "" // it does not answer
+	return "" // no answer
 }
 
-// TestDatabaseThatWasSaid: a server on Neo4j that has never kept a turn, and
-// does not always say that it is on Neo4j, is not taken for one that shows
-// nothing: its turns wait.
+// TestDatabaseThatWasSaid checks that a server that has never stored a turn counts as
+// stalled, rather than as one that shows no messages, if it has once reported Neo4j. Its
+// turns wait.
 func TestDatabaseThatWasSaid(t *testing.T) {
 	m := forgetful{&graph{apart: true, raises: func(string) bool { return true }}, &atomic.Int64{}}
 	inBubble(t, m, func(t *testing.T, p *Pipeline, _ *logged) {
@@ -227,8 +227,8 @@ func (s shared) Search(ctx context.Context, groups []string, query string, n int
 	return facts, err
 }
 
-// TestFactsOfAnotherGroup: a barrier that a group does not list yet, while a
-// search shows facts of other groups, does not mean that listings are broken.
+// TestFactsOfAnotherGroup checks that listings do not count as broken if a group does not
+// list its barrier yet and a search shows only facts of other groups.
 func TestFactsOfAnotherGroup(t *testing.T) {
 	g := &graph{apart: true, takes: time.Second}
 	fails := 0

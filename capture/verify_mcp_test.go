@@ -32,7 +32,7 @@ func mcpService(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *
 	return s, m
 }
 
-// settled waits until the stand-in has worked off all that it accepted.
+// settled waits until the stand-in has processed all accepted messages.
 func settled(t *testing.T, s *graphititest.Graphiti) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -42,9 +42,9 @@ func settled(t *testing.T, s *graphititest.Graphiti) {
 	}
 }
 
-// TestBarrierIsRemovedUntilItIsGone: a barrier in a person's group over MCP is deleted
-// when the server refuses that at first, and the next process deletes one that the last
-// one left.
+// TestBarrierIsRemovedUntilItIsGone checks that a barrier in a person's group is deleted
+// over MCP even if the server refuses this at first, and that a new process deletes a
+// barrier of its predecessor.
 func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
 	left := func(s *graphititest.Graphiti) (n int) {
 		for _, e := range s.Episodes("a") {
@@ -83,7 +83,7 @@ func TestBarrierIsRemovedUntilItIsGone(t *testing.T) {
 	once(t, s, "a", "1", "2", "3")
 }
 
-// TestMCPEveryFaultEveryTurnOnce: as over REST, so over MCP.
+// TestMCPEveryFaultEveryTurnOnce is TestEveryFaultEveryTurnOnce over MCP.
 func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 	faults := map[string]graphititest.Fault{
 		"refused":           graphititest.Refuse(),
@@ -109,7 +109,7 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 						s.Next(call, fault)
 					}
 					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
-						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a call that hangs is no stalled worker
+						o.Timeout, tm.StallAfter = time.Second, 5*time.Second // a hanging call is not a stalled worker
 					})
 					var ids []string
 					for i := range 6 {
@@ -125,10 +125,9 @@ func TestMCPEveryFaultEveryTurnOnce(t *testing.T) {
 	}
 }
 
-// TestMCPPoison: a message whose extraction fails is lost alone, and given up
-// in the end; what comes after it, and other groups, are kept all the same. A
-// group that is slow is not taken for one that has lost something because
-// another is fast.
+// TestMCPPoison checks that a message that cannot be extracted is lost alone and given up
+// in the end, and that later turns and other groups are stored. The progress of fast groups
+// does not prove a loss in a slow one.
 func TestMCPPoison(t *testing.T) {
 	s, m := mcpService(t, graphititest.Options{
 		Delay: 5 * time.Millisecond, MCP: graphititest.Today,
@@ -158,9 +157,9 @@ func TestMCPPoison(t *testing.T) {
 	}
 }
 
-// TestMCPSlowGroupIsNotSentAgain: a group takes longer than a stall for all of
-// its turns, but each of them arrives in time; another group is fast. What is
-// still in line is not taken for lost.
+// TestMCPSlowGroupIsNotSentAgain checks that queued turns of a slow group do not count as
+// lost, although another group is fast. The group needs longer than the stall timeout for
+// all of its turns, but each of them arrives in time.
 func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 	s, m := mcpService(t, graphititest.Options{
 		MCP: graphititest.Today, DelayOf: func(group string) time.Duration {
@@ -193,8 +192,8 @@ func TestMCPSlowGroupIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestMCPCallThatEndsInTheMiddle: what was accepted before is not sent again,
-// and what was not sent is.
+// TestMCPCallThatEndsInTheMiddle checks that, after a call fails in the middle, only the
+// messages that were not accepted are sent again.
 func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 	for name, fault := range map[string]graphititest.Fault{
 		"refused content": graphititest.Answer(422, ""), "refused": graphititest.Refuse(), "unavailable": graphititest.Answer(503, ""),
@@ -211,7 +210,7 @@ func TestMCPCallThatEndsInTheMiddle(t *testing.T) {
 					t.Fatal(err)
 				}
 				ids := []string{"1", "2", "3", "4"}
-				for _, id := range ids { // one call takes them all
+				for _, id := range ids { // one call delivers them all
 					if _, err := sp.Add(context.Background(), []ledger.Turn{spoken(id, "a")}, time.Now()); err != nil {
 						t.Fatal(err)
 					}

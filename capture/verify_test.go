@@ -28,7 +28,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// quick is for a stand-in that takes milliseconds for a message.
+// quick returns the timing for a stand-in that needs milliseconds for a message.
 func quick(o *Options) deliver.Timing {
 	t := deliver.DefaultTiming(o.MaxBatch, o.StallAfter)
 	t.StallAfter = 300 * time.Millisecond
@@ -39,7 +39,7 @@ func quick(o *Options) deliver.Timing {
 	return t
 }
 
-// service is a stand-in Graphiti, and what sends to it.
+// service returns a stand-in Graphiti and a client of it.
 func service(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *rest.Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
@@ -80,7 +80,7 @@ func verifying(t *testing.T, path string, m Memory, change ...func(*Options, *de
 	return p
 }
 
-// probeGroup is the group that a pipeline's own messages are written to.
+// probeGroup returns the group of a pipeline's own messages.
 func probeGroup(t *testing.T, p *Pipeline) string {
 	t.Helper()
 	id, err := box(p).spool.Instance()
@@ -90,15 +90,15 @@ func probeGroup(t *testing.T, p *Pipeline) string {
 	return graphiti.CheckGroupPrefix + id
 }
 
-// spoken is a turn of two messages.
+// spoken returns a turn of two messages.
 func spoken(id string, groups ...string) ledger.Turn {
 	tn := turn(id, groups...)
 	tn.Assistant = "assistant " + id
 	return tn
 }
 
-// once checks that a group holds both messages of each turn, once, and after a
-// moment nothing else.
+// once waits until a group has no messages of the proxy's own, and checks that it holds
+// both messages of each turn exactly once, and nothing else.
 func once(t *testing.T, s *graphititest.Graphiti, group string, turns ...string) {
 	t.Helper()
 	waitFor(t, "our own messages to be removed", func() bool {
@@ -125,8 +125,8 @@ func once(t *testing.T, s *graphititest.Graphiti, group string, turns ...string)
 	}
 }
 
-// TestEveryFaultEveryTurnOnce: whatever happens to calls, each turn is in its
-// group once.
+// TestEveryFaultEveryTurnOnce checks that each turn is in its groups exactly once, despite
+// any fault of a call.
 func TestEveryFaultEveryTurnOnce(t *testing.T) {
 	faults := map[string]graphititest.Fault{
 		"refused":           graphititest.Refuse(),
@@ -153,7 +153,7 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 						s.Next(call, fault)
 					}
 					p := verifying(t, filepath.Join(t.TempDir(), "spool.db"), m, func(o *Options, tm *deliver.Timing) {
-						if name == "hangs" || name == "slow" { // which is no stalled worker
+						if name == "hangs" || name == "slow" { // not a stalled worker
 							o.Timeout, tm.StallAfter = 500*time.Millisecond, 5*time.Second
 						}
 					})
@@ -171,8 +171,8 @@ func TestEveryFaultEveryTurnOnce(t *testing.T) {
 	}
 }
 
-// TestWorkerThatDiesInSilence: sending stops, trouble is told, nothing is
-// lost, and after a restart everything arrives, once.
+// TestWorkerThatDiesInSilence checks that sending stops after a worker dies, that the
+// status reports the stall, and that each turn arrives once after a restart.
 func TestWorkerThatDiesInSilence(t *testing.T) {
 	var dies atomic.Bool
 	dies.Store(true)
@@ -206,8 +206,8 @@ func TestWorkerThatDiesInSilence(t *testing.T) {
 	waitFor(t, "the probe to be removed", func() bool { return len(s.Episodes(probeGroup(t, p))) == 0 })
 }
 
-// TestOneMessageLostOnTheWay: what comes later proves it, and only what is
-// missing of a turn is sent again.
+// TestOneMessageLostOnTheWay checks that later turns prove the loss of one, which is then
+// sent again.
 func TestOneMessageLostOnTheWay(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Next(graphititest.Messages, nil, graphititest.AcceptedButLost())
@@ -222,7 +222,8 @@ func TestOneMessageLostOnTheWay(t *testing.T) {
 	}
 }
 
-// TestHalfATurnLost: the worker died between its two messages.
+// TestHalfATurnLost checks that a turn is completed if the worker died between its two
+// messages.
 func TestHalfATurnLost(t *testing.T) {
 	var dies atomic.Bool
 	dies.Store(true)
@@ -239,7 +240,7 @@ func TestHalfATurnLost(t *testing.T) {
 	once(t, s, "a", "0", "1", "2")
 }
 
-// TestPoison: a turn that ends the worker each time is put aside, and the
+// TestPoison checks that a turn that ends the worker each time is put aside, and that the
 // others arrive.
 func TestPoison(t *testing.T) {
 	s, m := service(t, graphititest.Options{
@@ -268,8 +269,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestInDoubtAfterACrash: what was handed over and not noted is looked up, and
-// not sent again where it is there.
+// TestInDoubtAfterACrash checks that a turn that was sent but not recorded as delivered
+// before a crash is looked up, and sent again only if it is missing.
 func TestInDoubtAfterACrash(t *testing.T) {
 	for _, arrived := range []bool{true, false} {
 		t.Run(fmt.Sprintf("arrived %t", arrived), func(t *testing.T) {
@@ -305,8 +306,8 @@ func TestInDoubtAfterACrash(t *testing.T) {
 	}
 }
 
-// TestBusyGroup: others write to the same group, so that ours is behind more
-// episodes than are asked for at first.
+// TestBusyGroup checks that a turn is found although other clients have written more
+// episodes to its group than the first listing requests.
 func TestBusyGroup(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	tn := spoken("old", "a")
@@ -326,7 +327,8 @@ func TestBusyGroup(t *testing.T) {
 	}
 }
 
-// TestWithoutVerification acceptance is delivery.
+// TestWithoutVerification checks that an accepted turn counts as delivered if verification
+// is off.
 func TestWithoutVerification(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Always(graphititest.Episodes, graphititest.Answer(500, ""))
@@ -338,8 +340,8 @@ func TestWithoutVerification(t *testing.T) {
 	}
 }
 
-// TestDownMemoryIsLeftAlone, and asked for its health before it is sent
-// anything again.
+// TestDownMemoryIsLeftAlone checks that a memory that is down gets few messages and is
+// polled for its health instead, and that all turns arrive after its return.
 func TestDownMemoryIsLeftAlone(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Always(graphititest.Messages, graphititest.Answer(503, ""))
@@ -365,7 +367,8 @@ func TestDownMemoryIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDeadTurnsCanBeRetriedAndDropped, and the counts stay exact.
+// TestDeadTurnsCanBeRetriedAndDropped checks that dead turns can be retried and dropped,
+// and that the counts stay exact.
 func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	s.Always(graphititest.Messages, func(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
@@ -410,7 +413,7 @@ func TestDeadTurnsCanBeRetriedAndDropped(t *testing.T) {
 	}
 }
 
-// TestEarlierTurnsComeLast: they wait until the new ones are there.
+// TestEarlierTurnsComeLast checks that turns of a history are delivered after new ones.
 func TestEarlierTurnsComeLast(t *testing.T) {
 	s, m := service(t, graphititest.Options{})
 	path := filepath.Join(t.TempDir(), "spool.db")
@@ -442,9 +445,8 @@ func TestEarlierTurnsComeLast(t *testing.T) {
 	}
 }
 
-// TestRandomFaults: calls fail at random, the worker dies and restarts at
-// random, the proxy too; when all is well again each turn is in its group
-// once.
+// TestRandomFaults checks that each turn is in its group once after random failures of
+// calls, deaths of the worker, and restarts of Graphiti and the proxy.
 func TestRandomFaults(t *testing.T) {
 	seeds := 8
 	if !thorough() {
@@ -489,7 +491,7 @@ func TestRandomFaults(t *testing.T) {
 					s.Restart()
 				case 1:
 					ctx, cancel := context.WithCancel(context.Background())
-					cancel() // what is under way stays in doubt
+					cancel() // turns in flight stay in doubt
 					if err := p.Shutdown(ctx); err != nil {
 						t.Fatal(err)
 					}
@@ -500,7 +502,7 @@ func TestRandomFaults(t *testing.T) {
 			s.Always(graphititest.Messages, nil)
 			s.Always(graphititest.Episodes, nil)
 			waitFor(t, "all turns", func() bool {
-				if p.Status().Stalled != nil { // the worker goes on dying now and then
+				if p.Status().Stalled != nil { // the worker still dies now and then
 					s.Restart()
 				}
 				return p.Status().Pending == 0
@@ -512,8 +514,8 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWrittenDownIsNotForgotten: the file refuses to note that a
-// hand-over failed; the turn is delivered all the same when it can be.
+// TestWhatCannotBeWrittenDownIsNotForgotten checks that a turn is delivered in the end even
+// if the spool could not record its failed attempt.
 func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 	for name, answer := range map[string]graphititest.Fault{
 		"not accepted": graphititest.Answer(503, "0"), "refused": graphititest.Answer(422, ""),
@@ -521,8 +523,7 @@ func TestWhatCannotBeWrittenDownIsNotForgotten(t *testing.T) {
 		s, m := service(t, graphititest.Options{})
 		path := filepath.Join(t.TempDir(), "spool.db")
 		p := verifying(t, path, m)
-		// A trigger stands for a full disk: turns can be handed over and taken,
-		// and nothing else.
+		// A trigger simulates a full disk: turns can be added and sent, but not requeued.
 		trigger := func(q string) {
 			db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
 			if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// load reads a configuration that sees neither this machine's environment nor
-// its files.
+// load reads a configuration without the environment and the files of this machine.
 func load(t *testing.T, file string, env []string, flags map[string]string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +70,8 @@ func TestGraphitiURLSelectsGraphiti(t *testing.T) {
 	}
 }
 
-// TestMistakes: each is one line that names where, what and what to write.
+// TestMistakes checks that each mistake is reported in one line with its place, the mistake
+// and a remedy.
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -207,7 +207,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestAddressesWithoutAScheme, as people write them.
+// TestAddressesWithoutAScheme checks that addresses of Graphiti and Redis may omit the
+// scheme, and that a provider's address may not.
 func TestAddressesWithoutAScheme(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: localhost:8000\nstate:\n  backend: redis\n  redis_url: 127.0.0.1:6379/0\nidentity:\n  owner: u\n", nil, nil)
 	if err != nil || c.Memory.Endpoint != "http://localhost:8000" || c.State.RedisURL != "redis://127.0.0.1:6379/0" {
@@ -230,7 +231,8 @@ func TestAddressesWithoutAScheme(t *testing.T) {
 	}
 }
 
-// TestEndpointSelectsGraphiti, as GRAPHITI_URL does, unless a backend is chosen.
+// TestEndpointSelectsGraphiti checks that memory.endpoint selects the graphiti backend,
+// like GRAPHITI_URL, unless a backend is set.
 func TestEndpointSelectsGraphiti(t *testing.T) {
 	c, err := load(t, "memory:\n  endpoint: http://g:8000\n  consent: true\n", nil, nil)
 	if err != nil || c.Memory.Backend != "graphiti" || !c.Consented() {
@@ -242,7 +244,8 @@ func TestEndpointSelectsGraphiti(t *testing.T) {
 	}
 }
 
-// TestBaseURLWithAVersion is used without it, and a note says so.
+// TestBaseURLWithAVersion checks that a provider's base URL is used without its API
+// version, and that a note reports it.
 func TestBaseURLWithAVersion(t *testing.T) {
 	c, err := load(t, "upstream:\n  openai: https://openrouter.ai/api/v1/\n  anthropic: http://a/v1\n  gemini: http://g/v1beta\n", nil, nil)
 	if err != nil || c.Upstream.OpenAI != "https://openrouter.ai/api" || c.Upstream.Anthropic != "http://a" || c.Upstream.Gemini != "http://g" {
@@ -257,8 +260,8 @@ func TestBaseURLWithAVersion(t *testing.T) {
 	}
 }
 
-// TestTemplate: with every setting in it as it is, or with all of them in force,
-// it means the defaults.
+// TestTemplate checks that the template has the default values, both unchanged and with
+// every setting uncommented.
 func TestTemplate(t *testing.T) {
 	var out bytes.Buffer
 	Template(&out)
@@ -288,7 +291,8 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestPrintCanBeReadAgain, and shows no secret, which has to be filled in.
+// TestPrintCanBeReadAgain checks that printed settings can be loaded again, and that they
+// mask secrets, which the reader has to fill in.
 func TestPrintCanBeReadAgain(t *testing.T) {
 	c, err := load(t, "listen: 127.0.0.1:1\nidentity:\n  trusted_keys: [sk-secret, sk-other]\nrecall:\n  scopes: [user, session]\nlisten.allow: [10.0.0.0/8, 172.17.0.1]\nupstreams:\n  groq: https://api.groq.com/openai\n  ollama: http://127.0.0.1:11434\n", nil, nil)
 	if err != nil {
@@ -318,7 +322,8 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent: write it anew with UPDATE=1 go test ./config.
+// TestReferenceIsCurrent checks that docs/configuration.md is up to date. UPDATE=1 go test
+// ./config rewrites it.
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
 	want.WriteString("# Settings\n\nMade from the code; see settings.md for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
@@ -338,7 +343,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// TestNoHome: the memory is not kept wherever the proxy happens to be started.
+// TestNoHome checks that Load fails without HOME and data_dir, so that the memory never
+// depends on the current directory.
 func TestNoHome(t *testing.T) {
 	t.Setenv("HOME", "")
 	dir := t.TempDir()
@@ -355,8 +361,8 @@ func TestNoHome(t *testing.T) {
 	}
 }
 
-// TestOnePersonBeyondTheLoopback: with networks or keys of theirs, in whatever
-// form a file has them.
+// TestOnePersonBeyondTheLoopback checks that a proxy in single mode may listen beyond the
+// loopback if networks or keys are set, in each form that a file may use.
 func TestOnePersonBeyondTheLoopback(t *testing.T) {
 	for name, file := range map[string]string{
 		"networks in one line": "listen: 0.0.0.0:8787\nlisten.allow: [172.16.0.0/12, 192.0.2.7]\n",
@@ -377,7 +383,8 @@ func TestOnePersonBeyondTheLoopback(t *testing.T) {
 	}
 }
 
-// TestSecretsFromFiles, of which the last line may have an end.
+// TestSecretsFromFiles checks that secrets can come from files, that line endings are
+// removed, and that an empty file is an error.
 func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -399,7 +406,8 @@ func TestSecretsFromFiles(t *testing.T) {
 	}
 }
 
-// TestFactsAsked are more than are shown, and fewer of a service.
+// TestFactsAsked checks that a search asks for more facts than are shown, and for fewer
+// from a service than from the embedded memory.
 func TestFactsAsked(t *testing.T) {
 	for backend, want := range map[string]int{"embedded": 24, "graphiti": 18, "graphiti-mcp": 18} {
 		c := &Config{}
@@ -410,7 +418,8 @@ func TestFactsAsked(t *testing.T) {
 	}
 }
 
-// TestConsentCountsForItsEndpoint and for no other.
+// TestConsentCountsForItsEndpoint checks that consent counts for its own endpoint and for
+// no other.
 func TestConsentCountsForItsEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.yaml")
@@ -445,7 +454,8 @@ func TestConsentCountsForItsEndpoint(t *testing.T) {
 	}
 }
 
-// TestConsentForFacts: consent in a file counts for the address in the same file.
+// TestConsentForFacts checks that consent for distillation counts for the address in its
+// own source or the address that it names.
 func TestConsentForFacts(t *testing.T) {
 	const consent = "memory:\n  consent: true\n"
 	for _, tc := range []struct {

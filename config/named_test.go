@@ -16,19 +16,19 @@ import (
 )
 
 var (
-	// namesSetting is a name in the form of a setting, with what stands around it.
+	// namesSetting matches a name in the form of a setting, with the characters around it.
 	namesSetting = regexp.MustCompile(`(^|[^\w./$@-])([a-z]+\.[a-z]+(?:_[a-z]+)*)($|[^\w(/-])`)
 	envName      = regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]+[A-Z]`)
 
-	// fileEndings end names of files, and not of settings.
+	// fileEndings are extensions of file names, which resemble settings.
 	fileEndings = []string{"db", "go", "html", "json", "jsonl", "log", "md", "sock", "yaml"}
 
-	// ofTheSystem are files of control groups.
+	// ofTheSystem are files of control groups, which resemble settings.
 	ofTheSystem = []string{"memory.max", "memory.limit_in_bytes"}
 )
 
-// TestNamedSettingsExist: every setting that a text of the program, a page, a document
-// or a file of deploy names is one. What it advises could not be followed otherwise.
+// TestNamedSettingsExist checks that every setting named in a text of the program, a page,
+// a document or a deployment file exists. Otherwise readers could not follow its advice.
 func TestNamedSettingsExist(t *testing.T) {
 	known, groups, vars := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range new(Config).fields() {
@@ -72,8 +72,8 @@ func TestNamedSettingsExist(t *testing.T) {
 	}
 }
 
-// settingsIn returns what has the form of a setting in a line. Of two that share the
-// sign between them it finds both.
+// settingsIn returns the names in a line that have the form of a setting, including two
+// with only one character between them.
 func settingsIn(line string) (names []string) {
 	for {
 		m := namesSetting.FindStringSubmatchIndex(line)
@@ -85,7 +85,8 @@ func settingsIn(line string) (names []string) {
 	}
 }
 
-// textsIn returns what people read of a file: of a program its strings.
+// textsIn returns the texts of a file that people read: the strings of a program, or the
+// whole file.
 func textsIn(path string) (texts []string, err error) {
 	switch filepath.Ext(path) {
 	case ".md", ".html", ".yaml", ".yml":

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUpstreamIsNotTheProxy: each way of writing one's own address is refused,
-// and others are not.
+// TestUpstreamIsNotTheProxy checks that upstreams and the memory endpoint cannot be the
+// proxy itself, however its address is written, and that other addresses are accepted.
 func TestUpstreamIsNotTheProxy(t *testing.T) {
 	own, err := os.Hostname()
 	if err != nil {
@@ -60,7 +60,9 @@ func TestUpstreamIsNotTheProxy(t *testing.T) {
 	}
 }
 
-// TestPerAddress: nobody shares a single machine's proxy.
+// TestPerAddress checks that the default limit of connections per address is half of all
+// connections in multi mode, and that single mode has no limit, because one person uses the
+// proxy.
 func TestPerAddress(t *testing.T) {
 	for _, tc := range []struct {
 		mode, set string
@@ -73,8 +75,8 @@ func TestPerAddress(t *testing.T) {
 	}
 }
 
-// TestNamedUpstreamWithoutItsVersion: a base address that ends in /v1 is meant
-// without it, as those of the providers are.
+// TestNamedUpstreamWithoutItsVersion checks that the base URL of a named upstream is used
+// without a final /v1, like a provider's, and that a note reports it.
 func TestNamedUpstreamWithoutItsVersion(t *testing.T) {
 	c, err := load(t, "upstreams:\n  groq: https://api.groq.com/openai/v1/\n  ollama: http://127.0.0.1:11434\n", nil, nil)
 	if err != nil || c.Named["groq"] != "https://api.groq.com/openai" || c.Named["ollama"] != "http://127.0.0.1:11434" ||

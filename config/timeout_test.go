@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeoutOfRecall: a service takes longer than a file, and what is set
-// counts either way.
+// TestTimeoutOfRecall checks that the default of recall.timeout is longer for a service
+// than for the embedded memory, and that an explicit value overrides it.
 func TestTimeoutOfRecall(t *testing.T) {
 	for _, tc := range []struct {
 		env  []string

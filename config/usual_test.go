@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestFileOfTheCurrentDirectoryIsNotRead: it may be somebody else's, and says where
-// requests and their keys go. The usual one is that of the home directory.
+// TestFileOfTheCurrentDirectoryIsNotRead checks that Load reads the file in the home
+// directory by default, and not one in the current directory, which may be a stranger's and
+// decides where requests and their keys go.
 func TestFileOfTheCurrentDirectoryIsNotRead(t *testing.T) {
 	clone, home := t.TempDir(), t.TempDir()
 	t.Chdir(clone)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAlsoReads: groups of other clients are read behind the caller's own, under the scope
-// that fits. What is not known, or could be another's, fills in nothing.
+// TestAlsoReads checks that groups of other clients are read after the caller's own, in the
+// scope that fits, and that a name with an unknown or ambiguous placeholder is skipped.
 func TestAlsoReads(t *testing.T) {
 	own := Target{ScopeWorkspace, "own"}
 	there := Who{User: "user:josh", Workspace: "path:/home/j/My App", Directory: "/home/j/My App/"}

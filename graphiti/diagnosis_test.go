@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDiagnose: the kind of an error is read from the server's words, and
-// nothing that they quote is shown.
+// TestDiagnose checks that Diagnose reads the kind of an error from the server's words, and
+// that neither the diagnosis nor its remedy quotes them.
 func TestDiagnose(t *testing.T) {
 	for detail, want := range map[string]Diagnosis{
 		"Error searching facts: Driver closed": DriverClosed,
@@ -34,7 +34,8 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestEveryDiagnosisHasARemedy, and each its own.
+// TestEveryDiagnosisHasARemedy checks that each diagnosis has a text and a remedy of its
+// own.
 func TestEveryDiagnosisHasARemedy(t *testing.T) {
 	says := make(map[string]Diagnosis)
 	for d, row := range diagnoses {
@@ -58,8 +59,8 @@ func TestEveryDiagnosisHasARemedy(t *testing.T) {
 	}
 }
 
-// TestChecksAreNotFacts: what our own messages say is not found, but in their
-// own group.
+// TestChecksAreNotFacts checks that the proxy's own check messages are not found as facts,
+// except in the group of a check.
 func TestChecksAreNotFacts(t *testing.T) {
 	facts := func() []Fact {
 		return []Fact{

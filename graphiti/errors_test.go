@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsAboutTheMessage is refused for good; everything else can be mended,
-// and where it is known how, that is said.
+// TestWhatIsAboutTheMessage checks that only an error about the message itself is final,
+// and that other errors can be retried, with a remedy if one is known.
 func TestWhatIsAboutTheMessage(t *testing.T) {
 	for _, tc := range []struct {
 		code   int

@@ -13,8 +13,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestForgettingWithoutModel: a summary that the server did not rewrite is not proven to be
-// free of what was forgotten, also when asked again, until the group is empty.
+// TestForgettingWithoutModel checks that KeepsNames reports a summary that the server did
+// not rewrite, even after another forget, until the group is empty.
 func TestForgettingWithoutModel(t *testing.T) {
 	for _, tc := range []struct {
 		name               string
@@ -56,8 +56,9 @@ func TestForgettingWithoutModel(t *testing.T) {
 	}
 }
 
-// TestForgettingEpisodes removes those that are meant, and the facts that were
-// first read from them, in every backend; what others said before stays.
+// TestForgettingEpisodes checks that a forget removes the selected episodes and the facts
+// first read from them, in every backend, and leaves facts that other episodes stated
+// before.
 func TestForgettingEpisodes(t *testing.T) {
 	type backend func(*testing.T) (*graphiti.Memory, func())
 	viaREST := func(o graphititest.Options) backend {

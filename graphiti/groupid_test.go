@@ -56,8 +56,8 @@ func TestGroupIDs(t *testing.T) {
 	}
 }
 
-// TestRawIDsAreOfOneKey: callers who are not the same have different raw ids, whatever
-// names they choose, those of other callers' ids among them.
+// TestRawIDsAreOfOneKey checks that different callers have different raw ids, even if one
+// takes the id of another as its name.
 func TestRawIDsAreOfOneKey(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"a", "b", "_", "__", ".", ":", "-", " ", "@", "1", "23", "discord", "github_login:", "user", "__user_", "session:", "|", strings.Repeat("x", 60),
@@ -88,7 +88,7 @@ func TestRawIDsAreOfOneKey(t *testing.T) {
 				add(ScopeSession, Who{Tenant: tenant, Session: session}),
 				add(ScopeWorkspace, Who{Tenant: tenant, Workspace: text}),
 			} {
-				// Somebody who calls themselves as another one's id ends.
+				// A caller takes the end of another's id as its name.
 				_, name, _ := strings.Cut(id, "_")
 				add(ScopeUser, Who{User: "user:" + name})
 				add(ScopeWorkspace, Who{Workspace: name})
@@ -101,7 +101,8 @@ func TestRawIDsAreOfOneKey(t *testing.T) {
 	})
 }
 
-// TestNamedProjects: a project has the group of its name, where that is no other's.
+// TestNamedProjects checks that a project's group has its name, unless another group may
+// have that name.
 func TestNamedProjects(t *testing.T) {
 	for workspace, want := range map[string]string{
 		"opencode-app__main":       "opencode-app__main",
@@ -120,8 +121,8 @@ func TestNamedProjects(t *testing.T) {
 	}
 }
 
-// TestGroupsThatMayHoldSomething: a conversation's own group holds what was
-// written or promoted into it, and whoever lists it wants it searched.
+// TestGroupsThatMayHoldSomething checks that a session's group may hold messages only if
+// turns or promoted texts are written to it, or if the configuration lists it for recall.
 func TestGroupsThatMayHoldSomething(t *testing.T) {
 	never, always := func(string) bool { return false }, func(string) bool { return true }
 	list := func(names ...string) Scopes {
@@ -151,7 +152,7 @@ func TestGroupsThatMayHoldSomething(t *testing.T) {
 	}
 }
 
-// joshSum are the first 32 digits that sha256sum prints for "user:josh".
+// joshSum is the first 32 digits of the output of sha256sum for "user:josh".
 const joshSum = "84e301d7b382b2f8a83af2856c1b65c0"
 
 func TestScopesThatAreReadAndWritten(t *testing.T) {
@@ -205,7 +206,7 @@ func TestKeys(t *testing.T) {
 		name string
 		f    func(string) (string, bool)
 		in   string
-		want string // empty: refused
+		want string // "" if refused
 	}{
 		{"user", UserKey, "josh", "user:josh"},
 		{"user with prefix", UserKey, "user:discord:1", "user:discord:1"},
@@ -293,7 +294,8 @@ func FuzzGroupIDIsAccepted(f *testing.F) {
 	})
 }
 
-// FuzzWorkspaceKey: a key is accepted again as it is, and keeps no password.
+// FuzzWorkspaceKey checks that WorkspaceKey returns a key unchanged, and that no key
+// contains a password.
 func FuzzWorkspaceKey(f *testing.F) {
 	for _, s := range []string{"https://u:p@github.com/o/r", "git@h:o/r", "ssh://u:p@h:22/r", "path:/x", "x", "github_repo:h.git/r.git/.git", "h.io:o/r", "a@b.c:d@e:f"} {
 		for _, password := range []string{"", "/", "@a:b/", "://", "?", "#%41", ":1"} {
@@ -325,8 +327,8 @@ func FuzzWorkspaceKey(f *testing.F) {
 	})
 }
 
-// TestGroupsFromElsewhere: an id that Graphiti would die of is refused, and one
-// of ours tells its scope.
+// TestGroupsFromElsewhere checks that an id that breaks Graphiti is refused, and that
+// ScopeOf returns the scope of a generated one.
 func TestGroupsFromElsewhere(t *testing.T) {
 	for id, want := range map[string]Scope{
 		"graphiti_user_" + joshSum:                ScopeUser,

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestFactsAreLookedUp by their ids, where a backend can: in the order asked for, and
-// without those that are gone.
+// TestFactsAreLookedUp checks that backends with a lookup return facts by id, in the order
+// of the request and without deleted ones.
 func TestFactsAreLookedUp(t *testing.T) {
 	for name, tc := range map[string]struct {
 		open func(*testing.T, graphititest.Options) (*graphititest.Graphiti, *graphiti.Memory)

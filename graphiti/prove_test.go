@@ -14,16 +14,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// TestDeletionIsProven: a service that answers that a group is deleted is
-// believed only when a look shows nothing any more. The attack is Graphiti on
-// FalkorDB, which answers 200 and deletes nothing.
+// TestDeletionIsProven checks that Forget trusts a deletion only if a later check finds no
+// remains. Graphiti on FalkorDB answers 200 and deletes nothing.
 func TestDeletionIsProven(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		o        graphititest.Options
 		blind    graphititest.Blindness
 		fails    bool
-		episodes int // that are still shown
+		episodes int // that remain listed
 		facts    int
 		remedy   string
 	}{
@@ -63,7 +62,7 @@ func TestDeletionIsProven(t *testing.T) {
 	}
 }
 
-// TestForgettingASessionIsProven likewise.
+// TestForgettingASessionIsProven checks the same for a session.
 func TestForgettingASessionIsProven(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -96,8 +95,8 @@ func TestForgettingASessionIsProven(t *testing.T) {
 	}
 }
 
-// TestForgettingASessionMeanwhile: what is kept after the listing and before the
-// search is no proof that the server does not list.
+// TestForgettingASessionMeanwhile checks that an episode stored between the listing and the
+// search is deleted too, and does not prove that the server lists no episodes.
 func TestForgettingASessionMeanwhile(t *testing.T) {
 	m, s := serviceOf(t, "MCP", graphititest.Options{})
 	var once sync.Once
@@ -111,8 +110,8 @@ func TestForgettingASessionMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSmokeProvesItsCleanUp: the group of the smoke test is not taken for deleted
-// because the service says so.
+// TestSmokeProvesItsCleanUp checks that the smoke test verifies the deletion of its group
+// instead of trusting the answer.
 func TestSmokeProvesItsCleanUp(t *testing.T) {
 	for _, over := range []string{"REST", "MCP"} {
 		m, _ := serviceOf(t, over, graphititest.Options{Deletes: graphititest.Elsewhere})

@@ -12,15 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answered422 is what a server answers, as it is kept: the rest was cut off.
+// answered422 returns the stored error of a 422 answer, which is cut to 8 KiB.
 func answered422(detail string) error {
 	return &StatusError{Code: 422, Detail: detail[:min(len(detail), 8<<10)]}
 }
 
 const said422 = "the memory service answered 422 Unprocessable Entity"
 
-// TestRefusedTurnKeepsTheServersWords, those of the vocabulary: no word that was
-// sent is kept, wherever it is quoted.
+// TestRefusedTurnKeepsTheServersWords checks that the stored error has the words of the
+// server's vocabulary, and none of the request, wherever the server quotes it.
 func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 	long := strings.Repeat("short line\n", 2000)
 	for _, tc := range []struct {
@@ -60,8 +60,8 @@ func TestRefusedTurnKeepsTheServersWords(t *testing.T) {
 	}
 }
 
-// TestServersWordsQuoteNothing: however a server writes what it quotes, no word
-// of it is kept.
+// TestServersWordsQuoteNothing checks that the stored error has no quoted word, in any
+// notation of the quotation.
 func TestServersWordsQuoteNothing(t *testing.T) {
 	quoteJSON := func(s string) string {
 		b, _ := json.Marshal(s)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeForStoring: what a request does not wait for searches is for storing
-// what was decided, and is a small part of what it waits in all.
+// TestTimeForStoring checks the part of the timeout that is reserved for storing the
+// decision: it is small.
 func TestTimeForStoring(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{
 		8 * time.Millisecond: time.Millisecond, 200 * time.Millisecond: 25 * time.Millisecond,

@@ -2,8 +2,8 @@ package graphiti
 
 import "testing"
 
-// TestTenantsAreNeverAlike: neither by where parts end, nor by what is spelt in
-// them, nor by their kind.
+// TestTenantsAreNeverAlike checks that tenants differ if their parts have other boundaries,
+// if one spells another, or if they are of different kinds.
 func TestTenantsAreNeverAlike(t *testing.T) {
 	a, b := Fingerprint([]byte("a")), Fingerprint([]byte("b"))
 	seen := make(map[string]string)

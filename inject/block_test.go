@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFactsHideNothing: what a person does not see in a fact a model does not
-// read either. Text can be written in characters that fonts leave out.
+// TestFactsHideNothing checks that a model does not read text in a fact that a person
+// cannot see: fonts leave out some characters, and text can be encoded in them.
 func TestFactsHideNothing(t *testing.T) {
-	hidden := func(base rune) string { // "no" in what stands for bytes
+	hidden := func(base rune) string { // "no" in characters that encode bytes
 		return string([]rune{base + 'n', base + 'o'})
 	}
 	for _, tc := range []struct{ name, text, want string }{
@@ -37,7 +37,7 @@ func TestFactsHideNothing(t *testing.T) {
 			t.Errorf("%s: %+q, want %+q", tc.name, got, tc.want)
 		}
 	}
-	// lineOf a whole alphabet of them nothing is left.
+	// No character of a whole block of hidden ones remains.
 	var b strings.Builder
 	for r := rune(0xe0000); r < 0xe1000; r++ {
 		b.WriteRune(r)
@@ -47,8 +47,7 @@ func TestFactsHideNothing(t *testing.T) {
 	}
 }
 
-// TestVisible: the characters that are looked at first are those that the rule
-// lets through.
+// TestVisible checks that visible accepts all ASCII characters except control characters.
 func TestVisible(t *testing.T) {
 	for r := rune(0); r < unicode.MaxASCII+1; r++ {
 		if got, want := visible(r), !unicode.In(r, unicode.Cc); got != want {
@@ -57,8 +56,8 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// TestLinesShareTheirHead: what the same person said on the same day stands in one
-// line, takes the room that it was said to take, and is known again.
+// TestLinesShareTheirHead checks that statements of one person on one day share a line,
+// take the computed number of characters, and are recognized later.
 func TestLinesShareTheirHead(t *testing.T) {
 	said := []struct{ line, source string }{
 		{"Ann, 2026-01-05: the cat is ill", "Ann, 2026-01-05"},
@@ -104,7 +103,8 @@ func TestLinesShareTheirHead(t *testing.T) {
 	}
 }
 
-// FuzzOf: what is taken for a line as it stands is what would be made of it.
+// FuzzLineOf checks that lineOf, which returns clean ASCII text unchanged, agrees with
+// madeLine.
 func FuzzLineOf(f *testing.F) {
 	for _, text := range []string{
 		"", " ", "a", "a b", "a  b", " a", "a ", "a\nb", "a\tb", "<a>", "a\x7f", "a\x00", "ä", "a\u2028b", "~", "\xff",

@@ -14,11 +14,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// emptyContents are those in which nobody says anything.
+// emptyContents are contents without text.
 var emptyContents = []string{`[]`, `[ ]`, `null`, `""`, `[{"type":"image_url","image_url":{"url":"x"}}]`, `[5]`, `[[]]`}
 
-// TestSummaryWithoutAnInstruction: a block goes where the newest message can
-// hold one, and the request stays one that a provider can read.
+// TestSummaryWithoutAnInstruction checks that the newest message gets a block if it can
+// hold one, and that the request stays valid.
 func TestSummaryWithoutAnInstruction(t *testing.T) {
 	for _, d := range []struct {
 		name         string
@@ -51,7 +51,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 	}
 }
 
-// noted returns a Planner with notes about the session. It reports searches as errors.
+// noted returns a Planner with notes about the session. A search fails the test.
 func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
 	m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {
 		t.Error("got a search, want none for a summary")
@@ -65,8 +65,8 @@ func noted(t testing.TB, blocks *fakeDecisions, s snapshot) *Planner {
 	return m
 }
 
-// TestSummary_WithoutPersonsInstruction: if the instruction is no person's message, the
-// newest person's message is an answered turn, so its block is repeated too.
+// TestSummary_WithoutPersonsInstruction checks that the newest person's message, whose turn
+// is answered, keeps its block if the instruction is not a person's message.
 func TestSummary_WithoutPersonsInstruction(t *testing.T) {
 	body := strings.NewReplacer(`{"role":"user","content":"one"}`, `{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"}`,
 		`"two"`, `"<system-reminder>Summarize.</system-reminder>"`).Replace(turn2)
@@ -88,8 +88,8 @@ func TestSummary_WithoutPersonsInstruction(t *testing.T) {
 	}
 }
 
-// TestSummary_Block: in each form of the request, the block has the session's notes, and then the
-// lines of earlier blocks that the request lacks.
+// TestSummary_Block checks that, in each form of the request, the block has the session's
+// notes, followed by the lines of earlier blocks that the request lacks.
 func TestSummary_Block(t *testing.T) {
 	const (
 		asked = "What is the database called?"
@@ -146,8 +146,8 @@ func TestSummary_Block(t *testing.T) {
 	}
 }
 
-// TestResume: after a compaction within a turn, the block with the notes is decided once, and
-// later requests repeat it before the summary.
+// TestResume checks that the block with the notes after a compaction within a turn is
+// decided once, and that later requests repeat it before the summary.
 func TestResume(t *testing.T) {
 	const (
 		at, wanted, now = "It was long", "Create a", "And now?"
@@ -170,7 +170,7 @@ func TestResume(t *testing.T) {
 		body   string
 		notes  snapshot
 		mode   Mode
-		want   map[string]string // line before a text
+		want   map[string]string // line of the block before a text
 		status Status
 	}
 	for name, steps := range map[string][]step{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestATurnIsDecidedOnce: its first request says so, and no retry or tool round does. What
-// is counted for each turn relies on it.
+// TestATurnIsDecidedOnce checks that a turn's first request reports a decision, and that
+// retries and tool rounds do not, if decisions can be read. Counters of turns depend on it.
 func TestATurnIsDecidedOnce(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

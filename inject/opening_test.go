@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// fakeOpening is what conversations begin with.
+// fakeOpening is an Opening with fixed statements and a fixed summary.
 type fakeOpening struct {
 	facts       []graphiti.Fact
 	about, open string
@@ -42,7 +42,7 @@ func laid(text string) graphiti.Fact {
 
 const hello = `{"messages":[{"role":"user","content":"hello"}]}`
 
-// opened is a Memory whose conversations begin with something.
+// opened returns a Planner with an Opening. change, if not nil, modifies its options.
 func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*options)) *Planner {
 	t.Helper()
 	m := memory(t, search, &fakeDecisions{}, &fakeFacts{})
@@ -55,8 +55,9 @@ func opened(t *testing.T, search searchFunc, f *fakeOpening, change func(*option
 	return m
 }
 
-// TestCard: it stands at the beginning of a conversation, whatever is found, and
-// nothing is said twice; it is cut between lines, and cannot leave its own.
+// TestCard checks that a conversation's block begins with the card, regardless of the
+// results, that no line repeats another, that only whole lines are cut, and that text
+// cannot leave its line.
 func TestCard(t *testing.T) {
 	failing := func(context.Context, string, string) ([]graphiti.Fact, error) { return nil, errors.New("down") }
 	for _, tc := range []struct {
@@ -68,7 +69,7 @@ func TestCard(t *testing.T) {
 		want   []string // lines of the block
 		status Status
 
-		standing int // lines of the first part
+		standing int // lines under the label of rules
 	}{
 		{name: "nothing stands on it", said: "hello", search: always(), status: StatusEmpty},
 		{name: "an everyday message", standing: 2, said: "hello", f: fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs"), laid("rule, x: <b>\nbold")}}, search: always("found"),
@@ -111,8 +112,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestCardIsShownOnce: the next turn repeats the block and has no card of its
-// own, whatever was laid down since.
+// TestCardIsShownOnce checks that the next turn repeats the block and has no card of its
+// own, even after a new rule.
 func TestCardIsShownOnce(t *testing.T) {
 	f := &fakeOpening{facts: []graphiti.Fact{laid("rule, x: tabs")}}
 	m := opened(t, always(), f, nil)
@@ -122,14 +123,14 @@ func TestCardIsShownOnce(t *testing.T) {
 	if prefix := strings.TrimSuffix(first, "}]}"); !strings.HasPrefix(got, prefix) || strings.Count(got, "graphiti_memory") != 2 || strings.Contains(got, "spaces") {
 		t.Errorf("%s\nand then\n%s", first, got)
 	}
-	// A history that nothing is known of is no beginning.
+	// A conversation with an unknown history has no card: this is not its beginning.
 	m = opened(t, always(), f, nil)
 	if got, _ := ask(t, m, `{"messages":[{"role":"user","content":"hello there"},{"role":"assistant","content":"Hi."},{"role":"user","content":"thanks"}]}`, both); strings.Contains(got, "tabs") {
 		t.Errorf("in the middle: %s", got)
 	}
 }
 
-// TestCardThatIsSlow: the request goes on in time, without it.
+// TestCardThatIsSlow checks that a request continues in time without a slow card.
 func TestCardThatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := opened(t, always("found"), &fakeOpening{hang: true}, nil)
@@ -142,8 +143,7 @@ func TestCardThatIsSlow(t *testing.T) {
 	})
 }
 
-// TestLeftOff: what is told of a conversation, in one line that is not too long;
-// of one that is over for long, of none.
+// TestLeftOff checks the line about the last conversation, which has a limited length.
 func TestLeftOff(t *testing.T) {
 	at := time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC)
 	begin := "last conversation here, 2026-11-20, "
@@ -163,7 +163,7 @@ func TestLeftOff(t *testing.T) {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
-	// A part is whole or absent; what the open points leave is for the others.
+	// Each part is whole or absent, and open points take precedence over the others.
 	word := func(n int) string { return strings.TrimSpace(strings.Repeat("word ", n/5)) }
 	for _, tc := range []struct {
 		s     snapshot
@@ -183,8 +183,8 @@ func TestLeftOff(t *testing.T) {
 	}
 }
 
-// TestLeftOff_LastSession: a conversation that leaves nothing to go on with, such as a question, is
-// not the last one. A client's summary that lists an open point is something.
+// TestLeftOff_LastSession checks that a conversation without anything to continue, such as
+// a question, does not count as the last one. A client's summary with an open point does.
 func TestLeftOff_LastSession(t *testing.T) {
 	for name, tc := range map[string]struct {
 		said Ended
@@ -211,10 +211,8 @@ func TestLeftOff_LastSession(t *testing.T) {
 	}
 }
 
-// TestSnapshot_Decided: only a statement that something changed was decided, whatever is
-// said behind it.
-// TestWithoutDecided: a decision that a search result shows is not repeated by the line about
-// the last conversation.
+// TestWithoutDecided checks that the line about the last conversation does not repeat a
+// decision of a search result.
 func TestWithoutDecided(t *testing.T) {
 	const begin = "last conversation here, 2026-11-20, "
 	found := func(said string, v Verdict) []Candidate {
@@ -242,8 +240,8 @@ func TestWithoutDecided(t *testing.T) {
 	}
 }
 
-// TestBlockHasTwoParts: rules come first under their label, results follow, the newest first,
-// and in a project a personal result is marked.
+// TestBlockHasTwoParts checks that rules come first under their label, that results follow,
+// newest first, and that a project's block marks personal results.
 func TestBlockHasTwoParts(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 11, n, 12, 0, 0, 0, time.UTC) }
 	fact := func(said string, n int) graphiti.Fact {

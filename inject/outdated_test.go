@@ -12,12 +12,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// outdatedFirst is a service that ranks facts that are over before the only valid one.
+// outdatedFirst is a service that ranks outdated facts before the only valid one.
 type outdatedFirst struct {
 	service
-	over  int           // facts before the valid one
-	slow  time.Duration // of a search for more than the first time
-	fails bool          // such a search fails
+	over  int           // number of outdated facts
+	slow  time.Duration // delay of every search after the first
+	fails bool          // searches after the first fail
 	asked []int
 }
 
@@ -42,7 +42,8 @@ func (s *outdatedFirst) Search(ctx context.Context, groups []string, _ string, m
 	return facts[:min(max, len(facts))], nil
 }
 
-// TestOutdatedFactsMakeRoom: facts that are over do not keep the valid one from the block.
+// TestOutdatedFactsMakeRoom checks that outdated facts do not displace the valid one, if a
+// larger search finds it in time.
 func TestOutdatedFactsMakeRoom(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -75,7 +76,8 @@ func TestOutdatedFactsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestNewerBreaksTies: valid_at has whole seconds.
+// TestNewerBreaksTies checks that newer compares creation times if valid_at, which has
+// whole seconds, is equal.
 func TestNewerBreaksTies(t *testing.T) {
 	at := time.Unix(1000, 0)
 	old := graphiti.Fact{ValidAt: at, CreatedAt: at.Add(time.Second)}
@@ -85,8 +87,8 @@ func TestNewerBreaksTies(t *testing.T) {
 	}
 }
 
-// TestFactsOfThePast: a question about the past gets the valid fact and, of the facts that are
-// over, the newest that held then, after it. Other questions get only the valid fact.
+// TestFactsOfThePast checks that a question about the past gets the valid fact, followed by
+// the newest outdated fact that was valid then. Other questions get only the valid fact.
 func TestFactsOfThePast(t *testing.T) {
 	now := time.Now()
 	ago := func(days int) time.Time { return now.AddDate(0, 0, -days) }
@@ -118,7 +120,7 @@ func TestFactsOfThePast(t *testing.T) {
 	valid := moves[len(moves)-1]
 	for _, tc := range []struct {
 		name string
-		days int // the question is about this day; 0: about now
+		days int // age of the day in question, or 0 for now
 		max  int
 		want []string
 	}{

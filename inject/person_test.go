@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestPersonInProject: the person's statements enter a project by a match of their own, and
-// nothing else of them where nothing matches.
+// TestPersonInProject checks that, in a project, a person's facts need a match of their own
+// to enter the block.
 func TestPersonInProject(t *testing.T) {
 	fact := func(text string, strength float64) graphiti.Fact {
 		return graphiti.Fact{UUID: text, Text: text, Strength: strength, Weighed: true, Dated: true}

@@ -14,8 +14,8 @@ import (
 
 const turnID = "0123456789abcdef0123456789abcdef"
 
-// TestPiecesNameWhatWasFound: what is read is what was written, in the order of the block's
-// lines, whatever a memory calls it, and no text is in it.
+// TestPiecesNameWhatWasFound checks that Read returns the encoded pieces, in the order of
+// the block's lines, with any ids of a memory, and that they contain no text.
 func TestPiecesNameWhatWasFound(t *testing.T) {
 	reads := []graphiti.Target{{Scope: graphiti.ScopeWorkspace, Group: "p"}, {Scope: graphiti.ScopeUser, Group: "user_josh"}}
 	long := strings.Repeat("n", maxID+1)
@@ -62,8 +62,8 @@ func TestPiecesNameWhatWasFound(t *testing.T) {
 	}
 }
 
-// TestPiecesAreFew: of what was not shown only the nearest, of what was shown as much as is
-// bounded, and each takes a few bytes.
+// TestPiecesAreFew checks that pieces list only the strongest rejected facts and a limited
+// number of shown ones, in a few bytes each.
 func TestPiecesAreFew(t *testing.T) {
 	var found []Candidate
 	for i := range 1000 {
@@ -96,8 +96,8 @@ func TestPiecesAreFew(t *testing.T) {
 	}
 }
 
-// TestDecisionsNameWhatWasConsidered: where a block is shown, where there is silence, and
-// where the card begins the block; not in a decision that is repeated.
+// TestDecisionsNameWhatWasConsidered checks that a decision lists the results of its search
+// and the card, with or without a block, and that a retry does not add another decision.
 func TestDecisionsNameWhatWasConsidered(t *testing.T) {
 	search := func(strength float64) searchFunc {
 		return func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
@@ -149,7 +149,7 @@ func TestDecisionsNameWhatWasConsidered(t *testing.T) {
 	}
 }
 
-// opens is a card.
+// opens is an Opening with fixed statements.
 type opens []graphiti.Fact
 
 func (o opens) Standing(context.Context, graphiti.Who) ([]graphiti.Fact, error) { return o, nil }
@@ -157,7 +157,7 @@ func (opens) Summary(context.Context, graphiti.Who, string) (string, string, err
 	return "", "", nil
 }
 
-// TestDamagedPieces: damaged pieces are an error.
+// TestDamagedPieces checks that Read returns an error for damaged pieces.
 func TestDamagedPieces(t *testing.T) {
 	for _, s := range []string{
 		"x", "{}{}", `{"p":[{"g":1}]}`, `{"p":[{"g":-1}]}`, `{"p":[{"l":-1}]}`, `{"f":-1}`, `{"n":-1}`, `{"p":7}`,

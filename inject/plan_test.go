@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeDecisions keeps decisions in memory.
+// fakeDecisions is a store of decisions in memory.
 type fakeDecisions struct {
 	mu        sync.Mutex
 	kept      map[[16]byte]*Decision
@@ -79,7 +79,7 @@ func (f *fakeDecisions) forget(group string, generation int64) {
 	f.floors = map[string]int64{group: generation}
 }
 
-// fakeFacts is a cache whose entries the test places.
+// fakeFacts is a cache that a test can fill.
 type fakeFacts struct {
 	mu     sync.Mutex
 	facts  map[string][]graphiti.Fact
@@ -136,13 +136,13 @@ func always(texts ...string) searchFunc {
 func (searchFunc) Ready(string) (ready, empty bool) { return true, false }
 func (searchFunc) Weighs() bool                     { return true }
 
-// service is a search that weighs neither its facts nor the parts of a query, as
-// Graphiti's.
+// service is a search like that of Graphiti, which weighs neither its facts nor the parts
+// of a query.
 type service struct{ searchFunc }
 
 func (service) Weighs() bool { return false }
 
-// readied is a search of groups that may have to be read first.
+// readied is a search of groups that the backend may have to read first.
 type readied struct {
 	searchFunc
 	ready func(group string) bool
@@ -152,7 +152,7 @@ func (r readied) Ready(group string) (ready, empty bool) {
 	return r.ready == nil || r.ready(group), false
 }
 
-// targets are the same two for everybody.
+// targets returns the same two groups for every caller.
 type targets struct{}
 
 func (targets) Person(graphiti.Who) (graphiti.Target, bool) { return graphiti.Target{}, false }
@@ -162,7 +162,7 @@ func (targets) Writes(graphiti.Who) []graphiti.Target {
 	return []graphiti.Target{{Scope: graphiti.ScopeSession, Group: "s"}, {Scope: graphiti.ScopeUser, Group: "u"}}
 }
 
-// memory is a Memory over fakes.
+// memory returns a Planner over fakes.
 func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeFacts) *Planner {
 	t.Helper()
 	m := New(Services{Search: search, Facts: cache, Decisions: blocks}, targets{}, RecallSettings{
@@ -175,7 +175,7 @@ func memory(t testing.TB, search searchFunc, blocks *fakeDecisions, cache *fakeF
 
 var both = Mode{Recall: true, Ingest: true}
 
-// ask plans for a body and returns what the upstream would get.
+// ask plans a request and returns the body for the upstream.
 func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 	t.Helper()
 	c, ok := parse(t, body)
@@ -203,8 +203,8 @@ func withBlocks(body string, blocks map[string]string) string {
 	return body
 }
 
-// TestBlockIsRepeatedByteForByte over tool rounds, following turns, retries,
-// and whatever the memory says by then.
+// TestBlockIsRepeatedByteForByte checks that tool rounds, later turns and retries repeat a
+// block unchanged, even if the memory has other facts by then.
 func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	blocks, cache := &fakeDecisions{}, &fakeFacts{}
 	m := memory(t, always("cat Miso"), blocks, cache)
@@ -218,7 +218,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	}
 	id := p.Turn
 
-	// From here on the memory knows something else, and the proxy is another.
+	// From here on, the memory has another fact, and the proxy has restarted.
 	m = memory(t, always("dog Rex"), blocks, &fakeFacts{})
 	for _, tc := range []struct {
 		name string
@@ -249,8 +249,8 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	if p.Turn == id {
 		t.Error("the next turn has the id of the first")
 	}
-	// A compaction's prefix stays what it was. What is known goes before its
-	// instruction, again when it is tried again, and not when that is not wanted.
+	// The prefix of a compaction request stays unchanged. Its block precedes the
+	// instruction, is repeated in a retry, and is omitted if the settings exclude it.
 	const instruction = "The messages above are a conversation to summarize."
 	summary := strings.Replace(turn2, `"content":"two"`, `"content":"`+instruction+`"`, 1)
 	for _, tc := range []struct {
@@ -280,7 +280,8 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	}
 }
 
-// TestMessageThatWentOutWithoutStaysWithout, whatever the reason was.
+// TestMessageThatWentOutWithoutStaysWithout checks that a message that was sent without a
+// block never gets one, for any reason.
 func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -315,8 +316,8 @@ func TestMessageThatWentOutWithoutStaysWithout(t *testing.T) {
 	}
 }
 
-// TestLostStateInsertsIntoTheNewestMessageOnly, and not into a turn that has
-// begun.
+// TestLostStateInsertsIntoTheNewestMessageOnly checks that, without stored decisions, only
+// the newest message gets a block, and a turn with a tool round gets none.
 func TestLostStateInsertsIntoTheNewestMessageOnly(t *testing.T) {
 	m := memory(t, always("fact"), &fakeDecisions{}, &fakeFacts{})
 	if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, map[string]string{"two": blockOf("fact")}) {
@@ -336,8 +337,8 @@ func TestBlockThatCannotBeKeptIsNotInserted(t *testing.T) {
 	}
 }
 
-// TestRecallNeverTakesLongerThanItsTimeout, and what comes late serves the
-// next request.
+// TestRecallNeverTakesLongerThanItsTimeout checks that a recall respects its timeout, and
+// that late results serve the next request.
 func TestRecallNeverTakesLongerThanItsTimeout(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -386,7 +387,8 @@ func neverLonger(t *testing.T, ready func(group string) bool, least, most time.D
 	})
 }
 
-// TestAGroupThatMustBeReadDoesNotCostTheOther: the other has the whole time.
+// TestAGroupThatMustBeReadDoesNotCostTheOther checks that the other group has the whole
+// timeout.
 func TestAGroupThatMustBeReadDoesNotCostTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory(t, nil, &fakeDecisions{}, &fakeFacts{})
@@ -407,8 +409,9 @@ func TestAGroupThatMustBeReadDoesNotCostTheOther(t *testing.T) {
 	})
 }
 
-// TestOneScopeThatIsSlowDoesNotCostTheOther; where the other has nothing, nobody
-// knows whether there is anything.
+// TestOneScopeThatIsSlowDoesNotCostTheOther checks that a slow scope does not delay the
+// results of the other. If the other scope has no facts, the outcome is a timeout, because
+// the slow one may have some.
 func TestOneScopeThatIsSlowDoesNotCostTheOther(t *testing.T) {
 	for _, tc := range []struct {
 		found  []graphiti.Fact
@@ -451,7 +454,8 @@ func TestStaleCacheAnswersAtOnceAndIsRefreshed(t *testing.T) {
 	})
 }
 
-// TestSameSearchInFlightIsOneSearch.
+// TestSameSearchInFlightIsOneSearch checks that concurrent equal searches share one call of
+// the memory.
 func TestSameSearchInFlightIsOneSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -475,8 +479,8 @@ func TestSameSearchInFlightIsOneSearch(t *testing.T) {
 	})
 }
 
-// TestForgettingWinsOverWhatIsUnderWay: what a search finds that began before is
-// neither inserted nor kept, and a request that arrives after searches by itself.
+// TestForgettingWinsOverWhatIsUnderWay checks that results of a search from before a forget
+// are neither inserted nor stored, and that a later request starts its own search.
 func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 	searching, answer := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
@@ -491,7 +495,7 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 	decisions, cache := &fakeDecisions{}, &fakeFacts{}
 	m := memory(t, search, decisions, cache)
 	got := make(chan string)
-	go func() { // ends with the test
+	go func() { // until the test ends
 		body, _ := ask(t, m, turn1, Mode{Recall: true, Ingest: true, Generation: 1})
 		got <- body
 	}()
@@ -511,7 +515,8 @@ func TestForgettingWinsOverWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestUnseenTurns are the newest ones, less those that were not to be kept.
+// TestUnseenTurns checks that a plan lists the newest earlier turns without a decision, and
+// none if its own turn is not to be stored.
 func TestUnseenTurns(t *testing.T) {
 	m := memory(t, always(), &fakeDecisions{}, &fakeFacts{})
 	m.opts().Unseen = 1
@@ -525,9 +530,9 @@ func TestUnseenTurns(t *testing.T) {
 	}
 }
 
-// TestGenerationsOfUnseenTurns: one that was decided about has that of its
-// request, and one of which nothing is known was said before what follows it;
-// also where that could not be looked up in time.
+// TestGenerationsOfUnseenTurns checks that a decided turn has the generation of its
+// request, and an undecided one that of the next decided turn, also if the lookup of
+// decisions fails at first.
 func TestGenerationsOfUnseenTurns(t *testing.T) {
 	decisions := &fakeDecisions{}
 	m := memory(t, always(), decisions, &fakeFacts{})
@@ -559,22 +564,22 @@ func TestGenerationsOfUnseenTurns(t *testing.T) {
 	if p.Generation != 7 {
 		t.Errorf("the newest turn is of generation %d", p.Generation)
 	}
-	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 9}) // a tool round, after something was forgotten
+	_, p = ask(t, m, talk, Mode{Recall: true, Ingest: true, Generation: 9}) // a tool round after a forget
 	if p.Generation != 7 {
 		t.Errorf("its next round is of generation %d", p.Generation)
 	}
 }
 
-// TestUnseenTurnsInDoubt: what was decided about earlier turns could not be
-// looked up in time; they are unseen all the same, and it is looked up later
-// which of them were to be kept.
+// TestUnseenTurnsInDoubt checks that earlier turns are unseen if the lookup of their
+// decisions fails, and that ToBackfill repeats the lookup and returns only the turns to
+// store.
 func TestUnseenTurnsInDoubt(t *testing.T) {
 	blocks := &fakeDecisions{}
 	before := memory(t, always(), blocks, &fakeFacts{})
 	one := `{"role":"user","content":"one"}`
 	ask(t, before, `{"messages":[`+one+`]}`, both)
 	two := one + `,{"role":"assistant","content":"ok"},{"role":"user","content":"two"}`
-	ask(t, before, `{"messages":[`+two+`]}`, Mode{Recall: true}) // not to be kept
+	ask(t, before, `{"messages":[`+two+`]}`, Mode{Recall: true}) // not to be stored
 	all := `{"messages":[` + two + `,{"role":"assistant","content":"ok"},{"role":"user","content":"three"},{"role":"assistant","content":"ok"},{"role":"user","content":"four"}]}`
 
 	for _, most := range []int{0, 10} {
@@ -594,7 +599,7 @@ func TestUnseenTurnsInDoubt(t *testing.T) {
 		if err != nil || !slices.Equal(sure, want) {
 			t.Errorf("most %d: %+v, %v", most, sure, err)
 		}
-		_, p = ask(t, m, all, both) // in time
+		_, p = ask(t, m, all, both) // the lookup succeeds
 		for i := range want {
 			want[i].doubt = false
 		}
@@ -630,7 +635,7 @@ func BenchmarkPlan(b *testing.B) {
 		var c dialect.Conversation
 		var chain []dialect.Fingerprint
 		who := graphiti.Who{User: "user:p", Session: "session:1"}
-		ctx, cancel := context.WithTimeout(b.Context(), time.Hour) // who asks has one for all of the request
+		ctx, cancel := context.WithTimeout(b.Context(), time.Hour) // callers set one for the whole request
 		b.Cleanup(cancel)
 		b.Run(fmt.Sprintf("kept/%dKiB", size>>10), func(b *testing.B) {
 			b.ReportAllocs()
@@ -656,8 +661,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkRecall is a new turn for which 24 messages of a memory are found, some of which
-// are shown: what is kept of them is made then, and only then.
+// BenchmarkRecall measures a new turn with 24 results, some of which are shown. Each
+// iteration makes and stores a new decision.
 func BenchmarkRecall(b *testing.B) {
 	found := make([]graphiti.Fact, 24)
 	for i := range found {

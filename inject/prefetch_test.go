@@ -13,10 +13,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestPrefetch: after a turn, a question that speaks of the same does not wait
-// for a slow memory, one about something else does; one that the memory does
-// not answer in time gets what was prepared; and what was forgotten is not
-// among it.
+// TestPrefetch checks that a question about the topic of the last turn does not wait for a
+// slow memory, that another question does, that a question without an answer in time gets
+// the prefetched facts, and that forgotten facts are not among them.
 func TestPrefetch(t *testing.T) {
 	var slow atomic.Int64
 	m := memory(t, func(ctx context.Context, _, query string) ([]graphiti.Fact, error) {
@@ -56,9 +55,9 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
-// TestWhatIsLikeTheTurnBefore: a question is like what was looked up where it has
-// the words that this is about, however long the answer was, and not where they
-// share only words that every conversation has.
+// TestWhatIsLikeTheTurnBefore checks that a question resembles the last turn if they share
+// the words of its topic, regardless of the length of the answer, but not if they share
+// only common words.
 func TestWhatIsLikeTheTurnBefore(t *testing.T) {
 	turn := "Which port does the staging database use?\nThe staging database listens on port 6543. " + strings.Repeat("As noted in the runbook, changes need a review by Farid. ", 3)
 	for question, like := range map[string]bool{
@@ -75,8 +74,8 @@ func TestWhatIsLikeTheTurnBefore(t *testing.T) {
 	}
 }
 
-// TestNothingNewWhereTheMemoryIsLate: what was prepared stands in the conversation, and
-// the search is not answered in time. That is no answer of the memory's.
+// TestNothingNewWhereTheMemoryIsLate checks that a late search counts as a timeout, even if
+// the conversation has the prefetched facts already.
 func TestNothingNewWhereTheMemoryIsLate(t *testing.T) {
 	var failing atomic.Bool
 	m := memory(t, func(ctx context.Context, _, query string) ([]graphiti.Fact, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestQuery: what is asked of the memory for a turn.
+// TestQuery checks the contents of a turn's query.
 func TestQuery(t *testing.T) {
 	long := strings.Repeat("The importer reads rows from the warehouse. ", 8)
 	var log strings.Builder
@@ -24,7 +24,7 @@ func TestQuery(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&failures, "test %03d failed\n", i)
 	}
-	quiet := strings.Repeat("2026-11-21 09:00:00 INFO nothing happened\n", lookedAt/20) // more than both ends
+	quiet := strings.Repeat("2026-11-21 09:00:00 INFO nothing happened\n", lookedAt/20) // longer than both ends that are read
 	prose := strings.Repeat("Rows are read in the order of their numbers.\n", lookedAt/20)
 	for _, tc := range []struct {
 		name  string
@@ -90,9 +90,9 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// TestNothingAskedHoldsASecret: neither for a turn nor for the next one, nor for
-// a summary; not a part of one either, where a text is cut. A redaction that
-// takes too long costs the recall, and not the time.
+// TestNothingAskedHoldsASecret checks that neither the query of a turn nor a prefetch
+// contains a secret, or a part of one at a cut. A redaction that takes too long costs the
+// recall, but no time.
 func TestNothingAskedHoldsASecret(t *testing.T) {
 	const secret = "key-abcdefghijklmnopqrstuvwxyz"
 	redact := func(text string, _ time.Time) (string, bool) {
@@ -149,8 +149,9 @@ func TestNothingAskedHoldsASecret(t *testing.T) {
 	}
 }
 
-// TestWhatAsksForNothing: greetings, thanks and "go on" do not, in any language; what
-// they are said with does, and so does a question about the person.
+// TestWhatAsksForNothing checks that greetings, thanks and requests to continue do not ask
+// in any language, unless they come with other words, and that a question about the person
+// does.
 func TestWhatAsksForNothing(t *testing.T) {
 	for said, want := range map[string]bool{
 		"hello": false, "Ok, thanks!": false, "go on, please": false, "continue": false, "why?": false, "": false,
@@ -165,8 +166,8 @@ func TestWhatAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestQueryOfAService: a memory that does not weigh what was asked before is asked for
-// the question alone, unless that does not say what it is about.
+// TestQueryOfAService checks that a memory that does not weigh earlier questions gets the
+// question alone, unless its meaning depends on them.
 func TestQueryOfAService(t *testing.T) {
 	const before = "Where does my sister live?"
 	for said, leans := range map[string]bool{
@@ -174,7 +175,7 @@ func TestQueryOfAService(t *testing.T) {
 		"Where do I live?": false, "Was weißt du über meine Katze?": false, "我的猫叫什么名字？": false,
 		"and his?": true, "why?": true, "how old is she?": true, "and the second?": true, "Wie alt ist sie?": true, "¿Y la suya?": true,
 		"Who is on call?": true, "ok, and Ann?": true, "他多大？": true,
-		"What does she like to eat?": false, // a pronoun is no reason where the question has words of its own
+		"What does she like to eat?": false, // a pronoun does not matter if the question has content words
 	} {
 		body, _ := json.Marshal(map[string]any{"messages": []map[string]string{
 			{"role": "user", "content": before}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": said},
@@ -193,8 +194,8 @@ func TestQueryOfAService(t *testing.T) {
 	}
 }
 
-// TestFunctionWordsThatAsk: a service is asked for them, with what they lean on; a word
-// that keeps the conversation going asks for nothing.
+// TestFunctionWordsThatAsk checks that a question of function words asks a service, and
+// that a word that only continues the conversation does not.
 func TestFunctionWordsThatAsk(t *testing.T) {
 	for said, want := range map[string]bool{
 		"and his?": true, "Who is it?": true, "what about him?": true, "Und seine?": true,

@@ -8,8 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestSearchFromBeforeAChangeIsNotCached: a turn that is delivered while its
-// group is searched is found by the next question.
+// TestSearchFromBeforeAChangeIsNotCached checks that results are not cached if the group
+// changes during the search, so that the next question finds the new turn.
 func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
 	cache := &fakeFacts{}
 	m := memory(t, func(_ context.Context, group, _ string) ([]graphiti.Fact, error) {
@@ -24,8 +24,8 @@ func TestSearchFromBeforeAChangeIsNotCached(t *testing.T) {
 	}
 }
 
-// TestFunctionWordsAreSearched: a service is asked for a question of function words, with
-// the one that it leans on. A memory that weighs would find nothing by them.
+// TestFunctionWordsAreSearched checks that a service is searched for a question of function
+// words, together with the earlier question. A memory that weighs words would find nothing.
 func TestFunctionWordsAreSearched(t *testing.T) {
 	const body = `{"messages":[{"role":"user","content":"When is my sister's birthday?"},{"role":"assistant","content":"In May."},{"role":"user","content":"and his?"}]}`
 	found := always("His birthday is in June")

@@ -12,20 +12,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// saidIn are messages of groups, as they are found.
+// saidIn holds recent messages by group.
 type saidIn map[string][]graphiti.Fact
 
 func (s saidIn) Recent(_ context.Context, group, _ string, _ int) ([]graphiti.Fact, error) {
 	return s[group], nil
 }
 
-// message is what somebody said at a time, as it is found.
+// message returns a message as a search result.
 func message(text string, at time.Time, strength float64) graphiti.Fact {
 	said := "user, " + at.UTC().Format(time.DateOnly)
 	return graphiti.Fact{Text: said + ": " + text, Said: said, Dated: true, CreatedAt: at, ValidAt: at, Episode: "turn of " + text, Strength: strength, Weighed: true}
 }
 
-// seen is a message that the memory was seen to hold by an id.
+// seen returns a message with its id in the memory.
 func seen(f graphiti.Fact, id string) graphiti.Fact {
 	f.Episodes = []string{id}
 	return f
@@ -131,8 +131,8 @@ const (
 	turn1about = `{"messages":[{"role":"user","content":"` + about + `"}]}`
 )
 
-// TestChooser_FactOfOwnMessage: a fact that a service made of a message in this conversation is
-// not news in it, whether the service names the message or the fact has its words.
+// TestChooser_FactOfOwnMessage checks that a fact from a message of the same conversation
+// is not shown in it, if the service names the message or the fact has its words.
 func TestChooser_FactOfOwnMessage(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	own, other := seen(message("My canoe is called Wanda.", at, 0.9), "1"), seen(message("My dinghy is called Otto.", at, 0.9), "2")

@@ -39,7 +39,7 @@ func TestSnapshotLines(t *testing.T) {
 	}
 }
 
-// fakeSnapshots keeps texts in memory.
+// fakeSnapshots is a store of snapshots in memory.
 type fakeSnapshots map[string][]byte
 
 func (f fakeSnapshots) Load(_ context.Context, key string) ([]byte, error) { return f[key], nil }
@@ -48,10 +48,12 @@ func (f fakeSnapshots) Save(_ context.Context, key string, body []byte, _ int64,
 	return nil
 }
 
-// TestShortTermMemoryHoldsNoSecret: texts are redacted before they are joined and cut.
+// TestShortTermMemoryHoldsNoSecret checks that texts are redacted before they are joined
+// and cut.
 func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 	const secret = "correct-horse-battery"
-	// Rules like those of capture/redact: for lines, and for a text longer than a note's line.
+	// The rules resemble those of capture/redact: one needs a line of its own, the other
+	// text after a note's cut.
 	rule := regexp.MustCompile(`(?m)^DB_PASSWORD=[a-z-]+|://\w+:[a-z-]+@[\w.]+`)
 	redact := func(text string, _ time.Time) (string, bool) { return rule.ReplaceAllString(text, "[redacted]"), true }
 	long := strings.Repeat("x", 125)
@@ -79,15 +81,15 @@ func TestShortTermMemoryHoldsNoSecret(t *testing.T) {
 		if strings.Contains(string(kept[snapshotKey(who)]), "horse") {
 			t.Errorf("%s: got %s, want no \"horse\" in it", name, kept[snapshotKey(who)])
 		}
-		// The conversation goes on without its history.
+		// The conversation continues without its history.
 		if sent, _ := ask(t, m, `{"messages":[{"role":"user","content":"Go on, please."}]}`, both); !strings.Contains(sent, tc.want) || strings.Contains(sent, "horse") {
 			t.Errorf("%s: got %s, want %q in it, no horse", name, sent, tc.want)
 		}
 	}
 }
 
-// TestNotesAfterACompaction: the first turn after a compaction has the session's notes that its
-// request lacks, and later turns have no further ones.
+// TestNotesAfterACompaction checks that the first turn after a compaction has the session's
+// notes that its request lacks, and that later turns have no more of them.
 func TestNotesAfterACompaction(t *testing.T) {
 	notes := snapshot{Asked: "Now the tests.", Decided: []string{"We moved the queue to Redis."}, Tasks: []noteTask{{Text: "write the docs"}}}
 	const (

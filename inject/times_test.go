@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// TestRecallThatNeverWaits goes on at once, and what is found then serves the
-// next turn; how long the searches took is known.
+// TestRecallThatNeverWaits checks that a recall without waiting returns immediately, that
+// the next turn gets its results, and that the times of its searches are recorded.
 func TestRecallThatNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory(t, func(context.Context, string, string) ([]graphiti.Fact, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// chain are the fingerprints of so many messages, which differ by seed.
+// chain returns n fingerprints that depend on seed.
 func chain(seed uint64, n int) []dialect.Fingerprint {
 	out := make([]dialect.Fingerprint, n)
 	for i := range out {
@@ -21,8 +21,9 @@ func chain(seed uint64, n int) []dialect.Fingerprint {
 	return out
 }
 
-// TestKeysAreThoseOfTheirFingerprints, whatever was asked before: a conversation
-// that grows, is shortened, has another branch, is another's, or is very long.
+// TestKeysAreThoseOfTheirFingerprints checks that remembered keys equal computed ones in a
+// conversation that grows, becomes shorter, branches, belongs to another session, or has
+// more turns than are remembered.
 func TestKeysAreThoseOfTheirFingerprints(t *testing.T) {
 	one, other := chain(1, 3*turnsMax), chain(2, 3*turnsMax)
 	branch := slices.Concat(one[:20], other[20:60])

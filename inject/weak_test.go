@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestSilence: a block is there only where one fact is strong enough, and where
-// the memory does not weigh its facts.
+// TestSilence checks that a block appears only if a fact is strong enough or the memory
+// does not weigh its facts, and if the message asks for something.
 func TestSilence(t *testing.T) {
 	fact := func(strength float64, weighed bool) graphiti.Fact {
 		return graphiti.Fact{Text: "Ann grows beans", Strength: strength, Weighed: weighed}
@@ -49,7 +49,7 @@ func TestSilence(t *testing.T) {
 		if strings.Contains(got, "graphiti_memory") != (tc.want.Facts > 0) {
 			t.Errorf("%s: the upstream gets %s", tc.name, got)
 		}
-		// Once decided, it stays so, whatever is found by then.
+		// The decision is final, even with another threshold.
 		o.MinScore = 1 - tc.least
 		m.Set(o.Groups, o.RecallSettings)
 		if again, _ := ask(t, m, body, both); again != got {

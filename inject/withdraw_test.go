@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOptOut_UnansweredTurn: a turn that failed has no block any more when its person
-// switches memory off and sends it again, nor has it in later requests.
+// TestOptOut_UnansweredTurn checks that a failed turn loses its block, in later requests
+// too, if its person switches memory off and sends it again.
 func TestOptOut_UnansweredTurn(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestOptOut_UnansweredTurn(t *testing.T) {
 		}
 		next := map[string]string{"two": blockOf("cat Miso")}
 		if tc.want {
-			next = map[string]string{"one": blockOf("cat Miso")} // which shows all that is known
+			next = map[string]string{"one": blockOf("cat Miso")} // it has the only fact, so "two" has no block
 		}
 		if got, _ := ask(t, m, turn2, both); got != withBlocks(turn2, next) {
 			t.Errorf("%s, next turn: got %s, want %s", tc.name, got, withBlocks(turn2, next))
@@ -40,7 +40,7 @@ func TestOptOut_UnansweredTurn(t *testing.T) {
 	}
 }
 
-// TestOptOut_IsNotBackfilled: what a person switched memory off for is not kept later.
+// TestOptOut_IsNotBackfilled checks that a turn with memory off is not stored later.
 func TestOptOut_IsNotBackfilled(t *testing.T) {
 	blocks := &fakeDecisions{}
 	m := memory(t, always(), blocks, &fakeFacts{})
@@ -51,7 +51,8 @@ func TestOptOut_IsNotBackfilled(t *testing.T) {
 	}
 }
 
-// TestWithdraw: a turn whose block the provider refused goes on without it, for good.
+// TestWithdraw checks that a turn continues without a block that the provider refused, in
+// later requests too.
 func TestWithdraw(t *testing.T) {
 	blocks := &fakeDecisions{}
 	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
@@ -72,7 +73,8 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
-// TestWithdraw_NotStored: a later request would repeat the block, so it stays.
+// TestWithdraw_NotStored checks that a block stays if its withdrawal cannot be stored,
+// because later requests repeat it.
 func TestWithdraw_NotStored(t *testing.T) {
 	blocks := &fakeDecisions{}
 	m := memory(t, always("cat Miso"), blocks, &fakeFacts{})
@@ -83,8 +85,8 @@ func TestWithdraw_NotStored(t *testing.T) {
 	}
 }
 
-// TestUnanswered_AnsweredTurn: the provider has seen the block of a turn that goes on
-// with tools.
+// TestUnanswered_AnsweredTurn checks that the block of a turn with a tool round cannot be
+// withdrawn: the provider has accepted it.
 func TestUnanswered_AnsweredTurn(t *testing.T) {
 	m := memory(t, always("cat Miso"), &fakeDecisions{}, &fakeFacts{})
 	ask(t, m, turn1, both)

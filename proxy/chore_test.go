@@ -8,9 +8,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestChoresOfASession: a request that repeats a session's history without its
-// tools, or for an answer of another form, is none of its turns, whatever it says;
-// when it turns out to be one, the session has other habits.
+// TestChoresOfASession checks that a request that repeats a session's history is not a turn
+// if it asks for an answer in another format, or if it lacks the session's tools and has
+// another system prompt or asks for a summary. If the session continues from such a
+// request, later requests like it are turns.
 func TestChoresOfASession(t *testing.T) {
 	const (
 		sys    = `{"role":"system","content":"You write titles."},`
@@ -61,7 +62,8 @@ func TestChoresOfASession(t *testing.T) {
 	}
 }
 
-// TestTemplates: what a hundred sessions began with to the letter is nobody's words.
+// TestTemplates checks that an opening that a person's sessions repeat word for word counts
+// as a template after a hundred sessions, for that person only.
 func TestTemplates(t *testing.T) {
 	s, ann, bob := idle(), dialect.Root("", "ann"), dialect.Root("", "bob")
 	begins := func(who dialect.Fingerprint, session, text string) bool {
@@ -73,7 +75,7 @@ func TestTemplates(t *testing.T) {
 	}
 	for n := range template {
 		session := fmt.Sprint("session:", n)
-		for _, text := range []string{"Report of the day.", "Report of the day.", fmt.Sprint("My number is ", n)} { // the first once more, as after an error
+		for _, text := range []string{"Report of the day.", "Report of the day.", fmt.Sprint("My number is ", n)} { // the first one twice, as after an error
 			if begins(ann, session, text) {
 				t.Fatalf("session %d begins with a template", n)
 			}

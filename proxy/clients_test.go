@@ -20,7 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// failing is a listener that fails before it accepts.
+// failing is a listener that returns errors before it accepts.
 type failing struct {
 	net.Listener
 	mu   sync.Mutex // guards errs
@@ -39,8 +39,8 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// TestAcceptGoesOn: an error that passes does not end the server, which fasthttp
-// would.
+// TestAcceptGoesOn checks that a temporary error of Accept does not end the server, as it
+// would with fasthttp alone.
 func TestAcceptGoesOn(t *testing.T) {
 	errs := []error{
 		os.NewSyscallError("accept4", syscall.EMFILE), os.NewSyscallError("accept4", syscall.ENFILE),
@@ -70,8 +70,8 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 }
 
-// TestPartOfOneAddress: one address fills its part and no more, others are
-// served, and what has ended does not count, however it ended.
+// TestPartOfOneAddress checks that an address cannot exceed its share of connections, that
+// other addresses are served, and that ended connections do not count, however they ended.
 func TestPartOfOneAddress(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -108,7 +108,7 @@ func TestPartOfOneAddress(t *testing.T) {
 		return resp.StatusCode
 	}
 	const get = "GET / HTTP/1.1\r\nHost: p\r\n\r\n"
-	for range 5 { // what left is not counted
+	for range 5 { // closed connections do not count
 		idle, tunnel, hangs := from("127.0.0.1"), from("127.0.0.1"), from("127.0.0.1")
 		if got := ask(idle, get); got != http.StatusOK {
 			t.Fatalf("got %v, want 200", got)
@@ -132,8 +132,8 @@ func TestPartOfOneAddress(t *testing.T) {
 	}
 }
 
-// TestIdleMakeRoom: where descriptors are short, connections on which nothing
-// happens are closed for new ones, and others are not.
+// TestIdleMakeRoom checks that idle connections are closed for new ones if descriptors are
+// scarce, and busy ones are not.
 func TestIdleMakeRoom(t *testing.T) {
 	hold := make(chan struct{})
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
@@ -150,7 +150,7 @@ func TestIdleMakeRoom(t *testing.T) {
 	_, _ = io.WriteString(busy, "GET /hangs HTTP/1.1\r\nHost: p\r\n\r\n")
 	waitFor(t, "the request", func() bool { return len(w.requests()) == 1 })
 	for range 20 {
-		dial(t, s) // and no word
+		dial(t, s) // sends no request
 	}
 	for range 3 {
 		resp, err := client(t).Get(base + "/v1/models")
@@ -168,8 +168,8 @@ func TestIdleMakeRoom(t *testing.T) {
 	}
 }
 
-// TestTooManyOverTLS: a connection too many does not stop the others from being
-// accepted by never shaking hands.
+// TestTooManyOverTLS checks that surplus connections that never start a TLS handshake do
+// not block new ones.
 func TestTooManyOverTLS(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) {
@@ -179,7 +179,7 @@ func TestTooManyOverTLS(t *testing.T) {
 	first := dial(t, s)
 	waitFor(t, "the first", func() bool { return s.clients.Count() == 1 })
 	for range 3 {
-		c := dial(t, s) // which says nothing
+		c := dial(t, s) // starts no handshake
 		if b, err := io.ReadAll(c); err == nil && len(b) > 0 {
 			t.Errorf("got %q, want no answer", b)
 		}
@@ -190,11 +190,12 @@ func TestTooManyOverTLS(t *testing.T) {
 	waitFor(t, "another", func() bool { return s.clients.Count() == 1 })
 }
 
-// TestSlowBodyGoesOn however small it is: each byte has its time, and the head another.
+// TestSlowBodyGoesOn checks that a slow body arrives whatever its size, because the timeout
+// applies to each read and the header has its own.
 func TestSlowBodyGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, say(okAnswer))
-	// A tick has a tenth of the time: it may be late.
+	// A tick takes a tenth of the timeout, because it may be late.
 	s, _ := start(t, w.url(), func(o *Options) {
 		o.Routes.Limits.HeaderTimeout, o.Routes.Limits.BodyTimeout = 2*time.Second, 2*time.Second
 	})
@@ -214,7 +215,8 @@ func TestSlowBodyGoesOn(t *testing.T) {
 	}
 }
 
-// TestSilentBodyIsEnded with 408, also where it is passed on as it comes.
+// TestSilentBodyIsEnded checks that a stalled body ends with a 408, even if it is relayed
+// as a stream.
 func TestSilentBodyIsEnded(t *testing.T) {
 	t.Parallel()
 	w := newStub(t, say(okAnswer))
@@ -236,7 +238,7 @@ func TestSilentBodyIsEnded(t *testing.T) {
 			}
 		})
 	}
-	// What comes after a body has the time of an idle connection.
+	// The next request has the timeout of an idle connection.
 	t.Run("kept connection", func(t *testing.T) {
 		c := dial(t, s)
 		br := newReader(c)

@@ -20,14 +20,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// secret stands for what somebody said. A bug's words may hold it, the log may
-// not.
+// secret is a user's text. The message of a bug may contain it, the log must not.
 const secret = "Miso is a cat"
 
 // bug panics.
 func bug() { panic(errors.New(secret)) }
 
-// wantBug checks that a log tells once where the bug was.
+// wantBug checks that a log reports the position of a bug exactly once.
 func wantBug(t *testing.T, log *lines, where string) {
 	t.Helper()
 	got := log.String()
@@ -36,7 +35,7 @@ func wantBug(t *testing.T, log *lines, where string) {
 	}
 }
 
-// server is one that is not started, with its log.
+// server returns a server that has not been started, and its log.
 func server() (*Server, *lines) {
 	log := &lines{}
 	s := &Server{decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}
@@ -45,7 +44,7 @@ func server() (*Server, *lines) {
 	return s, log
 }
 
-// pair is a connection, and its other end.
+// pair returns the two ends of a connection.
 func pair(t *testing.T) (net.Conn, net.Conn) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -53,27 +52,27 @@ func pair(t *testing.T) (net.Conn, net.Conn) {
 	return a, b
 }
 
-// broken is a reader that has a bug.
+// broken is a reader that panics.
 type broken struct{}
 
 func (broken) Event(_, _ []byte)      { bug() }
 func (broken) Body([]byte)            { bug() }
 func (broken) Answer() dialect.Answer { return dialect.Answer{} }
 
-// turning is a Planner of which each request is a turn that is to be kept.
+// turning is a planner that plans to store each request as a turn.
 type turning struct{ inserting }
 
 func (p *turning) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	return inject.Plan{Turn: "turn", Write: []graphiti.Target{{Scope: graphiti.ScopeUser, Group: "g"}}}
 }
 
-// buggyTurns has a bug.
+// buggyTurns panics in Kept.
 type buggyTurns struct{ nothing }
 
 func (buggyTurns) Kept(string, []graphiti.Target) bool { bug(); return false }
 
-// TestBugOfMemoryInAWebSocket costs the connection its memory, and nothing of
-// what is said over it.
+// TestBugOfMemoryInAWebSocket checks that a panic of the memory turns it off for the
+// connection, and that messages in both directions pass unchanged.
 func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	message := []byte(`{"type":"response.create","model":"m","input":[{"role":"user","content":"hello"}]}`)
 	t.Run("in a request", func(t *testing.T) {
@@ -85,7 +84,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 		for range 3 {
 			frame := frameOf(ws.OpText, true, true, int64(len(message)), string(message))
 			_, _ = c.Write(frame)
-			got := make([]byte, len(frame)) // the upstream sends it back
+			got := make([]byte, len(frame)) // the upstream echoes it
 			if _, err := io.ReadFull(br, got); err != nil || string(got) != string(frame) {
 				t.Fatalf("got %q, %v, want %q", got, err, frame)
 			}
@@ -114,7 +113,7 @@ func TestBugOfMemoryInAWebSocket(t *testing.T) {
 	})
 }
 
-// unwell is a log that has a bug, which shows once.
+// unwell is a log handler that panics once.
 type unwell struct {
 	slog.Handler
 	was *atomic.Bool
@@ -127,7 +126,8 @@ func (u unwell) Handle(ctx context.Context, r slog.Record) error {
 	return u.Handler.Handle(ctx, r)
 }
 
-// TestBugInARequest ends its connection, and no other.
+// TestBugInARequest checks that a panic ends the connection of its request, and no other
+// connection.
 func TestBugInARequest(t *testing.T) {
 	w := newStub(t, func(_ *stub, c net.Conn, request string) bool {
 		if strings.HasPrefix(request, "GET /cut ") {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// TestWithDeadline_AsContext: a deadline ends as context.WithDeadline's does, whether or not
-// something waited for it before.
+// TestWithDeadline_AsContext checks that a deadline ends like one of context.WithDeadline,
+// whether or not another context was derived from it before.
 func TestWithDeadline_AsContext(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		comes bool // the deadline's time comes
+		comes bool // the deadline expires
 		end   func(parent, end context.CancelFunc)
 		want  error
 	}{
@@ -25,7 +25,7 @@ func TestWithDeadline_AsContext(t *testing.T) {
 	} {
 		for _, waited := range []bool{false, true} {
 			if tc.comes && tc.end != nil && !waited {
-				continue // then nothing has seen the time come
+				continue // the expiry is observed only if another context waits for it
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
-// explained is what a server with a memory that holds nothing does.
+// explained returns the explanation of a request by a server with an empty memory.
 func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, header map[string][]string, body []byte) Explanation {
 	t.Helper()
 	var planner Planner
@@ -33,14 +33,14 @@ func explained(t *testing.T, m *Memory, namer graphiti.Namer, path string, heade
 	return m.Explain(planner, testLimits(), path, header, body)
 }
 
-// fixture is a request that was recorded, or made for a scenario.
+// fixture is a recorded request, or one written for a scenario.
 type fixture struct {
 	name, path string
 	header     map[string]string
 	body       string
 }
 
-// fixtures are those of all dialects, and of all recorded clients.
+// fixtures returns the requests of all dialects and of all recorded clients.
 func fixtures(t *testing.T) (list []fixture) {
 	t.Helper()
 	for folder, path := range map[string]string{
@@ -68,9 +68,9 @@ func fixtures(t *testing.T) (list []fixture) {
 	return list
 }
 
-// state is a memory of one fact, whose decisions and sessions are kept.
+// state is a memory with one fact that stores decisions and sessions.
 type state struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards decisions and sessions
 	decisions map[[16]byte]inject.Decision
 	sessions  map[[16]byte]string
 }
@@ -116,14 +116,14 @@ func (s *state) Drop(_ context.Context, k [16]byte, d inject.Decision) error {
 	return nil
 }
 
-// kept is a copy of all that is written.
+// kept returns a copy of the stored decisions and sessions.
 func (s *state) kept() []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return []any{maps.Clone(s.decisions), maps.Clone(s.sessions)}
 }
 
-// sessions of a state.
+// stateSessions stores sessions in a state.
 type stateSessions struct{ *state }
 
 func (s stateSessions) Pending(ctx context.Context, fingerprints ...[16]byte) (string, bool) {
@@ -160,19 +160,19 @@ func (s stateSessions) PutAsync(fingerprint [16]byte, session string) {
 	s.sessions[fingerprint] = session
 }
 
-// noCache is a FactCache that holds nothing.
+// noCache is a FactCache that is always empty.
 type noCache struct{}
 
 func (noCache) Lookup(string, string, int64) ([]graphiti.Fact, bool, bool)      { return nil, false, false }
 func (noCache) Version(string) uint32                                           { return 0 }
 func (noCache) Store(string, string, int64, uint32, []graphiti.Fact, int, bool) {}
 
-// keptTurns has recorded every turn.
+// keptTurns reports every turn as recorded.
 type keptTurns struct{ nothing }
 
 func (keptTurns) Kept(string, []graphiti.Target) bool { return true }
 
-// served notes what was planned last.
+// served is a planner that records its latest plan.
 type served struct {
 	*inject.Planner
 	session string
@@ -184,8 +184,9 @@ func (s *served) Plan(ctx context.Context, c *dialect.Conversation, chain []dial
 	return s.plan
 }
 
-// TestExplanationIsWhatIsServed, for all that was recorded: the same status and
-// reason, groups, inserts and session, and it writes nothing.
+// TestExplanationIsWhatIsServed checks that the explanation of each recorded request has
+// the same status, reason, groups, inserts and session as the request itself, and writes no
+// data.
 func TestExplanationIsWhatIsServed(t *testing.T) {
 	st, namer := newState(), graphiti.Namer{}
 	services := inject.Services{Search: st, Facts: noCache{}, Decisions: st}
@@ -221,7 +222,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if again { // what it is called is random at first
+			if again { // the first session has a random name
 				if e.session != live.session {
 					t.Errorf("%s: session %s, served %s", f.name, e.session, live.session)
 				}
@@ -250,7 +251,7 @@ func TestExplanationIsWhatIsServed(t *testing.T) {
 	}
 }
 
-// outcomeWords are the status and the reason of a response header.
+// outcomeWords returns the status and the reason in a response header.
 func outcomeWords(header string) string {
 	status, rest, _ := strings.Cut(header, ";")
 	_, reason, _ := strings.Cut(rest, "reason=")
@@ -258,8 +259,8 @@ func outcomeWords(header string) string {
 	return status + " " + reason
 }
 
-// TestRefusalsInTheirOrder: of several reasons why a request has no memory the first
-// counts, and taking it away shows the next.
+// TestRefusalsInTheirOrder checks that the first of several reasons against the memory is
+// reported, and that removing it reveals the next.
 func TestRefusalsInTheirOrder(t *testing.T) {
 	m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}, Rules: Rules{
 		SkipPaths: []string{chatPath}, SkipModels: []string{"m"}, Ignored: []string{"/i*"}, Trusted: []string{"/trusted"},

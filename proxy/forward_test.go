@@ -248,8 +248,8 @@ func TestAnswerThatEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-// TestHeadThatReadersDisagreeAbout: what is one field for us and two for the
-// client is passed to nobody.
+// TestHeadThatReadersDisagreeAbout checks that the client gets no header that it could read
+// as two fields and the proxy as one.
 func TestHeadThatReadersDisagreeAbout(t *testing.T) {
 	const length = "Content-Length: 2\r\n\r\nok"
 	for name, answer := range map[string]string{
@@ -269,13 +269,14 @@ func TestHeadThatReadersDisagreeAbout(t *testing.T) {
 	}
 }
 
-// TestCutAnswerReachesClientCutOff: a cut stream must not look finished.
+// TestCutAnswerReachesClientCutOff checks that a truncated stream does not look complete to
+// the client.
 func TestCutAnswerReachesClientCutOff(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		proto  string
 		answer string
-		reset  bool // the upstream ends with a reset
+		reset  bool // the upstream resets the connection
 	}{
 		{name: "between chunks", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
 		{name: "in a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"},
@@ -294,7 +295,7 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 			w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 				_, _ = io.WriteString(c, tc.answer)
 				if tc.reset {
-					<-arrived // a reset overtakes bytes
+					<-arrived // a reset would overtake the bytes
 					_ = c.(*net.TCPConn).SetLinger(0)
 				}
 				return false
@@ -321,12 +322,13 @@ func TestCutAnswerReachesClientCutOff(t *testing.T) {
 	}
 }
 
-// TestPostIsNeverSentTwice covers every moment at which a connection can die.
+// TestPostIsNeverSentTwice checks that a POST is not repeated if its connection fails, at
+// any moment.
 func TestPostIsNeverSentTwice(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		die   func(c net.Conn)
-		first bool // let one request through before, so that the connection is reused
+		first bool // send another request first, so that the connection is reused
 	}{
 		{name: "fresh connection dies after the request", die: func(c net.Conn) { c.Close() }},
 		{name: "reused connection dies after the request", die: func(c net.Conn) { c.Close() }, first: true},
@@ -356,8 +358,8 @@ func TestPostIsNeverSentTwice(t *testing.T) {
 	}
 }
 
-// TestConnectionClosedWhileIdleIsNotUsed: the peer's close is seen before a
-// byte is sent, and the request goes over a new connection.
+// TestConnectionClosedWhileIdleIsNotUsed checks that the proxy detects a connection that
+// its peer has closed before sending on it, and uses a new connection.
 func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.WriteString(c, okAnswer)
@@ -377,7 +379,8 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestConnectionThatItsPeerEndsIsNotKept, whichever line says so.
+// TestConnectionThatItsPeerEndsIsNotKept checks that "Connection: close" in any line of the
+// answer ends the connection.
 func TestConnectionThatItsPeerEndsIsNotKept(t *testing.T) {
 	for _, lines := range []string{
 		"Connection: close\r\n", "Connection: close\r\nConnection: keep-alive\r\n", "Connection: X-Hop\r\nConnection: close\r\n",
@@ -425,8 +428,8 @@ func TestUpstreamFaults(t *testing.T) {
 	}
 }
 
-// TestInterimAnswerIsNotTheLast: what comes after it reaches the client, also
-// where it is no answer of the upstream's that is relayed.
+// TestInterimAnswerIsNotTheLast checks that the answer after an interim one reaches the
+// client, including a switch to a tunnel and an error of the proxy itself.
 func TestInterimAnswerIsNotTheLast(t *testing.T) {
 	const early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 	t.Run("a tunnel", func(t *testing.T) {
@@ -487,8 +490,8 @@ func TestUpstreamTLSIsVerified(t *testing.T) {
 	})
 }
 
-// TestLargeBodyIsStreamed: what is longer than the limit does not wait to be
-// read whole.
+// TestLargeBodyIsStreamed checks that the proxy forwards a body above the limit before it
+// has read the whole body.
 func TestLargeBodyIsStreamed(t *testing.T) {
 	first := make(chan struct{})
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -509,7 +512,7 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 		go func() {
 			piece := bytes.Repeat([]byte("z"), size/4)
 			_, _ = pw.Write(piece)
-			<-first // the rest is not sent before the upstream has the beginning
+			<-first // send the rest once the upstream has the beginning
 			for range 3 {
 				_, _ = pw.Write(piece)
 			}
@@ -531,8 +534,8 @@ func TestLargeBodyIsStreamed(t *testing.T) {
 	}
 }
 
-// TestConnectionStaysAfterLargeBody: an upstream that answers with the body's
-// last byte does not end the client's connection.
+// TestConnectionStaysAfterLargeBody checks that the client's connection stays open if the
+// upstream answers along with the last byte of the body.
 func TestConnectionStaysAfterLargeBody(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.InspectBytes = 64 << 10 })
@@ -553,7 +556,8 @@ func TestConnectionStaysAfterLargeBody(t *testing.T) {
 	}
 }
 
-// TestEarlyAnswerToLargeBody: an upstream may refuse before it has read all.
+// TestEarlyAnswerToLargeBody checks that an upstream may refuse a body before it has read
+// all of it.
 func TestEarlyAnswerToLargeBody(t *testing.T) {
 	w := newEarly(t)
 	s, _ := start(t, w)
@@ -568,8 +572,8 @@ func TestEarlyAnswerToLargeBody(t *testing.T) {
 	}
 }
 
-// TestRestOfBodyIsNoRequest: what an upstream did not want of a body must not
-// be taken for the next request.
+// TestRestOfBodyIsNoRequest checks that the unread rest of a body is not interpreted as the
+// next request.
 func TestRestOfBodyIsNoRequest(t *testing.T) {
 	w := newEarly(t)
 	s, _ := start(t, w)
@@ -606,7 +610,7 @@ func TestRequestsThatHideAnother(t *testing.T) {
 	}
 }
 
-// TestPipelinedRequests: the server's own, swallowed answers must not end up
+// TestPipelinedRequests checks that no discarded answers of the server itself appear
 // between the relayed ones.
 func TestPipelinedRequests(t *testing.T) {
 	w := newStub(t, say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"))
@@ -623,8 +627,9 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
-// TestPiecesOfABody: a body arrives in any pieces, and the next request directly after it. The
-// proxy reads the body completely, or streams it.
+// TestPiecesOfABody checks that a body arrives unchanged however it is split, directly
+// followed by the next request, both if the proxy reads the whole body and if it streams
+// it.
 func TestPiecesOfABody(t *testing.T) {
 	for _, length := range []int{2, relayedBody - 10, 3 * relayedBody} {
 		body := strings.Repeat("0123456789", length/10+1)[:length]

@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// lines is a log that is looked at while it is written.
+// lines is a log buffer that can be read during writes.
 type lines struct {
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards b
 	b  bytes.Buffer
 }
 
@@ -33,7 +33,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// counter reads what a counter has come to.
+// counter returns the value of a counter.
 func counter(t testing.TB, reader sdkmetric.Reader, name string) (n int64) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -52,14 +52,14 @@ func counter(t testing.TB, reader sdkmetric.Reader, name string) (n int64) {
 	return n
 }
 
-// TestAnswerThatHasNoEnd: where the client left it is counted, and is no fault
-// of the upstream's; what the upstream cut off is told.
+// TestAnswerThatHasNoEnd checks that an answer is counted as abandoned if the client
+// leaves, without a warning, and that a warning is logged if the upstream breaks off.
 func TestAnswerThatHasNoEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, tc := range []struct {
 		name    string
 		answer  func(c net.Conn)
-		stays   bool // the client does
+		stays   bool // the client reads to the end
 		counted int64
 	}{
 		{"client leaves a stream that is silent", func(c net.Conn) {

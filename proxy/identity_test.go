@@ -15,13 +15,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// recorded is what a client sends of itself, as it was recorded, reduced to
-// what tells who speaks and where.
+// recorded is a recorded request of a client, reduced to the parts that identify the
+// person, the session and the workspace, with the expected keys.
 type recorded struct {
 	client, path string
 	headers      map[string]string
 	body         string
-	session      string // keys that it must come to; empty: none
+	session      string // expected key, like user and workspace, or "" if there is none
 	user         string
 	workspace    string
 	actor, agent string
@@ -29,7 +29,7 @@ type recorded struct {
 
 const chatPath = "/v1/chat/completions"
 
-// said is a body with some members and a system prompt.
+// said returns a chat body with the given members and system prompt.
 func said(members, system string) string {
 	if members != "" {
 		members += ","
@@ -72,15 +72,14 @@ var recordedClients = []recorded{
 	{client: "a person who talks of directories", path: chatPath, body: `{"model":"m","messages":[{"role":"user","content":"Working directory: /home\n* Git repository: evil/repo"},{"role":"tool","tool_call_id":"1","content":"Working directory: /root"}]}`},
 }
 
-// id32 are the digits of a canonical group id, made without the code under
-// test.
+// id32 returns the digits of a canonical group id, computed without the code under test.
 func id32(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:16])
 }
 
-// TestClientsModesAndTricks: every recorded client, in every mode, with every
-// trick, against the group ids that it reads and writes.
+// TestClientsModesAndTricks checks the groups that each recorded client reads and writes,
+// in every mode and with every set of forged headers.
 func TestClientsModesAndTricks(t *testing.T) {
 	const key = "sk-caller"
 	full := sha256.Sum256([]byte(key))
@@ -112,7 +111,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 		{"none", nil, func(*recorded) {}},
 		{"claims a person", map[string]string{"X-Graphiti-User": "mallory"}, func(r *recorded) { r.user = "user:mallory" }},
 		{"claims a session", map[string]string{"X-Graphiti-Session": "stolen"}, func(r *recorded) {
-			if r.session == "session:abc" { // it is not the user's name any more
+			if r.session == "session:abc" { // the user in the body no longer equals the session
 				r.user = "user:abc"
 			}
 			r.session = "session:stolen"
@@ -135,7 +134,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 					header[k] = []string{v}
 				}
 				if own && trick.name == "claims nonsense" {
-					continue // it would replace what the client says itself
+					continue // it would replace the client's own header
 				}
 				namer := graphiti.Namer{}
 				if namer.Recall, err = graphiti.ParseScopes([]string{"session", "workspace", "user", "agent"}); err != nil {
@@ -173,10 +172,10 @@ func TestClientsModesAndTricks(t *testing.T) {
 					}
 				}
 				writes := groups
-				if rec.headers["x-parent-session-id"] != "" { // what a subagent is told comes from a model
+				if rec.headers["x-parent-session-id"] != "" { // a model wrote the messages of a subagent
 					writes = nil
 				}
-				if want.session == "" { // what was said tells it, and its group has a name of its own
+				if want.session == "" { // the messages identify the session, which gets a new id
 					e.Reads, e.Writes = without(e.Reads, graphiti.ScopeSession), without(e.Writes, graphiti.ScopeSession)
 				}
 				if diff := cmp.Diff([][]graphiti.Target{groups, writes}, [][]graphiti.Target{e.Reads, e.Writes}); diff != "" {
@@ -200,7 +199,7 @@ func or(a, b string) string {
 	return b
 }
 
-// personal is a key below a person who is proven.
+// personal returns a key in the tenant of a proven person.
 func personal(person, key string) string {
 	return "tenant:" + tenant64("person", person) + "|" + key
 }
@@ -210,8 +209,8 @@ func hash64(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// tenant64 are the digits of a tenant, made without the code under test: each
-// part behind its length in eight bytes.
+// tenant64 returns the digits of a tenant, computed without the code under test. Each part
+// follows its length in eight bytes.
 func tenant64(parts ...string) string {
 	text := ""
 	for _, p := range append([]string{"graphiti-proxy.identity.2"}, parts...) {
@@ -220,8 +219,8 @@ func tenant64(parts ...string) string {
 	return hash64(text)
 }
 
-// TestNamesOfTheRegistry: a person is found by each of their identities, in any
-// case where the platform tells none apart, and by no other name.
+// TestNamesOfTheRegistry checks that each registered identity finds its person, in any case
+// if the platform ignores case, and that no other name does.
 func TestNamesOfTheRegistry(t *testing.T) {
 	registry := &identity.Registry{}
 	registry.Set([]identity.Person{
@@ -261,7 +260,8 @@ func TestNamesOfTheRegistry(t *testing.T) {
 	}
 }
 
-// TestTemporaryChatIsNotKept: Open WebUI's, which begin with local:.
+// TestTemporaryChatIsNotKept checks that temporary chats of Open WebUI are not stored.
+// Their ids begin with "local:".
 func TestTemporaryChatIsNotKept(t *testing.T) {
 	e := explained(t, &Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:o"}, Recall: true, Ingest: true}}, graphiti.Namer{}, chatPath, map[string][]string{"X-OpenWebUI-Chat-Id": {"local:1"}}, []byte(said("", "")))
 	if len(e.Writes) != 0 || len(e.Reads) == 0 {
@@ -273,8 +273,8 @@ func TestTemporaryChatIsNotKept(t *testing.T) {
 	}
 }
 
-// TestBodyNamesNobodyBehindAGateway, unless the operator says that the
-// gateway's callers do not choose it.
+// TestBodyNamesNobodyBehindAGateway checks that the body and the query of a gateway's
+// request name no person, unless the operator allows it with BodyUsers.
 func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 	trusted, err := identity.NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
@@ -294,7 +294,7 @@ func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 			if named := e.Claims[identity.User].Key != ""; named != allowed || (len(e.Reads) > 0) != allowed {
 				t.Errorf("%+v, allowed %v: %+v", tc, allowed, e)
 			}
-			header["Authorization"] = []string{"Bearer sk-any"} // which names people below itself
+			header["Authorization"] = []string{"Bearer sk-any"} // names people in its own tenant
 			if e = explained(t, m, graphiti.Namer{}, tc.path, header, []byte(said(tc.members, ""))); e.Claims[identity.User].Key == "user:credential" {
 				t.Errorf("%+v: below a credential of its own: %+v", tc, e)
 			}
@@ -302,7 +302,7 @@ func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 	}
 }
 
-// TestMemoryHeader: the most careful reading of it counts.
+// TestMemoryHeader checks that the strictest reading of a memory header counts.
 func TestMemoryHeader(t *testing.T) {
 	for _, tc := range []struct {
 		values         []string
@@ -328,7 +328,8 @@ func TestMemoryHeader(t *testing.T) {
 	}
 }
 
-// TestExplanationFollowsTheConfiguration and what a request is for.
+// TestExplanationFollowsTheConfiguration checks that an explanation depends on the settings
+// and on the kind of the request.
 func TestExplanationFollowsTheConfiguration(t *testing.T) {
 	title := `{"model":"m","messages":[{"role":"user","content":"hello"}],"input":0}`
 	for _, tc := range []struct {
@@ -358,7 +359,8 @@ func TestExplanationFollowsTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestQueryThatContradictsItself names nobody.
+// TestQueryThatContradictsItself checks that two different users in a query turn memory
+// off.
 func TestQueryThatContradictsItself(t *testing.T) {
 	e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}, graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
 	if e.Off == "" || len(e.Reads)+len(e.Writes) > 0 {

@@ -23,8 +23,8 @@ const (
 	opened     = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 )
 
-// intercepting runs a proxy that reads WebSockets in front of an upstream that
-// does with them what serve says, and opens one.
+// intercepting starts an upstream that handles WebSockets with serve and a proxy that reads
+// them, and opens one WebSocket through the proxy.
 func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)) (*Server, net.Conn, io.Reader) {
 	t.Helper()
 	w := newStub(t, func(_ *stub, c net.Conn, _ string) bool {
@@ -43,20 +43,20 @@ func intercepting(t *testing.T, serve func(c net.Conn), change ...func(*Options)
 	return s, c, br
 }
 
-// frameOf is a frame as it stands on the wire; length is what it says of its
-// own.
+// frameOf returns a frame as bytes. Its header declares length, which may differ from the
+// length of the payload.
 func frameOf(op ws.OpCode, fin, masked bool, length int64, payload string) []byte {
 	h := ws.Header{OpCode: op, Fin: fin, Masked: masked, Length: length}
 	var b bytes.Buffer
-	_ = ws.WriteHeader(&b, h) // to memory
+	_ = ws.WriteHeader(&b, h) // a bytes.Buffer returns no error
 	b.WriteString(payload)
 	return b.Bytes()
 }
 
-// TestFrameThatClaimsTheLargestLength: what is too long to be read passes, and
-// adding to it does not make it short.
+// TestFrameThatClaimsTheLargestLength checks that a message too long to read is forwarded,
+// and that the sum of its frame lengths does not overflow.
 func TestFrameThatClaimsTheLargestLength(t *testing.T) {
-	for _, masked := range []bool{true, false} { // by the client, by the upstream
+	for _, masked := range []bool{true, false} { // from the client, from the upstream
 		sent := frameOf(ws.OpText, false, masked, 5, "hello")
 		sent = append(sent, frameOf(ws.OpContinuation, true, masked, math.MaxInt64, strings.Repeat("x", 1000))...)
 		got := make([]byte, len(sent))
@@ -81,7 +81,8 @@ func TestFrameThatClaimsTheLargestLength(t *testing.T) {
 	}
 }
 
-// TestMessageOfEmptyFrames is not gathered without end.
+// TestMessageOfEmptyFrames checks that a message with more empty frames than may be
+// buffered arrives unchanged.
 func TestMessageOfEmptyFrames(t *testing.T) {
 	sent := frameOf(ws.OpText, false, true, 5, "hello")
 	for range 1000 {
@@ -99,8 +100,8 @@ func TestMessageOfEmptyFrames(t *testing.T) {
 	}
 }
 
-// TestLanesAreBounded: a client that begins ever more is told why it goes no
-// further.
+// TestLanesAreBounded checks that the proxy closes the connection of a client that starts
+// too many responses, and states the reason.
 func TestLanesAreBounded(t *testing.T) {
 	_, c, br := intercepting(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	go func() {
@@ -115,7 +116,7 @@ func TestLanesAreBounded(t *testing.T) {
 	if err != nil || h.OpCode != ws.OpClose {
 		t.Fatalf("got %+v, %v, want no error, OpCode ws.OpClose", h, err)
 	}
-	why, err := io.ReadAll(br) // to the connection's end
+	why, err := io.ReadAll(br)
 	if err != nil || int64(len(why)) != h.Length {
 		t.Fatalf("got %q, %v, want no error, %d bytes", why, err, h.Length)
 	}
@@ -124,8 +125,8 @@ func TestLanesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHeldOfAWebSocketIsGivenBack: whatever ends an exchange, also one that
-// begins when no answer can come any more.
+// TestHeldOfAWebSocketIsGivenBack checks that every end of an exchange releases its share
+// of the budget. An exchange that begins after the end of the WebSocket holds none.
 func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	all := budget.New(1000)
 	x := &intercept{s: &Server{decider: idle()}, lanes: make(map[string]*exchange), ended: make(map[string]heldEnd)}
@@ -138,7 +139,7 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	}
 	begin("a")
 	begin("b")
-	begin("b") // instead of the one before
+	begin("b") // replaces the previous exchange
 	if n := all.Used(); n != 20 {
 		t.Errorf("%d bytes are held by two", n)
 	}
@@ -153,8 +154,8 @@ func TestHeldOfAWebSocketIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestUpgradeKeepsWhatItCan: what a client offers goes on where its frames are not
-// read, and is left out where they are; names stand as they came, both ways.
+// TestUpgradeKeepsWhatItCan checks that the proxy forwards the extensions that a client
+// offers unless it reads the frames, and keeps the case of header names in both directions.
 func TestUpgradeKeepsWhatItCan(t *testing.T) {
 	const head = "GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nconnection: keep-alive, Upgrade\r\nupgrade: WebSocket\r\nSEC-WebSocket-extensions: permessage-deflate; x=1\r\n"
 	for _, tc := range []struct {
@@ -186,7 +187,8 @@ func TestUpgradeKeepsWhatItCan(t *testing.T) {
 	}
 }
 
-// TestUnreadableFramesPass as they are, and are logged once.
+// TestUnreadableFramesPass checks that compressed frames arrive unchanged and are logged
+// once.
 func TestUnreadableFramesPass(t *testing.T) {
 	compressed := func(payload string) []byte {
 		b := frameOf(ws.OpText, true, false, int64(len(payload)), payload)
@@ -196,7 +198,7 @@ func TestUnreadableFramesPass(t *testing.T) {
 	want := append(compressed("one"), compressed("two")...)
 	var log lines
 	_, c, br := intercepting(t, func(up net.Conn) {
-		_, _ = ws.ReadHeader(up) // of what the client says first
+		_, _ = ws.ReadHeader(up) // of the client's first frame
 		_, _ = up.Write(want)
 		_, _ = io.Copy(io.Discard, up)
 	}, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// bareUpstream answers every request with 200, and allocates nothing for it.
+// bareUpstream starts an upstream that answers every request with 200, without allocating.
 func bareUpstream(tb testing.TB) (url string) {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func bareUpstream(tb testing.TB) (url string) {
 			}
 		}
 	}
-	// Ends when the listener is closed.
+	// This goroutine ends when the listener is closed.
 	go func() {
 		for {
 			c, err := ln.Accept()
@@ -65,8 +65,8 @@ func bareUpstream(tb testing.TB) (url string) {
 	return "http://" + ln.Addr().String()
 }
 
-// heldDecisions are looked up as those of package cache are that are in memory:
-// with one allocation.
+// heldDecisions stores decisions in memory. Lookup allocates once, like that of package
+// cache for decisions in memory.
 type heldDecisions struct {
 	*state
 	mu   sync.Mutex // guards held
@@ -93,7 +93,7 @@ func (d *heldDecisions) Keep(_ context.Context, k [16]byte, made inject.Decision
 	return &made, nil
 }
 
-// keptRequest is a chat request of about size bytes, in a session.
+// keptRequest returns a chat request of about size bytes, in a session.
 func keptRequest(size int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"You are kind. 00000000"}`)
@@ -105,8 +105,8 @@ func keptRequest(size int) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAuthorization: Bearer sk-bench\r\nContent-Type: application/json\r\nX-Graphiti-Session: s\r\nContent-Length: %d\r\n\r\n%s", chatPath, b.Len(), b.String())
 }
 
-// keptAsker returns what sends a request to a proxy with memory again and again,
-// so that a block is repeated, and reads the answer. off has no memory.
+// keptAsker returns a function that sends request to a proxy with memory, which repeats the
+// same block each time, and reads the answer. If off is true, the proxy has no memory.
 func keptAsker(tb testing.TB, request []byte, off bool, change ...func(*Options)) (ask func()) {
 	tb.Helper()
 	st, namer := newState(), graphiti.Namer{}
@@ -151,8 +151,8 @@ func keptAsker(tb testing.TB, request []byte, off bool, change ...func(*Options)
 	return ask
 }
 
-// BenchmarkKept is a request whose block is repeated from memory, over sockets:
-// what it allocates is the proxy's alone.
+// BenchmarkKept measures requests over sockets whose block is repeated from memory. Only
+// the proxy allocates.
 func BenchmarkKept(b *testing.B) {
 	for _, tc := range []struct {
 		name  string
@@ -173,9 +173,9 @@ func BenchmarkKept(b *testing.B) {
 	}
 }
 
-// BenchmarkMissed is a request of a conversation that nobody has seen before,
-// beside one that is known: what the proxy does about all that was said. What
-// was decided about that is in memory.
+// BenchmarkMissed compares requests of new conversations with those of a known one. For a
+// new conversation, the proxy processes all messages. The decisions about them are in
+// memory.
 func BenchmarkMissed(b *testing.B) {
 	for _, missed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("%t/512KiB", missed), func(b *testing.B) {

@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// Both of fasthttp's sleep out their interval after a server has stopped.
+		// Both goroutines of fasthttp sleep until the end of their interval after a server
+		// has stopped.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 	)
@@ -26,10 +27,11 @@ func TestMain(m *testing.M) {
 
 func newReader(c net.Conn) *bufio.Reader { return bufio.NewReader(c) }
 
-// The kernel does what is waited for.
+// waitFor polls, because the kernel does not signal the awaited changes.
 var waitFor = polltest.Until
 
-// newEarly is an upstream that refuses as soon as it has seen a head.
+// newEarly starts an upstream that answers 413 after the head of a request, before its
+// body.
 func newEarly(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,12 +64,12 @@ func newEarly(t testing.TB) string {
 	return "http://" + ln.Addr().String()
 }
 
-// TestClientThatLeavesEndsTheUpstreamRequest, whether the upstream is silent or
-// streaming.
+// TestClientThatLeavesEndsTheUpstreamRequest checks that the proxy cancels the upstream
+// request of a client that disconnects, before the answer and during it.
 func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		before string // what the upstream says before it falls silent
+		before string // the upstream's bytes before it falls silent
 	}{
 		{"waiting for the answer", ""},
 		{"in a silent body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"},
@@ -103,7 +105,7 @@ func TestClientThatLeavesEndsTheUpstreamRequest(t *testing.T) {
 	}
 }
 
-// TestSlowHeadIsEnded: clients cannot hold connections with a trickle.
+// TestSlowHeadIsEnded checks that a client that sends its head too slowly is answered 408.
 func TestSlowHeadIsEnded(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Limits.HeaderTimeout = 100 * time.Millisecond })
@@ -129,7 +131,8 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestShutdownLetsStreamsFinish, and cuts them off when its time is over.
+// TestShutdownLetsStreamsFinish checks that Shutdown waits for streams to finish, and cuts
+// them off at its deadline.
 func TestShutdownLetsStreamsFinish(t *testing.T) {
 	for _, tc := range []struct {
 		head    string
@@ -241,8 +244,8 @@ func TestOpenTunnelDoesNotOutliveShutdown(t *testing.T) {
 	}
 }
 
-// TestAnswerEndsABodyThatIsNotRead: an upstream that has answered and reads no
-// more of the body keeps nobody waiting.
+// TestAnswerEndsABodyThatIsNotRead checks that the client gets an early answer even if the
+// upstream reads no more of the body.
 func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	full, answered := make(chan struct{}), make(chan struct{})
@@ -265,7 +268,7 @@ func TestAnswerEndsABodyThatIsNotRead(t *testing.T) {
 	s, _ := start(t, "http://"+ln.Addr().String())
 	c := dial(t, s)
 	_, _ = io.WriteString(c, "POST /v1/files HTTP/1.1\r\nHost: p\r\nContent-Length: 1000000000\r\n\r\n")
-	for n, piece := 1, make([]byte, 64<<10); n > 0; { // until no socket takes any more
+	for n, piece := 1, make([]byte, 64<<10); n > 0; { // until all socket buffers are full
 		_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
 		n, _ = c.Write(piece)
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// hello is a request of about so many bytes.
+// hello returns a chat body with a message of size bytes.
 func hello(size int) string {
 	return `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
 }
 
-// echo is an upstream that says when a request's head is there, and then how
-// many bytes its body had.
+// echo starts an upstream that answers with the size of each body. It sends the path of
+// each request to heads before it reads the body.
 func echo(t *testing.T) (url string, heads chan string) {
 	heads = make(chan string, 100)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,8 +38,9 @@ func echo(t *testing.T) (url string, heads chan string) {
 	return up.URL, heads
 }
 
-// TestWhoCannotHaveMemoryIsNotRead: the head of such a request is with the
-// upstream before the body is there, and nothing is taken of the budget for it.
+// TestWhoCannotHaveMemoryIsNotRead checks that a request without memory reaches the
+// upstream before its body is complete, and takes no more of the budget than the relay
+// needs.
 func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 	const size = 900 << 10
 	for _, tc := range []struct {
@@ -82,8 +83,8 @@ func TestWhoCannotHaveMemoryIsNotRead(t *testing.T) {
 	}
 }
 
-// TestBudgetOfInspection: what it has no room for goes through, whole and
-// without memory, and there is memory again when there is room.
+// TestBudgetOfInspection checks that requests beyond the budget are forwarded completely,
+// without memory, and that later requests have memory again.
 func TestBudgetOfInspection(t *testing.T) {
 	url, _ := echo(t)
 	b := budget.New(0)
@@ -107,7 +108,7 @@ func TestBudgetOfInspection(t *testing.T) {
 		got, _ := io.ReadAll(resp.Body)
 		header = resp.Header.Get(memoryHeader)
 		want := len(body)
-		if !strings.Contains(header, "reason=") { // a space is inserted
+		if !strings.Contains(header, "reason=") { // inserting adds a space
 			want++
 		}
 		if string(got) != fmt.Sprint(want) {
@@ -124,7 +125,7 @@ func TestBudgetOfInspection(t *testing.T) {
 			t.Errorf("chunked %v: there is no room, and %s", chunked, h)
 		}
 		for late := time.Now().Add(10 * time.Second); b.Used() != 0 && time.Now().Before(late); {
-			runtime.Gosched() // what the answer was for is given back behind it
+			runtime.Gosched() // the share is released after the answer
 		}
 		for i := range others {
 			if !others[i].Grow(200<<10 - 300) {
@@ -144,7 +145,8 @@ func TestBudgetOfInspection(t *testing.T) {
 	}
 }
 
-// TestInspectionEndsWithRecall: a body that takes longer goes on without memory.
+// TestInspectionEndsWithRecall checks that a request is forwarded without memory if parsing
+// its body takes longer than recall may.
 func TestInspectionEndsWithRecall(t *testing.T) {
 	url, _ := echo(t)
 	s, _ := start(t, url, remembering(&inserting{}), func(o *Options) { o.Memory.Timeout = time.Nanosecond })
@@ -160,8 +162,8 @@ func TestInspectionEndsWithRecall(t *testing.T) {
 	}
 }
 
-// TestClaimedFrameTakesNothing, on either side, and what has come of it goes on
-// when there is no memory for more.
+// TestClaimedFrameTakesNothing checks that a frame is charged to the budget by its received
+// bytes, not by its declared length, and that a frame larger than the budget still arrives.
 func TestClaimedFrameTakesNothing(t *testing.T) {
 	for _, total := range []int{64 << 20, 8 << 10} {
 		const size = 100 << 10
@@ -186,8 +188,8 @@ func TestClaimedFrameTakesNothing(t *testing.T) {
 	}
 }
 
-// TestEmptyFramesArePaidFor: a message in any number of frames without a
-// payload is not gathered beyond what there is memory for, and arrives.
+// TestEmptyFramesArePaidFor checks that empty frames count toward the budget, and that a
+// message of too many of them arrives unchanged.
 func TestEmptyFramesArePaidFor(t *testing.T) {
 	const frames, total = 20000, 32 << 10
 	sent := frameOf(ws.OpText, false, true, 0, "")
@@ -216,7 +218,7 @@ type noRoom struct{}
 
 func (noRoom) Grow(int) bool { return false }
 
-// TestStopped: each limit has its words in the response header.
+// TestStopped checks the status and the reason in the response header for each limit.
 func TestStopped(t *testing.T) {
 	body := []byte(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`)
 	for name, tc := range map[string]struct {

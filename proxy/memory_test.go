@@ -25,7 +25,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// planner plans as it is told.
+// planner is a Planner that calls plan.
 type planner struct {
 	plan func(ctx context.Context) inject.Plan
 }
@@ -42,7 +42,7 @@ func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}
 func (planner) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (planner) Prefetch(graphiti.Who, int64, string, string) {}
 
-// hanging is a store of sessions that does not answer.
+// hanging is a Sessions whose lookups block until their context ends.
 type hanging struct{}
 
 func (hanging) Pending(ctx context.Context, _ ...[16]byte) (string, bool) {
@@ -58,8 +58,8 @@ func (hanging) Find(ctx context.Context, _ [][16]byte) (string, bool, error) {
 func (hanging) Put(context.Context, string, ...[16]byte) error { return nil }
 func (hanging) PutAsync([16]byte, string)                      {}
 
-// TestLookingForASessionTakesNoLongerThanRecallMay: all that is asked for one
-// request shares one deadline, which what is planned afterwards keeps too.
+// TestLookingForASessionTakesNoLongerThanRecallMay checks that the session lookups and the
+// plan of a request share one deadline.
 func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
@@ -85,7 +85,7 @@ func TestLookingForASessionTakesNoLongerThanRecallMay(t *testing.T) {
 	})
 }
 
-// brokenTurns has a bug.
+// brokenTurns is a Turns that panics.
 type brokenTurns struct {
 	nothing
 	about string
@@ -93,8 +93,8 @@ type brokenTurns struct {
 
 func (b brokenTurns) Kept(string, []graphiti.Target) bool { panic(fmt.Errorf("about %s", b.about)) }
 
-// TestBugInMemoryIsNotNoticed: whatever panics while a request is served, the
-// answer comes, and what is logged does not quote it.
+// TestBugInMemoryIsNotNoticed checks that the client gets its answer even if the memory
+// panics, and that the log does not quote the panic.
 func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	model, err := proxytest.Start()
 	if err != nil {
@@ -135,7 +135,8 @@ func TestBugInMemoryIsNotNoticed(t *testing.T) {
 	}
 }
 
-// TestNothingOfARequestIsLeftInItsBuffers, which the next one uses.
+// TestNothingOfARequestIsLeftInItsBuffers checks that release clears the buffers of a
+// request, because the next request reuses them.
 func TestNothingOfARequestIsLeftInItsBuffers(t *testing.T) {
 	c := &call{}
 	c.body.Bytes = []byte(`{"model":"secret-model","user":"alice","messages":[{"role":"user","content":"hello"}]}`)
@@ -160,7 +161,8 @@ func (l locked) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// TestAbsoluteTargetGoesWhereItsPathSays, as the same path alone does.
+// TestAbsoluteTargetGoesWhereItsPathSays checks that an absolute target is routed by its
+// path.
 func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 	s, _ := start(t, "http://openai.example", func(o *Options) { o.Routes.Upstreams["anthropic"] = "http://anthropic.example" })
 	for _, target := range []string{"/v1/messages", "http://proxy/v1/messages", "http://proxy/v1/messages?beta=true"} {
@@ -173,8 +175,8 @@ func TestAbsoluteTargetGoesWhereItsPathSays(t *testing.T) {
 	}
 }
 
-// TestRelaxInItsPlace: what is asked of the provider is one insert more, in the
-// order of the body.
+// TestRelaxInItsPlace checks that Among adds its insert in the order of the body, without
+// changing the other inserts.
 func TestRelaxInItsPlace(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"a"}],"thinking":{"type":"enabled"},"x":"b"}`
 	first, last := strings.Index(body, "a\"}"), strings.Index(body, "b\"")

@@ -8,15 +8,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// TestNamedUpstream: the name is cut off, and the rest goes where it says, byte
-// for byte. What is nobody's name goes nowhere.
+// TestNamedUpstream checks that the name is removed and the rest of the target goes to that
+// upstream unchanged. An unknown name, or another spelling of one, is answered 404.
 func TestNamedUpstream(t *testing.T) {
 	usual, local := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
 	s, _ := start(t, usual.url(), func(o *Options) { o.Routes.Upstreams["local"] = local.url() + "/base/" })
 	plain, _ := start(t, usual.url())
 	for _, tc := range []struct {
 		target string
-		to     *stub // nil: nowhere
+		to     *stub // nil for a 404
 		want   string
 		in     *Server
 	}{
@@ -49,7 +49,7 @@ func TestNamedUpstream(t *testing.T) {
 		{"/u//v1/models", nil, "", s},
 		{"/users/local/v1/models", usual, "/users/local/v1/models", s},
 		{"/v1//models/%75/./x?/u/local/", usual, "/v1//models/%75/./x?/u/local/", s},
-		{"/u/local/v1/models", usual, "/u/local/v1/models", plain}, // which has no names at all
+		{"/u/local/v1/models", usual, "/u/local/v1/models", plain}, // has no named upstreams
 		{"//u/local/v1/models", usual, "//u/local/v1/models", plain},
 	} {
 		before := len(usual.requests()) + len(local.requests())
@@ -70,8 +70,8 @@ func TestNamedUpstream(t *testing.T) {
 	}
 }
 
-// TestNobodysNameIsAnsweredInTheAPIsShape: the client reads errors of the API that
-// it asked for.
+// TestNobodysNameIsAnsweredInTheAPIsShape checks that the error for an unknown name has the
+// format of the requested API.
 func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	s, _ := start(t, w.url(), func(o *Options) { o.Routes.Upstreams["local"] = w.url() })
@@ -88,9 +88,8 @@ func TestNobodysNameIsAnsweredInTheAPIsShape(t *testing.T) {
 	}
 }
 
-// TestGoogleHasItsKey: what Google's API alone has goes there in any spelling,
-// byte for byte. Of a base URL without a slash at its end @google/genai makes
-// two, and so it does of Google's own.
+// TestGoogleHasItsKey checks that paths that only Google's API has go to Google unchanged,
+// in any spelling. @google/genai sends two slashes if the base URL does not end with one.
 func TestGoogleHasItsKey(t *testing.T) {
 	usual, google := newStub(t, say(okAnswer)), newStub(t, say(okAnswer))
 	s, _ := start(t, usual.url(), func(o *Options) { o.Routes.Upstreams["gemini"] = google.url() })
@@ -121,7 +120,8 @@ func TestGoogleHasItsKey(t *testing.T) {
 	}
 }
 
-// TestClientKeys: who shows none of them is answered 401, and nothing is sent.
+// TestClientKeys checks that a request without a client key is answered 401 and not
+// forwarded.
 func TestClientKeys(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	keys, err := identity.NewFingerprints("client.keys", []string{"mine", "sha256:" + graphiti.Fingerprint([]byte("hashed"))})

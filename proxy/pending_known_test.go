@@ -2,7 +2,8 @@ package proxy
 
 import "testing"
 
-// TestKnown: what states something new is not known, however it is asked.
+// TestKnown checks that isKnown is false for a turn that states a new fact, even within its
+// question.
 func TestKnown(t *testing.T) {
 	const block = "- Josh, 2026-01-05: My cat eats fish and chicken.\n- Josh, 2026-01-05: My cat is called Miso.\n"
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// testLimits are small enough to meet in a test.
+// testLimits returns limits that a test can reach.
 func testLimits() Limits {
 	return Limits{
 		InspectBytes:     1 << 20,
@@ -35,7 +35,7 @@ func testLimits() Limits {
 	}
 }
 
-// upstreams sends everything to one address.
+// upstreams returns to as the base address of every API.
 func upstreams(to string) map[string]string {
 	all := make(map[string]string)
 	for _, name := range registry.Upstreams {
@@ -44,15 +44,15 @@ func upstreams(to string) map[string]string {
 	return all
 }
 
-// start runs a proxy in front of upstream until the test ends, and returns it
-// with its base address.
+// start starts a proxy that forwards to upstream until the test ends, and returns it with
+// its base address.
 func start(t testing.TB, upstream string, change ...func(*Options)) (*Server, string) {
 	t.Helper()
 	s := made(t, upstream, change...)
 	return s, serving(t, s)
 }
 
-// made is a proxy that does not serve yet.
+// made returns a proxy that does not serve yet.
 func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
 	t.Helper()
 	o := Options{
@@ -71,7 +71,7 @@ func made(t testing.TB, upstream string, change ...func(*Options)) *Server {
 	return s
 }
 
-// serving has a proxy serve until the test ends, and returns its base address.
+// serving runs a proxy until the test ends, and returns its base address.
 func serving(t testing.TB, s *Server) string {
 	t.Helper()
 	served := make(chan error, 1)
@@ -87,18 +87,18 @@ func serving(t testing.TB, s *Server) string {
 	return "http://" + s.Addr().String()
 }
 
-// stub is an upstream that reads requests as bytes and answers with bytes.
+// stub is an upstream that reads and writes raw bytes.
 type stub struct {
 	t    testing.TB
 	ln   net.Listener
 	wg   sync.WaitGroup
 	mu   sync.Mutex // guards got and conns
-	got  []string   // requests, head and body, as they came
+	got  []string   // requests, head and body, unchanged
 	open []net.Conn
 }
 
-// newStub calls answer for each request with what came and its connection;
-// answer reports whether the connection stays open.
+// newStub starts a stub that calls answer for each request. answer reports whether the
+// connection stays open.
 func newStub(t testing.TB, answer func(w *stub, c net.Conn, request string) bool) *stub {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,7 +159,7 @@ func (w *stub) requests() []string {
 	return append([]string(nil), w.got...)
 }
 
-// readRequest reads one request as it stands on the wire.
+// readRequest returns the bytes of the next request.
 func readRequest(br *bufio.Reader) (string, error) {
 	var b bytes.Buffer
 	length, chunked := 0, false
@@ -209,7 +209,7 @@ func readRequest(br *bufio.Reader) (string, error) {
 	return b.String(), nil
 }
 
-// say writes a fixed answer.
+// say returns a handler that writes a fixed answer.
 func say(answer string) func(*stub, net.Conn, string) bool {
 	return func(_ *stub, c net.Conn, _ string) bool {
 		_, err := io.WriteString(c, answer)
@@ -244,15 +244,14 @@ func talk(t testing.TB, s *Server, request string) (string, error) {
 	return string(b), err
 }
 
-// client is an HTTP client without a proxy, redirects or decompression.
+// client returns an HTTP client without a proxy or decompression.
 func client(t testing.TB) *http.Client {
 	tr := &http.Transport{DisableCompression: true}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: polltest.Patience}
 }
 
-// BenchmarkRelayStream relays a stream of 1,000 chunks, that the upstream sends
-// one by one.
+// BenchmarkRelayStream relays a stream of 1,000 chunks that the upstream writes one by one.
 func BenchmarkRelayStream(b *testing.B) {
 	event := []byte("d2\r\ndata: " + strings.Repeat("x", 0xd2-8) + "\n\n\r\n")
 	w := newStub(b, func(_ *stub, c net.Conn, _ string) bool {

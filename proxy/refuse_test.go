@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestOnlyWebSocketIsTunnelled: in a tunnel of HTTP/2 stand requests that
-// nobody reads, with fields that say whose they are.
+// TestOnlyWebSocketIsTunnelled checks that other upgrades are answered 501. A tunnel of
+// HTTP/2 would carry requests past the proxy, with identity headers that it does not check.
 func TestOnlyWebSocketIsTunnelled(t *testing.T) {
 	w := newStub(t, say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"))
 	s, _ := start(t, w.url())
@@ -35,17 +35,17 @@ func TestOnlyWebSocketIsTunnelled(t *testing.T) {
 	if got := w.requests(); len(got) > 0 {
 		t.Errorf("the upstream got %q", got)
 	}
-	// Without Connection: Upgrade the field is another hop's, and goes.
+	// Without Connection: Upgrade, the field is for another hop, and is removed.
 	if got, _ := talk(t, s, "GET /v1/x HTTP/1.1\r\nHost: p\r\nUpgrade: h2c\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 ") {
-		t.Errorf("answer %q", got) // to an upstream that switches unasked
+		t.Errorf("answer %q", got) // the upstream switches without an upgrade
 	}
 	if got := w.requests(); len(got) != 1 || strings.Contains(got[0], "h2c") {
 		t.Errorf("the upstream got %q", got)
 	}
 }
 
-// TestTwoLengths: where a request says two things about its body's length,
-// nothing that stands behind it is taken for a request.
+// TestTwoLengths checks that bytes after a body with an ambiguous length are not parsed as
+// a request.
 func TestTwoLengths(t *testing.T) {
 	const chunks = "2\r\nhi\r\n0\r\n\r\n"
 	const next = "GET /smuggled HTTP/1.1\r\nHost: p\r\n\r\n"
@@ -83,8 +83,8 @@ func TestTwoLengths(t *testing.T) {
 	}
 }
 
-// TestLoopIsNoticed: a proxy whose upstream is itself, or another one whose
-// upstream it is, says so at once.
+// TestLoopIsNoticed checks that proxies that are each other's upstream, or their own,
+// answer 508 at once, and that eight proxies in a row forward a request.
 func TestLoopIsNoticed(t *testing.T) {
 	t.Parallel()
 	reserve := func() string {
@@ -132,10 +132,10 @@ func TestLoopIsNoticed(t *testing.T) {
 	t.Run("a row of honest ones", func(t *testing.T) {
 		w := newStub(t, say(okAnswer))
 		base := w.url()
-		for range 7 { // behind one that has marked the request
+		for range 7 { // after the mark of another proxy
 			_, base = start(t, base)
 		}
-		s, _ := start(t, base) // the ninth of them
+		s, _ := start(t, base) // the ninth proxy
 		get := func(base string) int {
 			req, _ := http.NewRequest(http.MethodGet, base+"/v1/models", nil)
 			req.Header.Set("CDN-Loop", "graphiti-proxy-0123456789ab")
@@ -155,7 +155,7 @@ func TestLoopIsNoticed(t *testing.T) {
 	})
 }
 
-// TestKeyInPathIsNotLogged.
+// TestKeyInPathIsNotLogged checks that a key in the target of a request is not logged.
 func TestKeyInPathIsNotLogged(t *testing.T) {
 	w := newStub(t, say(okAnswer))
 	var b lines

@@ -36,9 +36,9 @@ func first(of map[[16]byte]string, fingerprints [][16]byte) (string, bool) {
 	return "", false
 }
 
-// TestSessionOfUnseenHistory: a conversation belongs to a session if it has what the last
-// turn of the session said. Neither a client's example messages nor tool rounds of another
-// conversation suffice.
+// TestSessionOfUnseenHistory checks that a conversation belongs to a session if it contains
+// the messages of the session's last turn. Neither a client's example messages nor the tool
+// rounds of another conversation suffice.
 func TestSessionOfUnseenHistory(t *testing.T) {
 	const (
 		examples = `{"role":"user","content":"Make the greeting more casual."},{"role":"assistant","content":"Ok."},`

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestStopIsBounded, whatever a peer does: the end waits for nobody for longer
-// than it says.
+// TestStopIsBounded checks that Shutdown returns in time and closes all connections,
+// whatever a peer does.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	flood := func(c net.Conn) {
@@ -73,7 +73,7 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// newEager is an upstream that answers when it has seen a head.
+// newEager starts an upstream that calls answer after the head of each request.
 func newEager(t testing.TB, answer func(c net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// eventsHead begins a stream of events, which goes on when its handler has
-// returned.
+// eventsHead begins a stream of events, which continues after its handler has returned.
 const eventsHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 const (
@@ -25,8 +24,8 @@ const (
 	lastPart = "0\r\n\r\n"
 )
 
-// newEvents is an upstream whose answers are streams of events: the second
-// event comes when the client has the first.
+// newEvents starts an upstream that answers with a stream of two events. It writes the
+// second one after a receive from second.
 func newEvents(t testing.TB, second <-chan struct{}) *stub {
 	return newStub(t, func(_ *stub, c net.Conn, _ string) bool {
 		_, _ = io.WriteString(c, eventsHead+oneEvent)
@@ -36,8 +35,8 @@ func newEvents(t testing.TB, second <-chan struct{}) *stub {
 	})
 }
 
-// TestConnectionsStayAfterAStream: the client's, with what it has sent ahead, and
-// the upstream's.
+// TestConnectionsStayAfterAStream checks that both connections are reused after a stream,
+// even if the client has already sent its next requests.
 func TestConnectionsStayAfterAStream(t *testing.T) {
 	second := make(chan struct{})
 	w := newEvents(t, second)
@@ -64,7 +63,7 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 		}
 		for _, want := range tc.want {
 			first := len(want) - len(twoEvent+lastPart)
-			got := read(first) // the stream goes on when its first event is here
+			got := read(first) // the second event follows when the first has arrived
 			second <- struct{}{}
 			if diff := cmp.Diff(want, got+read(len(want)-first)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -81,7 +80,8 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 	}
 }
 
-// TestStreamReachesEveryClient, also where no event loop relays it.
+// TestStreamReachesEveryClient checks that a stream is complete for each kind of client,
+// with and without an event loop.
 func TestStreamReachesEveryClient(t *testing.T) {
 	second := make(chan struct{}, 8)
 	w := newEvents(t, second)
@@ -125,7 +125,7 @@ func TestStreamReachesEveryClient(t *testing.T) {
 	}
 }
 
-// TestStreamThatIsCut reaches the client cut off.
+// TestStreamThatIsCut checks that the client of a stream that is cut off gets an error.
 func TestStreamThatIsCut(t *testing.T) {
 	for _, tail := range []string{"", "b\r\ndata: t"} {
 		cut := make(chan struct{})
@@ -148,8 +148,9 @@ func TestStreamThatIsCut(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionAfterAStream has the time of one, not that of a head, and is
-// closed without a word. A head that is late is told so.
+// TestIdleConnectionAfterAStream checks that a connection after a stream has the idle
+// timeout, not that of a head, and is closed without an answer. A slow head is answered
+// 408.
 func TestIdleConnectionAfterAStream(t *testing.T) {
 	for _, tc := range []struct {
 		name         string

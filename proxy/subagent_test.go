@@ -11,13 +11,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
-// TestTaskBeforeItsCallIsRead: a subagent may ask before the answer with the call was
-// read to its end, and its turn may end after the call was closed.
+// TestTaskBeforeItsCallIsRead checks that a task is recognized even if its request arrives
+// before the answer with the call was read, and its turn ends after the call was closed.
 func TestTaskBeforeItsCallIsRead(t *testing.T) {
 	const task = "please look it up in all of the files"
 	person, now := dialect.Root("", "user:o"), time.Now()
 	for name, tc := range map[string]struct {
-		asked, came time.Duration // the call's request and the task's, before now
+		asked, came time.Duration // age of the call's request and of the task's
 		place       string        // of the task
 		caller      string
 		kept        bool
@@ -39,7 +39,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			calls := &dialect.Calls{}
 			calls.Add(0, `{"task":"`+task+`"}`)
 			asker.openCalls(&dialect.Answer{Calls: calls})
-			if tc.asked > openFor { // it was read that long ago
+			if tc.asked > openFor { // the call was read equally long ago
 				e.s.memo.Update(textKey(person, []byte(task)), func(was any) (any, int) {
 					o := was.(callText)
 					o.to = o.from.Add(openFor)
@@ -64,8 +64,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 	}
 }
 
-// goesOn is a request with which a conversation that was asked for at a fingerprint
-// goes on.
+// goesOn closes the open calls of asked, like the next request of its conversation.
 func goesOn(t *testing.T, s *decider, asked dialect.Fingerprint) {
 	t.Helper()
 	var c dialect.Conversation
@@ -75,8 +74,9 @@ func goesOn(t *testing.T, s *decider, asked dialect.Fingerprint) {
 	s.closeCalls(chat.Dialect{}, &c, []dialect.Fingerprint{asked, asked, asked}, &where{})
 }
 
-// TestUsesOfATask: parallel subagents and retries with the same text belong to the call, and
-// other conversations do not. In the background, the text is a person's after the answer.
+// TestUsesOfATask checks that parallel subagents and retries with the same text belong to
+// the call, and that other conversations do not. The text of a background call belongs to a
+// person after the subagent's answer.
 func TestUsesOfATask(t *testing.T) {
 	const task = "say hi"
 	person := dialect.Root("", "user:o")

@@ -16,10 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 )
 
-// inserting is a Planner that puts white space into every request, behind its
-// first byte, and notes who they are from.
+// inserting is a Planner that inserts a space after the first byte of every request, and
+// records the senders.
 type inserting struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards from
 	from []graphiti.Who
 }
 
@@ -39,15 +39,16 @@ func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}
 func (*inserting) Remember(graphiti.Who, int64, inject.Ended)   {}
 func (*inserting) Prefetch(graphiti.Who, int64, string, string) {}
 
-// remembering has the proxy insert with a planner.
+// remembering returns an option that turns memory on, with the given planner.
 func remembering(p Planner) func(*Options) {
 	return func(o *Options) {
 		o.Memory = Memory{MemorySettings: MemorySettings{Identity: identity.Settings{Owner: "user:owner"}, Recall: true, Timeout: time.Minute}, Services: Services{Planner: p}}
 	}
 }
 
-// TestTrailersReachUpstream behind the body, whether it was read whole or not,
-// and whether or not they were announced.
+// TestTrailersReachUpstream checks that trailers follow the body to the upstream, announced
+// or not, whether the body is buffered or streamed. Trailers for the connection or the
+// proxy are removed.
 func TestTrailersReachUpstream(t *testing.T) {
 	const (
 		head    = "POST /v1/x HTTP/1.1\r\nHost: proxy\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
@@ -88,7 +89,8 @@ func TestTrailersReachUpstream(t *testing.T) {
 	}
 }
 
-// TestTrailersStayWithMemory: what is inserted is in the chunk.
+// TestTrailersStayWithMemory checks that trailers follow a body with an insertion, and that
+// the chunk contains the insertion.
 func TestTrailersStayWithMemory(t *testing.T) {
 	for _, size := range []int{10, 20 << 10} {
 		body := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
@@ -106,7 +108,8 @@ func TestTrailersStayWithMemory(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWhoTheySayInATrailer, and who they are in the head they stay.
+// TestNobodyIsWhoTheySayInATrailer checks that identity headers count in the head and not
+// in a trailer.
 func TestNobodyIsWhoTheySayInATrailer(t *testing.T) {
 	const body = `{"model":"m","messages":[{"role":"user","content":"hello"}]}`
 	for _, tc := range []struct{ name, fields, trailer, want string }{

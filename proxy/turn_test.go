@@ -21,12 +21,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 )
 
-// steps notes what is done when a turn ends, in its order, and panics where it
-// is told to.
+// steps records the steps at the end of a turn, in order, and panics in the step named by
+// panics.
 type steps struct {
 	done    []string
 	panics  string
-	fails   bool // nothing can be kept
+	fails   bool // the store of turns returns an error
 	kept    []ledger.Turn
 	pending *PendingTurns
 }
@@ -38,7 +38,7 @@ func (s *steps) step(name string) {
 	}
 }
 
-// stepTurns are the steps that record turns.
+// stepTurns is a Turns whose methods are steps.
 type stepTurns struct {
 	nothing
 	steps *steps
@@ -61,7 +61,7 @@ func (s *steps) cutOff(_ context.Context, t ledger.Turn) error {
 	return nil
 }
 
-// Planner.
+// The methods of a Planner.
 func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerprint, graphiti.Who, bool, inject.Mode) inject.Plan {
 	panic("BUG: nothing is planned")
 }
@@ -74,7 +74,7 @@ func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }
 func (s *steps) Remember(graphiti.Who, int64, inject.Ended)   { s.step("remember") }
 func (s *steps) Prefetch(graphiti.Who, int64, string, string) { s.step("prefetch") }
 
-// Sessions.
+// The methods of a Sessions.
 func (s *steps) Pending(context.Context, ...[16]byte) (string, bool) { return "", false }
 func (s *steps) SetPending(context.Context, [16]byte, string)        {}
 func (s *steps) EndPending([16]byte)                                 {}
@@ -88,7 +88,7 @@ func (s *steps) Put(context.Context, string, ...[16]byte) error {
 	return nil
 }
 
-// stepFigures notes the answers that are lost.
+// stepFigures records lost answers.
 type stepFigures struct {
 	nothing
 	*steps
@@ -98,7 +98,7 @@ func (s stepFigures) Lost(_ graphiti.Who, reason string) {
 	s.done = append(s.done, "lost: "+reason)
 }
 
-// ends is a turn that is about to end, and what it ends in.
+// ends returns a turn that is about to end, with the services of s.
 func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	t.Helper()
 	s.pending = NewPendingTurns(time.Hour, func(_ context.Context, tn ledger.Turn) error {
@@ -117,8 +117,8 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	}
 }
 
-// TestTurnIsKeptBeforeWhatMayWait, and a bug in one step, or a full disk, costs
-// no other.
+// TestTurnIsKeptBeforeWhatMayWait checks that a turn is stored before the steps that may
+// wait, and that neither a panic in one step nor a full disk prevents the others.
 func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 	const text = "It is done, and here is what was found."
 	for _, tc := range []struct {
@@ -138,7 +138,7 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 			round := *e
 			round.answered(dialect.Answer{Text: "I shall look.", End: dialect.EndToolCalls}, true)
 			e.answered(dialect.Answer{Text: text, End: dialect.EndStop}, true)
-			s.pending.Close() // what is held still is kept as it is
+			s.pending.Close() // stores the turns that are still open
 			if diff := cmp.Diff(tc.want, s.done); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -155,8 +155,8 @@ func TestTurnIsKeptBeforeWhatMayWait(t *testing.T) {
 	}
 }
 
-// TestTurnIsAsOldAsItsMessage: the rounds of a turn are requests of their own,
-// and none of them is when its message was said but the first.
+// TestTurnIsAsOldAsItsMessage checks that a turn of several requests has the time of the
+// first one, which sent the message.
 func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	s := &steps{}
 	first := ends(t, s, &bytes.Buffer{})
@@ -171,8 +171,9 @@ func TestTurnIsAsOldAsItsMessage(t *testing.T) {
 	}
 }
 
-// TestAnswerWithoutACleanEnd is no turn, and that is noted; what is made in the
-// background, or goes on, is none.
+// TestAnswerWithoutACleanEnd checks that an answer without a clean end is not stored as a
+// turn, and is reported as lost. Tool calls, summaries and unfinished background answers
+// are not lost.
 func TestAnswerWithoutACleanEnd(t *testing.T) {
 	const half = "half an answ"
 	for _, tc := range []struct {
@@ -205,7 +206,8 @@ func TestAnswerWithoutACleanEnd(t *testing.T) {
 	}
 }
 
-// TestTurnLeftOut: no transcript may bring a turn that was kept out of memory.
+// TestTurnLeftOut checks that the ledger records an answered turn without memory, so that
+// no transcript imports it.
 func TestTurnLeftOut(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  dialect.End

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// newHasty is an upstream that answers 101 when it has seen a head, and then
-// goes on with the connection.
+// newHasty starts an upstream that answers 101 after the head of a request and then calls
+// then.
 func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,8 +41,8 @@ func newHasty(t testing.TB, then func(c net.Conn, br *bufio.Reader)) string {
 	return "http://" + ln.Addr().String()
 }
 
-// TestUpgradeWithABody: what both sides say in the other protocol stands behind
-// the request's body, also where the upstream agrees before it has read that.
+// TestUpgradeWithABody checks that the new protocol begins after the request's body, even
+// if the upstream answers 101 before it has read the body.
 func TestUpgradeWithABody(t *testing.T) {
 	const size = 1 << 20
 	body := strings.Repeat("b", size)
@@ -57,7 +57,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			_, _ = c.Write(hello)
 		})
 		s, _ := start(t, w)
-		for range 5 { // calls are used again
+		for range 5 { // calls are reused
 			got, err := talk(t, s, request+body+"hello")
 			want := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello"
 			if got != want || err != nil {
@@ -73,7 +73,7 @@ func TestUpgradeWithABody(t *testing.T) {
 		go func() {
 			defer close(sent)
 			_, err := io.WriteString(c, strings.Replace(request, "Content-Length: ", "Content-Length: 9", 1))
-			for err == nil { // more than fits between the two
+			for err == nil { // more than all buffers hold
 				_, err = io.WriteString(c, body)
 			}
 		}()

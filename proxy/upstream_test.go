@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// set has groq beside the servers of the APIs.
+// set returns the upstreams of the APIs and one named groq.
 func set(t testing.TB) Upstreams {
 	t.Helper()
 	bases := map[string]string{"groq": "https://groq.example"}
@@ -26,8 +26,8 @@ func set(t testing.TB) Upstreams {
 	return s
 }
 
-// TestNameInAnotherSpelling: what names a server, however it is spelt, never goes to
-// another one.
+// TestNameInAnotherSpelling checks that another spelling of an upstream's name is
+// recognized as a name, and never leads to another upstream.
 func TestNameInAnotherSpelling(t *testing.T) {
 	s := set(t)
 	for target, want := range map[string]struct {
@@ -86,7 +86,7 @@ func TestNameInAnotherSpelling(t *testing.T) {
 	}
 }
 
-// respellings turn a path into another spelling of the same one, at a place.
+// respellings are functions that return another spelling of a path, changed at a position.
 var respellings = []func(path string, at int) string{
 	func(path string, at int) string { return beforeSlash(path, at, "/") },
 	func(path string, at int) string { return beforeSlash(path, at, "/.") },
@@ -101,7 +101,7 @@ var respellings = []func(path string, at int) string{
 	func(path string, _ int) string { return "http://proxy.test/" + strings.TrimPrefix(path, "/") },
 }
 
-// beforeSlash puts a text before the next slash.
+// beforeSlash returns path with s inserted before the first slash at or after at.
 func beforeSlash(path string, at int, s string) string {
 	i := strings.IndexByte(path[at:], '/')
 	if i < 0 {
@@ -110,8 +110,8 @@ func beforeSlash(path string, at int, s string) string {
 	return path[:at+i] + s + path[at+i:]
 }
 
-// TestNoSpellingOfANameGoesElsewhere: what names an upstream, however it is
-// spelt, goes to that one or nowhere.
+// TestNoSpellingOfANameGoesElsewhere checks that any spelling of an upstream's name leads
+// to that upstream or to none.
 func TestNoSpellingOfANameGoesElsewhere(t *testing.T) {
 	s := set(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,9 +24,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// TestRulesOfPlaces count for the directory that a client names, for what it
-// is, and for the repository that it belongs to, whatever the workspace is
-// called.
+// TestRulesOfPlaces checks that rules apply to the directory that a client names, to the
+// target of a link, and to the repository, even if a header names another workspace.
 func TestRulesOfPlaces(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -52,7 +51,7 @@ func TestRulesOfPlaces(t *testing.T) {
 	private := filepath.Join(app, "private", "x")
 	for _, tc := range []struct {
 		name    string
-		in      string // the directory, and what else the prompt says
+		in      string // the directory, and further text of the prompt
 		headers map[string][]string
 		rules   Rules
 		id      identity.Settings
@@ -99,8 +98,7 @@ func TestRulesOfPlaces(t *testing.T) {
 	}
 }
 
-// TestSourcesOfTheWorkspace: each of them, and which counts where several say
-// something.
+// TestSourcesOfTheWorkspace checks each source of the workspace, and their order.
 func TestSourcesOfTheWorkspace(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -158,7 +156,7 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 		id := identity.Settings{Owner: "user:o", Multi: tc.multi}
 		if !tc.multi {
 			id.Places = workspace.NewPlaces()
-			id.Places.Wait = time.Minute // on a busy machine too
+			id.Places.Wait = time.Minute // enough for a busy machine
 		}
 		headers := map[string][]string{"Authorization": {"Bearer k"}}
 		for k, v := range tc.headers {
@@ -171,15 +169,16 @@ func TestSourcesOfTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestSummaryOfAnUnknownProject is of a whole conversation: where nothing tells
-// in which project that took place, it could be one without memory.
+// TestSummaryOfAnUnknownProject checks that the project of a summary is unknown if no
+// request has named it. A summary covers a whole conversation, which may belong to a
+// project without memory.
 func TestSummaryOfAnUnknownProject(t *testing.T) {
 	const summary = "You are a context summarization agent."
 	for _, tc := range []struct {
 		name    string
-		before  string // what a turn said; empty: none was seen
+		before  string // prompt of an earlier turn, or "" if there is none
 		summary string
-		chained bool // the client names no session, as the others of its requests did
+		chained bool // an answer identifies the session, not an id of the client
 		multi   bool
 		unknown bool
 		key     string
@@ -212,15 +211,15 @@ func TestSummaryOfAnUnknownProject(t *testing.T) {
 	}
 }
 
-// TestPlaceOfASession: what a turn says counts for the requests of its
-// conversation that say nothing, and nothing else does.
+// TestPlaceOfASession checks that the directory of a turn, and only of a turn, counts for
+// requests of its conversation that name no directory.
 func TestPlaceOfASession(t *testing.T) {
 	const title = "You are a title generator."
 	type step struct {
 		prompt    string
 		codex     bool
 		subagent  bool
-		directory string // that it is taken to be in
+		directory string // expected directory of the request
 	}
 	for _, tc := range []struct {
 		name  string
@@ -237,7 +236,7 @@ func TestPlaceOfASession(t *testing.T) {
 		m := &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}
 		for i, step := range tc.steps {
 			c := prompted(step.prompt)
-			if strings.HasPrefix(step.prompt, "/") { // Codex says it in an item of its own
+			if strings.HasPrefix(step.prompt, "/") { // Codex sends its directory in a separate item
 				body := fmt.Sprintf(`{"messages":[{"role":"user","content":"<environment_context>\n  <cwd>%s</cwd>\n</environment_context>"},{"role":"user","content":"hello"}]}`, step.prompt)
 				c = posted(body)
 			}
@@ -252,7 +251,8 @@ func TestPlaceOfASession(t *testing.T) {
 	}
 }
 
-// TestLookThatPanics is the request's to report, which has no memory then.
+// TestLookThatPanics checks that a panic while a directory is read leaves the project of
+// the request unknown.
 func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workspace.NewPlaces()
@@ -267,12 +267,12 @@ func TestLookThatPanics(t *testing.T) {
 	})
 }
 
-// idle is a decider that knows nothing.
+// idle returns a decider with empty caches.
 func idle() *decider {
 	return &decider{hasher: dialect.NewHasher(), memo: memo.New(1 << 20), base: context.Background(), log: slog.New(slog.DiscardHandler)}
 }
 
-// located is the workspace of a request of a session.
+// located returns the project of a request of a session.
 func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) project {
 	r.memory = r.memory.orNothing()
 	p, _ := s.parse(r, time.Time{})
@@ -286,10 +286,10 @@ func (s *decider) located(r *request, who graphiti.Who, chained, subagent bool) 
 	return at.project
 }
 
-// prompted is a request with a system prompt.
+// prompted returns a chat request with a system prompt.
 func prompted(system string) *request { return posted(said("", system)) }
 
-// posted is a request of a chat.
+// posted returns a request with a chat body.
 func posted(body string) *request {
 	return &request{
 		head: &fasthttp.RequestHeader{}, route: route{dialect: chat.Dialect{}}, memory: Memory{}.orNothing(), limits: testLimits(),
@@ -297,7 +297,7 @@ func posted(body string) *request {
 	}
 }
 
-// write makes files below a directory.
+// write creates files in a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lines counts what is logged.
+// lines collects log output and counts the occurrences of a text.
 type lines struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -38,8 +38,8 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.b.String(), what)
 }
 
-// world is a real server, one that can be full or read-only, and what is
-// connected to it.
+// world starts a real server that can be made full or read-only. It returns a DB and a
+// plain client, both connected to it, and the log of the DB.
 func world(t *testing.T) (*redis.DB, *goredis.Client, *lines) {
 	t.Helper()
 	s := redistest.Start(t)
@@ -63,7 +63,7 @@ func set(name string) func(context.Context, redis.Cmdable) error {
 
 var until = polltest.Until
 
-// rejected is how many writes a server has refused.
+// rejected returns the number of writes that the server has refused.
 func rejected(t *testing.T, direct *goredis.Client) int {
 	t.Helper()
 	info, err := direct.InfoMap(t.Context(), "errorstats").Result()
@@ -83,8 +83,8 @@ func rejected(t *testing.T, direct *goredis.Client) int {
 	return n
 }
 
-// TestServerThatTakesNoWrites: one that became a follower answers a ping, and is
-// down nevertheless, once, until it takes a write.
+// TestServerThatTakesNoWrites checks that a server that became a read-only replica counts
+// as one outage until it accepts a write, although it answers pings.
 func TestServerThatTakesNoWrites(t *testing.T) {
 	db, direct, log := world(t)
 	if err := direct.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
@@ -112,7 +112,8 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 	}
 }
 
-// TestFullServer: it is down for what needs room, and used for what makes it.
+// TestFullServer checks that a full server counts as down for calls that need memory, but
+// still serves Ease calls that need none.
 func TestFullServer(t *testing.T) {
 	db, direct, log := world(t)
 	if err := db.Do(t.Context(), set("a")); err != nil {

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// broken is a file whose disk fails.
+// broken is a file on a disk that fails.
 type broken struct{ err error }
 
 func (b broken) ReadAt([]byte, int64) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: "x.db", Err: b.err}
 }
 
-// TestFaultsNameTheirCause: what the system refuses is not taken for damage, and
-// nobody is told to move a file away that may be whole.
+// TestFaultsNameTheirCause checks that errors of the operating system are not taken for
+// damage, and that no remedy asks the operator to move an intact file.
 func TestFaultsNameTheirCause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	for _, tc := range []struct {

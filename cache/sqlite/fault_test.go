@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestDeletedFileTakesNoWrites: SQLite itself goes on, and what it is given is
-// gone with the process. Files that come back are used again.
+// TestDeletedFileTakesNoWrites checks that writes and reads fail once the file or its log
+// is gone, since SQLite itself would continue and lose the data. A file that returns is
+// used again.
 func TestDeletedFileTakesNoWrites(t *testing.T) {
 	if os.PathSeparator != '/' {
 		t.Skip("open files cannot be deleted here")
@@ -51,7 +52,9 @@ func TestDeletedFileTakesNoWrites(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsNoticedAndMended: without another write, too.
+// TestFullDiskIsNoticedAndMended checks that a full disk is reported as a passing fault,
+// leaves the file readable, and is cleared by Check, without another write, once space is
+// free.
 func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	full := true
@@ -95,7 +98,8 @@ func TestFullDiskIsNoticedAndMended(t *testing.T) {
 	}
 }
 
-// TestDamageIsNoticed by whoever meets it, and the file is not written any more.
+// TestDamageIsNoticed checks that a read that meets damage marks the file as damaged, and
+// that writes fail from then on.
 func TestDamageIsNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)

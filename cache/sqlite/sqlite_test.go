@@ -54,8 +54,8 @@ func count(t testing.TB, d *DB) int {
 	return n
 }
 
-// gather runs the writes so that they share one commit: while the writer is
-// held, they wait together. It returns what became of each.
+// gather holds the writer until all writes are queued, so that they share a commit, and
+// returns the error of each write.
 func gather(t *testing.T, d *DB, writes []func(*Tx) error) []error {
 	t.Helper()
 	running, release, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -80,7 +80,8 @@ func gather(t *testing.T, d *DB, writes []func(*Tx) error) []error {
 	return errs
 }
 
-// TestWriteThatFailsHurtsNoOther, though they share a commit.
+// TestWriteThatFailsHurtsNoOther checks that a failing write does not affect the others in
+// its commit.
 func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	broken := errors.New("broken")
@@ -110,7 +111,7 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	if n := count(t, d); n != 80 {
 		t.Errorf("%d rows, want 80", n)
 	}
-	// Alone in its commit, a write that fails takes itself back too.
+	// A failing write is rolled back if it is alone in its commit, too.
 	if err := d.Write(context.Background(), writes[3]); !errors.Is(err, broken) {
 		t.Errorf("a failing write alone: error %v, want %v", err, broken)
 	}
@@ -119,8 +120,8 @@ func TestWriteThatFailsHurtsNoOther(t *testing.T) {
 	}
 }
 
-// TestWritesThatWaitShareACommit: the write that is held changes nothing, so
-// its own commit leaves no trace.
+// TestWritesThatWaitShareACommit checks that queued writes share one commit. The write that
+// holds the writer changes nothing, so it adds no commit to the log.
 func TestWritesThatWaitShareACommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
@@ -142,9 +143,9 @@ func TestWritesThatWaitShareACommit(t *testing.T) {
 	}
 }
 
-// commits counts those in the write-ahead log: frames after its header of 32
-// bytes, each a page with 24 bytes before it, of which the second four are set
-// where a commit ends.
+// commits returns the number of commits in the write-ahead log. The log has a header of 32
+// bytes, then frames of a 24-byte header and a page; the second four bytes of a frame
+// header are not zero in the last frame of a commit.
 func commits(t *testing.T, path string) int {
 	t.Helper()
 	wal, err := os.ReadFile(path + "-wal")
@@ -160,7 +161,8 @@ func commits(t *testing.T, path string) int {
 	return n
 }
 
-// TestWriteThatNobodyAwaitsIsNotBegun: its caller has got an error.
+// TestWriteThatNobodyAwaitsIsNotBegun checks that a queued write does not run after its
+// context ended, since its caller has received an error.
 func TestWriteThatNobodyAwaitsIsNotBegun(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	running, release, first := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -207,7 +209,7 @@ func TestFilesAreForTheOwnerOnly(t *testing.T) {
 	}
 }
 
-// ofVersion makes a file with a table and that version.
+// ofVersion returns a function that creates a database with a table and schema version n.
 func ofVersion(n int) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
@@ -254,7 +256,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.db")
 			tc.make(t, path)
-			before, _ := os.ReadFile(path) // nil: no file
+			before, _ := os.ReadFile(path) // nil without a file
 			_, err := Open(path, Options{Schema: schema, Version: 3, Sync: SyncNormal})
 			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q and the path", err, tc.want)
@@ -266,7 +268,8 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsAnErrorAndPasses: SQLite's own page limit stands for the disk.
+// TestFullDiskIsAnErrorAndPasses checks that writes to a full disk fail and succeed again
+// once there is space. SQLite's page limit simulates the disk.
 func TestFullDiskIsAnErrorAndPasses(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "x.db"))
 	ctx := context.Background()
@@ -308,7 +311,8 @@ func TestClosedFileTakesNoWrites(t *testing.T) {
 	}
 }
 
-// TestFoldLeavesNothingOfWhatWasDeleted, in the file or in its log.
+// TestFoldLeavesNothingOfWhatWasDeleted checks that Fold removes deleted text from the file
+// and from its log.
 func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
@@ -332,7 +336,7 @@ func TestFoldLeavesNothingOfWhatWasDeleted(t *testing.T) {
 	}
 }
 
-// TestLogStaysShort however much is written without a pause.
+// TestLogStaysShort checks that the log stays short under continuous writes.
 func TestLogStaysShort(t *testing.T) {
 	const writers, writes, size = 4, 200, 64 << 10
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -366,15 +370,15 @@ func TestLogStaysShort(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesTheFileAlone: the log is folded into the file and removed, and
-// nothing holds the file open.
+// TestCloseLeavesTheFileAlone checks that Close folds the log into the file, removes the
+// log, and closes all descriptors of the file.
 func TestCloseLeavesTheFileAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	d := open(t, path)
 	if err := d.Write(context.Background(), insert(1)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // prepared, then used again
+	for range 2 { // the second count uses the prepared statement
 		if n := count(t, d); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
@@ -397,8 +401,8 @@ func TestCloseLeavesTheFileAlone(t *testing.T) {
 	}
 }
 
-// TestKillLosesNothingAcknowledged: a process that is killed at any moment
-// leaves every write that was acknowledged to it.
+// TestKillLosesNothingAcknowledged checks that a killed process loses no acknowledged
+// write.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	cmd := exec.Command(os.Args[0])

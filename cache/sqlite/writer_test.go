@@ -15,9 +15,9 @@ import (
 func TestLateWritesShareACommit(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		late   []time.Duration // when late writes come
-		prompt time.Duration   // when another write comes; 0: none
-		took   []time.Duration // of the late writes
+		late   []time.Duration // start of each late write
+		prompt time.Duration   // start of another write, or 0 for none
+		took   []time.Duration // duration of each late write
 	}{
 		{"alone", []time.Duration{0}, 0, []time.Duration{linger}},
 		{"with later ones", []time.Duration{0, linger / 4, linger / 2}, 0, []time.Duration{linger, linger * 3 / 4, linger / 2}},
@@ -68,7 +68,7 @@ func TestJobsThatWaitAreTakenTogether(t *testing.T) {
 	}
 }
 
-// pagesOf is how many bytes a connection holds pages in.
+// pagesOf returns the size in bytes of a connection's page cache.
 func pagesOf(t *testing.T, c *sql.Conn) (bytes int) {
 	t.Helper()
 	err := c.Raw(func(c any) (err error) {
@@ -81,8 +81,8 @@ func pagesOf(t *testing.T, c *sql.Conn) (bytes int) {
 	return bytes
 }
 
-// TestPagesAreGivenBack when nobody uses the file for a while; it can be used
-// then as before.
+// TestPagesAreGivenBack checks that an idle file frees its pages and closes its read
+// connections, and can be used again afterwards.
 func TestPagesAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, err := Open(filepath.Join(t.TempDir(), "a.db"), Options{Schema: "CREATE TABLE t (v TEXT) STRICT", Version: 1, Sync: SyncNormal})
@@ -90,7 +90,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		var conn *sql.Conn // the writer's
+		var conn *sql.Conn // the writer's connection
 		use := func() (rows int) {
 			t.Helper()
 			err := d.Write(t.Context(), func(tx *Tx) error {
@@ -98,7 +98,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 				_, err := tx.Exec("INSERT INTO t VALUES (?)", strings.Repeat("x", 1<<20))
 				return err
 			})
-			if err == nil && pagesOf(t, conn) < 512<<10 { // before a reader may take them
+			if err == nil && pagesOf(t, conn) < 512<<10 { // before a reader can reuse the pages
 				t.Fatalf("the writer holds %d bytes of pages after a write of 1 MiB, want half of it at least", pagesOf(t, conn))
 			}
 			if err == nil {
@@ -125,7 +125,7 @@ func TestPagesAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestAReaderMakesNoFile where the one is gone that it was to read.
+// TestAReaderMakesNoFile checks that a reader does not create a missing file.
 func TestAReaderMakesNoFile(t *testing.T) {
 	db, err := sql.Open("sqlite", dsn(filepath.Join(t.TempDir(), "gone.db"), SyncNormal, true))
 	if err != nil {

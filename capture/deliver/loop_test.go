@@ -22,11 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shelf is a ledger in memory.
 type shelf struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	items    []Item
 	sent     map[int64]bool
 	verified []int64
-	ids      map[string]string // of messages, that were seen in time
+	ids      map[string]string // of messages seen while their turn was on the shelf
 }
 
 func (s *shelf) Groups(found func(string, bool)) error {
@@ -96,7 +96,7 @@ func (s *shelf) MarkDelivered(items []Item, verified bool) error {
 
 func (s *shelf) MarkDead(Item, string) error { return errors.New("nothing is to die") }
 
-// see notes the ids of messages that are still on the shelf.
+// see stores the ids of messages whose turns are still on the shelf.
 func (s *shelf) see(group string, ids map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +115,14 @@ func (s *shelf) seen() []int64 {
 	return slices.Clone(s.verified)
 }
 
-// serial is a memory with one worker, which needs a second for a message.
+// serial is a memory with one worker, which takes a second for each message.
 type serial struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	queue   []queued
 	kept    map[string][]string
 	down    bool
-	dead    bool  // the worker has died: what is accepted is lost
-	refuses bool  // there is no process to connect to
+	dead    bool  // the worker has died, and accepted messages are lost
+	refuses bool  // connections are refused
 	healthy int   // calls of Health
 	calls   []int // messages of each call
 }
@@ -213,8 +213,8 @@ func (s *serial) names(group string) []string {
 	return slices.Clone(s.kept[group])
 }
 
-// looped runs f in a bubble with a loop over a ledger of some turns for each of
-// the groups a and b.
+// looped runs f in a bubble with a loop over a ledger of turns for each of the groups a and
+// b.
 func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *serial)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func looped(t *testing.T, turns int, f func(t *testing.T, l *Loop, s *shelf, m *
 	})
 }
 
-// begin starts a loop; the returned function ends it.
+// begin starts a loop and returns a function that stops it.
 func begin(t *testing.T, l *Loop) (end func()) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -242,19 +242,19 @@ func begin(t *testing.T, l *Loop) (end func()) {
 	}
 }
 
-// TestTakeover: what was marked as sent by whoever delivered before is looked
-// for, and sent again only where it was lost.
+// TestTakeover checks that the next loop polls for turns that an earlier one marked as
+// sent, and sends only the lost ones again.
 func TestTakeover(t *testing.T) {
 	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		end := begin(t, l)
-		time.Sleep(3500 * time.Millisecond) // one turn is there, a second one in part
+		time.Sleep(3500 * time.Millisecond) // one turn and a part of the second are stored
 		end()
 		if len(s.seen()) == 10 || !s.sent[10] {
 			t.Fatalf("seen %v, sent %v", s.seen(), s.sent)
 		}
 		m.mu.Lock()
 		m.work()
-		m.queue = m.queue[:4] // the end of which the memory loses
+		m.queue = m.queue[:4] // the memory loses the rest
 		m.mu.Unlock()
 		end = begin(t, l)
 		defer end()
@@ -275,8 +275,8 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestPausedGroup: nothing is sent to it, nor counted as silence, and others go
-// on; what the ledger has dropped meanwhile is not waited for.
+// TestPausedGroup checks that a paused group receives nothing and does not count as silent
+// while other groups continue, and that the loop does not wait for turns dropped meanwhile.
 func TestPausedGroup(t *testing.T) {
 	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		if err := l.Pause(t.Context(), "a"); err != nil {
@@ -305,7 +305,8 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
-// TestWithheldGroups wait until others are withheld.
+// TestWithheldGroups checks that withheld groups wait until Withhold is called without
+// them.
 func TestWithheldGroups(t *testing.T) {
 	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, _ *serial) {
 		l.Withhold([]string{"a", "b"})
@@ -323,7 +324,8 @@ func TestWithheldGroups(t *testing.T) {
 	})
 }
 
-// TestIds of messages are known before their turns leave the ledger.
+// TestIds checks that OnSeen reports the ids of all messages before their turns leave the
+// ledger.
 func TestIds(t *testing.T) {
 	looped(t, 3, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		end := begin(t, l)
@@ -340,8 +342,8 @@ func TestIds(t *testing.T) {
 	})
 }
 
-// TestRestartEndsStall: a restart that the loop can see, or an operator's retry, ends a
-// stall within seconds, not at the end of the pause between tests.
+// TestRestartEndsStall checks that a visible restart of the memory, or an operator's retry,
+// ends a stall within seconds instead of after the pause between tests.
 func TestRestartEndsStall(t *testing.T) {
 	for name, seen := range map[string]bool{"refused connections": true, "queue retry": false} {
 		t.Run(name, func(t *testing.T) {
@@ -376,9 +378,9 @@ func TestRestartEndsStall(t *testing.T) {
 	}
 }
 
-// TestBarrier returns when all is there that was accepted before, once for all,
-// and leaves nothing; not for a memory that keeps nothing, and not for longer
-// than the caller waits.
+// TestBarrier checks that Barrier returns once the memory has stored all accepted messages,
+// removes its barrier, returns at once if nothing was sent since, and ends with its
+// context.
 func TestBarrier(t *testing.T) {
 	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		end := begin(t, l)
@@ -413,8 +415,8 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBreakerAsksForHealth only, while the memory is down, and by one call at a
-// time.
+// TestBreakerAsksForHealth checks that the loop makes a health call every ten seconds or so
+// while the memory is down, and continues when it is up.
 func TestBreakerAsksForHealth(t *testing.T) {
 	looped(t, 5, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		m.down = true
@@ -437,7 +439,8 @@ func TestBreakerAsksForHealth(t *testing.T) {
 	})
 }
 
-// TestManyGroups are worked off in their turn.
+// TestManyGroups checks that the worker of the memory stays busy when the turns are spread
+// over many groups.
 func TestManyGroups(t *testing.T) {
 	looped(t, 0, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		for i := range 300 {
@@ -449,15 +452,15 @@ func TestManyGroups(t *testing.T) {
 		for len(s.seen()) < 300 {
 			time.Sleep(time.Second)
 		}
-		// The worker needs 600 s. It is never without work.
+		// The worker needs 600 s without a pause.
 		if took := time.Since(begun); took > 631*time.Second {
 			t.Errorf("it took %v", took)
 		}
 	})
 }
 
-// TestACallIsBoundedInBytes: long turns go in several calls, and one that is too long for
-// any goes alone.
+// TestACallIsBoundedInBytes checks that long turns are split over several calls, and that a
+// turn above the limit has a call of its own.
 func TestACallIsBoundedInBytes(t *testing.T) {
 	looped(t, 0, func(t *testing.T, l *Loop, s *shelf, m *serial) {
 		for i, length := range []int{20 << 10, 20 << 10, 20 << 10, 200 << 10, 10} {

@@ -10,12 +10,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// machineOf is one for all groups, whose timing is that of a configuration.
+// machineOf returns a machine for all groups with the default timing.
 func machineOf(batch int) *machine {
 	return newMachine(DefaultTiming(batch, 5*time.Minute), &sight{}, &holds{}, "", clock)
 }
 
-// flying has n turns of a group be in flight.
+// flying puts n turns of a group in flight.
 func flying(m *machine, name string, n int) *group {
 	g := m.find(name)
 	var flights []*flight
@@ -26,7 +26,7 @@ func flying(m *machine, name string, n int) *group {
 	return g
 }
 
-// wants checks what a machine decides.
+// wants checks the next action of a machine and returns it.
 func wants(t *testing.T, m *machine, now time.Time, k kind, group string, n int) action {
 	t.Helper()
 	a, wait := m.next(now)
@@ -39,7 +39,8 @@ func wants(t *testing.T, m *machine, now time.Time, k kind, group string, n int)
 	return a
 }
 
-// TestWindow: it bounds what is in flight, also after SIGHUP changes it.
+// TestWindow checks that the window limits the turns in flight, also after a reload makes
+// it smaller.
 func TestWindow(t *testing.T) {
 	m := machineOf(100) // a window of 200
 	m.add("a", true)
@@ -55,7 +56,8 @@ func TestWindow(t *testing.T) {
 	m.done(wants(t, m, clock, send, "b", 1))
 }
 
-// TestBackfillComesLast: only where little is in flight, and after what is new.
+// TestBackfillComesLast checks that earlier turns are sent after new ones, and only while
+// few turns are in flight.
 func TestBackfillComesLast(t *testing.T) {
 	m := machineOf(10)
 	m.add("old", false)
@@ -70,8 +72,8 @@ func TestBackfillComesLast(t *testing.T) {
 	m.done(wants(t, m, clock, send, "new", 10))
 }
 
-// TestLooksAtTheHead: others' turns come after it, so that they are not looked
-// for while the work goes on.
+// TestLooksAtTheHead checks that only the group whose turns were sent first is polled; the
+// next group follows once those are seen.
 func TestLooksAtTheHead(t *testing.T) {
 	m := machineOf(10)
 	flying(m, "first", 2)
@@ -91,8 +93,8 @@ func TestLooksAtTheHead(t *testing.T) {
 	wants(t, m, now, look, "second", pollMargin+4)
 }
 
-// lookOnly performs the looks that are due, of which those at bad fail and the
-// others show nothing, until a moment.
+// lookOnly performs all due polls until the time to: those of the group bad fail, the
+// others show nothing. It returns the time of a stall, or the zero time.
 func lookOnly(m *machine, to time.Time, bad string) time.Time {
 	for now := clock; now.Before(to); {
 		a, wait := m.next(now)
@@ -118,8 +120,8 @@ func lookOnly(m *machine, to time.Time, bad string) time.Time {
 	return time.Time{}
 }
 
-// TestStallIsSeenBesideAGroupThatCannotBeRead: another group's look shows that
-// there is no work. Where no group can be read it is not known.
+// TestStallIsSeenBesideAGroupThatCannotBeRead checks that a stall is detected if at least
+// one group can be read.
 func TestStallIsSeenBesideAGroupThatCannotBeRead(t *testing.T) {
 	for _, tc := range []struct {
 		groups []string
@@ -140,8 +142,8 @@ func TestStallIsSeenBesideAGroupThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestGroupsThatCannotBeReadTakeNoRoom from the others, and are sent nothing
-// more until they can be.
+// TestGroupsThatCannotBeReadTakeNoRoom checks that unreadable groups take no room from the
+// others and receive nothing until they can be read.
 func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 	m := machineOf(10)
 	for i := range 9 {
@@ -173,8 +175,8 @@ func TestGroupsThatCannotBeReadTakeNoRoom(t *testing.T) {
 	}
 }
 
-// TestIsolatedTurnThatHasToWait is not slept through: it says when it is due,
-// goes when nothing else is in flight, and nothing else goes until it is seen.
+// TestIsolatedTurnThatHasToWait checks that the machine wakes when an isolated turn is due,
+// sends it when no other turn is in flight, and sends nothing else until it is seen.
 func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	m := machineOf(10)
 	g := m.find("a")
@@ -202,7 +204,8 @@ func TestIsolatedTurnThatHasToWait(t *testing.T) {
 	wants(t, m, now, nothing, "", 0)
 }
 
-// TestBarrierIsSentOnceForSilence, and again and again while nothing is kept.
+// TestBarrierIsSentOnceForSilence checks that silence causes one barrier before the stall,
+// and a stall a limited number of further ones.
 func TestBarrierIsSentOnceForSilence(t *testing.T) {
 	m := machineOf(10)
 	flying(m, "a", 1)
@@ -222,14 +225,14 @@ func TestBarrierIsSentOnceForSilence(t *testing.T) {
 		}
 		m.done(a)
 	}
-	// Before it stalls after five minutes there is one.
+	// One barrier is sent before the stall after five minutes.
 	if len(sent) < 10 || sent[0] != 150*time.Second || sent[1] != 5*time.Minute || len(sent) > 20 {
 		t.Errorf("got %v, want at least 10 of them, [0] 150*time.Second, [1] 5*time.Minute, at most 20 of them", sent)
 	}
 }
 
-// TestBarrierWhereGroupsAreApart proves something only in the group itself, and
-// goes there when it can be seen there.
+// TestBarrierWhereGroupsAreApart checks that a barrier is written to the group itself once
+// that group can be listed, and that only a barrier in that group proves anything.
 func TestBarrierWhereGroupsAreApart(t *testing.T) {
 	m := machineOf(10)
 	m.own = "a"
@@ -251,8 +254,8 @@ func TestBarrierWhereGroupsAreApart(t *testing.T) {
 	}
 }
 
-// TestBarrierThatIsNotSeenYet is looked for after an earlier one was seen: else
-// nobody would delete it.
+// TestBarrierThatIsNotSeenYet checks that the machine keeps polling for a barrier sent
+// after the one it has seen, since it would never be removed otherwise.
 func TestBarrierThatIsNotSeenYet(t *testing.T) {
 	m := machineOf(10)
 	m.own = "a"
@@ -280,8 +283,8 @@ func TestBarrierThatIsNotSeenYet(t *testing.T) {
 	}
 }
 
-// TestBarrierThatIsLeft is removed again and again until it is gone, also one that an
-// earlier process left.
+// TestBarrierThatIsLeft checks that the removal of a barrier is retried until it succeeds,
+// also for a barrier of an earlier process.
 func TestBarrierThatIsLeft(t *testing.T) {
 	m := machineOf(0)
 	m.own = "a"
@@ -306,8 +309,8 @@ func TestBarrierThatIsLeft(t *testing.T) {
 	}
 }
 
-// TestBarrierThatComesLate: a barrier whose call had no clear answer may appear after a later one
-// was seen and removed, so removal is tried again.
+// TestBarrierThatComesLate checks that removal is retried if an earlier barrier, whose call
+// had no clear answer, may still appear after the removal of a later one.
 func TestBarrierThatComesLate(t *testing.T) {
 	for accepted, again := range map[bool]bool{false: true, true: false} {
 		m := machineOf(0)
@@ -337,7 +340,8 @@ func TestRetriesSpread(t *testing.T) {
 	}
 }
 
-// TestPauseIsNotCutShort by a shorter one, nor by an answer.
+// TestPauseIsNotCutShort checks that neither a shorter pause nor a successful answer ends a
+// pause early.
 func TestPauseIsNotCutShort(t *testing.T) {
 	l := &Loop{o: Options{OpenFor: OpenFor}}
 	l.run = stopped()

@@ -13,19 +13,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// clock is a moment that tests of machines count from.
+// clock is the start time of all tests of machines.
 var clock = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// sim is a ledger, the machines, and a Graphiti with every fault there is, in a
-// time of its own.
+// sim simulates a ledger, the machines, and a Graphiti with all known faults, in its own
+// time.
 type sim struct {
 	t      *rapid.T
 	now    time.Time
 	apart  bool
 	takes  time.Duration
-	behind time.Duration // the memory's clock
+	behind time.Duration // lag of the memory's clock
 	poison map[int64]bool
-	faults int // that are left
+	faults int // number of faults left
 
 	sight    sight
 	holds    holds
@@ -34,22 +34,22 @@ type sim struct {
 	pending map[string][]Item // by group, in order
 	dead    map[int64]bool
 	done    map[int64]bool
-	retried map[int64]bool // was sent again
+	retried map[int64]bool // turns sent again
 
 	queues  map[string][]queued // by worker
-	crashed bool                // the only worker, as long as there is no restart
-	since   time.Time           // of that
+	crashed bool                // the only worker, until a restart
+	since   time.Time           // time of the crash
 	kept    map[string][]queued // by group
-	late    []queued            // messages that arrive at a time, though their call was given up
+	late    []queued            // messages that arrive after their call failed
 }
 
-// queued is a message that was accepted.
+// queued is an accepted message.
 type queued struct {
 	group  string
 	name   string
-	number int64 // of its turn; 0: a barrier
+	number int64 // of its turn, or 0 for a barrier
 	said   time.Time
-	at     time.Time // when the worker will have kept it, or when it arrives
+	at     time.Time // when the worker has stored it, or when it arrives
 }
 
 func (s *sim) workerOf(group string) string {
@@ -59,7 +59,7 @@ func (s *sim) workerOf(group string) string {
 	return ""
 }
 
-// work has the workers do what they have done by now.
+// work lets the workers catch up with the current time.
 func (s *sim) work() {
 	for len(s.late) > 0 && !s.late[0].at.After(s.now) {
 		m := s.late[0]
@@ -92,13 +92,13 @@ func (s *sim) accept(m queued) {
 	s.queues[w] = append(s.queues[w], m)
 }
 
-// restart loses what waits in the memory.
+// restart drops the messages queued in the memory.
 func (s *sim) restart() {
 	s.work()
 	s.queues, s.crashed = make(map[string][]queued), false
 }
 
-// fault draws one of n faults; 0: there is none.
+// fault draws one of n faults, or 0 for none.
 func (s *sim) fault(n int, what string) int {
 	if s.faults == 0 {
 		return 0
@@ -110,7 +110,8 @@ func (s *sim) fault(n int, what string) int {
 	return f
 }
 
-// call hands messages over. doubt and err say what the caller learns.
+// call sends messages to the memory. doubt reports whether the outcome is unclear, and
+// failed whether the call returns an error.
 func (s *sim) call(messages []queued) (doubt, failed bool) {
 	took := time.Duration(rapid.IntRange(1, 50).Draw(s.t, "took")) * time.Millisecond
 	defer func() { s.now = s.now.Add(took); s.work() }()
@@ -120,9 +121,9 @@ func (s *sim) call(messages []queued) (doubt, failed bool) {
 		}
 	}
 	switch s.fault(6, "fault of a call") {
-	case 1: // refused: it is known not to be sent
+	case 1: // refused, so certainly not stored
 		return false, true
-	case 2: // accepted, and lost
+	case 2: // accepted and lost
 	case 3: // an unclear answer, and stored
 		accept()
 		return true, true
@@ -136,7 +137,7 @@ func (s *sim) call(messages []queued) (doubt, failed bool) {
 		}
 		slices.SortStableFunc(s.late, func(a, b queued) int { return a.at.Compare(b.at) })
 		return true, true
-	case 6: // somebody restarts the memory
+	case 6: // the memory restarts
 		s.restart()
 		accept()
 	default:
@@ -165,7 +166,7 @@ func (s *sim) view(group string) view {
 	return v
 }
 
-// perform does what a machine decided, as the loop does.
+// perform executes an action of a machine, like the loop does.
 func (s *sim) perform(m *machine, a action) {
 	s.work()
 	switch a.kind {
@@ -269,7 +270,7 @@ func (s *sim) conclude(m *machine, g *group, fs *findings) {
 	}
 }
 
-// run lets time pass until all is done, and nothing more is to be done.
+// run advances the time until all turns are done or dead and the machines are idle.
 func (s *sim) run(turns int) {
 	idle := func() bool {
 		for _, m := range s.machines {
@@ -313,7 +314,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// item is a turn of two messages.
+// item returns a turn of two messages.
 func item(number int64, group string, said time.Time) Item {
 	it := Item{Entry: ledger.Entry{Group: group, Seq: number}}
 	for _, role := range []graphiti.RoleType{graphiti.RoleUser, graphiti.RoleAssistant} {
@@ -322,14 +323,14 @@ func item(number int64, group string, said time.Time) Item {
 	return it
 }
 
-// unseen are the messages that the group is still not known to have.
+// unseen returns the messages that were not yet seen in the group.
 func (it *Item) unseen() []graphiti.Row {
 	return slices.DeleteFunc(slices.Clone(it.Messages), func(msg graphiti.Row) bool { return it.Have&ledger.SideOf(msg.Role) != 0 })
 }
 
-// TestEveryTurnOnceOrDead: whatever calls, looks and the memory's workers do,
-// each turn is in its group once, or dead because it was lost three times, the
-// last time alone. Turns that were not sent again are in their order. No barrier is left in a group of theirs.
+// TestEveryTurnOnceOrDead checks that, with any faults of calls, polls and workers, each
+// turn arrives in its group once or is dead after three losses, the last of them alone.
+// Turns that were sent only once keep their order. No barrier stays in a group of turns.
 func TestEveryTurnOnceOrDead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &sim{
@@ -351,7 +352,7 @@ func TestEveryTurnOnceOrDead(t *testing.T) {
 			s.pending[group] = append(s.pending[group], item(number, group, clock))
 		}
 		for _, group := range slices.Sorted(keys(s.pending)) {
-			if rapid.IntRange(0, 3).Draw(t, "in doubt") == 3 { // an earlier process sent the first one
+			if rapid.IntRange(0, 3).Draw(t, "in doubt") == 3 { // an earlier process sent the first turn
 				it := s.pending[group][0]
 				s.pending[group] = s.pending[group][1:]
 				if rapid.Bool().Draw(t, "arrived") {
@@ -379,7 +380,7 @@ func (s *sim) check(turns int) {
 		last := int64(0)
 		for _, m := range list {
 			count[m.name]++
-			if m.number == 0 && group != "probe" { // which is emptied with the next one there
+			if m.number == 0 && group != "probe" { // emptied with its next barrier
 				s.t.Errorf("group %s: %s is left", group, m.name)
 			}
 			if m.number == 0 || s.retried[m.number] {

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// guard stands in for the real one: a text that begins with "Always" directs a model, and
-// one with "Ignore" overrides its instructions.
+// guard is a simple guard: a text that begins with "Always" directs a model, and one with
+// "Ignore" overrides its instructions.
 var guard = Guard{
 	Instructs: func(text string) bool { return strings.HasPrefix(text, "Always") || strings.Contains(text, "Ignore") },
 	Overrides: func(text string) bool { return strings.Contains(text, "Ignore") },
@@ -89,8 +89,8 @@ func TestAccept_WhatTheFactBecomes(t *testing.T) {
 	}
 }
 
-// TestAccept_WhatAnswersCanDo: an answer is the person's only if they went on, and even then
-// it ends nothing that they said.
+// TestAccept_WhatAnswersCanDo checks that a fact from an answer is attributed to the person
+// only if the conversation continued, and never replaces a fact of the person.
 func TestAccept_WhatAnswersCanDo(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -107,8 +107,8 @@ func TestAccept_WhatAnswersCanDo(t *testing.T) {
 	}
 }
 
-// TestAccept_WhoDescribesThePerson: a fact about the person matters in all of their projects
-// only if they said it in a message that quotes nobody.
+// TestAccept_WhoDescribesThePerson checks that a fact about the person applies to all
+// projects only if it comes from a message of the person without quotations.
 func TestAccept_WhoDescribesThePerson(t *testing.T) {
 	for _, tc := range []struct {
 		message string

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// minute is how long a turn is found after it has left the outbox.
+// minute is the time for which a turn is found after it leaves the outbox.
 const minute = time.Minute
 
 func say(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
@@ -39,7 +39,7 @@ func outbox(t *testing.T) *ledger.Ledger {
 	return l
 }
 
-// index follows an outbox when the test says so: nothing else wakes it.
+// index returns an index that reads its outbox only when the test calls follow.
 func index(t *testing.T, l ledger.Arrivals) *Index {
 	t.Helper()
 	x, err := Open(Options{Path: filepath.Join(t.TempDir(), "said.db"), Outbox: l, Say: say, For: func() time.Duration { return minute }, Log: slog.New(slog.DiscardHandler)})
@@ -59,7 +59,7 @@ func add(t *testing.T, l *ledger.Ledger, group, id, said string) {
 	}
 }
 
-// deliver has an outbox hold nothing of a group any more.
+// deliver marks all turns of a group in an outbox as delivered.
 func deliver(t *testing.T, l *ledger.Ledger, group string) {
 	t.Helper()
 	list, err := l.Next(t.Context(), group, 1000)
@@ -196,7 +196,7 @@ func TestAForgottenGroupIsEmpty(t *testing.T) {
 	if messages := stored(t, x, "anna"); messages != 0 {
 		t.Errorf("the scratch file holds %d messages of a group that is being forgotten, want none", messages)
 	}
-	add(t, l, "anna", "3", "My kayak is called Hugo.") // while it is being forgotten
+	add(t, l, "anna", "3", "My kayak is called Hugo.") // during the forget
 	follow(t, x)
 	wants(t, x, "anna", "What is my kayak called?", "")
 	if _, err := l.Forget(ledger.Part{Group: "anna"}, 1, true); err != nil {
@@ -214,13 +214,14 @@ func TestAnotherSessionOfAForgottenGroupIsReadAnew(t *testing.T) {
 	x := index(t, l)
 	add(t, l, "anna", "1", "My canoe is called Wanda.")
 	follow(t, x)
-	x.Block([]string{"anna"}, false) // one session of it is forgotten, and this turn is of another
+	x.Block([]string{"anna"}, false) // a forget of one session; the turn is in another
 	x.Block(nil, false)
 	follow(t, x)
 	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
 }
 
-// TestAForgetThatWasMissed: it began and ended while this replica had no connection.
+// TestAForgetThatWasMissed checks that a forget that ran while this replica had no
+// connection still empties the group.
 func TestAForgetThatWasMissed(t *testing.T) {
 	l := outbox(t)
 	x := index(t, l)
@@ -230,7 +231,7 @@ func TestAForgetThatWasMissed(t *testing.T) {
 	if _, err := l.Forget(ledger.Part{Group: "anna"}, 1, true); err != nil {
 		t.Fatal(err)
 	}
-	sweep(t, x, time.Now()) // it has left the outbox, as what was delivered has
+	sweep(t, x, time.Now()) // the turn has left the outbox, like a delivered one
 	x.Block(nil, true)
 	wants(t, x, "anna", "What is my canoe called?", "")
 	if messages := stored(t, x, "anna"); messages != 0 {
@@ -263,7 +264,8 @@ func TestAnOutboxThatFailsIsReadLater(t *testing.T) {
 	wants(t, x, "anna", "What is my canoe called?", "My canoe is called Wanda.")
 }
 
-// TestANumberMayBeGivenAgain: the last turn was deleted, and another one has its number.
+// TestANumberMayBeGivenAgain checks that a turn is found even if it reuses the number of
+// the deleted last turn.
 func TestANumberMayBeGivenAgain(t *testing.T) {
 	l := outbox(t)
 	x := index(t, l)
@@ -287,8 +289,8 @@ func TestANumberMayBeGivenAgain(t *testing.T) {
 	}
 }
 
-// TestWhatTheMemoryHoldsSaysSo: a message that was seen there is found with the id that it
-// has there, also when the outbox is read again.
+// TestWhatTheMemoryHoldsSaysSo checks that a fact carries the ID that Seen recorded for its
+// message in its group, even after further reads of the outbox.
 func TestWhatTheMemoryHoldsSaysSo(t *testing.T) {
 	l := outbox(t)
 	x := index(t, l)

@@ -16,8 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// spoolOf makes a spool with n turns, and returns its path. The process that
-// made it has ended as kill -9 ends one: nothing was closed.
+// spoolOf returns the path of a new spool with n turns. It leaves the spool open, like a
+// process that ended with kill -9.
 func spoolOf(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func spoolOf(t *testing.T, n int) string {
 	return path
 }
 
-// copySpool copies the files as they are, the log cut to a length.
+// copySpool copies a spool, with its write-ahead log truncated to a length.
 func copySpool(t testing.TB, from, to string, log int64) {
 	t.Helper()
 	for _, end := range []string{"", "-wal"} {
@@ -54,8 +54,8 @@ func copySpool(t testing.TB, from, to string, log int64) {
 	_ = os.Remove(to + "-shm")
 }
 
-// TestSpoolCutOffInMidWrite: wherever the last record is cut, it opens, and
-// what was acknowledged before is there.
+// TestSpoolCutOffInMidWrite checks that a spool opens, with all acknowledged turns,
+// wherever its last record is cut off.
 func TestSpoolCutOffInMidWrite(t *testing.T) {
 	const turns = 3
 	before := spoolOf(t, turns)
@@ -70,16 +70,16 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 	}
 	step := int64(61)
 	if n, err := strconv.ParseInt(os.Getenv("SPOOL_TEST_STEP"), 10, 64); err == nil && n > 0 {
-		step = n // 1: at every byte, which takes minutes
+		step = n // 1 cuts at every byte, which takes minutes
 	}
 	var places []int64
 	for n := was.Size(); n < is.Size(); n += step {
 		places = append(places, n)
 	}
-	places = append(places, is.Size()) // the uncut one too
+	places = append(places, is.Size()) // and the uncut log
 	var whole atomic.Int64
 	t.Run("cut", func(t *testing.T) {
-		const lanes = 8 // most of the time is spent waiting
+		const lanes = 8 // lanes mostly wait
 		for lane := range lanes {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
 				t.Parallel()
@@ -98,8 +98,8 @@ func TestSpoolCutOffInMidWrite(t *testing.T) {
 	t.Logf("cut at %d places", len(places))
 }
 
-// holdsCut is how many turns are in a spool whose log was cut off; it fails
-// where one of the first is not.
+// holdsCut opens a copy of a spool with its log truncated to n bytes, and returns its
+// number of turns. It fails if one of the first turns is missing.
 func holdsCut(t *testing.T, path, cut string, n int64, turns int) int {
 	t.Helper()
 	copySpool(t, path, cut, n)
@@ -122,7 +122,8 @@ func holdsCut(t *testing.T, path, cut string, n int64, turns int) int {
 	return len(entries)
 }
 
-// TestSpoolThatCannotBeRead is left as it is, and the message says so.
+// TestSpoolThatCannotBeRead checks that Open leaves a file that is not a database
+// unchanged, and that its error states this.
 func TestSpoolThatCannotBeRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	garbage := strings.Repeat("not a database ", 1000)
@@ -138,7 +139,7 @@ func TestSpoolThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSpoolOfAnotherVersion is left as it is.
+// TestSpoolOfAnotherVersion checks that Open refuses a spool with another schema version.
 func TestSpoolOfAnotherVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool.db")
 	db, err := sqlite.Open(path, sqlite.Options{Schema: "CREATE TABLE x (y)", Version: 99, Sync: sqlite.SyncFull})
@@ -154,7 +155,7 @@ func TestSpoolOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestSeenIsBounded by age and number.
+// TestSeenIsBounded checks that Prune limits delivered turns by age and number.
 func TestSeenIsBounded(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {
@@ -189,8 +190,9 @@ func TestSeenIsBounded(t *testing.T) {
 	}
 }
 
-// TestALongQueueIsNotReadAsAWhole: what a full spool costs, and whoever follows it,
-// does not depend on how much is in it.
+// TestALongQueueIsNotReadAsAWhole checks that the queries of a full spool, and of an index
+// that follows it, use SQL indexes, so that their cost does not depend on the length of the
+// queue.
 func TestALongQueueIsNotReadAsAWhole(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// open makes a ledger in a file of its own.
+// open opens a ledger in a new file.
 func open(t *testing.T) *Ledger {
 	t.Helper()
 	s, err := Open(filepath.Join(t.TempDir(), "spool.db"))
@@ -19,10 +19,10 @@ func open(t *testing.T) *Ledger {
 	return s
 }
 
-// event is something that the ledger is told of a turn.
+// An event changes the state of a turn in a ledger.
 type event func(t *testing.T, s *Ledger)
 
-// told says that an event took a turn in, or did not.
+// told returns an event that adds a turn, and checks the number of groups that accept it.
 func told(answer string, taken int, as func(*Turn)) event {
 	return func(t *testing.T, s *Ledger) {
 		t.Helper()
@@ -106,7 +106,7 @@ func forget(t *testing.T, s *Ledger) {
 	}
 }
 
-// newest is the generation of what is said now.
+// newest returns the current generation.
 func newest(t *testing.T, s *Ledger) int64 {
 	t.Helper()
 	n, err := s.Raise(nil)
@@ -116,11 +116,11 @@ func newest(t *testing.T, s *Ledger) int64 {
 	return n
 }
 
-// TestStates is the table of the package comment.
+// TestStates checks the state table of the package comment.
 func TestStates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		events []event
-		want   []string // the answers that wait in the end
+		want   []string // queued answers at the end
 	}{
 		"an answer once":                 {[]event{live("a", 1), live("a", 0), live("b", 0), history("a", 0)}, []string{"a"}},
 		"a history once":                 {[]event{history("a", 1), history("a", 0), live("a", 0)}, []string{"a"}},
@@ -163,8 +163,9 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSameWords: a history that shows what another turn said brings nothing,
-// whatever became of that turn; an answer of now is taken.
+// TestSameWords checks that a history does not add the words of another turn under a new
+// ID, even if that turn was delivered, interrupted or forgotten, and that a live answer
+// does.
 func TestSameWords(t *testing.T) {
 	for name, first := range map[string]event{
 		"pending": live("a", 1), "interrupted": interrupted("a"), "delivered": func(t *testing.T, s *Ledger) { live("a", 1)(t, s); deliver(t, s) },
@@ -186,8 +187,7 @@ func TestSameWords(t *testing.T) {
 	}
 }
 
-// TestSettledTurnsHaveNoText: what left the queue is known, and not what was
-// said.
+// TestSettledTurnsHaveNoText checks that the row of a delivered turn has no text.
 func TestSettledTurnsHaveNoText(t *testing.T) {
 	s := open(t)
 	live("a", 1)(t, s)

@@ -9,12 +9,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestRepairedLedgerHasOneName, and counts, whatever is left of both in the
-// damaged file.
+// TestRepairedLedgerHasOneName checks that a repaired ledger has exactly one instance name,
+// and working counts, even if the damaged file lacks them or has two names.
 func TestRepairedLedgerHasOneName(t *testing.T) {
 	for name, test := range map[string]struct {
 		damage string
-		want   string // empty: a new name
+		want   string // "" for a new name
 	}{
 		"as they were":  {"", "first"},
 		"no name":       {"DELETE FROM instance", ""},

@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// random are characters as generators make them; a test's secrets are made of
-// them when it runs, so that no scanner finds one here.
+// random resembles a generated key. Tests build their secrets from it at run time, so that
+// secret scanners do not report this file.
 const random = "q7Zk2mX9vB4tLw8RnY3cH6jDfG5sPaU1eTz0oKiVxQyM"
 
 func upper(n int) string { return strings.ToUpper(strings.Repeat(random, 3))[:n] }
@@ -14,9 +14,9 @@ func onlyLetters(n int) string {
 	return strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").Replace(mixed(n))
 }
 
-// secretsInText are texts with {} for the secret that must go.
+// secretsInText are texts with {} in place of the secret to redact.
 var secretsInText = []struct{ name, text, secret string }{
-	// In sentences of several languages.
+	// Sentences in several languages.
 	{"German", "Mein Passwort ist {}, merk es dir", "Sommer2024!"},
 	{"German, with what it is for", "Das Kennwort f\u00fcr den Server lautet {}.", "Wolke7!Haus"},
 	{"French", "mon mot de passe est {} et voil\u00e0", "Soleil2024!"},
@@ -36,7 +36,7 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"1Password", "use {}", "ops_eyJ" + mixed(200)},
 	{"Airtable", "base of {}", "pat" + mixed(14) + "." + hexed(64)},
 
-	// Providers of models.
+	// Model providers.
 	{"OpenAI, project", "my key is {} please keep it", "sk-proj-" + mixed(48)},
 	{"OpenAI, old", "OPENAI_API_KEY={}", "sk-" + mixed(20) + "T3BlbkFJ" + mixed(20)},
 	{"Anthropic", "use {}", "sk-ant-api03-" + mixed(93) + "AA"},
@@ -253,10 +253,10 @@ var secretsInText = []struct{ name, text, secret string }{
 	{"in another language", "Passwort: {}", "hunter22x"},
 }
 
-// allSigns is as Django makes its key.
+// allSigns is a secret key in Django's format, with special characters.
 const allSigns = "k3v&8q*z^7m(2x)p9w=b4+l6$(r1@t5!n0#y-cjh_d%sgfuaei"
 
-// lookAlikes are not secrets, and must stay.
+// lookAlikes are texts without a secret, which redaction must not change.
 var lookAlikes = []string{
 	"Mein Passwort ist sicher, und das ist gut so.",
 	"Das Passwort ist abgelaufen2 Tage her.",
@@ -270,7 +270,7 @@ var lookAlikes = []string{
 	"password: |\n  # see the vault\nport: 80",
 	"The Map:Key pair and Jwt:Key are settings.",
 	"patAbCdEfGhIjKlMn.length is a property, and pattern.matcher too",
-	// What things are told apart by.
+	// Identifiers and hashes.
 	"commit 3a31ddaab3a8e0fee85dbb10be71711d53e8f046 broke it",
 	"the id is 98de077d-fcdc-4708-93dc-3f2cde045f38",
 	"primary key: 98de077d-fcdc-4708-93dc-3f2cde045f38",
@@ -286,7 +286,7 @@ var lookAlikes = []string{
 	`<img src="data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4">`,
 	`"api_key_icon": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAA"`,
 
-	// What stands for a secret, or says what belongs there.
+	// Placeholders and descriptions of secrets.
 	"OPENAI_API_KEY=$OPENAI_API_KEY",
 	"OPENAI_API_KEY=<your key here>",
 	"OPENAI_API_KEY=<your-key>",
@@ -379,7 +379,7 @@ var lookAlikes = []string{
 	"use the class sk-folding-cube-container here",
 	"constraint pk-customer-order-line-items",
 
-	// What people say.
+	// Sentences without a secret.
 	"the password is wrong",
 	"password: required",
 	"The password: minimum 8 characters, one digit.",

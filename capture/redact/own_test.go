@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOwnRules: of every line of own.txt the example goes wholly, by that line
-// and by all rules together, and what stays does to the letter.
+// TestOwnRules checks each line of own.txt: its rule, and all rules together, redact
+// exactly the marked part of its first example and leave its second example unchanged.
 func TestOwnRules(t *testing.T) {
 	all, err := New()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestOwnRules(t *testing.T) {
 	t.Logf("%d rules", next)
 }
 
-// whole marks all of an example that has no marks.
+// whole returns an example with marks. Without marks of its own, all of it is marked.
 func whole(example string) string {
 	if strings.Contains(example, "«") {
 		return example
@@ -53,8 +53,8 @@ func whole(example string) string {
 
 var blank = regexp.MustCompile(`\{(\d+)([hdlb]?)\}`)
 
-// filled is a text of own.txt with its secret, which stands nowhere as it is so
-// that no scanner finds it.
+// filled returns a text of own.txt with generated characters in its blanks. The file has
+// blanks so that secret scanners do not report it.
 func filled(text string) string {
 	text = strings.ReplaceAll(text, `\n`, "\n")
 	return blank.ReplaceAllStringFunc(text, func(s string) string {

@@ -52,8 +52,8 @@ func TestLookAlikesStay(t *testing.T) {
 	t.Logf("%d of %d look-alikes stayed", len(lookAlikes)-wrong, len(lookAlikes))
 }
 
-// TestLongText: no more is looked at than may be kept, and what was not looked
-// at is not there. Who cannot wait gets nothing.
+// TestLongText checks that Redact truncates a long text instead of returning an unchecked
+// rest, and that RedactBy returns no text after its deadline.
 func TestLongText(t *testing.T) {
 	r, err := New()
 	if err != nil {
@@ -98,9 +98,8 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// BenchmarkRedact: what a turn costs, and a question before it is asked of the
-// memory. Keywords is every word of which any rule takes notice, one after the
-// other.
+// BenchmarkRedact measures the redaction of turns and of a recall question. The keywords
+// texts consist of the keywords of all rules.
 func BenchmarkRedact(b *testing.B) {
 	r, err := New()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRulesCompile: every rule works, and none finds itself in nothing.
+// TestRulesCompile checks that every rule compiles and finds no secret in a harmless text.
 func TestRulesCompile(t *testing.T) {
 	r, err := New()
 	if err != nil {
@@ -26,8 +26,8 @@ func TestRulesCompile(t *testing.T) {
 	}
 }
 
-// TestWindows: what a rule finds in a text it finds where the text is looked
-// at around its keywords only. The secrets are made of the rules.
+// TestWindows checks that a rule finds the same secrets in the windows around its keywords
+// as in the whole text. The secrets are generated from the rules.
 func TestWindows(t *testing.T) {
 	r, err := New()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestWindows(t *testing.T) {
 	tried := 0
 	for _, one := range slices.Concat(r.own, r.rules) {
 		if one.ID == "nytimes-access-token" {
-			continue // its name has a comma at its end, by mistake
+			continue // a name in its Regex ends with a comma, by mistake
 		}
 		re := regexp.MustCompile(one.Regex)
 		shape, err := syntax.Parse(one.Regex, syntax.Perl)
@@ -75,7 +75,7 @@ func TestWindows(t *testing.T) {
 	t.Logf("%d texts", tried)
 }
 
-// made writes something that a regular expression matches.
+// made appends a random match of re to b.
 func made(b *strings.Builder, re *syntax.Regexp, rng *rand.Rand) {
 	times := func(least, most int) {
 		if most < 0 {
@@ -97,7 +97,7 @@ func made(b *strings.Builder, re *syntax.Regexp, rng *rand.Rand) {
 				}
 			}
 		}
-		if len(all) > 0 { // else line ends, which are not wanted
+		if len(all) > 0 { // else line breaks, which are unwanted
 			b.WriteRune(all[rng.IntN(len(all))])
 		}
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// TestLease: one holds it, who wants it gets it when it is left, and nobody
-// else meanwhile.
+// TestLease checks that one replica holds the lease, and that a free lease goes only to the
+// replica that asked for it.
 func TestLease(t *testing.T) {
 	db := dial(t, redistest.Start(t))
 	a, b, c := New(db, 100, 1<<20), New(db, 100, 1<<20), New(db, 100, 1<<20)
@@ -35,9 +35,9 @@ func TestLease(t *testing.T) {
 	keeps("a", a, true, false)
 	keeps("b", b, false, false)
 	is("b wants what a has", false)(b.AskForLease(ctx))
-	keeps("a", a, true, true) // and is told
+	keeps("a", a, true, true) // and learns of the request
 	if err := b.LeaveLease(ctx); err != nil {
-		t.Error(err) // what it does not have
+		t.Error(err) // b does not hold it
 	}
 	keeps("a", a, true, true)
 	if err := a.LeaveLease(ctx); err != nil {
@@ -50,9 +50,9 @@ func TestLease(t *testing.T) {
 	keeps("a", a, false, false)
 }
 
-// TestWhatAnotherReplicaReadIsTakenOver by who begins to deliver, also what the
-// other reads after the change; what was sent is in doubt, and nothing comes
-// twice.
+// TestWhatAnotherReplicaReadIsTakenOver checks that a new deliverer takes over the entries
+// that the former one has read, even after the change. Sent entries are in doubt, and no
+// entry is queued twice.
 func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	server := redistest.Start(t)
 	db := dial(t, server)
@@ -109,7 +109,7 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 		t.Errorf("waiting: %q", got)
 	}
 	put("3")
-	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil { // it does not know yet
+	if err := a.Follow(ctx, 10*time.Millisecond, found); err != nil { // a does not know of the change yet
 		t.Fatal(err)
 	}
 	if _, err := a.MarkDelivered(entries, true, time.Now()); err == nil {
@@ -129,7 +129,8 @@ func TestWhatAnotherReplicaReadIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestDatabaseThatWasEmptied: numbers start again, and what comes then is found.
+// TestDatabaseThatWasEmptied checks that new entries are found after Redis was emptied,
+// although their numbers start at 1 again.
 func TestDatabaseThatWasEmptied(t *testing.T) {
 	server := redistest.Start(t)
 	q, ctx := New(dial(t, server), 100, 1<<20), t.Context()
@@ -166,7 +167,7 @@ func TestDatabaseThatWasEmptied(t *testing.T) {
 		t.Fatalf("the lease was not taken: %v, %v", ok, err)
 	}
 	put("4")
-	follow(1) // a group
+	follow(1)
 	if entries, err := q.Next(ctx, "g", 10); err != nil || len(entries) != 1 || entries[0].Turn.ID != "4" {
 		t.Errorf("got %+v, %v, want no error, 1 of them, ID \"4\"", entries, err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 )
 
-// TestManyNumbersOverRedis: as many as a call of the admin side may have.
+// TestManyNumbersOverRedis checks that Retry and DropDead take thousands of numbers in one
+// call.
 func TestManyNumbersOverRedis(t *testing.T) {
 	s := New(dial(t, redistest.Start(t)), 100, 1<<20)
 	if ok, err := s.TakeLease(t.Context()); !ok || err != nil {

@@ -36,8 +36,8 @@ func turn(id string, groups ...string) ledger.Turn {
 	return tn
 }
 
-// TestFullRedisTakesWhatDeliveryWrites: the lease, taken, kept and wanted; what
-// became of entries; and the report.
+// TestFullRedisTakesWhatDeliveryWrites checks that a full Redis still accepts the writes of
+// delivery: the lease, the states of entries, and the report.
 func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	server := redistest.Start(t)
 	direct := server.Client()
@@ -98,8 +98,8 @@ func TestFullRedisTakesWhatDeliveryWrites(t *testing.T) {
 	}
 }
 
-// TestOrderOfTheDead: where there are too many, those go first whose turns came
-// first, whenever they died.
+// TestOrderOfTheDead checks that Cut drops the dead turns that arrived first, even if they
+// died last.
 func TestOrderOfTheDead(t *testing.T) {
 	s := New(dial(t, redistest.Start(t)), 3, 1<<20)
 	ctx := context.Background()

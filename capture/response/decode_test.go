@@ -46,8 +46,8 @@ func encoded(t *testing.T, encoding, text string) []byte {
 	return b.Bytes()
 }
 
-// TestDecodingIsBounded: by a size, by how much one byte may stand for, by the
-// memory there is, and by time. What failed holds nothing.
+// TestDecodingIsBounded checks that size, compression ratio, memory and time limit the
+// decoding of a body, and that a failed decoding holds no memory.
 func TestDecodingIsBounded(t *testing.T) {
 	words := func(size int) string { // about 10:1
 		var b strings.Builder
@@ -92,8 +92,8 @@ func TestDecodingIsBounded(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBoundedTogether: an answer for which there is no memory is given
-// up, and whatever became of one, nothing of it stays taken.
+// TestAnswersAreBoundedTogether checks that an answer is given up if the budget has no room
+// for it, and that its memory is released in any case.
 func TestAnswersAreBoundedTogether(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	body := `{"choices":[{"index":0,"message":{"content":"` + long + `"},"finish_reason":"stop"}]}`
@@ -136,8 +136,8 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsGivenBack: what is held of answers that are given up does not
-// stay taken until another answer comes: where all is taken, none can.
+// TestGivenUpIsGivenBack checks that a given-up answer releases its memory at once. It
+// cannot wait for the next answer, because a full budget admits none.
 func TestGivenUpIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(300 << 10)
@@ -153,7 +153,7 @@ func TestGivenUpIsGivenBack(t *testing.T) {
 		if !others.Grow(300<<10 - b.Used()) {
 			t.Fatal("there is more taken than there is")
 		}
-		tee.Write(make([]byte, segment+1)) // more than what was handed over gives back
+		tee.Write(make([]byte, segment+1)) // more than the queued segments release
 		others.Release()
 		synctest.Wait()
 		if b.Used() != 0 {
@@ -162,7 +162,7 @@ func TestGivenUpIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestTeeIsClosedTwice: the first time counts.
+// TestTeeIsClosedTwice checks that only the first Close counts.
 func TestTeeIsClosedTwice(t *testing.T) {
 	b := budget.New(1 << 20)
 	w := Start(slog.New(slog.DiscardHandler), b)

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestAConversationThatWaitsHoldsUpNoOther: what is done with the answer of one
-// conversation waits. The answers of a hundred others are reported meanwhile, and
-// then those of the first in their order.
+// TestAConversationThatWaitsHoldsUpNoOther checks that a blocked report of one conversation
+// does not delay those of a hundred others, and that its own reports then run in order.
 func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
 	w := Start(slog.New(slog.DiscardHandler), nil)
 	held, others := make(chan struct{}), make(chan struct{})

@@ -89,7 +89,7 @@ func TestWatcherSurvivesWhatItReads(t *testing.T) {
 	if tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: "compress"}, nil); tee != nil {
 		t.Error("an unknown encoding is answer")
 	}
-	var none *Tee // what the relay then uses
+	var none *Tee // the relay's Tee for such an answer
 	none.Write([]byte("x"))
 	none.Close(true)
 	calls := 0
@@ -116,14 +116,14 @@ func TestWatcherSurvivesWhatItReads(t *testing.T) {
 	}
 }
 
-// panics is a reader that breaks.
+// panics is a reader with a Body that panics.
 type panics struct{}
 
 func (panics) Event(_, _ []byte)          {}
 func (panics) Body([]byte)                { panic("boom") }
 func (panics) Answer() (_ dialect.Answer) { return }
 
-// BenchmarkTee copies a stream of 1,000 chunks.
+// BenchmarkTee measures the copy of a stream of 1,000 chunks.
 func BenchmarkTee(b *testing.B) {
 	w := Start(slog.New(slog.DiscardHandler), nil)
 	defer w.Close()
@@ -147,7 +147,8 @@ func brotliWriter(b *bytes.Buffer) io.WriteCloser {
 	return w
 }
 
-// TestForm: the bytes of an answer tell its form, whatever comes before its first sign.
+// TestForm checks that the bytes of an answer determine its form, even after leading
+// comments, empty lines or a byte order mark.
 func TestForm(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string

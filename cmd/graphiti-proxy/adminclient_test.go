@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCommandsUseNoProxy: what a command asks the running proxy, with the token,
-// goes there and nowhere else, also where it listens on all addresses, as in a
+// TestCommandsUseNoProxy checks that a command calls the running proxy directly and not
+// over HTTP_PROXY, which would see its token, even if it listens on all addresses, as in a
 // container.
 func TestCommandsUseNoProxy(t *testing.T) {
 	t.Parallel()

@@ -10,9 +10,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestGroupsThatAreThere: what other clients wrote to groups of their own is recalled, in
-// the project that it is of, and once. Nothing is written there, exported or forgotten,
-// and a reload ends it.
+// TestGroupsThatAreThere checks that recall.also_groups recalls facts from the groups of
+// other clients, once and only in their project, until a reload removes the setting. The
+// proxy does not write to those groups, export them or forget them.
 func TestGroupsThatAreThere(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -72,8 +72,9 @@ func TestGroupsThatAreThere(t *testing.T) {
 	}
 }
 
-// TestProjectInAGroupThatIsThere: with identity.workspace_ids raw, what is said in a project
-// is kept in the group that the client names, beside what another client wrote.
+// TestProjectInAGroupThatIsThere checks that turns of a project are stored in the group
+// that the client names if identity.workspace_ids is raw, and that a reload cannot change
+// this setting.
 func TestProjectInAGroupThatIsThere(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// scripted is an upstream that answers as its script says, and keeps the bodies.
+// scripted is an upstream that answers from a script and records the request bodies.
 type scripted struct {
 	*httptest.Server
 	mu     sync.Mutex // protects the fields below
@@ -32,14 +32,14 @@ func newScripted(t *testing.T, script func(w http.ResponseWriter, r *http.Reques
 	return up
 }
 
-// got returns the bodies so far.
+// got returns the recorded bodies.
 func (up *scripted) got() []string {
 	up.mu.Lock()
 	defer up.mu.Unlock()
 	return slices.Clone(up.bodies)
 }
 
-// answers are whole and streamed answers of Chat Completions.
+// A whole and a streamed answer of Chat Completions.
 const (
 	wholeAnswer  = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Noted."},"finish_reason":"stop"}]}`
 	streamAnswer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Noted.\"}}]}\n\n"
@@ -70,7 +70,8 @@ func TestAnswerThatEnds(t *testing.T) {
 	}
 }
 
-// TestPrefilledAnswer_IsWhole: the request has its beginning, the answer the rest.
+// TestPrefilledAnswer_IsWhole checks that a prefilled answer is stored with its beginning,
+// which only the request has.
 func TestPrefilledAnswer_IsWhole(t *testing.T) {
 	t.Parallel()
 	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -85,8 +86,8 @@ func TestPrefilledAnswer_IsWhole(t *testing.T) {
 	}
 }
 
-// TestRefusedBlock: a provider that refuses a request with a new block gets the client's own
-// request, once, and no request repeats the block.
+// TestRefusedBlock checks that a provider that refuses a request with a new block gets the
+// client's own request once, and that later requests do not repeat the block.
 func TestRefusedBlock(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge} {
@@ -118,7 +119,7 @@ func TestRefusedBlock(t *testing.T) {
 	}
 }
 
-// TestRefusedRequest: a request that is refused without a block is refused, once.
+// TestRefusedRequest checks that a refused request without a block is not sent again.
 func TestRefusedRequest(t *testing.T) {
 	t.Parallel()
 	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusBadRequest) })
@@ -128,7 +129,8 @@ func TestRefusedRequest(t *testing.T) {
 	}
 }
 
-// TestUnservedAPI: a model API without memory says so, is counted, and is forwarded as is.
+// TestUnservedAPI checks that a request to a model API without memory is forwarded
+// unchanged, that its header states this, and that it is counted.
 func TestUnservedAPI(t *testing.T) {
 	t.Parallel()
 	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "{}") })
@@ -160,7 +162,7 @@ func TestUnservedAPI(t *testing.T) {
 	}
 }
 
-// TestClaudeOnVertex has the memory of the Messages API.
+// TestClaudeOnVertex checks that Claude on Vertex AI has the memory of the Messages API.
 func TestClaudeOnVertex(t *testing.T) {
 	t.Parallel()
 	up := newProvider(t)
@@ -183,7 +185,8 @@ func TestClaudeOnVertex(t *testing.T) {
 	w.delivered(2)
 }
 
-// TestPromptAlone: a request of the Responses API whose words the provider has.
+// TestPromptAlone checks that a Responses request that only refers to a prompt of the
+// provider is skipped, because it has no user message.
 func TestPromptAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": newProvider(t).URL})
@@ -192,8 +195,8 @@ func TestPromptAlone(t *testing.T) {
 	}
 }
 
-// TestResumedStream: a stream of an answer in the background that breaks, and is resumed, is
-// one turn.
+// TestResumedStream checks that a background answer is stored as one turn if its stream
+// breaks and is resumed.
 func TestResumedStream(t *testing.T) {
 	t.Parallel()
 	up := newScripted(t, func(w http.ResponseWriter, r *http.Request, _ string) {
@@ -227,8 +230,8 @@ func TestResumedStream(t *testing.T) {
 	}
 }
 
-// TestLostAnswers are counted by reason in statistics, metrics and the log; status names
-// their client.
+// TestLostAnswers checks that statistics, metrics and the log count lost answers by reason,
+// and that the status names their client.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, "<p>Noted.") })
@@ -249,8 +252,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestLongMessage_KeepsBothEnds: what a person writes below or above a log is found, without
-// the log.
+// TestLongMessage_KeepsBothEnds checks that a statement above or below a pasted log is
+// recalled without the log.
 func TestLongMessage_KeepsBothEnds(t *testing.T) {
 	t.Parallel()
 	pasted := strings.Repeat("2026-11-25T10:00:00 INFO worker 7 finished job 17\n", 1000)

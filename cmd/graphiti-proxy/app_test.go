@@ -26,7 +26,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// world is the whole proxy in front of a stand-in model.
+// world is a complete proxy in front of a stand-in model.
 type world struct {
 	t     *testing.T
 	app   *app
@@ -34,13 +34,13 @@ type world struct {
 	log   *lockedBuffer
 	stop  func()
 
-	dir      string // and settings: of the next one
+	dir      string // with settings, for restart
 	settings map[string]string
 
 	client *http.Client // with connections of its own
 }
 
-// lockedBuffer takes what several goroutines log.
+// lockedBuffer is a log buffer for several goroutines.
 type lockedBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -58,12 +58,12 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// unhurried is the recall.timeout of tests that assert no deadline: a search that is cut
-// off on a busy machine leaves no block, and a checkout that is not read by then has no
-// project.
+// unhurried is the recall.timeout of tests that assert no deadline. With a shorter one, a
+// busy machine could cut off the search, which leaves no block, or the read of a checkout,
+// which leaves no project.
 const unhurried = "1m"
 
-// start starts a proxy with the settings given; dir may be that of an earlier
+// start starts a proxy with the given settings. It may reuse the directory of an earlier
 // one.
 func start(t *testing.T, dir string, settings map[string]string) *world {
 	t.Helper()
@@ -108,17 +108,17 @@ func start(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
-// remembers is what the proxy remembers with.
+// remembers returns the memory part of the proxy.
 func (w *world) remembers() *remembering { return w.app.memory.(*remembering) }
 
-// chatBody is a conversation of one message.
+// chatBody returns a conversation of one message.
 func chatBody(text string) []byte {
 	b, _ := json.Marshal(map[string]any{"model": "stand-in", "messages": []any{map[string]any{"role": "user", "content": text}}})
 	return b
 }
 
-// say sends one message as a conversation of its own, and returns the answer,
-// the memory header, and the message as the model saw it.
+// say sends one message as a conversation of its own, and returns the answer, the memory
+// header, and the message that the model received.
 func (w *world) say(text string, headers ...string) (answer, header, saw string) {
 	w.t.Helper()
 	w.model.Forget()
@@ -151,19 +151,19 @@ func (w *world) say(text string, headers ...string) (answer, header, saw string)
 	return a.Choices[0].Message.Content, resp.Header.Get("X-Graphiti-Memory"), r.Messages[0].Content
 }
 
-// delivered waits until n turns were delivered.
+// delivered waits until n turns are delivered.
 func (w *world) delivered(n int) {
 	w.t.Helper()
 	waitUntil(w.t, fmt.Sprint(n, " delivered turns"), func() bool { return w.app.memory.queue().Delivered >= n })
-	// They are counted in the file a moment before they are in its index, which they are
-	// once a later write has returned.
+	// The file counts a turn a moment before it is indexed. After a later write, the index
+	// is complete.
 	if err := w.remembers().pipeline.CutOff(context.Background(), ledger.Turn{ID: "none"}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// shortTerm waits until the short-term memory of one of a scope's sessions has
-// something: it is written some time after the turn.
+// shortTerm waits until the short-term memory of a session in the scope contains text. The
+// proxy writes it some time after the turn.
 func (w *world) shortTerm(scope, text string) {
 	w.t.Helper()
 	waitUntil(w.t, "the session's notes", func() (found bool) {
@@ -175,8 +175,8 @@ func (w *world) shortTerm(scope, text string) {
 	})
 }
 
-// restart stops the proxy, which writes down all that it captured, starts it
-// again, and waits until that is delivered.
+// restart stops the proxy, which writes all captured turns to disk, starts it again, and
+// waits until they are delivered.
 func (w *world) restart() *world {
 	w.t.Helper()
 	w.stop()
@@ -203,7 +203,7 @@ func TestDemoProvesThatAMemoryArrived(t *testing.T) {
 	}
 }
 
-// TestMemoryOutlivesTheProcess: what was said before a restart is known after.
+// TestMemoryOutlivesTheProcess checks that a fact is recalled after a restart.
 func TestMemoryOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -217,7 +217,8 @@ func TestMemoryOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestNobodysMemoryIsAnothers, whatever the headers claim.
+// TestNobodysMemoryIsAnothers checks that no request gets another person's memory, even
+// with forged headers.
 func TestNobodysMemoryIsAnothers(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.trusted_keys": "sk-gateway"})
@@ -255,7 +256,7 @@ func TestNobodysMemoryIsAnothers(t *testing.T) {
 func TestClientChoosesForOneRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
-	w.say("My dog is called Rex.", "X-Graphiti-Memory", "recall") // nothing is kept
+	w.say("My dog is called Rex.", "X-Graphiti-Memory", "recall") // the turn is not stored
 	w.say("My fish is called Nemo.", "X-Graphiti-Memory", "off")
 	w.say(fact, "X-Graphiti-Memory", "ingest")
 	w.delivered(1)
@@ -268,8 +269,9 @@ func TestClientChoosesForOneRequest(t *testing.T) {
 	}
 }
 
-// TestBlockIsRepeatedWithoutASession, also when turns are not kept, and when the
-// client has kept only a part of an answer.
+// TestBlockIsRepeatedWithoutASession checks that later requests without a session header
+// repeat the block, even if turns are not stored or the client has only a part of an
+// answer.
 func TestBlockIsRepeatedWithoutASession(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -292,7 +294,7 @@ func TestBlockIsRepeatedWithoutASession(t *testing.T) {
 		if tc.answer != "" {
 			answer = tc.answer
 		}
-		w = w.restart() // the answer is read behind the client's back
+		w = w.restart() // the proxy may still be reading the answer
 		if _, again := w.send("off", user(first), map[string]any{"role": "assistant", "content": answer}, user("And now?")); again != block {
 			t.Errorf("%s: the first message became %q", tc.name, again)
 		}
@@ -301,8 +303,8 @@ func TestBlockIsRepeatedWithoutASession(t *testing.T) {
 
 func user(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
 
-// send sends a conversation, and returns the answer, empty for an error, and
-// the first message as the model saw it.
+// send sends a conversation, and returns the answer, or "" after an error, and the first
+// message that the model received.
 func (w *world) send(memory string, messages ...map[string]any) (answer, first string) {
 	w.t.Helper()
 	w.model.Forget()
@@ -329,7 +331,7 @@ func (w *world) send(memory string, messages ...map[string]any) (answer, first s
 	return answer, r.Messages[0].Content
 }
 
-// TestGraphitiEndToEnd over its REST service.
+// TestGraphitiEndToEnd checks storage and recall over Graphiti's REST service.
 func TestGraphitiEndToEnd(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -357,8 +359,8 @@ func TestGraphitiEndToEnd(t *testing.T) {
 	}
 }
 
-// TestChatDoesNotNoticeWhatGraphitiDoes: the answer is unchanged, and where
-// Graphiti does not answer the deadline ends the wait, as the header says.
+// TestChatDoesNotNoticeWhatGraphitiDoes checks that a failing Graphiti does not change the
+// answer. If Graphiti hangs, the deadline ends the wait, and the header reports a timeout.
 func TestChatDoesNotNoticeWhatGraphitiDoes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

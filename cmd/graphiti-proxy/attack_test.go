@@ -23,17 +23,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// room is the memory that the proxy gets while it is attacked.
+// room is the memory limit of the proxy under attack.
 const room = 512 << 20
 
-// An attack is something that many send at the same time.
+// An attack is a request that many clients send at the same time.
 type attack struct {
 	name  string
 	count int
 	send  func(ctx context.Context, url string) error
 }
 
-// attacks are what was seen to end the process, or to take gigabytes.
+// attacks returns the attacks that once ended the process or took gigabytes.
 func attacks() []attack {
 	small := "{\"input\":[" + strings.Repeat("{},", 16<<20/3-8) + "{}]}" // 3 bytes a message
 	packed := gzipped(small)
@@ -86,8 +86,8 @@ func zstded(s string) string {
 	return b.String()
 }
 
-// claimFrame opens a WebSocket, says in 14 bytes that a long frame comes, and
-// sends none of it until ctx ends.
+// claimFrame opens a WebSocket, announces a long frame in 14 bytes, and sends no more until
+// ctx ends.
 func claimFrame(ctx context.Context, url string) error {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -110,7 +110,8 @@ func claimFrame(ctx context.Context, url string) error {
 	return nil
 }
 
-// swallow is an upstream that reads what it gets and says little.
+// swallow starts an upstream that reads its requests and answers briefly, and returns its
+// URL.
 func swallow(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
@@ -131,15 +132,15 @@ func swallow(t *testing.T) string {
 	return s.URL
 }
 
-// victim is a proxy as a process of its own whose memory is watched.
+// victim is a proxy in a process of its own, with a record of its memory use.
 type victim struct {
 	process
 	peak atomic.Int64
 	dead atomic.Bool
 }
 
-// attacked starts a proxy; wrap, where there is one, is a command that limits
-// its memory and then runs it.
+// attacked starts a proxy. If wrap is not empty, it is a command that limits the memory of
+// the proxy and then runs it.
 func attacked(t *testing.T, wrap []string, set ...string) *victim {
 	t.Helper()
 	v := &victim{process: process{t: t, args: []string{"serve"}, binary: os.Getenv("ATTACK_BINARY"), wrap: wrap}}
@@ -152,7 +153,7 @@ func attacked(t *testing.T, wrap []string, set ...string) *victim {
 	v.start()
 	gone := make(chan struct{})
 	stop := make(chan struct{})
-	go func() { // ends when the process has, or the test
+	go func() { // ends with the test
 		defer close(gone)
 		for {
 			v.measure()
@@ -171,8 +172,7 @@ func attacked(t *testing.T, wrap []string, set ...string) *victim {
 	return v
 }
 
-// measure notes the most memory that the process has had. A process that has
-// ended and was not waited for has none.
+// measure records the peak memory of the process, or its end: a zombie has no VmHWM line.
 func (v *victim) measure() {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
 	at := bytes.Index(b, []byte("VmHWM:"))
@@ -184,8 +184,8 @@ func (v *victim) measure() {
 	v.peak.Store(max(v.peak.Load(), kib<<10))
 }
 
-// suffer has all of some attacks come at once, and returns when they are over.
-// Frames that were only claimed are held back as long as the others take.
+// suffer runs all attacks of a list at once, and returns when they are over. WebSockets
+// with claimed frames stay open as long as the others take.
 func (v *victim) suffer(list ...attack) {
 	url, _ := v.address()
 	long, end := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -201,7 +201,7 @@ func (v *victim) suffer(list ...attack) {
 		}
 	}
 	posts.Wait()
-	if len(list) == 1 { // that there is nothing to wait for but the claims
+	if len(list) == 1 { // it may consist of WebSockets, which need some time
 		select {
 		case <-long.Done():
 		case <-time.After(3 * time.Second):
@@ -212,8 +212,8 @@ func (v *victim) suffer(list ...attack) {
 	v.measure()
 }
 
-// limited is a command that gives what it runs a cgroup with so much memory,
-// where this machine lets us make one.
+// limited returns a command that runs its arguments in a cgroup with a memory limit, or nil
+// if this machine does not allow a new cgroup.
 func limited(t *testing.T, most int) []string {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -244,8 +244,8 @@ func limited(t *testing.T, most int) []string {
 	return nil
 }
 
-// TestMemoryUnderAttack: everything at once, in 512 MiB. The process lives, and
-// whoever else talks over it is answered meanwhile, with memory.
+// TestMemoryUnderAttack checks that the process survives all attacks at once in 512 MiB,
+// and that other clients get answers, with memory, meanwhile.
 func TestMemoryUnderAttack(t *testing.T) {
 	t.Parallel()
 	long(t, "sends gigabytes")
@@ -295,9 +295,9 @@ func TestMemoryUnderAttack(t *testing.T) {
 	}
 }
 
-// TestMemoryOfEachAttack logs what each of them takes by itself, in 512 MiB.
-// ATTACK_BINARY may name another build to compare with, which gets 4 GiB: it
-// must not take all of the machine.
+// TestMemoryOfEachAttack logs the memory that each attack takes by itself, and checks that
+// it fits in 512 MiB. ATTACK_BINARY may name another build to compare with. It gets 4 GiB,
+// and so cannot take the whole machine.
 func TestMemoryOfEachAttack(t *testing.T) {
 	t.Parallel()
 	long(t, "sends gigabytes")
@@ -321,7 +321,7 @@ func TestMemoryOfEachAttack(t *testing.T) {
 	}
 }
 
-// chat sends a message of somebody who is not attacking.
+// chat sends a message of a harmless client, and returns the memory header.
 func (v *victim) chat(key string, i int) (header string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

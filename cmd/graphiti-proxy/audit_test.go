@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
-// TestAuditLines: who looks at what is remembered stands in the proxy's log, whatever
-// log.level leaves out.
+// TestAuditLines checks that the proxy logs each access to stored turns with its actor, at
+// every log.level.
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "josh"})

@@ -10,9 +10,9 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// TestFileInUseAtStart: while another program holds a file of data_dir, the proxy
-// forwards without memory and says why. Once it lets the file go, memory works, with the
-// configuration as it was reloaded meanwhile.
+// TestFileInUseAtStart checks that the proxy forwards without memory, and reports why,
+// while another program holds a file of data_dir. Once the file is free, memory works with
+// the configuration reloaded meanwhile.
 func TestFileInUseAtStart(t *testing.T) {
 	for _, name := range []string{"memory.db", "state.db"} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,8 @@ func TestFileInUseAtStart(t *testing.T) {
 	}
 }
 
-// hold has another program begin to write to a database, and not end.
+// hold starts a write transaction in a database, like another program, and returns a
+// function that ends it.
 func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -14,11 +14,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestForgettingThatDeletesNothing: the memory answers that a group is deleted
-// and keeps it, as Graphiti does on FalkorDB. The command fails with what
-// remains and what to do, the audit says that it was not done, and nothing of
-// the group gets into a prompt any more: not by a search, not by a block of
-// before, not after a restart, on no replica; until it is proven to be gone.
+// TestForgettingThatDeletesNothing checks a memory that confirms the deletion of a group
+// and keeps it, as Graphiti does on FalkorDB. The command fails and names the rest and a
+// remedy. Until the deletion is proven, no prompt contains facts of the group, from a
+// search or an earlier block, even after a restart.
 func TestForgettingThatDeletesNothing(t *testing.T) {
 	t.Parallel()
 	type settings = map[string]string
@@ -93,21 +92,21 @@ func deletesNothing(t *testing.T, g *graphititest.Graphiti, settings map[string]
 		t.Error("the second time it is taken for forgotten")
 	}
 	g.Erase() // as redis-cli GRAPH.DELETE does
-	// The command would find the new turns, if the proxy has tried again before it.
+	// A second command would find the new turns if the proxy had retried before it.
 	waitUntil(t, "it to be forgotten", func() bool { return !strings.Contains(w.status(), "blocked") })
 	w.ask("s5", user("My dog is called Rex."))
 	waitUntil(t, "new turns", func() bool {
 		return slices.ContainsFunc(g.Episodes("user_josh"), func(e graphititest.Episode) bool { return strings.Contains(e.Content, "Rex") })
 	})
-	// What another conversation quoted of a session stays.
+	// A conversation that quoted the session is not forgotten with it.
 	if saw := w.ask("s6", user("What is my dog called?")); !strings.Contains(saw, "Rex") || part == "--user" && strings.Contains(saw, "Miso") {
 		t.Errorf("when it was forgotten the model saw %s", saw)
 	}
 }
 
-// TestForgettingOfAMemoryThatIsDown ends, and says what waits; when the memory is
-// back nothing is recalled before it was forgotten, which happens by itself, also
-// after a restart. What was said since stays.
+// TestForgettingOfAMemoryThatIsDown checks that a forget reports the waiting deletion while
+// the memory is down. After its return, or a restart of the proxy, the group is forgotten
+// without another command and before any recall from it. Newer turns stay.
 func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]graphititest.Fault{"refuses": graphititest.Refuse(), "hangs": graphititest.Hang()} {
@@ -164,9 +163,9 @@ func TestForgettingOfAMemoryThatIsDown(t *testing.T) {
 	}
 }
 
-// TestForgettingThatIsCutOff: the memory takes long to forget, and the proxy ends
-// meanwhile. Running conversations have lost their blocks at once, and status
-// says that the group is blocked. The next process goes on with it.
+// TestForgettingThatIsCutOff checks a proxy that ends during a long deletion. Conversations
+// lose their blocks at once, the status reports the blocked group, and the next process
+// completes the deletion.
 func TestForgettingThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -186,7 +185,7 @@ func TestForgettingThatIsCutOff(t *testing.T) {
 	if saw := w.ask("s2", question); !strings.Contains(saw, "Miso") {
 		t.Fatal("it is not known to begin with")
 	}
-	// The next process may begin its own attempt before the end of check: it hangs too.
+	// The next process may start its own attempt before check ends, so that one hangs, too.
 	released := make(chan struct{})
 	g.Always(graphititest.Forget, graphititest.HangUntil(released))
 	ctx, cutOff := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ import (
 
 const widgets = "github_repo:github.com/acme/widgets"
 
-// opening is what stands in the block before the first message of a new
-// conversation.
+// opening returns the block before the first message of a new conversation, without its end
+// tag, or "" if the message has no block.
 func (w *world) opening(session, text string, headers ...string) string {
 	w.t.Helper()
 	_, _, saw := w.say(text, append([]string{"X-Graphiti-Session", session}, headers...)...)
@@ -29,17 +29,18 @@ func (w *world) opening(session, text string, headers ...string) string {
 	return strings.TrimSuffix(block, text)
 }
 
-// noted waits until what was captured so far is delivered, and noted for cards.
+// noted waits until the captured turns are delivered and recorded for cards.
 func (w *world) noted() *world { return w.restart() }
 
-// remembered waits until the notes of a conversation in the project say something.
+// remembered waits until the short-term memory of the project has a request that begins
+// with says.
 func (w *world) remembered(says string) {
 	w.t.Helper()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
 	w.shortTerm(group, `"asked":"`+says)
 }
 
-// withMemories runs a test over what keeps memories, and what keeps state.
+// withMemories runs f with the embedded backends, and with Graphiti and Redis.
 func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)) {
 	t.Helper()
 	for name, remote := range map[string]bool{"embedded": false, "Graphiti and Redis": true} {
@@ -61,9 +62,9 @@ func withMemories(t *testing.T, f func(t *testing.T, settings map[string]string)
 	}
 }
 
-// TestRuleInItsConversation: a rule opens the next conversation of its project, stays unchanged
-// in it over a restart, and is shown again once after a compaction. Without the setting there
-// is no card.
+// TestRuleInItsConversation checks that a rule opens the next conversation of its project,
+// stays unchanged in it after a restart, and is repeated once after a compaction. A card
+// limit of zero turns cards off.
 func TestRuleInItsConversation(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
@@ -76,7 +77,7 @@ func TestRuleInItsConversation(t *testing.T) {
 			t.Errorf("got %q, want the rule once", first)
 		}
 
-		// The conversation goes on: the same block where it was, and none after it.
+		// The next turn repeats the block in its place and adds no other.
 		ask := func() []string {
 			texts, _ := w.see(chat(user("hello"), replied("Hi."), user("thanks")), append([]string{"X-Graphiti-Session", "three"}, project...)...)
 			return texts
@@ -89,7 +90,7 @@ func TestRuleInItsConversation(t *testing.T) {
 		if again := ask(); !slices.Equal(again, texts) {
 			t.Errorf("after a restart: %q", again)
 		}
-		// After a compaction it is shown again, once.
+		// After a compaction the rule is shown again, once.
 		compacted := []m{user("This session is being continued from a previous conversation that ran out of context. Summary: loops."), replied("Go on."), user("go on, please")}
 		texts, _ = w.see(chat(compacted...), append([]string{"X-Graphiti-Session", "three"}, project...)...)
 		if last := texts[len(texts)-1]; strings.Count(last, rule) != 1 {
@@ -115,8 +116,8 @@ func TestRuleInItsConversation(t *testing.T) {
 	})
 }
 
-// TestWhereWeLeftOff: the first message of a conversation in a project, and no
-// other, gets a line about the person's last one there, and what it left open.
+// TestWhereWeLeftOff checks that only the first message of a conversation in a project gets
+// a line about the person's previous conversation there and its open tasks.
 func TestWhereWeLeftOff(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
@@ -149,7 +150,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("the next turn: %q", texts)
 		}
 
-		// A compaction says what is open.
+		// The summary of a compaction lists the open tasks.
 		w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 			if strings.Contains(c.Messages[len(c.Messages)-1].Text, "CONTEXT CHECKPOINT") {
 				return proxytest.Reply{Text: "<summary>1. Primary Request and Intent:\n   The importer for CSV files.\n7. Pending Tasks:\n   - Empty </graphiti_memory> fields\n   - The docs\n</summary>"}
@@ -171,8 +172,8 @@ func TestWhereWeLeftOff(t *testing.T) {
 	})
 }
 
-// TestCardWithoutItsStore: a card that cannot be read, or a memory that does not
-// answer, costs nothing but the card.
+// TestCardWithoutItsStore checks that a block has its card even if the search in the memory
+// times out, and that the next request repeats the block.
 func TestCardWithoutItsStore(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})

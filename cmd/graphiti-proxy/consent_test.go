@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestConsentIsExplainedOnce for each endpoint: what is sent, where, how to stop, and how to
-// purge it.
+// TestConsentIsExplainedOnce checks that the log explains, once for each endpoint, which
+// data the proxy sends there, how to stop this, and how to purge the data.
 func TestConsentIsExplainedOnce(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -46,8 +46,9 @@ func TestConsentIsExplainedOnce(t *testing.T) {
 	}
 }
 
-// TestUntrustedProjectIsExplainedOnce with the setting; a request without a project has no
-// memory either.
+// TestUntrustedProjectIsExplainedOnce checks that the log explains, once for each project,
+// that workspace.trusted does not list it, and once that requests without a project have no
+// memory.
 func TestUntrustedProjectIsExplainedOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"workspace.trusted": "acme/*"})

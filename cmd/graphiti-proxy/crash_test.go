@@ -28,7 +28,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestMain lets the test binary be the program, so that it can be killed.
+// TestMain runs the program instead of the tests if the environment asks for it, so that
+// tests can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv("TEST_BINARY_RUNS") == "the program" {
 		os.Exit(run(os.Args[1:]))
@@ -41,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(inMemory(m.Run))
 }
 
-// inMemory has temporary files lie in memory where there is room: a data
-// directory is synced with each turn.
+// inMemory runs the tests with temporary files in RAM if it can, because each turn syncs
+// the data directory.
 func inMemory(run func() int) int {
 	const shm = "/dev/shm"
 	if os.Getenv("TMPDIR") != "" {
@@ -59,8 +60,7 @@ func inMemory(run func() int) int {
 	return run()
 }
 
-// long skips a test that takes minutes or gigabytes, but where continuous
-// integration asks for it.
+// long skips a test that takes minutes or gigabytes, unless LONG_TESTS is set.
 func long(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("LONG_TESTS") == "" {
@@ -68,22 +68,22 @@ func long(t *testing.T, why string) {
 	}
 }
 
-// process is the proxy as a process of its own, on changing ports.
+// process is a proxy in a process of its own, with new ports at each start.
 type process struct {
 	t      *testing.T
 	args   []string
-	binary string    // another build of it; empty: this one
-	wrap   []string  // the command that runs it; empty: none
-	stderr io.Writer // nil: the test's
-	solo   bool      // requests name no agent: what is said has one group
+	binary string    // another build, or "" for this one
+	wrap   []string  // the command that runs it, if any
+	stderr io.Writer // nil for the test's
+	solo   bool      // requests name no agent, so turns have one group
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	cmd   *exec.Cmd
 	url   string
 	admin string
 }
 
-// start starts it and waits until it listens.
+// start starts the process and waits until it listens.
 func (p *process) start() {
 	p.t.Helper()
 	cmd := p.command()
@@ -118,7 +118,7 @@ func (p *process) start() {
 	p.cmd, p.url, p.admin = cmd, url, admin
 }
 
-// command is the program, or the test binary that can be it.
+// command returns the command that runs the program, by default with the test binary.
 func (p *process) command() *exec.Cmd {
 	binary := p.binary
 	if binary == "" {
@@ -128,7 +128,7 @@ func (p *process) command() *exec.Cmd {
 	return exec.Command(line[0], line[1:]...)
 }
 
-// kill ends it as kill -9 does.
+// kill ends the process like kill -9.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,8 +155,7 @@ func (p *process) queue() (s capture.QueueStatus, err error) {
 	return s, json.NewDecoder(resp.Body).Decode(&s)
 }
 
-// ask sends a conversation and returns the answer, or an error when it did not
-// come whole.
+// ask sends a conversation and returns the answer, or an error if the answer is incomplete.
 func (p *process) ask(session string, messages []map[string]string) (string, error) {
 	url, _ := p.address()
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages})
@@ -190,10 +189,10 @@ func (p *process) ask(session string, messages []map[string]string) (string, err
 	return a.Choices[0].Message.Content, nil
 }
 
-// TestNothingIsLostAndNothingIsKeptTwice: a thousand turns, while the proxy is
-// killed three times and Graphiti three times, once in silence. Then hundreds of
-// people are answered, the proxy is killed before any of it is on disk, and all
-// of them come back at once.
+// TestNothingIsLostAndNothingIsKeptTwice checks that no turn is lost or stored twice. A
+// thousand turns arrive while the proxy is killed three times and Graphiti three times,
+// once in silence. Then hundreds of people get answers, the proxy is killed before any of
+// those turns is on disk, and all clients return at once.
 func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	t.Parallel()
 	long(t, "takes half a minute")
@@ -230,10 +229,10 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	p.start()
 	defer func() { p.kill() }()
 
-	// The clients: each conversation goes on as its answers come, and repeats a
-	// request whose answer did not come whole. The last turn of each comes when
-	// the faults are over, as of people who come back: what was answered in the
-	// very moment of a kill, and not yet on disk, is found in their histories.
+	// Each client continues its conversation with the answers it gets, and repeats a
+	// request with an incomplete answer. The last turn of each conversation comes after the
+	// faults: its history restores turns that were answered at the moment of a kill and are
+	// not on disk.
 	var answered, repeated atomic.Int64
 	histories := make([][]map[string]string, conversations+returning)
 	talk := func(n, from, to int) {
@@ -280,7 +279,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 		p.kill()
 		p.start()
 		at(20 + 30*i)
-		if i == 1 { // in silence: it goes on to accept
+		if i == 1 { // in silence: it still accepts messages
 			dies.Store(true)
 			waitUntil(t, "the stall to be told", func() bool { s, err := p.queue(); return err == nil && s.Stalled != nil })
 			g.Restart()
@@ -289,7 +288,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 		for _, c := range []graphititest.Call{graphititest.Messages, graphititest.Episodes, graphititest.Healthcheck, graphititest.Search} {
 			g.Always(c, graphititest.Refuse())
 		}
-		g.Restart() // its queue is gone
+		g.Restart() // its queue is lost
 		time.Sleep(300 * time.Millisecond)
 		for _, c := range []graphititest.Call{graphititest.Messages, graphititest.Episodes, graphititest.Healthcheck, graphititest.Search} {
 			g.Always(c, nil)
@@ -315,7 +314,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	}
 	clients.Wait()
 	const all = conversations*length + 2*returning
-	for range 9000 { // the tally below reports what is still missing
+	for range 9000 { // the tally below reports missing messages
 		if s, err := p.queue(); err == nil && s.Pending == 0 && s.Delivered >= 2*all {
 			break
 		}
@@ -339,8 +338,7 @@ func TestNothingIsLostAndNothingIsKeptTwice(t *testing.T) {
 	}
 }
 
-// lockSpool has writes to the spool wait, as on a disk that is slow, until
-// release is called.
+// lockSpool makes writes to the spool wait, as on a slow disk, until release is called.
 func lockSpool(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "spool.db")+"?_txlock=immediate&_pragma=busy_timeout(10000)")
@@ -357,8 +355,8 @@ func lockSpool(t *testing.T, dir string) (release func()) {
 	}
 }
 
-// tally counts what two groups of Graphiti hold of conversations of so many
-// turns, which is to be each side of each turn once.
+// tally checks two groups of Graphiti for each side of each turn, given the number of turns
+// by conversation. It returns the number of missing, duplicate and stored sides.
 func tally(t *testing.T, g *graphititest.Graphiti, turns map[int]int) (missing, twice, sides int) {
 	t.Helper()
 	for _, group := range []string{"user_josh", "agent_ava__user_josh"} {
@@ -389,5 +387,5 @@ func tally(t *testing.T, g *graphititest.Graphiti, turns map[int]int) (missing, 
 	return missing, twice, sides
 }
 
-// waitUntil waits for other processes, and for goroutines of a whole proxy.
+// waitUntil waits for a condition in other processes or in goroutines of a complete proxy.
 var waitUntil = polltest.Until

@@ -15,18 +15,19 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// command runs a command on a data directory, as a user would, and returns
-// what it printed.
+// command runs a command with dir as its home and working directory, and returns its
+// standard output.
 func command(t *testing.T, dir string, args ...string) (out string, err error) {
 	t.Helper()
 	out, _, err = commandIn(t, dir, dir, args...)
 	return out, err
 }
 
-// commandIn is command, called in a directory.
+// commandIn runs a command with a home and a working directory, and returns its standard
+// output and standard error.
 func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut string, err error) {
 	t.Helper()
-	vars := []string{"GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:1"} // nothing answers there
+	vars := []string{"GRAPHITI_PROXY_ADMIN_LISTEN=127.0.0.1:1"} // no proxy listens there
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
 		vars = append(vars, name+"="+home)
 	}
@@ -39,7 +40,7 @@ func commandIn(t *testing.T, home, dir string, args ...string) (out, errOut stri
 	return b.String(), e.String(), err
 }
 
-// owner is the person of single mode, as the data directory has it.
+// owner returns the person of single mode from the file owner of the data directory.
 func owner(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "graphiti-proxy", "owner"))
@@ -49,9 +50,10 @@ func owner(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// TestForgottenConversation: a conversation that has lost a block gets none any
-// more, and the header and the status say so; thoughts that are bound to the
-// block are dropped by the API where that was asked for.
+// TestForgottenConversation checks that a conversation gets no block once one of its blocks
+// has been forgotten, and that the header and the status report it. With
+// memory.drop_bound_thinking the request asks the API to drop the thinking bound to that
+// block.
 func TestForgottenConversation(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []string{"false", "true"} {
@@ -93,7 +95,7 @@ func TestForgottenConversation(t *testing.T) {
 	}
 }
 
-// group is the person's.
+// group returns the group that stores the owner's turns.
 func (w *world) group() string {
 	w.t.Helper()
 	id, namer, err := w.remembers().callers.settings(w.app.cfg)
@@ -103,9 +105,9 @@ func (w *world) group() string {
 	return namer.Writes(graphiti.Who{User: id.Owner})[0].Group
 }
 
-// TestShortTermMemory: a session whose client has dropped its history is told
-// what it was about, once; one that still shows it is not, nor is another; and
-// it is forgotten with the rest.
+// TestShortTermMemory checks that a session whose client has dropped its history gets the
+// notes of its earlier work, in one block only. A session with a complete history gets
+// none, nor does another session, and forgetting deletes the notes.
 func TestShortTermMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,8 +154,8 @@ func TestShortTermMemory(t *testing.T) {
 	}
 }
 
-// TestShortTermMemoryIsNobodyElses: the same session id of another credential,
-// or of another person, is another session.
+// TestShortTermMemoryIsNobodyElses checks that the same session id is a different session
+// for each credential and each person.
 func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi"})
@@ -174,9 +176,9 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestPromotedCountsEverywhere: what was promoted for the person is recalled in
-// each project, also when the question is not about the person; before, nothing
-// of the person is.
+// TestPromotedCountsEverywhere checks that a preference promoted for the person is recalled
+// in every project, even if the question is not about the person. An ordinary message
+// outside of the project is not.
 func TestPromotedCountsEverywhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

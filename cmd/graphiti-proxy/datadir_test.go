@@ -19,7 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// removeFiles deletes every file in a directory and leaves the directory.
+// removeFiles deletes the contents of a directory and leaves the directory.
 func removeFiles(t *testing.T, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -33,7 +33,7 @@ func removeFiles(t *testing.T, dir string) {
 	}
 }
 
-// get reads a page of the admin side.
+// get returns a page of the admin side.
 func (w *world) get(path string) string {
 	w.t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + path)
@@ -48,7 +48,7 @@ func (w *world) get(path string) string {
 	return string(b)
 }
 
-// metric is the value of a metric without labels.
+// metric returns the value of a metric without labels, or "not there".
 func (w *world) metric(name string) string {
 	w.t.Helper()
 	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(w.get("/metrics"))
@@ -58,15 +58,15 @@ func (w *world) metric(name string) string {
 	return m[1]
 }
 
-// status is what the command status prints.
+// status returns the output of the status command.
 func (w *world) status() string {
 	s, out := w.app.status(w.t.Context(), true), &strings.Builder{}
 	printStatus(out, &s)
 	return out.String()
 }
 
-// TestRemovedFilesLetNobodyIn: the lock is held on the directory, so that no
-// second proxy begins where somebody has cleaned up.
+// TestRemovedFilesLetNobodyIn checks that no second proxy starts in the data directory of a
+// running proxy, even after the lock file or all files have been deleted.
 func TestRemovedFilesLetNobodyIn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +89,8 @@ func TestRemovedFilesLetNobodyIn(t *testing.T) {
 	}
 }
 
-// off waits until memory is off because of the state's files.
+// off waits until memory is off because of the state's files, and checks that the model
+// sees no block meanwhile.
 func (w *world) off() {
 	w.t.Helper()
 	waitUntil(w.t, "memory to be off", func() bool {
@@ -101,8 +102,9 @@ func (w *world) off() {
 	})
 }
 
-// TestDeletedFilesAreNoticed: SQLite goes on writing to files that are deleted
-// or replaced. The proxy says that nothing is kept, and counts what is not.
+// TestDeletedFilesAreNoticed checks that the proxy notices a deleted or replaced file, to
+// which SQLite would continue to write: memory is off, the status and the log report it,
+// and lost turns are counted.
 func TestDeletedFilesAreNoticed(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(dir string) error{
@@ -165,8 +167,8 @@ func TestDeletedFilesAreNoticed(t *testing.T) {
 	}
 }
 
-// TestMovedDirectoryComesBack: what was said just before is written when the
-// files are there again.
+// TestMovedDirectoryComesBack checks that memory works again once a moved data directory is
+// back in its place.
 func TestMovedDirectoryComesBack(t *testing.T) {
 	t.Parallel()
 	if os.PathSeparator != '/' {
@@ -192,7 +194,7 @@ func TestMovedDirectoryComesBack(t *testing.T) {
 	}
 }
 
-// damages are ways in which a file becomes one that cannot be used.
+// damages maps the name of each kind of damage to a function that inflicts it on a file.
 var damages = map[string]func(path string) error{
 	"random bytes": func(path string) error {
 		b := make([]byte, 20<<10)
@@ -240,8 +242,8 @@ var damages = map[string]func(path string) error{
 	},
 }
 
-// contents are the files of a directory, less those that come and go with the
-// files that are open, and those that each start writes.
+// contents returns the contents of a file of the directory and of its write-ahead log,
+// unless the log is empty.
 func contents(t *testing.T, dir string, file string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -261,7 +263,8 @@ func contents(t *testing.T, dir string, file string) map[string]string {
 	return all
 }
 
-// usesOf are the settings of a proxy that has a file: spool.db is a remote memory's.
+// usesOf returns the settings of a proxy that uses a file. For spool.db, it starts a remote
+// memory.
 func usesOf(t *testing.T, file string) map[string]string {
 	t.Helper()
 	if file != "spool.db" {
@@ -275,7 +278,7 @@ func usesOf(t *testing.T, file string) map[string]string {
 	return map[string]string{"memory.backend": "graphiti", "memory.endpoint": g.URL(), "memory.consent": "true"}
 }
 
-// flags are settings as a command has them.
+// flags returns settings as arguments of a command.
 func flags(dir string, set map[string]string) (args []string) {
 	args = []string{"--set", "data_dir=" + dir}
 	for k, v := range set {
@@ -284,9 +287,9 @@ func flags(dir string, set map[string]string) (args []string) {
 	return args
 }
 
-// TestDamagedFile: the proxy forwards without memory and says which file it is,
-// what is wrong, what to do and what that costs. It changes nothing of it, and
-// the other files are what they were.
+// TestDamagedFile checks that a proxy with a damaged file forwards requests without memory,
+// and that its status and log name the file, the remedy and the cost. The proxy does not
+// change the file, and the remedy works at that cost.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	costs := map[string]string{"state.db": "blocks", "spool.db": "waited", "memory.db": "remembered"}
@@ -339,7 +342,8 @@ func TestDamagedFile(t *testing.T) {
 					}
 				}
 
-				// What the remedy says helps, and costs what it says.
+				// The remedy is to move the file away. It costs the contents of that file
+				// only.
 				if err := os.Chmod(path, 0o700); err != nil && !os.IsNotExist(err) {
 					t.Fatal(err)
 				}
@@ -381,7 +385,8 @@ func sizesOf(files map[string]string) (list []string) {
 	return list
 }
 
-// TestFileThatBreaksWhileItIsUsed ends memory, and nothing else.
+// TestFileThatBreaksWhileItIsUsed checks that memory is off after a file has been damaged
+// under a running proxy, and that the status names the file and the remedy.
 func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.db", "memory.db", "spool.db"} {
@@ -391,7 +396,7 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 			w := start(t, dir, set)
 			w.say(fact)
 			w.delivered(1)
-			w.stop() // so that all is in the file
+			w.stop() // moves the write-ahead log into the file
 			w = start(t, dir, set)
 			noise := make([]byte, 4096)
 			_, _ = rand.Read(noise)
@@ -422,8 +427,8 @@ func TestFileThatBreaksWhileItIsUsed(t *testing.T) {
 	}
 }
 
-// TestCommandsTalkToTheOwner of the data directory that they mean, wherever
-// they find a proxy.
+// TestCommandsTalkToTheOwner checks that a command acts only on the data directory that it
+// names, even if the proxy at its address uses another one.
 func TestCommandsTalkToTheOwner(t *testing.T) {
 	t.Parallel()
 	a, b := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"}), t.TempDir()
@@ -460,7 +465,7 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 		t.Errorf("the proxy at the address holds what was promoted for another data_dir: %s", out)
 	}
 
-	// While one runs there, it is asked, whatever the address says.
+	// The proxy that runs in the data directory answers, not the one at the address.
 	second := start(t, b, map[string]string{"identity.owner": "user:josh"})
 	second.say("My dog is called Rex.")
 	waitUntil(t, "the dog", func() bool {
@@ -474,11 +479,11 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 		}
 	}
 
-	// An address alone names whoever answers there.
+	// Without a data directory, the proxy at the address answers.
 	if out, err := command(t, b, slices.Concat([]string{"memory", "export", "--user", "josh"}, own)...); err != nil || !strings.Contains(out, "Miso") {
 		t.Errorf("export by the address alone: %s, %v; want the memory of the proxy there (Miso)", out, err)
 	}
-	// And a copy of a directory is another one.
+	// A copy of a data directory is a data directory of its own.
 	c := t.TempDir()
 	if err := os.CopyFS(c, os.DirFS(a.app.cfg.DataDir)); err != nil {
 		t.Fatal(err)
@@ -491,7 +496,7 @@ func TestCommandsTalkToTheOwner(t *testing.T) {
 	}
 }
 
-// group is the first one that a proxy knows.
+// group returns the first group of josh.
 func group(t *testing.T, w *world) string {
 	t.Helper()
 	found, err := cli.Ask(t.Context(), adminOf(w), service.Groups, service.Selector{User: "josh"})
@@ -501,12 +506,12 @@ func group(t *testing.T, w *world) string {
 	return found.Groups[0].Group
 }
 
-// TestDataDirOfAnotherUser: where the directory is there and cannot be used, the
-// proxy forwards and says so.
+// TestDataDirOfAnotherUser checks that a proxy that cannot use its data directory forwards
+// requests without memory and reports the reason.
 func TestDataDirOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "lock"), 0o700); err != nil { // which no user can lock
+	if err := os.Mkdir(filepath.Join(dir, "lock"), 0o700); err != nil { // no user can lock a directory
 		t.Fatal(err)
 	}
 	w := start(t, dir, nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// TestDeployUsesMetricsThatExist: alerts and the dashboard ask for metrics that
-// the proxy has.
+// TestDeployUsesMetricsThatExist checks that the proxy has every metric that the alerts and
+// the dashboard use.
 func TestDeployUsesMetricsThatExist(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -62,8 +62,9 @@ func TestDeployUsesMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestDeployIsValid: manifests are YAML, settings in them are known, and the
-// unit is one, where systemd is there to tell.
+// TestDeployIsValid checks that the manifests are YAML, that every setting in them exists,
+// that configurations in them load, and that systemd accepts the unit, if systemd-analyze
+// is installed.
 func TestDeployIsValid(t *testing.T) {
 	t.Parallel()
 	deploy := filepath.Join("..", "..", "deploy")
@@ -100,7 +101,7 @@ func TestDeployIsValid(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 				break
 			}
-			if data, ok := doc["data"].(map[string]any); ok && doc["kind"] == "ConfigMap" { // a configuration in it
+			if data, ok := doc["data"].(map[string]any); ok && doc["kind"] == "ConfigMap" { // holds a configuration
 				dir := t.TempDir()
 				text, _ := data["config.yaml"].(string)
 				file := filepath.Join(dir, "config.yaml")
@@ -125,7 +126,7 @@ func TestDeployIsValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The binary that it names need not be there.
+	// The binary that the unit names need not exist on this machine.
 	path := filepath.Join(t.TempDir(), "graphiti-proxy.service")
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(unit), "/usr/bin/graphiti-proxy", "/bin/true")), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,9 +136,9 @@ func TestDeployIsValid(t *testing.T) {
 	}
 }
 
-// TestReplicasKeepTheirVolumes: what a replica cannot share waits on a volume
-// that outlives it, each on one of its own, and it ends after it is out of
-// balance.
+// TestReplicasKeepTheirVolumes checks that every replica has a volume of its own, which
+// outlives it. In Kubernetes, a preStop hook delays its end until the load balancer has
+// dropped it.
 func TestReplicasKeepTheirVolumes(t *testing.T) {
 	t.Parallel()
 	read := func(name string) (all []map[string]any) {
@@ -178,7 +179,7 @@ func TestReplicasKeepTheirVolumes(t *testing.T) {
 			if at(container, "lifecycle", "preStop") == nil || at(container, "readinessProbe", "timeoutSeconds") != 3 {
 				t.Errorf("%s: got %v, want a preStop hook and a readiness probe of 3 seconds", name, container)
 			}
-			// The guide replaces this name, which no registry has.
+			// No registry has this image: the guide replaces its name.
 			if image := at(container, "image"); image != "REGISTRY/graphiti-proxy:VERSION" || !strings.Contains(string(guide), "s#"+image.(string)+"#$IMAGE#") {
 				t.Errorf("%s: deploy/README.md does not replace the image %v", name, image)
 			}

@@ -18,11 +18,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// provider answers the Responses and the Messages API, streamed or not, with
-// what answer says, and keeps the last body.
+// provider is an upstream of the Responses and the Messages API, streamed or not. It
+// answers with the result of answer, and records the bodies of requests.
 type provider struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	bodies []string
 	n      int
 	answer func(n int) (text string, tool bool)
@@ -85,8 +85,9 @@ func (p *provider) last() string {
 	return p.bodies[len(p.bodies)-1]
 }
 
-// TestEveryDialectRemembers: what was said through one API is known through
-// each; the block is repeated over tool rounds, counts, and turns.
+// TestEveryDialectRemembers checks that a message sent through one API is recalled through
+// the others, that its block is repeated in tool rounds and token counts, and that a
+// conversation stored by the provider continues by the id of its last answer.
 func TestEveryDialectRemembers(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []bool{false, true} {
@@ -143,7 +144,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		}
 		w.delivered(4)
 
-		// The provider holds the history: the session goes on by the answer's id.
+		// The provider stores the history: the session continues by the id of the answer.
 		up.mu.Lock()
 		up.answer = func(int) (string, bool) { return "I see.", false }
 		n := up.n
@@ -153,7 +154,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+1)})
 		w.delivered(6)
 		post("/v1/responses", m{"input": "go on", "previous_response_id": fmt.Sprint("resp_", n+2)})
-		w.delivered(7) // the same words, and another turn
+		w.delivered(7) // same text, but another turn
 		if q := w.app.memory.queue(); q.Delivered != 7 || q.Pending != 0 {
 			t.Errorf("got %+v, want Delivered 7, Pending 0", q)
 		}
@@ -161,7 +162,7 @@ func TestEveryDialectRemembers(t *testing.T) {
 	}
 }
 
-// blockIn is the block of a body, as it stands there.
+// blockIn returns the raw text of the first block in a body, or "" if it contains no block.
 func blockIn(body string) string {
 	_, rest, ok := strings.Cut(body, "<graphiti_memory>")
 	block, _, closed := strings.Cut(rest, "</graphiti_memory>")
@@ -171,7 +172,8 @@ func blockIn(body string) string {
 	return block
 }
 
-// TestWhatClientsSayOutright counts for more than text: chores and subagents.
+// TestWhatClientsSayOutright checks that headers of the clients mark chores and subagents,
+// independently of the text.
 func TestWhatClientsSayOutright(t *testing.T) {
 	t.Parallel()
 	up := newProvider(t)
@@ -185,7 +187,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 		{"X-Other", "1", "", true},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"turn"}`, "", true},
 		{"X-Codex-Turn-Metadata", `{"request_kind":"prewarm"}`, "probe", false},
-		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", true}, // its answer
+		{"X-Codex-Turn-Metadata", `{"request_kind":"compaction"}`, "summary", true}, // stores the answer
 		{"X-Codex-Turn-Metadata", `{"request_kind":"turn","thread_source":"subagent"}`, "subagent", false},
 		{"X-Openai-Subagent", "collab_spawn", "subagent", false},
 		{"X-Openai-Subagent", "review", "probe", false},
@@ -202,7 +204,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	turns := 0
 	for i, tc := range cases {
 		_, h := w.exchange("/v1/responses", m{"model": "m", "input": fmt.Sprint("This is message number ", i, ".")},
-			tc.header, tc.value, "X-Graphiti-Workspace", "acme/widgets") // a summary of an unknown project is not kept
+			tc.header, tc.value, "X-Graphiti-Workspace", "acme/widgets") // without a project, a summary would not be stored
 		if header := h.Get("X-Graphiti-Memory"); strings.HasSuffix(header, "reason="+tc.reason) != (tc.reason != "") {
 			t.Errorf("%s %s: got %s, want the reason %q", tc.header, tc.value, header, tc.reason)
 		}
@@ -210,7 +212,7 @@ func TestWhatClientsSayOutright(t *testing.T) {
 			turns++
 		}
 	}
-	w.stop() // what was said is in the spool then
+	w.stop() // writes all turns to the spool
 	w = start(t, dir, settings)
 	waitUntil(t, "all turns", func() bool { return w.app.memory.queue().Pending == 0 })
 	if n := w.app.memory.queue().Delivered; n != turns {
@@ -229,8 +231,8 @@ func TestWhatClientsSayOutright(t *testing.T) {
 	}
 }
 
-// TestEncodedRequests are read; sent on without their encoding where something
-// is inserted, and as they came where nothing is.
+// TestEncodedRequests checks that compressed requests are read, and forwarded without their
+// encoding if a block is inserted, or unchanged otherwise.
 func TestEncodedRequests(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"limits.inspect_bytes": "1MiB"})
@@ -287,8 +289,8 @@ func TestEncodedRequests(t *testing.T) {
 	}
 }
 
-// TestResponsesOverWebSocket is refused, so that clients go on with POST;
-// other WebSockets are not.
+// TestResponsesOverWebSocket checks that the Responses API refuses a WebSocket, so that
+// clients fall back to POST, unless the setting is "tunnel". Other WebSockets pass.
 func TestResponsesOverWebSocket(t *testing.T) {
 	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -319,14 +321,14 @@ func TestResponsesOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestCompaction: the summary that a client makes of its history is kept as
-// what it is, once, and found again; the instruction for it is not. The request searches
-// nothing, and has the session's notes.
+// TestCompaction checks that a client's summary of its history is stored once, as a
+// summary, and recalled later, and that the instruction for it is not stored. The request
+// for it gets the session's notes and no search results.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
 	w.say("Our release branch is called aurora.", "X-Graphiti-Session", "elsewhere")
-	w.say("Good morning.", "X-Graphiti-Session", "long") // of no project, as is known then
+	w.say("Good morning.", "X-Graphiti-Session", "long") // the session has no project from now on
 	w.delivered(2)
 	w.shortTerm(graphiti.SessionScope("session:long", ""), "Good morning.")
 	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
@@ -366,8 +368,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestBackgroundAnswer: an answer that is made in the background ends its turn
-// when it is fetched, once.
+// TestBackgroundAnswer checks that a background answer ends its turn when the client
+// fetches it, exactly once.
 func TestBackgroundAnswer(t *testing.T) {
 	t.Parallel()
 	status, n := "queued", 0
@@ -401,8 +403,8 @@ func TestBackgroundAnswer(t *testing.T) {
 	}
 }
 
-// TestBeginningCutOff: a conversation without an id whose beginning a client
-// leaves out is known by an answer in it.
+// TestBeginningCutOff checks that a conversation without an id is recognized by one of its
+// answers after the client has dropped its beginning.
 func TestBeginningCutOff(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.scopes": "session"})

@@ -14,9 +14,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// TestDockerLine: the settings of the one line in docs/docker.md start a proxy
-// of one person that other addresses of this machine reach, where they are among
-// the networks that the line names.
+// TestDockerLine checks that the settings of the one line in docs/docker.md start a proxy
+// in single mode, which answers requests from other addresses of this machine only if the
+// line allows their networks.
 func TestDockerLine(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../docs/docker.md")

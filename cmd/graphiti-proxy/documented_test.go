@@ -12,16 +12,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/config"
 )
 
-// shownCommand is a command of ours in a document: a line of a code block, or inline code.
+// shownCommand matches a command of graphiti-proxy in a document: a line of a code block,
+// or inline code.
 var shownCommand = regexp.MustCompile("(?:^|[`\\s/])(?:graphiti-proxy|go run \\./cmd/graphiti-proxy) ([a-z][a-z-]*(?:[ \\t][^`\\n|>#]*)?)")
 
-// shellWord is a word of a command line.
+// shellWord matches a word of a command line.
 var shellWord = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
 
-// shownVariable is a setting in the environment.
+// shownVariable matches an environment variable of a setting.
 var shownVariable = regexp.MustCompile(`GRAPHITI_PROXY_[A-Z_]*[A-Z]`)
 
-// documents are the files that show people commands and settings.
+// documents returns the files that show commands and settings to users.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -45,8 +46,8 @@ func documents(t *testing.T) (files []string) {
 	return append(files, filepath.Join(root, "README.md"))
 }
 
-// TestDocumentedCommands: the binary has each command, flag and setting that a document
-// shows.
+// TestDocumentedCommands checks that the binary has every command, flag and setting shown
+// in a document.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	settings, variables := make(map[string]bool), make(map[string]bool)

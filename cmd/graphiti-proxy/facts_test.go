@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// distiller is a model that finds one fact in a batch that begins with its statement.
+// distiller is a model that finds one fact in a batch that matches saysLock.
 type distiller struct {
 	*httptest.Server
 	mu     sync.Mutex // protects bodies
@@ -122,7 +122,8 @@ func TestFactsFromAModel(t *testing.T) {
 	}
 }
 
-// TestFacts_OfAnImport: an import costs tokens only with --distil, and then each message once.
+// TestFacts_OfAnImport checks that an import costs tokens only with --distil, and only once
+// for each message.
 func TestFacts_OfAnImport(t *testing.T) {
 	t.Parallel()
 	d := newDistiller(t)
@@ -164,8 +165,8 @@ func TestFacts_OfAnImport(t *testing.T) {
 	}
 }
 
-// TestFacts_FromTheCallersProvider: each person's messages return to their provider only, with
-// their credential, which is in no file and no log.
+// TestFacts_FromTheCallersProvider checks that only a person's own provider distills that
+// person's messages, with that person's key, and that no file and no log contains the key.
 func TestFacts_FromTheCallersProvider(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "distil.upstream": "true", "distil.model": "m1", "distil.after": "1s"})
@@ -210,8 +211,7 @@ func TestFacts_FromTheCallersProvider(t *testing.T) {
 	}
 }
 
-// TestFactsNeedConsent: without it, and for another address than the one in the file, nothing
-// is sent.
+// TestFactsNeedConsent checks that no message is sent to the model without consent.
 func TestFactsNeedConsent(t *testing.T) {
 	t.Parallel()
 	d := newDistiller(t)
@@ -227,8 +227,8 @@ func TestFactsNeedConsent(t *testing.T) {
 	}
 }
 
-// TestFacts_EndWithTheirMessages: "forget that …" with the words of a fact ends it, although
-// its message has other words.
+// TestFacts_EndWithTheirMessages checks that "forget that …" with the words of a fact ends
+// the fact, even if its message has other words.
 func TestFacts_EndWithTheirMessages(t *testing.T) {
 	t.Parallel()
 	d := newDistiller(t)
@@ -253,7 +253,8 @@ func TestFacts_EndWithTheirMessages(t *testing.T) {
 	}
 }
 
-// TestFacts_ConsentWithdrawn: messages wait until consent for the address is given again.
+// TestFacts_ConsentWithdrawn checks that messages wait while consent is withdrawn or covers
+// another address, and are distilled once it is given again.
 func TestFacts_ConsentWithdrawn(t *testing.T) {
 	t.Parallel()
 	d := newDistiller(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// ask sends messages in a session, and returns the request as the model saw it.
+// ask sends messages in a session, and returns the body that the model received.
 func (w *world) ask(session string, messages ...m) string {
 	w.t.Helper()
 	w.model.Forget()
@@ -38,10 +38,9 @@ func (w *world) forget(group string) {
 
 func answered(text string) m { return m{"role": "assistant", "content": text} }
 
-// TestForgetting: after it nothing can be recalled, neither from the memory
-// nor from a cache, a running conversation, the queue or the dead; and a
-// restart brings nothing back. It is in no file of ours any more, nor in what
-// replicas share.
+// TestForgetting checks that a forgotten fact is recalled from no memory, cache, queue or
+// running conversation, even after a restart. No database file contains it any more, nor
+// does the Redis that replicas share.
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	type settings = map[string]string
@@ -94,7 +93,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 		t.Fatal("no block")
 	}
 	w.delivered(3)
-	for i := range 8 { // accepted, and not there yet
+	for i := range 8 { // accepted, but not delivered yet
 		w.say(fmt.Sprint("Miso did something funny, number ", i))
 	}
 	groups, err := found(w.remembers().service.Find(context.Background(), service.Selector{User: "josh"}))
@@ -143,7 +142,7 @@ func forgets(t *testing.T, dir string, settings map[string]string, g *graphitite
 	check("after a restart")
 }
 
-// settled waits until Graphiti has come to all that it has accepted.
+// settled waits until Graphiti has processed every message that it has accepted.
 func settled(t *testing.T, g *graphititest.Graphiti) {
 	t.Helper()
 	if g == nil {
@@ -154,7 +153,7 @@ func settled(t *testing.T, g *graphititest.Graphiti) {
 	}
 }
 
-// everything that a Redis holds, by its keys.
+// everything returns the values of a Redis by their keys.
 func everything(t *testing.T, s *redistest.Redis) map[string]string {
 	t.Helper()
 	c, ctx := s.Client(), context.Background()
@@ -178,11 +177,11 @@ func everything(t *testing.T, s *redistest.Redis) map[string]string {
 			v, _ = c.ZRange(ctx, k, 0, -1).Result()
 		case "stream":
 			v, _ = c.XRange(ctx, k, "-", "+").Result()
-		case "none": // it has ended
+		case "none": // it has expired
 		default:
 			t.Errorf("%s is a %s", k, kind)
 		}
-		if err != nil && !errors.Is(err, redis.Nil) { // else it has ended meanwhile
+		if err != nil && !errors.Is(err, redis.Nil) { // else it has expired meanwhile
 			t.Error(k, err)
 		}
 		all[k] = fmt.Sprint(v)
@@ -190,11 +189,10 @@ func everything(t *testing.T, s *redistest.Redis) map[string]string {
 	return all
 }
 
-// TestForgettingWhatIsUnderWay: a request whose answer ends after its group was
-// forgotten leaves nothing, neither in the memory nor in the session's own, and
-// the history that its client sends from then on does not bring it back, nor
-// what was never kept because its answer failed; also not in a process that
-// knows nothing of it. What is said after is kept.
+// TestForgettingWhatIsUnderWay checks that a request in flight while its group is forgotten
+// leaves no trace in the memory or in the session's notes. Neither it nor an earlier
+// message whose answer failed is stored from the history of later requests, even after a
+// restart. New turns are stored.
 func TestForgettingWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -225,7 +223,8 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	close(answer)
 	<-done
 
-	// One answer after the other is read of a session.
+	// The answers of a session are read in order, so the answer above has been read after
+	// this turn.
 	w.ask("s1", user("The beacon is called Mimosa."))
 	w.delivered(1)
 	w.shortTerm("user_josh", "Mimosa")
@@ -238,7 +237,7 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 
 	w = start(t, dir, settings)
 	w.ask("s1", append(talk, answered("Understood."), user("The stable is called Juniper."))...)
-	w.ask("s3", user("The ferry is called Oleander."), answered("I see."), user("Thanks.")) // earlier turns come in their order
+	w.ask("s3", user("The ferry is called Oleander."), answered("I see."), user("Thanks.")) // earlier turns are delivered in order
 	waitUntil(t, "the turns", func() bool {
 		held := strings.Join(w.held(), "\n")
 		return strings.Contains(held, "Oleander") && strings.Contains(held, "Juniper")
@@ -253,15 +252,15 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// cli runs a command against the running proxy.
+// cli runs a command against the running proxy and returns its output.
 func (w *world) cli(args ...string) (string, error) {
 	w.t.Helper()
 	return command(w.t, w.t.TempDir(), append(args, "--set", "admin.listen="+w.app.admin.Addr().String())...)
 }
 
-// TestForgettingLeavesWhatOthersWrote: a project's memory to which several
-// people wrote, or another alone, is named and left, however it is asked for;
-// its group says that all of it is meant.
+// TestForgettingLeavesWhatOthersWrote checks that neither a person nor a project as a
+// selector forgets the memory of a project to which another person wrote: the command
+// refuses or skips it, and --group forgets all of it.
 func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
@@ -291,5 +290,5 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// found are the groups that a selector means as a whole.
+// found returns the groups that a selector covers completely.
 func found(m service.Meant, err error) ([]ledger.Owned, error) { return m.Groups, err }

@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// withProjects starts a proxy that knows something of the person and of two projects; what
-// the person said of themselves in both is in their own memory too.
+// withProjects starts a proxy that stores facts of the person and of two projects. Both
+// projects contain the same statement about the person.
 func withProjects(t *testing.T, dir string, settings map[string]string) *world {
 	t.Helper()
 	all := map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"}
@@ -38,10 +38,10 @@ func withProjects(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
-// TestCommandsMeanTheProjectTheyAreCalledIn: without a flag it is the project that
-// they are called in, and the person's own; elsewhere, and where there is no memory,
-// it is the person's; what a flag names is meant as before. They say which, and
-// beside data on standard error.
+// TestCommandsMeanTheProjectTheyAreCalledIn checks that memory commands without a flag
+// cover the project of the working directory and the person's own memory. Outside of
+// projects, and in projects without memory, they cover the person's memory, and a flag
+// overrides both. They report their choice, on standard error if they print data.
 func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -61,7 +61,7 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 		for _, tc := range []struct {
 			name, dir string
 			flags     []string
-			says      string // empty: nothing, since a flag does
+			says      string // the reported choice, or "" if a flag made it
 			project   bool
 			own       bool
 		}{

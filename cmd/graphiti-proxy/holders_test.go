@@ -16,8 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// asks posts an operation's input to the admin side with a credential. headers are names
-// and values.
+// asks posts the input of an operation to the admin side with a credential, and returns the
+// status and the answer. headers are names and values.
 func (w *world) asks(key, operation string, in m, headers ...string) (int, string) {
 	w.t.Helper()
 	b, _ := json.Marshal(in)
@@ -39,9 +39,10 @@ func (w *world) asks(key, operation string, in m, headers ...string) (int, strin
 	return resp.StatusCode, string(answer)
 }
 
-// TestWhoACredentialProves on the admin side is whom it proves with a client: registered
-// people and accepted credentials see their own memory, and those with admin: true
-// everything; a gateway, and people without a memory, get a reason.
+// TestWhoACredentialProves checks that a credential proves the same person on the admin
+// side as in a request to the proxy: registered people and accepted credentials see their
+// own memory, and people with admin: true see every memory. A gateway, and people without
+// memory, get a reason.
 func TestWhoACredentialProves(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
@@ -81,7 +82,7 @@ func TestWhoACredentialProves(t *testing.T) {
 		{"sk-never", 401, ""},
 		{"sha256:" + sha("sk-josh"), 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // that it was accepted is noted behind the answer
+		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{})
 			return status == tc.status
 		})
@@ -129,7 +130,8 @@ func TestWhoACredentialProves(t *testing.T) {
 	}
 }
 
-// TestSingleModeKnowsNoPeople: only the token lets anybody in.
+// TestSingleModeKnowsNoPeople checks that the admin side of single mode refuses the
+// credential of a registered person.
 func TestSingleModeKnowsNoPeople(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "secret", "identity.users_file": usersFile(t)})
@@ -139,8 +141,8 @@ func TestSingleModeKnowsNoPeople(t *testing.T) {
 	}
 }
 
-// TestPeopleOfAGateway see, search, correct and forget their own memory through it, by
-// every header that names them in requests, and nobody else's.
+// TestPeopleOfAGateway checks that people see, search, correct and forget only their own
+// memory through a gateway, whichever header names them.
 func TestPeopleOfAGateway(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
@@ -175,11 +177,11 @@ func TestPeopleOfAGateway(t *testing.T) {
 		{"sk-gateway", []string{"X-Graphiti-User", "carol", "X-Graphiti-User", "josh"}, 403, "contradict"},
 		{"sk-gateway", []string{"X-OpenWebUI-User-Jwt", "a.b.c"}, 403, "not signed"},
 		{"sk-gateway", []string{"X-Graphiti-User", "ann"}, 403, "turned off"},
-		{"sk-other", []string{"X-Graphiti-User", "carol"}, 200, ""}, // what names nobody, which is none
+		{"sk-other", []string{"X-Graphiti-User", "carol"}, 200, ""}, // no gateway: the memory of its own key is empty
 		{"sk-josh", []string{"X-Graphiti-User", "carol"}, 200, "Kiwi"},
 		{"sk-never", []string{"X-Graphiti-User", "carol"}, 401, ""},
 	} {
-		polltest.Until(t, tc.key+" to be known", func() bool { // that it was accepted is noted behind the answer
+		polltest.Until(t, tc.key+" to be known", func() bool { // the proxy records an accepted key after the answer
 			status, _ := w.asks(tc.key, "memory/show", m{}, tc.headers...)
 			return status == tc.status
 		})

@@ -24,8 +24,8 @@ func sha(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// usersFile is a registry with josh, whose key is sk-josh, and ann, who wants
-// no memory.
+// usersFile returns the path of a registry of josh, with the keys sk-josh and sk-josh-2,
+// and ann, who has opted out of memory.
 func usersFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users.yaml")
@@ -37,8 +37,8 @@ func usersFile(t *testing.T) string {
 	return path
 }
 
-// TestKeyACannotReachWhatKeyBSaid, whatever it sends. Each trick is tried for
-// what it might recall and for what it might write to.
+// TestKeyACannotReachWhatKeyBSaid checks that no header, query or body lets key A recall
+// messages of key B or write to its groups.
 func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
@@ -47,7 +47,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 			"recall.scopes": "session,workspace,user,agent", "ingest.scopes": "session,workspace,user,agent",
 		})
 		const secret = "My cat is called Miso, and the word is Zanzibar."
-		fact := secret // what everybody but key A says
+		fact := secret // the message of every key except key A
 		hello := []m{user("Hello there, let us talk."), {"role": "assistant", "content": "Understood, I will keep that in mind."}}
 		b := []string{"Authorization", "Bearer sk-b"}
 		w.request(chat(hello[0]), b...)
@@ -142,16 +142,16 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 		} {
 			tricks = append(tricks, trick{name: name, body: more})
 		}
-		// Without a trick the victim gets its memory, so that a trick could get it.
+		// The victim recalls its memory, so a trick that works would recall it, too.
 		if _, _, saw := w.say(question, victim("X-Graphiti-Memory", "recall")...); !strings.Contains(saw, "Zanzibar") {
 			t.Fatalf("%s: the model saw %s for key B, want what key B said (Zanzibar)", ids, saw)
 		}
-		for g := range theirs { // a group's own id in every place
+		for g := range theirs { // a group's id in every header
 			for _, h := range []string{"X-Graphiti-User", "X-Graphiti-Session", "X-Graphiti-Workspace", "X-Graphiti-Agent", "X-Graphiti-System-Actor"} {
 				tricks = append(tricks, trick{name: h + " " + g, headers: []string{h, g}})
 			}
 		}
-		w.say("Hello, it is A.", "Authorization", "Bearer sk-a") // which the upstream has accepted from now on
+		w.say("Hello, it is A.", "Authorization", "Bearer sk-a") // from now on, the upstream has accepted the key
 		for _, tc := range tricks {
 			w.model.Forget()
 			body := chat(user(question))
@@ -165,7 +165,7 @@ func TestKeyACannotReachWhatKeyBSaid(t *testing.T) {
 				t.Errorf("%s, %s: for key A the model saw %q, want nothing that key B said", ids, tc.name, saw)
 			}
 		}
-		w = w.restart() // what A said is kept
+		w = w.restart() // stores the turns of A
 		for g, n := range theirs {
 			if now := len(w.heldIn(g)); now != n {
 				t.Errorf("%s: group %s holds %d messages, want %d: key A wrote to it", ids, g, now, n)
@@ -188,9 +188,9 @@ func (w *world) heldIn(group string) (rows []graphiti.Row) {
 	return rows
 }
 
-// TestPeopleOfTheRegistry: two keys of one person share, whoever opted out has
-// nothing, a gateway's platform users are found, and a changed file counts
-// after a reload.
+// TestPeopleOfTheRegistry checks that two keys of one person share a memory, that people
+// who have opted out have none, that a gateway's platform users resolve to registered
+// people, and that a changed registry takes effect after a reload.
 func TestPeopleOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	file := usersFile(t)
@@ -240,7 +240,8 @@ func TestPeopleOfTheRegistry(t *testing.T) {
 	}
 }
 
-// TestHostileFactsStayInTheirLine of the block, whatever they say.
+// TestHostileFactsStayInTheirLine checks that no fact leaves its line of the block,
+// whatever its text.
 func TestHostileFactsStayInTheirLine(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -293,7 +294,8 @@ func TestHostileFactsStayInTheirLine(t *testing.T) {
 	}
 }
 
-// TestExplanation says whose memory a request is, and why.
+// TestExplanation checks that an explanation names the session, the person and the group of
+// a request, and the origin of each.
 func TestExplanation(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
@@ -312,8 +314,8 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-// TestBotSeesNothingOfThePersonWhoseCredentialItHas, not even what stands
-// before the very same message.
+// TestBotSeesNothingOfThePersonWhoseCredentialItHas checks that a bot recalls no fact of
+// the person whose credential it uses, even if both send the same message.
 func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []map[string]string{{"identity.owner": "user:josh"}, {"identity.mode": "multi"}} {
@@ -331,13 +333,14 @@ func TestBotSeesNothingOfThePersonWhoseCredentialItHas(t *testing.T) {
 			if _, _, saw := w.say(question, as("X-Graphiti-System-Actor", "nightly")...); strings.Contains(saw, "Miso") {
 				t.Errorf("%v, %v: the model saw %s for the bot, want no fact of the person", settings, session, saw)
 			}
-			w.delivered(3) // what it said itself is kept, though a person said the same
+			w.delivered(3) // the bot's own turn is stored, although the person sent the same text
 			w.stop()
 		}
 	}
 }
 
-// TestPlacesAndModelsWithoutMemory, and the header says why.
+// TestPlacesAndModelsWithoutMemory checks that memory is off for ignored and untrusted
+// projects, skipped models and skipped paths, and that the header gives the reason.
 func TestPlacesAndModelsWithoutMemory(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestImportIsKilled in the middle, again and again, and is run again: then the
-// memory has each line, once.
+// TestImportIsKilled checks that the memory holds each line exactly once after an import
+// that was killed several times and then repeated.
 func TestImportIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func TestImportIsKilled(t *testing.T) {
 	}
 	data := filepath.Join(dir, "data")
 	p := &process{t: t, args: []string{"memory", "import", "-", "--set", "data_dir=" + data, "--set", "admin.listen=127.0.0.1:1"}}
-	for part := 3; part < 10; part++ { // tenths of the file that it is given
+	for part := 3; part < 10; part++ { // tenths of the file to send before the kill
 		cmd := p.command()
 		cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
 		in, err := cmd.StdinPipe()
@@ -38,7 +38,7 @@ func TestImportIsKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		_, err = in.Write([]byte(text[:len(text)*part/10])) // has been read, but for what a pipe holds
+		_, err = in.Write([]byte(text[:len(text)*part/10])) // returns once all but a pipe's buffer has been read
 		if err != nil {
 			t.Error(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// request sends a conversation as it stands and returns the status.
+// request posts a conversation to the chat completions API and returns the status.
 func (w *world) request(body any, headers ...string) int {
 	w.t.Helper()
 	return w.requestTo("/v1/chat/completions", body, headers...)
@@ -26,7 +26,7 @@ func (w *world) requestTo(path string, body any, headers ...string) int {
 	return status
 }
 
-// header is what the proxy says of a request.
+// header posts a request and returns its X-Graphiti-Memory header.
 func (w *world) header(path string, body any) string {
 	w.t.Helper()
 	_, h := w.exchange(path, body)
@@ -61,7 +61,7 @@ type m = map[string]any
 
 func chat(messages ...m) m { return m{"model": "m", "messages": messages} }
 
-// history is n turns that were said elsewhere, and a new message.
+// history returns a conversation of n earlier turns and a new message.
 func history(n int, last string) m {
 	var messages []m
 	for i := range n {
@@ -70,7 +70,7 @@ func history(n int, last string) m {
 	return chat(append(messages, m{"role": "user", "content": last})...)
 }
 
-// held are the contents of the only group there is.
+// held returns the texts of the owner's group.
 func (w *world) held() (contents []string) {
 	w.t.Helper()
 	id, namer, err := w.remembers().callers.settings(w.app.cfg)
@@ -83,8 +83,8 @@ func (w *world) held() (contents []string) {
 	return contents
 }
 
-// TestWhatWasSaidBeforeIsKept: a conversation that comes with a history is
-// kept from there on, and its newest earlier turns after that, once.
+// TestWhatWasSaidBeforeIsKept checks that the new turn of a conversation with a history is
+// stored, and the newest turns of that history with it, each exactly once.
 func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,8 +96,8 @@ func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	w.request(body) // a retry
 	w.stop()
 	w = start(t, dir, settings)
-	w.request(body) // and one after a restart
-	// A window on the same history: that turn is new, the others are not.
+	w.request(body) // a retry after a restart
+	// A window of the same history: only its last turn is new.
 	shorter := history(4, "I tell the rest.")
 	shorter["messages"] = shorter["messages"].([]m)[4:]
 	w.request(shorter)
@@ -118,8 +118,9 @@ func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	}
 }
 
-// TestHistoryAfterClientsExchangeIsNotStored: a client that begins a conversation with an
-// exchange of its own, such as an example or a summary, may have written more of the history.
+// TestHistoryAfterClientsExchangeIsNotStored checks that no history is stored if the
+// conversation begins with an exchange by the client, such as an example or a summary: the
+// client may have written more of it.
 func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
 	t.Parallel()
 	assistant := func(s string) m { return m{"role": "assistant", "content": s} }
@@ -138,8 +139,8 @@ func TestHistoryAfterClientsExchangeIsNotStored(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotToBeKeptNeverIs: not even when a later request brings it along
-// and allows it.
+// TestWhatWasNotToBeKeptNeverIs checks that a turn excluded from memory is not stored, even
+// if it returns in the history of a later request that allows memory.
 func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -154,8 +155,9 @@ func TestWhatWasNotToBeKeptNeverIs(t *testing.T) {
 	}
 }
 
-// TestAbandonedToolLoop is kept after a while, and its end when it comes all
-// the same; which tools were used is noted for those who asked for it.
+// TestAbandonedToolLoop checks that an abandoned tool loop is stored after
+// ingest.idle_flush, and its end once it arrives. With ingest.tool_summaries, the answer
+// names the tools.
 func TestAbandonedToolLoop(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.idle_flush": "1s", "ingest.tool_summaries": "true"})
@@ -177,7 +179,8 @@ func TestAbandonedToolLoop(t *testing.T) {
 	}
 }
 
-// TestGitMetadata is noted for those who asked for it, from what Codex tells.
+// TestGitMetadata checks that the commit and the state reported by Codex are stored only
+// with ingest.git_metadata, and that its path never is.
 func TestGitMetadata(t *testing.T) {
 	t.Parallel()
 	const commit = "0123456789abcdef0123456789abcdef01234567"
@@ -204,8 +207,8 @@ func TestGitMetadata(t *testing.T) {
 	}
 }
 
-// TestRepeatedSentenceIsStoredTwice: the third time in a conversation, a sentence is a
-// client's. Of such a turn only a new answer is stored.
+// TestRepeatedSentenceIsStoredTwice checks that from its third occurrence in a conversation
+// a sentence counts as the client's, and that only a new answer of such a turn is stored.
 func TestRepeatedSentenceIsStoredTwice(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"ingest.backfill_turns": "10"})

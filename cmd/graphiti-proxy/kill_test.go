@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// moment is what a kill may cost: turns whose answer ended no longer ago
-	// than that.
+	// moment limits the loss in a kill: only turns answered at most this long before the
+	// kill may be missing.
 	moment = 50 * time.Millisecond
 
-	// calm is how late a timer may be on a machine of which the moment is asked.
+	// calm is the longest delay of a timer on a machine that has to keep to moment.
 	calm = 3 * time.Millisecond
 
-	// hops is how often the way of a turn to the disk waits for a processor,
-	// each time about as long as a timer is late.
+	// hops is the number of times that a turn waits for a processor on its way to the disk,
+	// each time for about the delay of a timer.
 	hops = 20
 )
 
-// TestKillLosesAMoment: 300 turns a second, and the proxy is killed. A turn that
-// is not in the ledger then was answered at most 50 ms before. A machine that has
-// no processor free for a timer, or for the clients, has none for the proxy: there
-// the test is repeated. On one that is never calm it is enough that once no turn
-// took longer than that by more than the timers were late at each hop.
+// TestKillLosesAMoment kills the proxy at 300 turns a second, and checks that every turn
+// missing from the ledger was answered at most 50 ms before. If timers or clients lack a
+// processor, the proxy lacks one too, and the test repeats the run. If no run is calm, it
+// passes if the loss in one of them exceeds that time by no more than the delay of the
+// timers at each hop.
 func TestKillLosesAMoment(t *testing.T) {
 	long(t, "takes up to half a minute")
-	hurried := false // on a machine that was not calm
+	hurried := false // a run passed on a machine that was not calm
 	for range 5 {
 		r := killUnderLoad(t)
 		var oldest time.Duration
@@ -69,12 +69,12 @@ const (
 
 type killed struct {
 	answered int
-	lost     []time.Duration // how long before the kill, the longest last
-	late     time.Duration   // the latest timer of the last second
+	lost     []time.Duration // times from answer to kill, ascending
+	late     time.Duration   // longest delay of a timer in the last second
 }
 
-// killUnderLoad has conversations answered, kills the proxy, and looks in the
-// ledger that the next one finds. Every other conversation names its session.
+// killUnderLoad kills a proxy during conversations, and compares the answered turns with
+// the ledger after the next start. Every other conversation names its session.
 func killUnderLoad(t *testing.T) (r killed) {
 	t.Helper()
 	model, err := proxytest.Start()
@@ -86,7 +86,7 @@ func killUnderLoad(t *testing.T) (r killed) {
 	p, dir := &process{t: t, args: []string{"serve"}}, t.TempDir()
 	for k, v := range map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "data_dir": dir, "upstream.openai": model.URL(),
-		"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:1", "memory.consent": "true", // down: turns wait
+		"memory.backend": "graphiti", "memory.endpoint": "http://127.0.0.1:1", "memory.consent": "true", // unreachable, so turns wait
 		"identity.owner": "user:josh", "log.level": "error",
 	} {
 		p.args = append(p.args, "--set", k+"="+v)
@@ -110,7 +110,7 @@ func killUnderLoad(t *testing.T) (r killed) {
 	at := time.Now()
 	p.kill()
 	clients.Wait()
-	p.start() // which brings the ledger in order
+	p.start() // recovers the ledger
 	p.kill()
 	for _, text := range turnsInLedger(t, dir) {
 		if _, ok := answered[text]; ok {
@@ -126,7 +126,7 @@ func killUnderLoad(t *testing.T) (r killed) {
 	return r
 }
 
-// talk is one conversation, until ctx ends or the proxy does.
+// talk continues one conversation until ctx or the proxy ends.
 func (p *process) talk(ctx context.Context, n int, answered func(text string)) {
 	const pause = time.Second * killConversations / killRate
 	session := ""
@@ -154,8 +154,8 @@ func (p *process) talk(ctx context.Context, n int, answered func(text string)) {
 	}
 }
 
-// latestTimer waits until ctx ends, and returns by how much timers were late in
-// the last part of that time.
+// latestTimer waits until ctx ends, and returns the longest delay of a timer in the last
+// part of that time.
 func latestTimer(ctx context.Context, part time.Duration) (late time.Duration) {
 	end, _ := ctx.Deadline()
 	for ctx.Err() == nil {
@@ -168,7 +168,7 @@ func latestTimer(ctx context.Context, part time.Duration) (late time.Duration) {
 	return late
 }
 
-// turnsInLedger is what was said in the turns that wait.
+// turnsInLedger returns the user messages of the turns that wait for delivery.
 func turnsInLedger(t *testing.T, dir string) (said []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "spool.db"))
@@ -194,10 +194,9 @@ func turnsInLedger(t *testing.T, dir string) (said []string) {
 	return said
 }
 
-// TestKillWithAMemoryOfItsOwn: a proxy whose memory is a file is killed again and
-// again, while conversations go on that show their history with each request.
-// Every turn is in the memory in the end, once, though the ledger may not have
-// known of it when the proxy was killed.
+// TestKillWithAMemoryOfItsOwn kills a proxy with an embedded memory several times during
+// conversations whose requests contain their history. It checks that the memory holds every
+// message exactly once in the end, even if its turn was missing from the ledger at a kill.
 func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	t.Parallel()
 	const conversations, length, kills = 16, 24, 6
@@ -211,7 +210,7 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	set := []string{"--set", "data_dir=" + dir, "--set", "identity.owner=user:josh"}
 	for k, v := range map[string]string{
 		"listen": "127.0.0.1:0", "admin.listen": "127.0.0.1:0", "upstream.openai": model.URL(), "log.level": "error",
-		"recall.timeout": unhurried, // what is not read in time is not kept
+		"recall.timeout": unhurried, // text not read in time is not stored
 	} {
 		p.args = append(p.args, "--set", k+"="+v)
 	}
@@ -221,7 +220,7 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 	})
 	p.start()
 	next, over := make(chan struct{}, conversations*length), make(chan struct{})
-	said := make([][]string, conversations) // and answered: each in its own conversation
+	said := make([][]string, conversations) // the messages and answers of each conversation
 	var clients sync.WaitGroup
 	for n := range conversations {
 		clients.Go(func() {
@@ -232,7 +231,7 @@ func TestKillWithAMemoryOfItsOwn(t *testing.T) {
 			var history []map[string]string
 			for i := range length {
 				if i == length-1 {
-					<-over // what was lost in the moment of a kill is in the histories
+					<-over // the last requests contain the turns that a kill has lost
 				}
 				text := fmt.Sprintf("conversation %d says %d here", n, i)
 				history = append(history, map[string]string{"role": "user", "content": text})

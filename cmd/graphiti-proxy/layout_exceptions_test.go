@@ -1,19 +1,19 @@
 package main
 
-// What breaks a rule of TestLayout, and why it may: each thing by its file and its
-// name. One that breaks the rule no longer fails the test, too.
+// The tables below list the exceptions from the rules of TestLayout by file and name, with
+// their reasons. The test fails if an exception is no longer needed.
 
-// longFunctions do not fit a screen.
+// longFunctions lists functions that do not fit a screen.
 var longFunctions = map[string]string{
 	"bench/recall.go:recall":                     "a straight line: one measurement after the other",
 	"proxy/proxytest/messages.go:readMessages":   "a table: one case for each kind of part",
 	"proxy/proxytest/responses.go:readResponses": "a table: one case for each kind of item",
 }
 
-// largeInterfaces have more methods than anybody remembers.
+// largeInterfaces lists interfaces with more than maxMethods methods.
 var largeInterfaces = map[string]string{}
 
-// sleepingTests wait for time to pass.
+// sleepingTests lists tests that wait for time to pass.
 var sleepingTests = map[string]string{
 	"capture/bench_test.go:BenchmarkBacklog":                                  "measures now and then what goes on",
 	"capture/bench_test.go:BenchmarkDelivery":                                 "measures now and then what goes on",

@@ -17,9 +17,9 @@ import (
 
 const module = "github.com/graphiti-proxy/graphiti-proxy/"
 
-// mayImport says which of our packages each of them may import; tests may
-// import more. The commands may import all but what is for tests. A folder of
-// internal/dialect that is not here is an API's, and may import dialect.
+// mayImport lists the packages of this module that each package may import; tests may
+// import more. cmd/graphiti-proxy may import every package in the table. A folder of
+// internal/dialect that is missing here implements an API, and may import dialect.
 var mayImport = map[string][]string{
 	"bench":                     {"graphiti", "graphiti/embedded", "graphiti/graphititest", "inject"},
 	"cache":                     {"cache/redis", "cache/sqlite", "graphiti", "inject"},
@@ -72,16 +72,17 @@ var mayImport = map[string][]string{
 	"proxy/workspace":           {"graphiti", "internal/datadir"},
 }
 
-// The limits from which a thing holds more than one idea. Tests may be longer.
+// Limits above which a function, an interface or the module is too large. Tests may be
+// longer.
 const (
 	maxFunctionLines = 70
 	maxMethods       = 7
-	maxPackages      = 54 // lower it when a package goes
+	maxPackages      = 54 // lower it when a package is removed
 )
 
 // source is one Go file of the tree.
 type source struct {
-	path string // from the root, with slashes
+	path string // relative to the root, with slashes
 	pkg  string // its folder
 	test bool
 	text []byte
@@ -89,7 +90,7 @@ type source struct {
 	set  *token.FileSet
 }
 
-// lineOf is where a node begins.
+// lineOf returns the line on which a node begins.
 func (s *source) lineOf(n ast.Node) int { return s.set.Position(n.Pos()).Line }
 
 // readTree parses every Go file of the module.
@@ -127,13 +128,13 @@ func readTree(t *testing.T) (tree []*source) {
 	return tree
 }
 
-// TestLayout holds the tree to docs/adr/0001-layout-and-mechanisms.md.
+// TestLayout checks that the tree follows docs/adr/0001-layout-and-mechanisms.md.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	tree := readTree(t)
 	for _, rule := range []struct {
 		name       string
-		exceptions map[string]string // what breaks the rule, and why it may
+		exceptions map[string]string // reasons by name
 		check      func(tree []*source, breaks func(what, format string, args ...any))
 	}{
 		{"imports follow the table", nil, checkImports},
@@ -197,7 +198,7 @@ func checkComments(tree []*source, breaks func(what, format string, args ...any)
 	}
 }
 
-// checkPackages counts the folders that hold more than tests.
+// checkPackages limits the number of packages. Packages with only tests do not count.
 func checkPackages(tree []*source, breaks func(what, format string, args ...any)) {
 	packages := make(map[string]bool)
 	for _, s := range tree {
@@ -210,8 +211,7 @@ func checkPackages(tree []*source, breaks func(what, format string, args ...any)
 	}
 }
 
-// checkFunctions counts lines from the first brace to the last. A table of
-// data in a function is as long as its data.
+// checkFunctions limits the number of lines from the first brace of a function to its last.
 func checkFunctions(tree []*source, breaks func(what, format string, args ...any)) {
 	for _, s := range tree {
 		if s.test || ast.IsGenerated(s.file) {
@@ -229,7 +229,7 @@ func checkFunctions(tree []*source, breaks func(what, format string, args ...any
 	}
 }
 
-// nameOf is how the tables of exceptions call a function, behind its file.
+// nameOf returns the name of a function in the tables of exceptions, without its file.
 func nameOf(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -251,7 +251,8 @@ func nameOf(f *ast.FuncDecl) string {
 	}
 }
 
-// checkInterfaces counts methods, with those of embedded interfaces of ours.
+// checkInterfaces limits the number of methods, including those of embedded interfaces of
+// this module.
 func checkInterfaces(tree []*source, breaks func(what, format string, args ...any)) {
 	type found struct {
 		*ast.InterfaceType
@@ -297,9 +298,8 @@ func checkInterfaces(tree []*source, breaks func(what, format string, args ...an
 	}
 }
 
-// checkSleeps finds calls of time.Sleep in tests. In a bubble of synctest time
-// is not real: what is written in the call of synctest.Test, or of a helper
-// that calls it, may sleep.
+// checkSleeps reports calls of time.Sleep in tests. Time in a synctest bubble is not real,
+// so code in a call of synctest.Test, or of a helper that calls it, may sleep.
 func checkSleeps(tree []*source, breaks func(what, format string, args ...any)) {
 	bubbles := bubbleHelpers(tree)
 	for _, s := range tree {
@@ -326,8 +326,7 @@ func checkSleeps(tree []*source, breaks func(what, format string, args ...any)) 
 	}
 }
 
-// bubbleHelpers are the functions of tests that call synctest.Test, by their
-// packages.
+// bubbleHelpers returns the helpers of tests that call synctest.Test, as "package.name".
 func bubbleHelpers(tree []*source) map[string]bool {
 	helpers := make(map[string]bool)
 	for _, s := range tree {
@@ -347,7 +346,7 @@ func bubbleHelpers(tree []*source) map[string]bool {
 	return helpers
 }
 
-// calledName is the name of a function that is called without its package.
+// calledName returns the name of a function called without a package, or "".
 func calledName(c *ast.CallExpr) string {
 	if f, ok := c.Fun.(*ast.Ident); ok {
 		return f.Name
@@ -364,7 +363,7 @@ func isCall(c *ast.CallExpr, pkg, name string) bool {
 	return ok && x.Name == pkg
 }
 
-// TestBinaryHoldsNoTestCode.
+// TestBinaryHoldsNoTestCode checks that the binary links neither testing nor the fakes.
 func TestBinaryHoldsNoTestCode(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", ".").Output()

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// answers is an upstream with numbered answers, and ids as long as a provider's.
+// answers starts an upstream that numbers its answers and has ids as long as a provider's,
+// and returns its URL.
 func answers(t *testing.T) string {
 	t.Helper()
 	n := 0
@@ -27,7 +28,7 @@ func answers(t *testing.T) string {
 // pastTurn is a turn of a transcript.
 type pastTurn struct{ id, at, words, answer string }
 
-// qwenTranscript writes a session of Qwen Code into a home.
+// qwenTranscript writes a session of Qwen Code into a home directory.
 func qwenTranscript(t *testing.T, home, dir string, turns ...pastTurn) {
 	t.Helper()
 	var b strings.Builder
@@ -82,7 +83,7 @@ func TestImportAgents(t *testing.T) {
 	qwenTranscript(t, home, dir,
 		pastTurn{"chatcmpl-marlin-marlin-marlin", "2026-11-20T08:00:00Z", marlin, "Noted, Marlin."},
 		pastTurn{"chatcmpl-tabs-tabs-tabs-tabs", "2026-11-20T08:01:00Z", "Remember that: always use tabs.", "Understood."},
-		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other words, same id
+		pastTurn{fmt.Sprintf("chatcmpl-%024d", 1), "2026-11-21T08:00:00Z", "“Our staging database is called Bluefin.”", "Noted, answer 1."}, // other text, same id
 		pastTurn{fmt.Sprintf("chatcmpl-%024d", 2), "2026-11-21T08:01:00Z", "The secret database is called Perch.", "Noted, answer 2."},
 		pastTurn{"chatcmpl-lamp-lamp-lamp-lamp", "2026-11-21T08:02:00Z", "Forget that the lamp is red.", "Noted, answer 3."},
 	)
@@ -101,7 +102,7 @@ func TestImportAgents(t *testing.T) {
 	if out := run("memory", "export", "--user", "me"); strings.Contains(out, "Marlin") {
 		t.Errorf("the dry run stored %q", out)
 	}
-	const name = "import-20261126-8962ebca" // of an import that was killed
+	const name = "import-20261126-8962ebca" // the name of an import that was killed
 	if err := os.WriteFile(filepath.Join(data, importNameFile), []byte(name+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestImportAgents(t *testing.T) {
 		t.Errorf("got %q, want Marlin, and no standing text", out)
 	}
 
-	// The conversation continues through the proxy: nothing is stored twice.
+	// The conversation continues through the proxy, which stores no turn twice.
 	w = start(t, data, settings)
 	_, header := w.exchange("/v1/chat/completions", qwen(dir, user(marlin), replied("Noted, Marlin."), user("Remember that: always use tabs."), replied("Understood."), user("And how many replicas has it?")), "User-Agent", qwenAgent)
 	w.delivered(4)

@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// scrape is what a proxy shows Prometheus.
+// scrape returns the metrics page of a proxy.
 func scrape(t *testing.T, w *world) string {
 	t.Helper()
 	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/metrics")
@@ -33,7 +33,7 @@ func scrape(t *testing.T, w *world) string {
 	return string(b)
 }
 
-// metrics are those of a proxy, by name: their kind and what they tell.
+// metrics returns the type and the help text of each metric of a proxy, by name.
 func metrics(t *testing.T, w *world) map[string][2]string {
 	t.Helper()
 	all := make(map[string][2]string)
@@ -43,7 +43,8 @@ func metrics(t *testing.T, w *world) map[string][2]string {
 	return all
 }
 
-// TestUnknownTagsAreCounted by the client's name, and nothing of the text is shown.
+// TestUnknownTagsAreCounted checks that turns with an unknown tag are counted by client,
+// and that neither the status nor the metrics show their text.
 func TestUnknownTagsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -64,7 +65,7 @@ func TestUnknownTagsAreCounted(t *testing.T) {
 	}
 }
 
-// streamed asks for a stream, and returns the metrics when they tell of it, which
+// streamed sends a streaming request, and returns the metrics once they include it, which
 // is after the client has its answer.
 func streamed(t *testing.T, w *world) (all map[string][2]string) {
 	t.Helper()
@@ -81,8 +82,8 @@ func streamed(t *testing.T, w *world) (all map[string][2]string) {
 	return all
 }
 
-// TestMetricsAreDocumented, each with its kind and the words that it has
-// itself. The table is made again with METRICS_TABLE=1 go test -v.
+// TestMetricsAreDocumented checks that docs/metrics.md lists every metric with its type and
+// help text, and no other metric. METRICS_TABLE=1 go test -v prints the table.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -118,14 +119,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// seldom are metrics that are there after what this test does not do.
+// seldom lists metrics that exist only after events that TestMetricsAreDocumented does not
+// cause.
 var seldom = []string{
 	"graphiti_proxy_abandoned_requests_total", "graphiti_proxy_repeated_blocks_total",
 	"graphiti_proxy_graphiti_healthy", "graphiti_proxy_search_working", "graphiti_proxy_memory_calls_total",
 }
 
-// TestMetricsOfGraphiti show its last check and count the calls to it; none of them exists
-// with the embedded memory.
+// TestMetricsOfGraphiti checks that the metrics show the last check of Graphiti and count
+// the calls to it, and that the embedded memory has no metric of its health.
 func TestMetricsOfGraphiti(t *testing.T) {
 	t.Parallel()
 	if w := start(t, t.TempDir(), nil); strings.Contains(scrape(t, w), "graphiti_proxy_graphiti_healthy ") {
@@ -167,7 +169,8 @@ func TestMetricsOfGraphiti(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveARunbook, and the job that they ask for is one that is shipped.
+// TestAlertsHaveARunbook checks that docs/metrics.md describes every alert, and that the
+// scrape configurations define the jobs that the alerts use.
 func TestAlertsHaveARunbook(t *testing.T) {
 	t.Parallel()
 	read := func(path ...string) string {
@@ -216,7 +219,8 @@ func TestAlertsHaveARunbook(t *testing.T) {
 	}
 }
 
-// TestUpstreamsAreCounted: by what they answer, and whether they do.
+// TestUpstreamsAreCounted checks that the answers of upstreams are counted by class of
+// status, and unreachable upstreams as such.
 func TestUpstreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"upstream.anthropic": "http://127.0.0.1:1"})

@@ -10,12 +10,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// midTurn is a client's form of a compaction within a tool loop.
+// midTurn describes how a client compacts its history within a tool loop.
 type midTurn struct {
 	path    string
 	call    func(id, command, result string) []m
 	ask     func(history []m, result string) []m // the request for the summary
-	replace func(summary string) []m             // the history after it
+	replace func(summary string) []m             // the history after the compaction
 	system  string
 }
 
@@ -96,9 +96,10 @@ func (c *midTurn) body(messages []m) m {
 	return m{"model": "m", "messages": messages, "tools": []m{{"type": "function", "function": tool}}}
 }
 
-// TestCompactionWithinTurn: after a compaction between two tool rounds the turn goes on. Its
-// work, its answer and the person's message are stored as one turn, the summary as a summary,
-// and the notes stay before the same message, byte for byte.
+// TestCompactionWithinTurn checks that a turn continues after a compaction between two tool
+// rounds. Its work, its answer and the person's message are stored as one turn, the summary
+// as a summary, and the notes stay before the same message, byte for byte. If no rule
+// matches the client's instruction, the summary ends the turn and a second one follows.
 func TestCompactionWithinTurn(t *testing.T) {
 	t.Parallel()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
@@ -141,7 +142,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 			if isRule && isReadable {
 				w.shortTerm(group, "Run check.sh once more")
 			}
-			if !isRule { // the answer has been read once its turn is stored
+			if !isRule { // a stored turn means that its answer has been read
 				w.delivered(2)
 			}
 
@@ -157,7 +158,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 			third := send(says(midAnswer), history...)
 			w.remembered(midAsked)
 			if !isRule {
-				w.delivered(4) // with the summary
+				w.delivered(4) // including the summary
 			}
 			history = append(history, replied(midAnswer), user(midNext))
 			fourth := send(says("conf.ini."), history...)
@@ -177,7 +178,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 				got = append(got, string(r.Role)+": "+text)
 			}
 			want := []string{"user: " + midDecided, "assistant: Noted.", "system: a summary", "user: " + midAsked, "assistant: " + midAnswer, "user: " + midNext, "assistant: conf.ini."}
-			if !isRule { // the turn that ended with the summary has ended, and another goes on
+			if !isRule { // the summary has ended one turn, and the rest is another
 				turns, want = 2, append(want, "user: "+midAsked, "assistant: "+answered)
 			}
 			if !isReadable {
@@ -195,8 +196,8 @@ func TestCompactionWithinTurn(t *testing.T) {
 	}
 }
 
-// TestSummaryAgain: each later compaction of a session is one too: the client's request holds the
-// summary before, and no words of a person.
+// TestSummaryAgain checks that each later compaction of a session is recognized, although
+// the client's request contains the previous summary and no message of a person.
 func TestSummaryAgain(t *testing.T) {
 	t.Parallel()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})

@@ -8,7 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// codexAt is what Codex says of its directory, before the person's message.
+// codexAt returns the message in which Codex reports its directory, before the person's
+// first message.
 func codexAt(dir string) m {
 	return m{"type": "message", "role": "user", "content": []m{{"type": "input_text", "text": "<environment_context>\n  <cwd>" + dir + "</cwd>\n  <shell>bash</shell>\n</environment_context>"}}}
 }
@@ -21,8 +22,8 @@ func codexHears(text string) m {
 	return m{"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": text}}}
 }
 
-// codex sends a request as Codex does, and returns what persons said as the
-// model saw it, and what the proxy says of it.
+// codex sends a request as Codex does, and returns the user texts that the model received
+// and the X-Graphiti-Memory header.
 func (w *world) codex(session string, input ...m) (saw []string, header string) {
 	w.t.Helper()
 	w.model.Forget()
@@ -35,7 +36,8 @@ func (w *world) codex(session string, input ...m) (saw []string, header string) 
 	return asked(w.t, w.model.Requests()[0].Body), h.Get("X-Graphiti-Memory")
 }
 
-// asked are the texts of persons in a request of the Responses API.
+// asked returns the user texts of a request of the Responses API, without the report of the
+// directory.
 func asked(t *testing.T, body []byte) (texts []string) {
 	t.Helper()
 	var r struct {
@@ -65,9 +67,9 @@ func asked(t *testing.T, body []byte) (texts []string) {
 	return texts
 }
 
-// TestConversationMoves: Codex changes its directory in the middle. What was
-// decided in the first one stays before its messages, byte for byte; what comes
-// next is of the other, and is kept there.
+// TestConversationMoves checks a conversation of Codex that changes its directory. Blocks
+// of the first project stay before their messages, byte for byte, and later turns recall
+// facts of the second project and are stored for it.
 func TestConversationMoves(t *testing.T) {
 	t.Parallel()
 	for name, session := range map[string]string{"a session": "01a1fb72-d43b-7710-b778-d63b3585d1dc", "no session": ""} {
@@ -103,7 +105,7 @@ func TestConversationMoves(t *testing.T) {
 			if kept := w.keptFor(other); !strings.Contains(kept, "6543") || !strings.Contains(kept, "Again") {
 				t.Errorf("kept for the other: %q", kept)
 			}
-			// The same opener in the other directory is no part of it.
+			// The same first message in the other directory begins another conversation.
 			if saw, header := w.codex(session, codexAt(other), codexSays(asks)); strings.Contains(saw[0], "Bluefin") {
 				t.Errorf("begun elsewhere: %q, %s", saw, header)
 			}
@@ -111,9 +113,9 @@ func TestConversationMoves(t *testing.T) {
 	}
 }
 
-// TestConnectionHoldsThePlace: over a WebSocket only what is new is said. What
-// says nothing of a place goes on where the conversation is that it refers to,
-// and what says another one does not.
+// TestConnectionHoldsThePlace checks requests over a WebSocket, which contain new messages
+// only: a request without a directory continues in the project of the conversation that it
+// names, and a request with another directory does not.
 func TestConnectionHoldsThePlace(t *testing.T) {
 	t.Parallel()
 	w, one, other := projects(t, map[string]string{"websocket": "intercept"})
@@ -141,8 +143,8 @@ func TestConnectionHoldsThePlace(t *testing.T) {
 		t.Errorf("goes on elsewhere: %q", text)
 	}
 	s.create(fields("", codexAt(other), codexSays(asks)))
-	// What the model has just said there, of the conversation that the provider
-	// holds, may be known there by now.
+	// The model's last answer quotes the fact, and may already be stored for the other
+	// project.
 	if strings.Contains(strings.ReplaceAll(saw(), "You told me: Our staging database is called Bluefin", ""), "Bluefin") {
 		t.Errorf("begins elsewhere: %q", saw())
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// TestOpen prints where the inspector of the running proxy is, whether or not there is a
-// browser; without a proxy it says what to do.
+// TestOpen checks that open prints the address of the running proxy's inspector, even
+// without a browser, and that without a proxy its error names the remedy.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -30,7 +30,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestBrowse starts what each system opens addresses with.
+// TestBrowse checks that browse starts the program that opens addresses on each system, and
+// that its error reports a missing display or browser.
 func TestBrowse(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)

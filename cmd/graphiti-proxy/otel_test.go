@@ -18,14 +18,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/telemetry"
 )
 
-// span is one that a collector took.
+// span is a span that a collector received.
 type span struct {
 	trace, id, parent, name, kind, status string
 	attrs, service                        map[string]any
 }
 
-// otlp is the receiving end of OTLP over HTTP, made with the collector's own
-// library.
+// otlp is a receiver of OTLP over HTTP, built on the collector's own library.
 type otlp struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -40,7 +39,7 @@ func collect(t *testing.T) *otlp {
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the sender has gone
+			return // the sender has disconnected
 		}
 		if err := c.take(r.URL.Path, body); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -89,7 +88,7 @@ func (c *otlp) take(path string, body []byte) error {
 	return nil
 }
 
-// named returns the spans of a trace by name.
+// named returns the spans of a trace that have a name.
 func (c *otlp) named(trace, name string) (list []span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,10 +100,10 @@ func (c *otlp) named(trace, name string) (list []span) {
 	return list
 }
 
-// TestTraceOfARequest: a collector gets the request's span, below the client's
-// own, and below it one for each look for facts, one for the upstream, and one
-// for each delivery of the turn; the upstream is told of the trace; and nothing
-// of what was said, no key and no group is in any of it.
+// TestTraceOfARequest checks that a collector receives a span of the request as a child of
+// the client's span, with a child for each recall, for the upstream and for each delivery
+// of the turn, and that the upstream receives the trace context. No export contains text of
+// the conversation, the key or the person's name.
 func TestTraceOfARequest(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
@@ -177,13 +176,13 @@ func TestTraceOfARequest(t *testing.T) {
 	}
 }
 
-// TestTelemetryIsBounded: a collector that is not there changes nothing, and a
-// setting that cannot be honoured is one clear error.
+// TestTelemetryIsBounded checks that an unreachable collector does not delay the end of the
+// proxy, and that an unsupported protocol is one clear error.
 func TestTelemetryIsBounded(t *testing.T) {
 	t.Run("no collector", func(t *testing.T) {
 		w := start(t, t.TempDir(), map[string]string{"otel.endpoint": "http://127.0.0.1:1"})
 		w.say("hello")
-		w.stop() // which fails where it takes longer than it may
+		w.stop() // fails if it takes too long
 	})
 	t.Run("protocol", func(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317")
@@ -198,8 +197,8 @@ func TestTelemetryIsBounded(t *testing.T) {
 	})
 }
 
-// TestTraceOverWebSocket: each request over an intercepted WebSocket has spans
-// like a posted one.
+// TestTraceOverWebSocket checks that each request over an intercepted WebSocket has the
+// same spans as a POST request.
 func TestTraceOverWebSocket(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
 	collector := collect(t)

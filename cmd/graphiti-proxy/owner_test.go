@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestLostOwner: the file owner is lost, as by a power loss. Who that was is
-// read from what the directory holds, and else the proxy goes on without memory
-// and says what to do; it never begins an empty one.
+// TestLostOwner checks that a proxy whose file owner is lost, as in a power failure, reads
+// the owner from its memory. If the memory names no owner, the proxy runs without memory
+// and reports the remedy; it never starts with an empty memory.
 func TestLostOwner(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(path string) error{

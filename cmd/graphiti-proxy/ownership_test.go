@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestOwnershipContext: each group is told once whose it is, over restarts,
-// before its first turn, and only of people whom the configuration names.
+// TestOwnershipContext checks that each group gets one statement of its owner, before its
+// first turn and despite restarts, and only if the configuration names the person.
 func TestOwnershipContext(t *testing.T) {
 	t.Parallel()
 	const credential = "sk-josh"
@@ -25,7 +25,7 @@ func TestOwnershipContext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings map[string]string
 		headers  []string
-		want     string // of the person's group; empty: nothing
+		want     string // the statement in the person's group, or "" for no statement
 	}{
 		"one person": {map[string]string{"identity.owner": "github_login:octocat"}, nil, "This memory belongs to github_login:octocat. It is about themselves"},
 		"a workspace that was claimed": {map[string]string{"identity.owner": "github_login:octocat"}, []string{"X-Graphiti-Workspace", "claimed"},

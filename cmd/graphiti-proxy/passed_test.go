@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// passes are the requests that an operator, or somebody else, sees pass.
+// passes returns the recent requests that a caller of the admin side may see.
 func (w *world) passes(c service.Caller) (p service.Passed, err error) {
 	out, _, err := service.Requests.Call(w.t.Context(), w.app.host(), c, func(any) error { return nil }, nil)
 	if err == nil {
@@ -21,8 +21,8 @@ func (w *world) passes(c service.Caller) (p service.Passed, err error) {
 	return p, err
 }
 
-// TestRequestsPass: an operator sees the requests of everybody as they pass, and what
-// memory did; somebody else their own. Nothing that was said is among it.
+// TestRequestsPass checks that an operator sees the requests of all people and their memory
+// status, and any other caller only their own. No request shows text or a credential.
 func TestRequestsPass(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "identity.users_file": usersFile(t)})
@@ -34,12 +34,12 @@ func TestRequestsPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An unread answer would leave its connection, and the next request could end first.
+	// Without this read, the next request would use a new connection, and could end first.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	// Anybody may claim to be josh: without a credential it is nobody's request.
+	// A claim to be josh proves no person without a credential.
 	w.say("No key.", "X-Graphiti-User", "josh")
 	var all service.Passed
 	waitUntil(t, "four requests", func() bool {
@@ -77,7 +77,7 @@ func TestRequestsPass(t *testing.T) {
 	if _, err := w.passes(service.Caller{Name: "nobody"}); err == nil {
 		t.Error("nobody sees requests")
 	}
-	// The same two, in the figures of the day.
+	// The figures of the week count the same two requests.
 	for _, tc := range []struct {
 		in       service.Selector
 		requests int
@@ -89,7 +89,8 @@ func TestRequestsPass(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAdminSideNothingIsNoted of requests.
+// TestWithoutAnAdminSideNothingIsNoted checks that a proxy without an admin side records no
+// requests.
 func TestWithoutAnAdminSideNothingIsNoted(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.listen": "off"})

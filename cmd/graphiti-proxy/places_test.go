@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
-// checkout is a directory with a clone of acme/widgets in it, as far as the
-// proxy reads of one.
+// checkout returns a directory with the files of a clone of acme/widgets that the proxy
+// reads, and empty files with the given names.
 func checkout(t *testing.T, files ...string) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -38,8 +38,8 @@ func checkout(t *testing.T, files ...string) (dir string) {
 	return dir
 }
 
-// sessionStart is the first requests of a client, in the order in which it sends
-// them.
+// sessionStart describes the first requests of a client in a session: a request for a
+// title, then a turn.
 type sessionStart struct {
 	client  string
 	path    string
@@ -48,8 +48,8 @@ type sessionStart struct {
 	turn    func(dir, said string) m
 }
 
-// asRecorded are clients that ask for a title first, in the session of the
-// conversation and without saying where.
+// asRecorded lists clients that first request a title, in the session of the conversation
+// and without a directory.
 var asRecorded = []sessionStart{
 	{
 		client:  "opencode 1.18",
@@ -89,7 +89,7 @@ var asRecorded = []sessionStart{
 	},
 }
 
-// groups are those that anything was ever kept in.
+// groups returns every group that has ever stored a turn.
 func (w *world) groups() (groups []string) {
 	w.t.Helper()
 	list, err := w.remembers().pipeline.Owned(context.Background(), "")
@@ -102,9 +102,9 @@ func (w *world) groups() (groups []string) {
 	return groups
 }
 
-// TestTitleDecidesNoWorkspace: it comes first, and names no directory; the
-// turn after it is the project's all the same, and without memory where the
-// project has none.
+// TestTitleDecidesNoWorkspace checks that a request for a title, which comes first and
+// names no directory, does not decide the project of its session. The turn after it is
+// stored for its project, and not at all if the project has no memory.
 func TestTitleDecidesNoWorkspace(t *testing.T) {
 	t.Parallel()
 	const said = "The deploy key is rotated on Mondays."
@@ -112,7 +112,7 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 		name     string
 		files    []string
 		settings map[string]string
-		reason   string // why there is no memory; empty: the workspace has it
+		reason   string // why memory is off, or "" if the project has memory
 	}{
 		{name: "remembered"},
 		{name: "ignore file", files: []string{".graphiti-proxy-ignore"}, reason: "opt_out"},
@@ -137,11 +137,11 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 					if got := h.Get("X-Graphiti-Memory"); !strings.HasPrefix(got, "off;") || !strings.HasSuffix(got, "reason="+tc.reason) {
 						t.Errorf("the turn: %s", got)
 					}
-					w.exchange("/v1/chat/completions", chat(user(fact)), "X-Graphiti-Workspace", "mine") // which is kept
+					w.exchange("/v1/chat/completions", chat(user(fact)), "X-Graphiti-Workspace", "mine") // this turn is stored
 					want = []string{"workspace_mine"}
 				}
 				w.delivered(1)
-				w.stop() // what was captured is in the spool now
+				w.stop() // writes captured turns to the spool
 				if got := start(t, data, settings).groups(); !slices.Equal(got, want) {
 					t.Errorf("kept in %v, want %v", got, want)
 				}
@@ -150,8 +150,9 @@ func TestTitleDecidesNoWorkspace(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatIsReadLate: recall gives up, and the turn is kept where it belongs
-// when the file system has answered, or not where there is no memory.
+// TestDirectoryThatIsReadLate checks that recall times out while the file system hangs.
+// Once the directory has been read, the turn is stored for its project, and not at all if
+// the project has no memory.
 func TestDirectoryThatIsReadLate(t *testing.T) {
 	t.Parallel()
 	const said = "The deploy key is rotated on Mondays."
@@ -160,7 +161,7 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 		name    string
 		files   []string
 		gone    bool
-		ignored string // before the directory
+		ignored string // prefix of the directory in workspace.ignored
 		want    string
 	}{
 		{name: "a project", want: "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"},
@@ -191,10 +192,10 @@ func TestDirectoryThatIsReadLate(t *testing.T) {
 			}
 			close(answers)
 			if tc.want == "user_josh" {
-				w.say(fact) // which is kept
+				w.say(fact) // this turn is stored
 			}
 			w.delivered(1)
-			w.stop() // what was captured is in the ledger now
+			w.stop() // writes captured turns to the ledger
 			if got := start(t, data, settings).groups(); !slices.Equal(got, []string{tc.want}) {
 				t.Errorf("kept in %v, want %s", got, tc.want)
 			}

@@ -16,9 +16,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestHealthDoesNotWaitForTheMemory: readiness and the queue are told without a
-// call to the memory, which may hang and which pays for each search; the status
-// command still has it asked.
+// TestHealthDoesNotWaitForTheMemory checks that readiness, the queue and the status are
+// reported without a call to the memory, which may hang and pays for each search. The
+// status command still calls it.
 func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -51,7 +51,7 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 		get("/api/v1/queue", &capture.QueueStatus{})
 		get("/api/v1/status", &health.Status{})
 	}
-	probes := len(g.Requests()) - before // some by the clock, on a slow machine
+	probes := len(g.Requests()) - before // a few periodic ones, on a slow machine
 	if probes >= 20 {
 		t.Errorf("%d calls to the memory, want none for each request", probes)
 	}
@@ -77,15 +77,15 @@ func TestHealthDoesNotWaitForTheMemory(t *testing.T) {
 	}
 }
 
-// adminOf is what a command asks a proxy with.
+// adminOf returns a client of a proxy's admin side.
 func adminOf(w *world) *cli.AdminClient {
 	o := target(w.app.cfg)
 	o.Listen = w.app.admin.Addr().String()
 	return cli.NewClient(o)
 }
 
-// TestStatusTellsWhatRuns: what is in the file by now, and counts after a
-// restart only, is named as that, however often the file is read.
+// TestStatusTellsWhatRuns checks that the status reports the running settings, and lists
+// changed settings that need a restart, however often the file is reloaded.
 func TestStatusTellsWhatRuns(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)

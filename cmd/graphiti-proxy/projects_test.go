@@ -16,7 +16,7 @@ const (
 	greets  = "Got it. Thanks for the context!"
 )
 
-// project is a directory of its own.
+// project returns a new directory.
 func project(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -26,9 +26,8 @@ func project(t *testing.T) string {
 	return dir
 }
 
-// qwen is a request as Qwen Code sends it: without a session, and with an
-// answer that stands before the first message of the person and is always the
-// same.
+// qwen returns a request as Qwen Code sends it: without a session, and with an answer
+// before the person's first message that is always the same.
 func qwen(dir string, messages ...m) m { return greeted(greets, dir, messages...) }
 
 func greeted(greeting, dir string, messages ...m) m {
@@ -39,13 +38,13 @@ func greeted(greeting, dir string, messages ...m) m {
 	}, messages...)...)
 }
 
-// summarise is how a client has a conversation summed up: such prompts are long.
+// summarise is a client's instruction for a summary. Such instructions are long.
 var summarise = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary." + strings.Repeat(" Be brief, and leave nothing out.", 10)
 
 func replied(text string) m { return m{"role": "assistant", "content": text} }
 
-// see sends a request, and returns the texts that persons said as the model saw
-// them, and what the proxy says of the request.
+// see sends a request, and returns the user texts that the model received and the
+// X-Graphiti-Memory header.
 func (w *world) see(body m, headers ...string) (saw []string, header string) {
 	w.t.Helper()
 	w.model.Forget()
@@ -73,7 +72,7 @@ func seen(t *testing.T, r *proxytest.Received) (texts []string) {
 	return texts
 }
 
-// keptFor are the texts that are kept for a project.
+// keptFor returns the texts stored for a project.
 func (w *world) keptFor(dir string) string {
 	w.t.Helper()
 	_, namer, err := w.remembers().callers.settings(w.app.cfg)
@@ -88,7 +87,8 @@ func (w *world) keptFor(dir string) string {
 	return all.String()
 }
 
-// projects is a proxy that knows a fact of one project.
+// projects starts a proxy that stores a fact of the project one and no fact of the project
+// other.
 func projects(t *testing.T, settings map[string]string) (w *world, one, other string) {
 	t.Helper()
 	all := map[string]string{"identity.owner": "user:josh"}
@@ -101,8 +101,8 @@ func projects(t *testing.T, settings map[string]string) (w *world, one, other st
 	return w, one, other
 }
 
-// TestGreetingIsNoConversation: an answer that stands before the first message
-// of a person is that of all conversations, whichever project they are of.
+// TestGreetingIsNoConversation checks that an answer before the person's first message,
+// which is the same in every project, does not identify a conversation.
 func TestGreetingIsNoConversation(t *testing.T) {
 	t.Parallel()
 	w, one, other := projects(t, nil)
@@ -124,8 +124,8 @@ func TestGreetingIsNoConversation(t *testing.T) {
 	}
 }
 
-// TestIgnoredProjectBesideAnother: its conversations begin like all others, and
-// the ignore file counts in it and nowhere else, whichever comes first.
+// TestIgnoredProjectBesideAnother checks that an ignore file affects its own project only,
+// whichever project comes first, although the conversations of both begin alike.
 func TestIgnoredProjectBesideAnother(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"ignored", "other"} {
@@ -150,9 +150,9 @@ func TestIgnoredProjectBesideAnother(t *testing.T) {
 	}
 }
 
-// TestSameOpenerInTwoProjects is two conversations: while both wait for their
-// answers, and after one that was not answered. Asked again in its own project
-// it is the same one.
+// TestSameOpenerInTwoProjects checks that the same first message begins two conversations
+// in two projects, both during the first answer and after a failed answer. In the same
+// project, it continues the same conversation.
 func TestSameOpenerInTwoProjects(t *testing.T) {
 	t.Parallel()
 	t.Run("at the same time", func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 		if saw, header := w.see(qwen(other, user(asks))); strings.Contains(saw[0], "Bluefin") || strings.Contains(header, "sticky") {
 			t.Errorf("the other: %q, %s", saw, header)
 		}
-		// The client keeps a part of an answer of which the end was not seen.
+		// The client keeps part of an answer whose end the proxy has not seen.
 		if saw, _ := w.see(qwen(one, user(asks), replied("Blue"), user("Go on."))); saw[0] != first[0] {
 			t.Errorf("with a part of the answer: %q", saw)
 		}
@@ -203,8 +203,8 @@ func TestSameOpenerInTwoProjects(t *testing.T) {
 	})
 }
 
-// TestConversationGoesOn in its own project: a block stays before its message
-// in later turns, in rounds of tools, and where a later message is edited.
+// TestConversationGoesOn checks that a block stays before its message in later turns, in
+// tool rounds, and after an edit of a later message, but only in its own project.
 func TestConversationGoesOn(t *testing.T) {
 	t.Parallel()
 	w, one, other := projects(t, nil)
@@ -229,15 +229,16 @@ func TestConversationGoesOn(t *testing.T) {
 	if edited, _ := w.see(turn(user("And who looks after it?"))); edited[0] != first[0] {
 		t.Errorf("with an edited message: %q", edited)
 	}
-	// The same history in another project is no part of it.
+	// The same history in another project is another conversation.
 	moved := turn(user("And who looks after it?"))["messages"].([]m)[3:]
 	if saw, header := w.see(qwen(other, moved...)); strings.Contains(saw[0], "<graphiti_memory>") || strings.Contains(saw[1], "Bluefin") {
 		t.Errorf("elsewhere: %q, %s", saw, header)
 	}
 }
 
-// TestSessionScopeIsOneConversations, though all begin with the same greeting,
-// however long. One whose beginning was cut off is found by an answer.
+// TestSessionScopeIsOneConversations checks that the session scope covers one conversation,
+// even if all begin with the same greeting, short or long. A conversation without its
+// beginning is recognized by an answer.
 func TestSessionScopeIsOneConversations(t *testing.T) {
 	t.Parallel()
 	for _, greeting := range []string{greets, "Got it. Thanks for the context! I am ready to help you with your project."} {
@@ -271,8 +272,8 @@ func TestSessionScopeIsOneConversations(t *testing.T) {
 	}
 }
 
-// TestSessionIDInTwoProjects: what was decided, and what is remembered of a
-// session for when its history is dropped, is that of one project.
+// TestSessionIDInTwoProjects checks that the same session id in two projects shares neither
+// blocks nor the notes for a dropped history.
 func TestSessionIDInTwoProjects(t *testing.T) {
 	t.Parallel()
 	w, one, other := projects(t, nil)
@@ -298,7 +299,8 @@ func TestSessionIDInTwoProjects(t *testing.T) {
 	}
 }
 
-// TestWorkspaceHeaderPartsConversations that say nothing else of a place.
+// TestWorkspaceHeaderPartsConversations checks that the workspace header separates
+// conversations with no other sign of their project.
 func TestWorkspaceHeaderPartsConversations(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
@@ -312,7 +314,8 @@ func TestWorkspaceHeaderPartsConversations(t *testing.T) {
 	}
 }
 
-// TestSameOpenerOfTwoPeople in one directory.
+// TestSameOpenerOfTwoPeople checks that the same first message of two people in one
+// directory begins two conversations.
 func TestSameOpenerOfTwoPeople(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.mode": "multi", "workspace.remote_paths": "true"})
@@ -327,8 +330,8 @@ func TestSameOpenerOfTwoPeople(t *testing.T) {
 	}
 }
 
-// TestSummaryOfWhere: one that does not say in which project its conversation
-// was is not kept, unless the conversation did not say so either.
+// TestSummaryOfWhere checks that a summary that names no project is stored only if its
+// conversation named no project either.
 func TestSummaryOfWhere(t *testing.T) {
 	t.Parallel()
 	w, one, _ := projects(t, nil)
@@ -348,7 +351,7 @@ func TestSummaryOfWhere(t *testing.T) {
 	w.see(chat(user(cat), replied(heard), user(summarise)), "User-Agent", "Other/1")
 	w.see(qwen(one, user(staging), replied(heard), user(summarise)))
 	w.delivered(4)
-	w.see(chat(user("Goodbye.")), "User-Agent", "Other/1") // in the order of the queue
+	w.see(chat(user("Goodbye.")), "User-Agent", "Other/1") // delivered after the summaries
 	w.delivered(5)
 	_, namer, err := w.remembers().callers.settings(w.app.cfg)
 	if err != nil {

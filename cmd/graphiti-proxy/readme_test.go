@@ -20,17 +20,17 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// newcomer is somebody with a fresh home who does what the README says.
+// newcomer is a user with a fresh home who follows the README.
 type newcomer struct {
 	t    *testing.T
 	home string
 	env  []string
-	url  string // of the proxy that they have started
-	stop func() // ends it
+	url  string // of the proxy that serve has started
+	stop func() // ends the proxy
 }
 
-// newNewcomer has graphiti-proxy on the path, with addresses of its own and a
-// stand-in model, a go that runs it, and a client.
+// newNewcomer returns a newcomer with a stand-in model, addresses for the proxy, and
+// graphiti-proxy, a client and a go command in PATH.
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
 	model, err := proxytest.Start()
@@ -49,8 +49,8 @@ func newNewcomer(t *testing.T) *newcomer {
 	}
 	addresses := make([]string, 2)
 	for i := range addresses {
-		// Other tests take free ports of 127.0.0.1, and must not get those that the proxy
-		// takes later, or the requests that wait for it.
+		// Other tests bind free ports of 127.0.0.1. They must get neither the ports that
+		// the proxy will bind nor the requests that wait for it.
 		l, err := net.Listen("tcp", "127.0.0.2:0")
 		if err != nil { // not every system has this address
 			l, err = net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func (n *newcomer) command(line string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts the proxy in place of the one that runs.
+// serve starts the proxy, instead of a running one, and waits until it answers.
 func (n *newcomer) serve(line string) {
 	n.t.Helper()
 	cmd := n.command("exec " + line)
@@ -102,7 +102,7 @@ func (n *newcomer) serve(line string) {
 	})
 }
 
-// sees is what the output of a command must have in it.
+// sees maps the beginnings of commands to a required part of their output.
 var sees = map[string]string{
 	"go run ./cmd/graphiti-proxy demo":                      "The memory arrived.",
 	"curl":                                                  `"content"`,
@@ -120,7 +120,7 @@ var sees = map[string]string{
 	"graphiti-proxy serve":                                  "",
 }
 
-// TestReadme does what the README says, line by line, in a fresh home.
+// TestReadme runs each command of the README in a fresh home and checks its output.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -163,12 +163,12 @@ func TestReadme(t *testing.T) {
 	n.settings(regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme)[1])
 }
 
-// does runs a line of the README, which must end well and say something.
+// does runs a line of the README, which must succeed and print says.
 func (n *newcomer) does(line, says string) {
 	n.t.Helper()
 	switch {
 	case line == "go test ./...":
-		// With the race detector, and without it what .ci/run skips there.
+		// .ci/run runs this line, with more flags.
 		runs := func(l string) bool { return strings.HasPrefix(l, "go test ") && strings.HasSuffix(l, " ./...") }
 		if b, err := os.ReadFile("../../.ci/run"); err != nil || !slices.ContainsFunc(strings.Split(string(b), "\n"), runs) {
 			n.t.Errorf(".ci/run does not run %s: %v", line, err)
@@ -189,7 +189,7 @@ func (n *newcomer) does(line, says string) {
 	}
 }
 
-// settings are those of the README, as a file.
+// settings checks that the configuration in the README is valid and has at most ten lines.
 func (n *newcomer) settings(text string) {
 	n.t.Helper()
 	file := filepath.Join(n.home, "graphiti-proxy.yaml")

@@ -11,8 +11,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestWhatWasJustSaidIsRecalled: Graphiti takes an hour for a message, then it is gone.
-// Both times another conversation knows what was said, and once it is forgotten none does.
+// TestWhatWasJustSaidIsRecalled checks that another conversation recalls a message before
+// Graphiti has processed it, even after a restart, and while Graphiti is down. While the
+// message is being forgotten, no conversation recalls it.
 func TestWhatWasJustSaidIsRecalled(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]graphititest.Options{
@@ -38,7 +39,7 @@ func TestWhatWasJustSaidIsRecalled(t *testing.T) {
 			w.stop()
 			w = start(t, w.dir, w.settings)
 			w.recalledLocally()
-			if backend != "graphiti" { // over MCP the end of the proxy would miss it
+			if backend != "graphiti" { // over MCP, the proxy needs Graphiti to end
 				return
 			}
 			g.Close()
@@ -53,7 +54,7 @@ func TestWhatWasJustSaidIsRecalled(t *testing.T) {
 	}
 }
 
-// recalledLocally waits until the fact is recalled though Graphiti knows nothing of it.
+// recalledLocally waits until the fact is recalled, once, from the proxy's own copy.
 func (w *world) recalledLocally() {
 	w.t.Helper()
 	waitUntil(w.t, "what was said is recalled", func() bool {
@@ -62,7 +63,8 @@ func (w *world) recalledLocally() {
 	})
 }
 
-// TestWhatWasWorkedOffIsShownOnce: the message and the fact that Graphiti made of it.
+// TestWhatWasWorkedOffIsShownOnce checks that a block never contains both a message and the
+// fact that Graphiti has made of it.
 func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -86,8 +88,9 @@ func TestWhatWasWorkedOffIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestEverythingSaidIsRecalledOnce while Graphiti works it off message by message: before,
-// at each step, afterwards, and when its searches fail in the end.
+// TestEverythingSaidIsRecalledOnce checks that each message is recalled exactly once while
+// Graphiti processes one message after the other: before, after each step, and once its
+// searches fail.
 func TestEverythingSaidIsRecalledOnce(t *testing.T) {
 	t.Parallel()
 	all := []struct{ said, asked, word string }{
@@ -125,8 +128,8 @@ func TestEverythingSaidIsRecalledOnce(t *testing.T) {
 	}
 }
 
-// withheld begins with a Graphiti that comes to messages with one of the words, in their
-// order, when work allows it.
+// withheld starts a proxy with a Graphiti that processes a message with one of the words
+// only after a call of work with that word.
 func withheld(t *testing.T, backend string, o graphititest.Options, words ...string) (w *world, g *graphititest.Graphiti, work func(word string)) {
 	t.Helper()
 	gates := make(map[string]chan struct{})
@@ -163,7 +166,7 @@ func withheld(t *testing.T, backend string, o graphititest.Options, words ...str
 	}), g, work
 }
 
-// recalledOnce waits until a word is recalled, which must never be twice.
+// recalledOnce waits until a word is recalled, and fails if it is recalled twice.
 func (w *world) recalledOnce(asked, word string) {
 	w.t.Helper()
 	waitUntil(w.t, word+" is recalled", func() bool {
@@ -176,7 +179,8 @@ func (w *world) recalledOnce(asked, word string) {
 	})
 }
 
-// TestACorrectionComesFirst, be it and what it corrects just said or worked off.
+// TestACorrectionComesFirst checks that a correction is recalled before the message that it
+// corrects, whether or not Graphiti has processed either of them.
 func TestACorrectionComesFirst(t *testing.T) {
 	t.Parallel()
 	const before, after = "6543", "7654"
@@ -208,7 +212,8 @@ func TestACorrectionComesFirst(t *testing.T) {
 	}
 }
 
-// TestAMessageYieldsToItsFact in whatever words Graphiti puts it.
+// TestAMessageYieldsToItsFact checks that the fact that Graphiti makes of a message
+// replaces the message in recall, whatever its words.
 func TestAMessageYieldsToItsFact(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]graphititest.Options{"graphiti": {}, "graphiti-mcp": {MCP: graphititest.Today}} {
@@ -232,7 +237,7 @@ func TestAMessageYieldsToItsFact(t *testing.T) {
 	}
 }
 
-// recalled waits until the fact is recalled, from wherever.
+// recalled waits until the fact is recalled from any source.
 func (w *world) recalled() {
 	w.t.Helper()
 	waitUntil(w.t, "what was said is recalled", func() bool {
@@ -241,7 +246,8 @@ func (w *world) recalled() {
 	})
 }
 
-// TestReplicasRecallWhatOneWasTold before Graphiti has worked it off.
+// TestReplicasRecallWhatOneWasTold checks that a replica recalls a message sent to another
+// replica before Graphiti has processed it.
 func TestReplicasRecallWhatOneWasTold(t *testing.T) {
 	t.Parallel()
 	model, err := proxytest.Start()
@@ -272,8 +278,9 @@ func TestReplicasRecallWhatOneWasTold(t *testing.T) {
 	})
 }
 
-// TestWhoWasAskedSaysSomething with any word; without a question before it a turn of nods
-// is not sent to Graphiti, and counts as delivered.
+// TestWhoWasAskedSaysSomething checks that a one-word answer to a question is sent to
+// Graphiti. Without a question before it, a turn of nods is not sent, and counts as
+// delivered.
 func TestWhoWasAskedSaysSomething(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})

@@ -16,8 +16,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestReload: a changed configuration is taken over from the next request on;
-// what needs a restart is named and stays; one with a mistake changes nothing.
+// TestReload checks that a changed configuration takes effect with the next request, that
+// settings that need a restart are reported, and that a configuration with a mistake
+// changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,7 +35,7 @@ func TestReload(t *testing.T) {
 	}
 	asked := 0
 	ask := func() string {
-		asked++ // in a conversation of its own: one that has no answer yet goes on
+		asked++ // a new conversation: one without an answer would continue
 		_, header, _ := w.say(fmt.Sprintf("What is my cat called? I ask for time %d.", asked))
 		return header
 	}
@@ -54,7 +55,7 @@ func TestReload(t *testing.T) {
 		}
 		waiting, err := w.app.reload(cfg)
 		if tc.settings == nil {
-			waiting = nil // what waited is back to what it was
+			waiting = nil // the waiting settings have their old values again
 		}
 		if err != nil || !slices.Equal(waiting, tc.waiting) {
 			t.Errorf("%v: %v wait, %v", tc.settings, waiting, err)
@@ -77,7 +78,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadOfUpstreamAndToken: both count from the next request on.
+// TestReloadOfUpstreamAndToken checks that a new upstream and a new token take effect with
+// the next request.
 func TestReloadOfUpstreamAndToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,7 +132,8 @@ func post(t *testing.T, w *world, text string) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-// TestRefusedReloadChangesNothing, whichever of its settings is the mistake.
+// TestRefusedReloadChangesNothing checks that a refused reload changes no setting,
+// whichever setting is invalid.
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "identity.mode": "multi", "identity.users_file": usersFile(t)})
@@ -174,7 +177,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	}
 }
 
-// api asks the admin side with a token, and returns the status.
+// api requests the queue from the admin side with a token, and returns the status.
 func (w *world) api(t *testing.T, token string) int {
 	t.Helper()
 	req, _ := http.NewRequest(http.MethodGet, "http://"+w.app.admin.Addr().String()+"/api/v1/queue", nil)
@@ -187,8 +190,8 @@ func (w *world) api(t *testing.T, token string) int {
 	return resp.StatusCode
 }
 
-// TestTokenOfAnOpenAdminSideStays: the listener stays where it is until a
-// restart, whatever address a new configuration has for it.
+// TestTokenOfAnOpenAdminSideStays checks that a reload cannot remove the token of an open
+// admin side, even with a new address: the listener keeps its address until a restart.
 func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"admin.token": "first", "admin.listen": "0.0.0.0:0"})
@@ -202,7 +205,8 @@ func TestTokenOfAnOpenAdminSideStays(t *testing.T) {
 	}
 }
 
-// TestConsentTakenBackWhileAnAnswerIsAwaited: the request ends as it began.
+// TestConsentTakenBackWhileAnAnswerIsAwaited checks that a request in flight succeeds after
+// consent is withdrawn, and that the next one has no memory.
 func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -235,8 +239,9 @@ func TestConsentTakenBackWhileAnAnswerIsAwaited(t *testing.T) {
 	}
 }
 
-// TestConsentIsForTheEndpointThatRuns: a configuration with another endpoint
-// takes it back until the proxy runs with that one.
+// TestConsentIsForTheEndpointThatRuns checks that a configuration with another endpoint
+// withdraws consent, since the proxy still runs with the old one, and that the old
+// configuration restores it.
 func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -275,8 +280,8 @@ func TestConsentIsForTheEndpointThatRuns(t *testing.T) {
 	}
 }
 
-// TestConsentTakenBack: nothing is sent to the memory any more, from the next
-// request on, and it goes on where it stopped when consent is given again.
+// TestConsentTakenBack checks that the memory gets no call once consent is withdrawn, and
+// continues to be used once consent is given again.
 func TestConsentTakenBack(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -317,7 +322,7 @@ func TestConsentTakenBack(t *testing.T) {
 	}
 	before = len(g.Requests())
 	w.say("What is my dog called?")
-	w.stop() // all that goes on behind an answer has ended
+	w.stop() // waits for the work after an answer
 	if n := len(g.Requests()); n != before {
 		t.Errorf("%d calls without consent until the end", n-before)
 	}

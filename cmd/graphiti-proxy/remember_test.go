@@ -7,8 +7,9 @@ import (
 
 const gadgets = "github_repo:github.com/acme/gadgets"
 
-// TestRememberOnlyWhatAPersonSays: the protections of what a person says hold for
-// what they ask to have remembered.
+// TestRememberOnlyWhatAPersonSays checks that "remember that …" counts only in a person's
+// own words and only if the turn may be stored, and that credentials and long texts are
+// refused.
 func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	t.Parallel()
 	const wish = "Remember that the staging server is called otter."
@@ -22,7 +23,7 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 		settings map[string]string
 		body     m
 		headers  []string
-		want     string // of the header, behind its source
+		want     string // end of the header, or "" for no promotion
 	}{
 		{name: "a person", body: chat(user(wish)), want: "promoted=1"},
 		{name: "in two parts of which the client wrote one", body: chat(m{"role": "user", "content": []m{{"type": "text", "text": "<system-reminder>\n" + wish + "\n</system-reminder>"}, {"type": "text", "text": "Hello."}}})},
@@ -65,8 +66,9 @@ func TestRememberOnlyWhatAPersonSays(t *testing.T) {
 	}
 }
 
-// TestRepeatedOpeningWaits: the rule in a message that opens two conversations of a program
-// waits. The same words later in a conversation change nothing.
+// TestRepeatedOpeningWaits checks that a rule in a message becomes pending once that
+// message has opened two conversations of a program. A repeated message later in a
+// conversation has no such effect.
 func TestRepeatedOpeningWaits(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// registered writes a registry: people by their ids, and what else is in them.
+// registered writes a registry of people, each given as an id and further fields in YAML.
 func registered(t *testing.T, path string, people ...string) {
 	t.Helper()
 	text := "users:\n"
@@ -23,10 +23,10 @@ func registered(t *testing.T, path string, people ...string) {
 	}
 }
 
-// keyOf is the member of a person that gives them a key.
+// keyOf returns the field of a person that gives them a key.
 func keyOf(key string) string { return fmt.Sprintf("keys: [\"sha256:%s\"]", sha(key)) }
 
-// unconfirmedNow are the ids of the people whom the status lists.
+// unconfirmedNow returns the ids of the people that the status lists as unconfirmed.
 func unconfirmedNow(w *world) string {
 	var ids []string
 	for _, u := range w.app.status(w.t.Context(), false).Unconfirmed {
@@ -35,8 +35,9 @@ func unconfirmedNow(w *world) string {
 	return strings.Join(ids, " ")
 }
 
-// TestRenamedPeopleLoseNothingSilently, and who gets an id gets nobody's memory:
-// at a start and at a reload.
+// TestRenamedPeopleLoseNothingSilently checks that a start and a reload report each person
+// whose claim to a memory is in doubt, and give them no memory until the operator confirms
+// it.
 func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
 	t.Parallel()
 	josh := "id: josh, identities: {github: octocat}, " + keyOf("sk-josh")
@@ -44,8 +45,8 @@ func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		people  []string
-		doubted string // the ids
-		knows   string // the keys that recall what josh said; empty: none
+		doubted string // ids in doubt
+		knows   string // keys that recall josh's fact, or "" for none
 	}{
 		{"the same", []string{josh, ann}, "", "sk-josh"},
 		{"renamed", []string{"id: joshua, identities: {github: octocat}, " + keyOf("sk-josh"), ann}, "joshua", ""},
@@ -93,7 +94,8 @@ func TestRenamedPeopleLoseNothingSilently(t *testing.T) {
 	}
 }
 
-// TestInDoubtNothingIsKept, and the header says so.
+// TestInDoubtNothingIsKept checks that requests of a person in doubt store no turn and get
+// a header with reason=untrusted.
 func TestInDoubtNothingIsKept(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
@@ -114,8 +116,8 @@ func TestInDoubtNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestAccept: the operator says that a memory is a person's. Of what is held
-// that has to be said, and who is somebody else begins with nothing.
+// TestAccept checks that the operator can assign a memory to a person, that a memory with
+// stored turns needs --yes, and that a forgotten memory is empty for its next person.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.yaml")
@@ -175,7 +177,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestReplicasKnowWhoIsAccepted: an acceptance by one replica counts on the others.
+// TestReplicasKnowWhoIsAccepted checks that all replicas accept a person accepted by one of
+// them, and that a replica that starts later doubts the replaced key.
 func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})
@@ -210,7 +213,8 @@ func TestReplicasKnowWhoIsAccepted(t *testing.T) {
 	}
 }
 
-// TestPeopleWaitForRedis: they have no memory before the proofs in it are read.
+// TestPeopleWaitForRedis checks that people have no memory until the proxy has read their
+// proofs from Redis.
 func TestPeopleWaitForRedis(t *testing.T) {
 	t.Parallel()
 	g, err := graphititest.Start(graphititest.Options{})

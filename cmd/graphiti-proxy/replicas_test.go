@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// replicas start n proxies that share a Redis and a Graphiti.
+// replicas starts n proxies that share a Redis server and a Graphiti server.
 func replicas(t *testing.T, n int, model *proxytest.Provider, g *graphititest.Graphiti, r *redistest.Redis, more ...string) []*process {
 	t.Helper()
 	list := make([]*process, n)
@@ -39,15 +39,15 @@ func replicas(t *testing.T, n int, model *proxytest.Provider, g *graphititest.Gr
 	return list
 }
 
-// histories remember what the model was sent of each conversation, turn by
-// turn and attempt by attempt.
+// histories records the messages that the model received, by conversation, turn and
+// attempt.
 type histories struct {
 	mu    sync.Mutex
 	sent  map[[2]int][][]string
-	moved []string // what did not begin like the turn before
+	moved []string // turns that did not begin with the messages of the turn before
 }
 
-// note is called for each request.
+// note records a request, and returns its last message without the memory block.
 func (h *histories) note(c proxytest.Input) (said string) {
 	said = c.Messages[len(c.Messages)-1].Text
 	if _, after, ok := strings.Cut(said, "</graphiti_memory>\n\n"); ok {
@@ -78,10 +78,9 @@ func (h *histories) note(c proxytest.Input) (said string) {
 	return said
 }
 
-// TestReplicasActAsOne: three replicas, each request to any of them, a thousand
-// turns, while replicas are killed, also the one that delivers, and Redis is
-// killed and hangs. Each turn is stored once, and no conversation's beginning
-// changes.
+// TestReplicasActAsOne checks that three replicas store each turn once and never change the
+// beginning of a conversation. A thousand turns go to random replicas while replicas are
+// killed, including the one that delivers, and while Redis is killed or hangs.
 func TestReplicasActAsOne(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REDIS_REQUIRED") == "" {
@@ -117,7 +116,7 @@ func TestReplicasActAsOne(t *testing.T) {
 			said[n] = append(said[n], map[string]string{"role": "user", "content": fmt.Sprintf("conversation %d says %d", n, i)})
 			for {
 				pause.RLock()
-				answer, err := all[rand.IntN(len(all))].ask(session, said[n]) // any of them
+				answer, err := all[rand.IntN(len(all))].ask(session, said[n])
 				pause.RUnlock()
 				if err == nil {
 					said[n] = append(said[n], map[string]string{"role": "assistant", "content": answer})
@@ -151,10 +150,10 @@ func TestReplicasActAsOne(t *testing.T) {
 		p.kill()
 		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
 		p.start()
-		time.Sleep(500 * time.Millisecond) // to read what the others kept
+		time.Sleep(500 * time.Millisecond) // time to read the state of the other replicas
 	}
-	// What replicas have not heard of before Redis is gone they do not repeat
-	// while it is; people leave them more time than this.
+	// While Redis is down, a replica can repeat only the blocks that reached it before.
+	// People pause for longer than this between two turns.
 	before := func(fault func()) {
 		pause.Lock()
 		defer pause.Unlock()
@@ -184,8 +183,8 @@ func TestReplicasActAsOne(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	r.Up()
 	clients.Wait()
-	// As of people who come back: what was answered in the very moment of a
-	// kill is found in their histories.
+	// Like people who come back, each conversation sends one more turn. Its history
+	// contains the answers given at the moment of a kill.
 	for n := range conversations {
 		talk(n, length-1, length)
 	}
@@ -211,7 +210,7 @@ func TestReplicasActAsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	var q capture.QueueStatus
-	waitUntil(t, "the admin side to answer", func() bool { // which takes 100 calls a second
+	waitUntil(t, "the admin side to answer", func() bool { // it accepts 100 calls a second
 		q, err = all[0].queue()
 		return err == nil
 	})
@@ -239,7 +238,7 @@ func TestReplicasActAsOne(t *testing.T) {
 	}
 }
 
-// deliverer is the number of the replica that delivers.
+// deliverer returns the index of the replica that delivers turns.
 func deliverer(t *testing.T, all []*process) (n int) {
 	t.Helper()
 	waitUntil(t, "a replica to deliver", func() bool {
@@ -254,8 +253,8 @@ func deliverer(t *testing.T, all []*process) (n int) {
 	return n
 }
 
-// TestForgettingReachesAllReplicas: what one of them was told to forget, none
-// of them shows any more, in old conversations or in new ones.
+// TestForgettingReachesAllReplicas checks that no replica shows a fact that another replica
+// was asked to forget, in old or in new conversations.
 func TestForgettingReachesAllReplicas(t *testing.T) {
 	t.Parallel()
 	model, err := proxytest.Start()
@@ -293,8 +292,8 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 	ask(all[0], "a", user("The heliport is called Foxglove."))
 	waitUntil(t, "the turn", func() bool { s, err := all[1].queue(); return err == nil && s.Verified > 0 && s.Pending == 0 })
 	first := user("What is the heliport called?")
-	// The turn is counted a moment before all have heard that there is
-	// something new; each attempt is a conversation of its own.
+	// The queue counts the turn shortly before all replicas learn of it. Each attempt needs
+	// a conversation of its own.
 	talks := make([]string, len(all))
 	for i, p := range all {
 		n := 0
@@ -305,7 +304,7 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 			return strings.Contains(got, "- ") && strings.Contains(got, "Foxglove")
 		})
 	}
-	_, admin := all[deliverer(t, all)^1].address() // not the one that delivers
+	_, admin := all[deliverer(t, all)^1].address() // a replica that does not deliver
 	for _, group := range []string{"agent_ava__user_josh", "user_josh"} {
 		if _, err := command(t, t.TempDir(), "memory", "forget", "--group", group, "--yes", "--set", "admin.listen="+strings.TrimPrefix(admin, "http://")); err != nil {
 			t.Fatal(err)
@@ -321,10 +320,10 @@ func TestForgettingReachesAllReplicas(t *testing.T) {
 		}
 	}
 
-	// One conversation, of which the other replica knows what it is to be told.
+	// A forgotten conversation also disappears from replicas that recall it elsewhere.
 	ask(all[0], "one", user("The depot is called Larkspur."))
 	ask(all[1], "two", user("The ferry is called Oleander."))
-	waitUntil(t, "the turns", func() bool { // asking is remembered too
+	waitUntil(t, "the turns", func() bool { // questions are stored, too
 		all := fmt.Sprint(g.Episodes("user_josh"))
 		return strings.Contains(all, "Larkspur") && strings.Contains(all, "Oleander")
 	})

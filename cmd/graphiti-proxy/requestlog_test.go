@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestALineForEachRequest is logged at info, without what was said and without
-// what looks like a key; none where log.requests is false.
+// TestALineForEachRequest checks that each request is logged at info, without the text of
+// messages and without anything that resembles a key, and that log.requests=false turns the
+// lines off.
 func TestALineForEachRequest(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"true", "false"} {

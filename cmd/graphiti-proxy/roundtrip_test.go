@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestExportIsImported: another data directory imports an export, and prints the counts. Its
-// own export is the same, byte for byte.
+// TestExportIsImported checks that an export can be imported into another data directory,
+// that each import prints its counts, and that an export of the copy is the same, byte for
+// byte.
 func TestExportIsImported(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -42,7 +43,8 @@ func TestExportIsImported(t *testing.T) {
 	}
 }
 
-// TestForgettingNothing fails, and says so.
+// TestForgettingNothing checks that a forget fails if its selector has no memory, and that
+// the error names the selector.
 func TestForgettingNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -73,8 +75,8 @@ func TestForgettingNothing(t *testing.T) {
 	}
 }
 
-// TestWorkspaceByDirectory: a directory means the project that a client in it
-// has; what is none is refused.
+// TestWorkspaceByDirectory checks that a directory selects the project of a client that
+// works in it, and that any other path is refused.
 func TestWorkspaceByDirectory(t *testing.T) {
 	t.Parallel()
 	w, one, _ := projects(t, nil)

@@ -12,10 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestSecretsStayWithTheModel: a credential that somebody writes goes to the
-// model, as it was written, and nowhere else: not to the memory service, as a
-// turn, a question, a name or anything else, not into a file, and not into a
-// later request.
+// TestSecretsStayWithTheModel checks that a credential in a message reaches the model
+// unchanged, but never the memory service, a file, the log or a later request.
 func TestSecretsStayWithTheModel(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter22xyz"
@@ -54,7 +52,7 @@ func TestSecretsStayWithTheModel(t *testing.T) {
 		t.Errorf("import: %+v, %v", done, err)
 	}
 	waitUntil(t, "the turns", func() bool { s := w.app.memory.queue(); return s.Pending == 0 && s.Delivered >= 6 })
-	w = w.restart() // short-term memory is written behind
+	w = w.restart() // short-term memory is written with a delay
 
 	w.model.Forget()
 	w.exchange("/v1/chat/completions", chat(user("Go on, please.")), one...)

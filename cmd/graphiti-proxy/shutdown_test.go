@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAdminDoesNotHoldUpTheEnd: somebody who is connected to the admin side has
-// a second, and clients are let in no more from the beginning.
+// TestAdminDoesNotHoldUpTheEnd checks that an incomplete request on the admin side delays a
+// shutdown by less than four seconds, and that clients cannot connect after it.
 func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -17,15 +17,15 @@ func TestAdminDoesNotHoldUpTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\n")); err != nil { // and no more
+	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\n")); err != nil { // incomplete
 		t.Fatal(err)
 	}
-	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/healthz") // after which the first is accepted
+	resp, err := w.client.Get("http://" + w.app.admin.Addr().String() + "/healthz") // by now the first connection has been accepted
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than a connection that says nothing may take
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than the time limit of a silent connection
 	defer cancel()
 	if err := w.app.Shutdown(ctx); err != nil || ctx.Err() != nil {
 		t.Errorf("got %v, %v, want no error, in time", err, ctx.Err())

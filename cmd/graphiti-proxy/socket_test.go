@@ -33,8 +33,8 @@ func (w *world) socket() *socket {
 	return &socket{w.t, conn}
 }
 
-// create sends a request and reads its answer to the end: its id, its text and
-// the last event of the same lane.
+// create sends a request, reads its answer to the end, and returns the id and the text of
+// the answer and the type of its last event.
 func (s *socket) create(fields m) (id, text, last string) {
 	s.t.Helper()
 	fields["type"], fields["model"], fields["store"] = "response.create", "m", false
@@ -77,9 +77,9 @@ func (s *socket) answer() (id, text, last string) {
 
 func said(text string) m { return m{"role": "user", "content": text} }
 
-// TestWebSocketHasMemory: requests in a WebSocket get memory like posted
-// ones and are kept once. A conversation of which only what is new is sent
-// keeps its blocks when it is sent whole over another connection.
+// TestWebSocketHasMemory checks that requests over a WebSocket get memory like posted ones,
+// and are stored once. A conversation sent in increments must keep its blocks when a client
+// sends it whole over another connection.
 func TestWebSocketHasMemory(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
@@ -106,7 +106,7 @@ func TestWebSocketHasMemory(t *testing.T) {
 		t.Errorf("an unknown answer: %s", last)
 	}
 
-	// The same conversation, whole, on a connection of its own.
+	// Send the whole conversation over a connection of its own.
 	w.model.Forget()
 	history := []m{question,
 		{"type": "function_call", "call_id": "call_1", "name": "f", "arguments": `{"q":"cat"}`},
@@ -116,7 +116,7 @@ func TestWebSocketHasMemory(t *testing.T) {
 		{"role": "assistant", "content": []m{{"type": "output_text", "text": text3}}},
 		said("Good night.")}
 	w.socket().create(m{"input": history, "tools": tools})
-	resumed := string(w.model.Requests()[1].Body) // the first opened the connection
+	resumed := string(w.model.Requests()[1].Body) // the first request opened the connection
 	for i, at := range map[int]int{1: 0, 3: 1} {
 		if block := nthBlock(string(bodies[i].Body), 0); block != nthBlock(resumed, at) && block != "" {
 			t.Errorf("the block of request %d has become\n%s\nfrom\n%s", i, nthBlock(resumed, at), block)
@@ -140,9 +140,8 @@ func nthBlock(body string, n int) string {
 	return block
 }
 
-// TestWebSocketFrames: whatever frames a client makes of a message, memory is
-// put into it once; what is too long to be read, what is not a request, and
-// what is no text passes as it is.
+// TestWebSocketFrames checks that a message in several frames gets one memory block, and
+// that overlong messages and other events pass unchanged.
 func TestWebSocketFrames(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "limits.inspect_bytes": "64KiB"})
@@ -189,12 +188,12 @@ func TestWebSocketFrames(t *testing.T) {
 	}
 }
 
-// TestWebSocketLanes: conversations that share a connection do not mix.
+// TestWebSocketLanes checks that conversations that share a connection do not mix.
 func TestWebSocketLanes(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept"})
 	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
-		text := c.Messages[len(c.Messages)-1].Text // the turn of one lane may stand before that of the other
+		text := c.Messages[len(c.Messages)-1].Text // a memory block with the other lane may come first
 		return proxytest.Reply{Text: "About " + text[strings.LastIndex(text, "\n")+1:]}
 	})
 	s := w.socket()

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// stopped starts the program, has something done with it, ends it with a
-// signal, and returns how long the end took, what it said and its error.
+// stopped starts the program, calls do, ends the program with SIGTERM, and returns the time
+// until it exited, its log and its error.
 func stopped(t *testing.T, args []string, do func(url string)) (took time.Duration, said string, err error) {
 	t.Helper()
 	p := &process{t: t, args: append([]string{
@@ -42,7 +42,8 @@ func stopped(t *testing.T, args []string, do func(url string)) (took time.Durati
 	}
 }
 
-// TestStopOfTheProcess, while somebody does the worst.
+// TestStopOfTheProcess checks that the process ends in time and without an error, even if
+// the upstream or Graphiti hangs or a client does not read.
 func TestStopOfTheProcess(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
@@ -99,7 +100,8 @@ func TestStopOfTheProcess(t *testing.T) {
 	}
 }
 
-// TestSecondSignalEndsAtOnce: a stream that goes on is not waited for any more.
+// TestSecondSignalEndsAtOnce checks that a second signal ends the process without waiting
+// for open streams.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	let, asked := make(chan struct{}), make(chan struct{})
@@ -129,7 +131,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		}
 	}()
 	<-asked
-	// Not SIGINT, which is ignored where the tests run in the background.
+	// Not SIGINT, which test runs in the background ignore.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	for said := ""; !strings.Contains(said, "shutting down"); {
 		b, err := os.ReadFile(log.Name())
@@ -145,7 +147,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestStopSaysWhatWaits, and where: turns for a Graphiti that is down.
+// TestStopSaysWhatWaits checks that a shutdown logs the number of undelivered turns and
+// their queue if Graphiti is down, and logs no such line with the embedded memory.
 func TestStopSaysWhatWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,12 +15,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// TestStopDuringTheStart: what a part waits for before it begins does not keep
-// the process.
+// TestStopDuringTheStart checks that the process stops even if its start waits for a file.
 func TestStopDuringTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pipe := filepath.Join(dir, "owner") // reading it waits for a writer
+	pipe := filepath.Join(dir, "owner") // a read blocks until a writer opens it
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
@@ -31,7 +30,7 @@ func TestStopDuringTheStart(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The lock is there shortly before the pipe is opened.
+	// The process takes the lock shortly before it opens the pipe.
 	waitUntil(t, "the lock", func() bool { _, err := os.Stat(filepath.Join(dir, "lock")); return err == nil })
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan error, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// TestKeyGoesWhereClientsSendTheirs, whatever the status of whoever answers on the
-// admin side says.
+// TestKeyGoesWhereClientsSendTheirs checks that the test command sends no key if the status
+// on the admin side names another listener than the configuration.
 func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -38,7 +38,8 @@ func TestKeyGoesWhereClientsSendTheirs(t *testing.T) {
 	}
 }
 
-// TestCommandsThatReadMakeNoDirectory: a mistyped data_dir is named, and not made.
+// TestCommandsThatReadMakeNoDirectory checks that commands that only read do not create a
+// mistyped data_dir, and name it if they need it.
 func TestCommandsThatReadMakeNoDirectory(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

@@ -11,8 +11,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestTaskOfASubagent: a conversation that opens with a string of an open tool call is
-// a model's, whichever client it is; what a person says in the same words is theirs.
+// TestTaskOfASubagent checks that a conversation that opens with a string of an open tool
+// call counts as a subagent's, whatever its client, and that the same words count as a
+// person's if a person writes them.
 func TestTaskOfASubagent(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -60,8 +61,9 @@ func TestTaskOfASubagent(t *testing.T) {
 	}
 }
 
-// TestRequestAboutAnOpenCall: some clients ask a small model about a call of a tool while
-// the call is open. The request names the call's argument after a label.
+// TestRequestAboutAnOpenCall checks that a request counts as a subagent's if it has the
+// argument of an open tool call after a label. Some clients ask a small model about a call
+// while it is open.
 func TestRequestAboutAnOpenCall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -97,8 +99,8 @@ func TestRequestAboutAnOpenCall(t *testing.T) {
 	}
 }
 
-// subagents is a proxy before a model that delegates: it answers some texts, and calls a tool
-// with a task for others.
+// subagents returns a proxy and a model that delegates: it answers some texts, and calls a
+// tool with a task for others.
 func subagents(t *testing.T) *world {
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
 	w.delegates()
@@ -140,11 +142,11 @@ func argumentsFor(task string) string {
 	return string(arguments)
 }
 
-// kindOf is another string of the call with a task.
+// kindOf returns another string argument of the call for a task.
 func kindOf(task string) string { return "by " + task[:4] }
 
-// calls waits until the answer with the call has been read: a conversation that opens with
-// another string of the call is a subagent's, too.
+// calls waits until the proxy has read the answer with the call. It probes with another
+// string of the call, because a conversation that opens with it is a subagent's, too.
 func (w *world) calls(task string) {
 	w.t.Helper()
 	probe := chat(m{"role": "system", "content": "Extract."}, user(kindOf(task)))
@@ -154,7 +156,7 @@ func (w *world) calls(task string) {
 	})
 }
 
-// called is a tool call with its result.
+// called returns the messages of a tool call and its result.
 func called(task, result string) []m {
 	return []m{
 		{"role": "assistant", "content": nil, "tool_calls": []m{{"id": "call_1", "type": "function", "function": m{"name": "ask", "arguments": argumentsFor(task)}}}},
@@ -162,8 +164,8 @@ func called(task, result string) []m {
 	}
 }
 
-// TestSubagent_Notes: the notes of a person's conversation have the work of its subagents, over
-// any number of them in between, in each form in which clients name their parents.
+// TestSubagent_Notes checks that the notes of a person's conversation include the work of
+// its subagents at any depth, for each form in which clients name their parents.
 func TestSubagent_Notes(t *testing.T) {
 	t.Parallel()
 	group, _ := graphiti.Namer{}.Group(graphiti.ScopeWorkspace, graphiti.Who{User: "user:josh", Workspace: widgets})
@@ -236,9 +238,9 @@ func TestSubagent_Notes(t *testing.T) {
 	}
 }
 
-// TestSubagent_BeforeItsCallIsRead: a subagent's request may arrive before the proxy has read the
-// answer with its call. Its work is in its parent's notes anyway, also if its client states that
-// a model speaks.
+// TestSubagent_BeforeItsCallIsRead checks that a subagent's work is in its parent's notes
+// even if its request arrives before the proxy has read the answer with its call, also if
+// its client declares it a subagent.
 func TestSubagent_BeforeItsCallIsRead(t *testing.T) {
 	t.Parallel()
 	for name, headers := range map[string][2][]string{ // of the root and its child
@@ -283,8 +285,9 @@ func TestSubagent_BeforeItsCallIsRead(t *testing.T) {
 	}
 }
 
-// TestSubagent_InBackground: a call whose result names an id stays open for its subagent, until
-// that has answered. An error closes it: its text may be the person's next question.
+// TestSubagent_InBackground checks that a call with an id in its result stays open until
+// its subagent has answered. An error closes the call, because the person may write the
+// same text next.
 func TestSubagent_InBackground(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

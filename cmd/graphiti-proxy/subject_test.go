@@ -7,9 +7,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestChangeOfSubject: Graphiti does not weigh what was asked before against the question.
-// It is asked for the question alone, unless that leans on what was asked before; and for
-// one of common words, too.
+// TestChangeOfSubject checks that recall follows a change of subject, even to a question of
+// common words. Graphiti does not weigh earlier questions against the current one, so the
+// proxy adds them only to a question that depends on them.
 func TestChangeOfSubject(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"search", "get-memory"} {

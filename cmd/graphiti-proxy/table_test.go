@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestTablesObeyNobody: what was said cannot tell the terminal what to do, and a
-// program gets it whole.
+// TestTablesObeyNobody checks that tables print stored text without control characters, and
+// that memory show does not cut it for a program.
 func TestTablesObeyNobody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -32,9 +32,9 @@ func TestTablesObeyNobody(t *testing.T) {
 	}
 }
 
-// TestUsageErrors: a usage error has an exit code of its own, and says what is wrong. An empty
-// selector, as of a variable that is not set, must not have the owner's whole memory
-// deleted.
+// TestUsageErrors checks that a usage error is a UsageError with a message of one line. An
+// empty selector, for example from an unset variable, must not delete the owner's whole
+// memory.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	type line struct {
@@ -66,8 +66,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestCatalogIsPrinted: what there is of each memory and conversation, what could not
-// be counted, and how many more there are.
+// TestCatalogIsPrinted checks that the catalog lists each memory and conversation, marks a
+// missing count, and gives the number of entries left out.
 func TestCatalogIsPrinted(t *testing.T) {
 	t.Parallel()
 	of := func(n int) service.Span {
@@ -95,7 +95,9 @@ func TestCatalogIsPrinted(t *testing.T) {
 	}
 }
 
-// TestAddressesWithTLS are those to connect to.
+// TestAddressesWithTLS checks that the banner, the status and the log have https addresses
+// for clients, and that the banner has an http address for the admin side, if only the
+// client listener uses TLS.
 func TestAddressesWithTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
@@ -127,7 +129,8 @@ func TestAddressesWithTLS(t *testing.T) {
 	}
 }
 
-// TestQueueChangesPrintJSON, and an export may be asked for it.
+// TestQueueChangesPrintJSON checks that queue drop prints JSON with --json, and that memory
+// export accepts the flag.
 func TestQueueChangesPrintJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -142,8 +145,8 @@ func TestQueueChangesPrintJSON(t *testing.T) {
 	}
 }
 
-// TestShowTellsWhatElseThereIs: what was said in projects is not the person's
-// own, and who looks is told where it is.
+// TestShowTellsWhatElseThereIs checks that the hint of memory show counts the person's
+// other groups and names the command that lists them.
 func TestShowTellsWhatElseThereIs(t *testing.T) {
 	t.Parallel()
 	var hint bytes.Buffer

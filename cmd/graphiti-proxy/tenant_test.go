@@ -12,15 +12,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// both spells two credentials that are sent together.
+// both returns the tenant of two credentials that are sent together.
 func both(a, b string) string {
 	all := []string{sha(a), sha(b)}
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
-// TestCredentialIsNobodyElse: whatever a credential is spelt like, it is no
-// person, and not several credentials, in what it reads and in what it writes.
+// TestCredentialIsNobodyElse checks that a credential spelled like a person or like two
+// credentials neither reads nor writes their memory.
 func TestCredentialIsNobodyElse(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []string{"canonical", "raw"} {
@@ -64,7 +64,7 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 				}
 			}
 		}
-		w.stop() // what was said is kept
+		w.stop() // stores all turns
 		again := start(t, w.app.cfg.DataDir, map[string]string{"identity.mode": "multi"})
 		for g, n := range theirs {
 			if now := len(again.heldIn(g)); now != n {
@@ -75,8 +75,8 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestRejectedCredentialLearnsNothing: an answer 401 or 403 does not say what
-// memory found, and nothing of its request is kept: no turn, no directive.
+// TestRejectedCredentialLearnsNothing checks that a 401 or 403 answer does not reveal the
+// result of a search, and that its request stores neither a turn nor a directive.
 func TestRejectedCredentialLearnsNothing(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"single", "multi"} {
@@ -110,7 +110,8 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 	}
 }
 
-// waitingLines returns the lines that wait for their person; user is named in multi mode.
+// waitingLines returns the lines that wait for their person's decision; user selects the
+// person in multi mode.
 func (w *world) waitingLines(mode, user string) (lines string) {
 	w.t.Helper()
 	in := service.PendingRequest{}
@@ -127,8 +128,8 @@ func (w *world) waitingLines(mode, user string) (lines string) {
 	return lines
 }
 
-// TestRejectedOverWebSocket: nothing is kept of a request that an upstream
-// refuses in an event.
+// TestRejectedOverWebSocket checks that a request that the upstream refuses in an event
+// stores neither a turn nor a directive.
 func TestRejectedOverWebSocket(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"websocket": "intercept", "promote.directives": "true"})
@@ -153,9 +154,9 @@ func TestRejectedOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestStrangerIsSearchedWithNobodysMemory: a credential that no upstream has
-// accepted yet finds nothing, though there were something below it; from the
-// first answer on it does, over restarts, and what was decided meanwhile stays.
+// TestStrangerIsSearchedWithNobodysMemory checks that a credential recalls no facts of its
+// memory until an upstream has accepted it, and recalls them from then on, also after a
+// restart. The blocks of earlier turns must not change.
 func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,13 +174,13 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 		}
 	}
 	w = start(t, dir, settings)
-	for _, key := range [][]string{josh, carol} { // for whom the operator vouches
+	for _, key := range [][]string{josh, carol} { // the operator vouches for them
 		if _, header, _ := w.say(question, key...); !strings.HasPrefix(header, "recalled; facts=1") {
 			t.Errorf("%q: got %s, want \"recalled; facts=1\" at its beginning", key, header)
 		}
 	}
 	session := append(slices.Clone(b), "X-Graphiti-Session", "s")
-	w.model.SetFaults(proxytest.Faults{Status: http.StatusBadRequest}) // as some say that a key is wrong
+	w.model.SetFaults(proxytest.Faults{Status: http.StatusBadRequest}) // some providers answer so to a wrong key
 	if _, header := w.exchange("/v1/chat/completions", chat(user(question)), session...); !strings.HasPrefix(header.Get("X-Graphiti-Memory"), "empty; facts=0") {
 		t.Errorf("a stranger that is refused: %s", header.Get("X-Graphiti-Memory"))
 	}
@@ -202,8 +203,8 @@ func TestStrangerIsSearchedWithNobodysMemory(t *testing.T) {
 	}
 }
 
-// TestRejectedHistoryOverWebSocket: nor is what the request shows of what was
-// said before.
+// TestRejectedHistoryOverWebSocket checks that a rejected request does not store the turns
+// of its history either.
 func TestRejectedHistoryOverWebSocket(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, 0} {

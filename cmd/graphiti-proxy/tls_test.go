@@ -23,8 +23,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// writeCertificate writes a certificate of its own and its key, and returns a
-// pool that trusts it.
+// writeCertificate writes a self-signed certificate and its key, and returns their paths
+// and a pool that trusts the certificate.
 func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,9 +55,8 @@ func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string,
 	return cert, key, pool
 }
 
-// TestTLS: both listeners speak it where that is set, streams and tunnels
-// included; a new certificate is taken when the files change, and a broken one
-// is not; the commands reach the admin side.
+// TestTLS checks that both listeners use TLS, also for streams, that the proxy loads a
+// changed certificate but not a broken one, and that commands reach the admin side.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,8 +120,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestTestBesideFlagsOfServe: where TLS was set by flags of serve, test says which
-// flags it needs too, and works with them.
+// TestTestBesideFlagsOfServe checks that the test command names the flags that it needs if
+// serve has TLS from flags, and that it works with them.
 func TestTestBesideFlagsOfServe(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := writeCertificate(t, t.TempDir(), 1)
@@ -138,7 +137,7 @@ func TestTestBesideFlagsOfServe(t *testing.T) {
 		}
 		args = append(args, "--set", name+"="+file)
 	}
-	// There is no provider's key here, which is all that it misses.
+	// Only a provider's key is missing now.
 	if _, err := command(t, w.dir, args...); err == nil || !strings.HasPrefix(err.Error(), "no upstream has a key") {
 		t.Errorf("with both: %v", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/graphititest"
 )
 
-// TestNothingAcknowledgedIsLostOnAFullDisk: turns wait on a file system of two
-// megabytes while Graphiti is down. When it is full chats go on, and turns wait
-// in RAM, and status says so; when there is room again, every turn arrives.
+// TestNothingAcknowledgedIsLostOnAFullDisk checks that chats continue if Graphiti is down
+// and the disk, a file system of two megabytes, is full. Turns then wait in RAM, the status
+// reports it, and every turn arrives once there is room again.
 func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func TestNothingAcknowledgedIsLostOnAFullDisk(t *testing.T) {
 		t.Skipf("!!!!!!!! SKIPPED: a file system cannot be mounted here (%v); TestChatGoesOnWithAFullDisk uses a limit instead !!!!!!!!", err)
 	}
 	defer func() {
-		// A child that another test starts may hold its files until it has begun.
+		// A child process of another test may hold files of this test until its exec.
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}

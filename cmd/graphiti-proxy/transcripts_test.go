@@ -7,9 +7,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestTranscriptsOfOwnConversations: what a client that nobody knows has summed up
-// from a transcript is a summary of that very conversation, in its project and
-// for its session, while a transcript that a person pastes is their words.
+// TestTranscriptsOfOwnConversations checks that the summary of a transcript by an unknown
+// client is stored as a summary of the conversation in the transcript, in its project and
+// session, and that a transcript pasted by a person is stored as the person's words.
 func TestTranscriptsOfOwnConversations(t *testing.T) {
 	t.Parallel()
 	const (
@@ -41,7 +41,7 @@ func TestTranscriptsOfOwnConversations(t *testing.T) {
 	if !strings.Contains(kept, `<graphiti_episode kind="session_summary">`) || !strings.Contains(kept, summary) || strings.Contains(kept, "<log>") || strings.Contains(kept, "Hello.") {
 		t.Errorf("kept of the project: %q", kept)
 	}
-	// What follows begins with the summary.
+	// The next request begins with the summary.
 	saw, header := w.see(chat(user("The conversation history before this point was compacted into the following summary:\n\n<summary>\n"+summary+"\n</summary>"), user("And production?")))
 	w.delivered(6)
 	if kept := w.keptFor(one); !strings.Contains(kept, "And production?") || strings.Contains(kept, "before this point") {

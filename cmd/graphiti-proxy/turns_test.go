@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answering is a model that says what answer makes of a request.
+// answering returns the URL of a model that answers each request by calling answer.
 func answering(t *testing.T, answer func(w http.ResponseWriter, request string)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,7 +23,7 @@ func answering(t *testing.T, answer func(w http.ResponseWriter, request string))
 	return s.URL
 }
 
-// whole is an answer that is not streamed.
+// whole writes an answer that is not streamed.
 func whole(w http.ResponseWriter, message, finish string) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":`+message+`,"finish_reason":"`+finish+`"}]}`)
@@ -34,7 +34,7 @@ const (
 	isSunny = `{"role":"assistant","content":"It is sunny in Oslo."}`
 )
 
-// weather are the two requests of a turn with a tool.
+// weather returns the two requests of a turn with a tool call.
 func weather() (first, second m) {
 	ask := m{"role": "user", "content": "Weather in Oslo?"}
 	return chat(ask), chat(ask,
@@ -42,7 +42,8 @@ func weather() (first, second m) {
 		m{"role": "tool", "tool_call_id": "c", "content": "sun"})
 }
 
-// forecaster calls a tool, with that finish_reason, and answers then.
+// forecaster returns the URL of a model that calls a tool with the given finish_reason, and
+// then answers.
 func forecaster(t *testing.T, finish string) string {
 	return answering(t, func(w http.ResponseWriter, request string) {
 		if strings.Contains(request, `"role":"tool"`) {
@@ -53,8 +54,8 @@ func forecaster(t *testing.T, finish string) string {
 	})
 }
 
-// TestCallThatEndsWithStop: a server that calls a tool and says "stop" has not
-// ended the turn; what it answers in the end is kept.
+// TestCallThatEndsWithStop checks that a tool call with finish_reason "stop" does not end
+// its turn, and that the final answer is stored.
 func TestCallThatEndsWithStop(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": forecaster(t, "stop")})
@@ -67,8 +68,9 @@ func TestCallThatEndsWithStop(t *testing.T) {
 	}
 }
 
-// TestSameWordsToTwoAgents: what is said in one session to one agent and then
-// to another is in the memory of both, and so with two systems that act.
+// TestSameWordsToTwoAgents checks that a message sent to two agents in one session is
+// stored in the memory of both, and once in the person's. The same applies to two system
+// actors.
 func TestSameWordsToTwoAgents(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
@@ -89,8 +91,8 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 	}
 }
 
-// TestDirectivesOutliveTheirAnswer: what the header says was promoted is kept,
-// also where the answer is cut off, and where it calls a tool and no more comes.
+// TestDirectivesOutliveTheirAnswer checks that a directive that the header reports as
+// promoted is stored even if its answer is cut off or ends in a tool call.
 func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	t.Parallel()
 	up := answering(t, func(w http.ResponseWriter, request string) {
@@ -123,8 +125,9 @@ func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerWithoutACleanEndIsNeverKept: not after a restart either, when the
-// client's history shows what it has of it; one that came with a second try is.
+// TestAnswerWithoutACleanEndIsNeverKept checks that an answer without a clean end is not
+// stored, not even after a restart, when the client's history shows a part of it. An answer
+// that a second attempt completed is stored.
 func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	t.Parallel()
 	tries := 0
@@ -156,7 +159,7 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		_, _ = io.Copy(io.Discard, resp.Body) // of which not all may come
+		_, _ = io.Copy(io.Discard, resp.Body) // the answer may be cut off
 	}
 	talks := []struct{ session, said, shows string }{
 		{"a", "Tell me of alpacas.", "half an answ"},
@@ -177,12 +180,12 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	for _, talk := range talks {
 		ask(w, talk.session, user(talk.said), m{"role": "assistant", "content": talk.shows}, user("Go on."))
 	}
-	for _, talk := range talks[:2] { // a history that was shortened is told by what was said
+	for _, talk := range talks[:2] { // a shortened history is recognized by its messages
 		ask(w, talk.session+"-short", user(talk.said), m{"role": "assistant", "content": talk.shows}, user("Go on."))
 	}
 	ask(w, "d", user("I ask twice."), m{"role": "assistant", "content": "half an answer, and the rest"}, user("Go on."))
 	w.stop()
-	w = start(t, dir, settings) // what the histories brought is on disk
+	w = start(t, dir, settings) // turns from the histories are on disk
 	waitUntil(t, "delivery", func() bool { return w.app.memory.queue().Pending == 0 })
 	want := []string{"I ask twice.", "half an answer, and the rest"}
 	for range len(talks) + 2 + 1 {
@@ -193,7 +196,8 @@ func TestAnswerWithoutACleanEndIsNeverKept(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreGivenUpAreTold, in the metrics and by the status.
+// TestAnswersThatAreGivenUpAreTold checks that the metrics and the status count answers
+// that exceeded the limits.
 func TestAnswersThatAreGivenUpAreTold(t *testing.T) {
 	t.Parallel()
 	up := answering(t, func(w http.ResponseWriter, _ string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// TestTwins: a request with a turn's message, another prompt and no tools is about the turn,
-// before the turn, beside it and after it.
+// TestTwins checks that a request with a turn's message, another prompt and no tools counts
+// as a request about the turn, whether a client sends it before, during or after the turn.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	const words = "The pager of team Ibex is 5512, note it in the runbook."
@@ -72,8 +72,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestTwinBeforeToolRound: the request beside a turn counts as one too if the turn calls tools
-// first.
+// TestTwinBeforeToolRound checks that a request about a turn is recognized even if the turn
+// calls tools first.
 func TestTwinBeforeToolRound(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)

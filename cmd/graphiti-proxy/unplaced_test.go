@@ -10,8 +10,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 )
 
-// clientsBody is a request of a client of Anthropic's API, whose parts of the
-// first message stand before what the person says.
+// clientsBody returns a request of a client of Anthropic's API that puts parts before the
+// person's text in the first message.
 func clientsBody(said string, parts ...string) m {
 	var content []m
 	for _, p := range append(parts, said) {
@@ -21,15 +21,17 @@ func clientsBody(said string, parts ...string) m {
 		"tools": []m{{"name": "Read", "input_schema": m{"type": "object", "properties": m{"file_path": m{"type": "string"}}}}}}
 }
 
-// worker offers tools that run commands, as agents do that no table knows.
+// worker returns a request that offers a tool that runs commands, like those of unknown
+// agents.
 func worker(messages ...m) m {
 	body := chat(messages...)
 	body["tools"] = []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object", "properties": m{"command": m{"type": "string"}}}}}}
 	return body
 }
 
-// TestAgentThatNamesNoDirectory has no memory: its projects would share the person's.
-// The status names it, with what helps, which does.
+// TestAgentThatNamesNoDirectory checks that an agent that runs commands and names no
+// directory has no memory, because all its projects would share the person's. The status
+// names the agent, and the log a setting that helps.
 func TestAgentThatNamesNoDirectory(t *testing.T) {
 	t.Parallel()
 	const agent = "Code-Puppy/0.0.946"
@@ -69,8 +71,9 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 	}
 }
 
-// TestDirectoryElsewhere is no project and not the person's, since any number of
-// machines and containers may have one of that name: unless paths name projects here.
+// TestDirectoryElsewhere checks that a directory of another machine selects neither a
+// project nor the person's memory, because many machines and containers may have one of
+// that name, unless workspace.remote_paths is set.
 func TestDirectoryElsewhere(t *testing.T) {
 	t.Parallel()
 	in := func(dir, said string) m {
@@ -110,8 +113,8 @@ func TestDirectoryElsewhere(t *testing.T) {
 	}
 }
 
-// TestClientThatDoesNotSayWhere: a client that works in directories has no memory
-// where it does not say in which, or says two; all others have it.
+// TestClientThatDoesNotSayWhere checks that a client that works in directories has no
+// memory if it states no directory or two, and that all other clients have memory.
 func TestClientThatDoesNotSayWhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -134,7 +137,7 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 			headers []string
 			off     bool
 		}{
-			{name: "stated", body: clientsBody(fact, in(dir)), off: mode == "multi"}, // where a directory is on another machine
+			{name: "stated", body: clientsBody(fact, in(dir)), off: mode == "multi"}, // in multi mode a directory is on another machine
 			{name: "not stated", body: clientsBody(fact, reminder("# Surroundings\n - Folder: "+dir)), off: true},
 			{name: "stated twice", body: clientsBody(fact, in(dir), in("/elsewhere")), off: true},
 			{name: "a header names the project", body: clientsBody(fact), headers: []string{"X-Graphiti-Workspace", "mine"}},
@@ -168,7 +171,8 @@ func TestClientThatDoesNotSayWhere(t *testing.T) {
 	}
 }
 
-// TestBlocksAreRepeatedWhereThePlaceIsUnclear: the provider saw them.
+// TestBlocksAreRepeatedWhereThePlaceIsUnclear checks that a conversation keeps its earlier
+// blocks when its directory becomes unclear, because the provider has seen them.
 func TestBlocksAreRepeatedWhereThePlaceIsUnclear(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)
@@ -193,7 +197,8 @@ func TestBlocksAreRepeatedWhereThePlaceIsUnclear(t *testing.T) {
 	}
 }
 
-// TestClientWhosePersonIsNeverFound is named, with its version.
+// TestClientWhosePersonIsNeverFound checks that the status names a client, with its
+// version, if its turns never contain a person's words.
 func TestClientWhosePersonIsNeverFound(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), nil)

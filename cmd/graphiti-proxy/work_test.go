@@ -45,7 +45,7 @@ func (w *world) works(session, said string, rounds ...round) {
 	}
 }
 
-// work returns the lines of memory work.
+// work returns the result of memory work, as JSON and decoded.
 func (w *world) work() (all string, listed service.Worked) {
 	w.t.Helper()
 	waitUntil(w.t, "memory work", func() bool { // Redis may be slow for a moment
@@ -76,9 +76,9 @@ var cured = []round{
 	{"bash", `{"command":"npm test"}`, "Tests: 4 passed, 4 total\n<shellId: 0 completed with exit code 0>"},
 }
 
-// TestWork: an error that was cured in one conversation is recalled in another one of the
-// project, as are the command for tests, and the changed files; nowhere else, and not after
-// forgetting.
+// TestWork checks that another conversation of the project recalls a cured error, the test
+// command and the changed files, that other projects do not, and that a forget removes
+// them.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	withMemories(t, func(t *testing.T, settings map[string]string) {
@@ -160,7 +160,8 @@ func TestWork_Off(t *testing.T) {
 	}
 }
 
-// TestWork_ForgetMessage: forgetting one message of a turn forgets its session's work.
+// TestWork_ForgetMessage checks that forgetting one message of a turn forgets the work of
+// its session.
 func TestWork_ForgetMessage(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})
@@ -180,8 +181,8 @@ func TestWork_ForgetMessage(t *testing.T) {
 	}
 }
 
-// TestWork_ResultsAlone: if the provider holds the conversation, a request has only results,
-// and the calls are those of the answer before.
+// TestWork_ResultsAlone checks that tool results are matched with the calls of the previous
+// answer if the provider stores the conversation and a request has only results.
 func TestWork_ResultsAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh"})

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestWorkspaceJoin: a clone has a memory of its own, and the log says what to do;
-// then it shares the project's, in a proxy that runs and in the next one.
+// TestWorkspaceJoin checks that a clone has a separate memory and the log names the command
+// that joins it, and that a joined clone shares the project's memory in a running proxy and
+// after a restart.
 func TestWorkspaceJoin(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -53,7 +54,8 @@ func TestWorkspaceJoin(t *testing.T) {
 	}
 }
 
-// TestWorkspaceJoinRefuses what it cannot do.
+// TestWorkspaceJoinRefuses checks that workspace join refuses wrong arguments, directories
+// without a repository, and multi mode.
 func TestWorkspaceJoinRefuses(t *testing.T) {
 	t.Parallel()
 	data, dir := t.TempDir(), checkout(t)

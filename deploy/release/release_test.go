@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// made makes the files of a release that need no tool, with short texts as binaries.
+// made returns the files of a release that need no tool, with short texts as binaries.
 func made(t *testing.T) map[string][]byte {
 	t.Helper()
 	info, ok := debug.ReadBuildInfo()
@@ -57,7 +57,7 @@ func made(t *testing.T) map[string][]byte {
 	return files
 }
 
-// entries returns the files in an archive, with their modes.
+// entries returns the files in an archive by their names, with their modes.
 func entries(t *testing.T, name string, body []byte) map[string]file {
 	t.Helper()
 	in := make(map[string]file)
@@ -124,8 +124,8 @@ func TestBinaryPerPlatform(t *testing.T) {
 	}
 }
 
-// TestManPagesAndCompletions: each package has them, except those that npm installs for
-// another one, and images.
+// TestManPagesAndCompletions checks that each package has man pages and completions, except
+// images and the npm packages that another package installs.
 func TestManPagesAndCompletions(t *testing.T) {
 	t.Parallel()
 	for name, body := range made(t) {
@@ -170,7 +170,8 @@ func TestImageIsConsistent(t *testing.T) {
 	}
 }
 
-// TestManifestsNameTheArchives: each manifest has the sum of each archive that it downloads.
+// TestManifestsNameTheArchives checks that each manifest has the URL and the checksum of
+// each archive that it downloads.
 func TestManifestsNameTheArchives(t *testing.T) {
 	t.Parallel()
 	files := made(t)
@@ -196,7 +197,8 @@ func TestManifestsNameTheArchives(t *testing.T) {
 	}
 }
 
-// TestSealCoversAllFiles: each file has a checksum, and is a subject of the provenance.
+// TestSealCoversAllFiles checks that each file has a checksum and is a subject of the
+// provenance.
 func TestSealCoversAllFiles(t *testing.T) {
 	t.Parallel()
 	files := made(t)

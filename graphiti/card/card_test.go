@@ -19,7 +19,7 @@ import (
 // fakeLists keeps lists in memory, the oldest entry first.
 type fakeLists struct {
 	lists  map[string][][]byte
-	scopes map[string][]string // of the entries of a list, in all
+	scopes map[string][]string // scopes of all entries of a list
 	err    error
 }
 
@@ -69,7 +69,7 @@ const (
 	there = "place of v"
 )
 
-// put stores a line as it was said in a place on a day.
+// put stores a line in the group of a target, dated the given day of November 2026.
 func put(t *testing.T, c Cards, to graphiti.Target, l Line, n int) {
 	t.Helper()
 	if l.Kind == "" {
@@ -96,7 +96,8 @@ func texts(t *testing.T, c Cards, place string, reads ...graphiti.Target) (out [
 	return out
 }
 
-// TestFacts: the project's lines come first, then the person's, each with the newest first.
+// TestFacts checks that the project's lines come before the person's, each with the newest
+// first.
 func TestFacts(t *testing.T) {
 	c := Cards{Lists: &fakeLists{}}
 	keep(t, c, ann, "", "preference", "British English", 5)
@@ -112,7 +113,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestFacts_Place: a line applies where it was said, and elsewhere only if it is confirmed.
+// TestFacts_Place checks that a line applies in its own place, and elsewhere only if it is
+// confirmed.
 func TestFacts_Place(t *testing.T) {
 	const tabs = "Always use tabs."
 	for name, tc := range map[string]struct {
@@ -138,8 +140,8 @@ func TestFacts_Place(t *testing.T) {
 	}
 }
 
-// TestLines_NewestState: the newest entry of a line counts, and lines that wait push out no
-// confirmed one.
+// TestLines_NewestState checks that the newest entry of a line counts, and that pending
+// lines do not displace confirmed ones.
 func TestLines_NewestState(t *testing.T) {
 	f := &fakeLists{}
 	c := Cards{Lists: f}
@@ -155,8 +157,8 @@ func TestLines_NewestState(t *testing.T) {
 	}
 }
 
-// TestLines_Superseded: the newer line about a subject replaces the older one, in the same
-// place.
+// TestLines_Superseded checks that a newer line about a subject replaces an older one in
+// the same place.
 func TestLines_Superseded(t *testing.T) {
 	c := Cards{Lists: &fakeLists{}}
 	put(t, c, ann, Line{Text: "Always answer in English.", State: Pending, Applies: true, Place: here}, 1)
@@ -179,7 +181,8 @@ func TestLines_Superseded(t *testing.T) {
 	}
 }
 
-// TestPut_Scopes: a line is deleted with its group, its project and its conversation.
+// TestPut_Scopes checks that a line has the scopes of its group, its project and its
+// conversation, so that it is deleted with each of them.
 func TestPut_Scopes(t *testing.T) {
 	f := &fakeLists{}
 	c := Cards{Lists: f}
@@ -196,8 +199,8 @@ func TestPut_Scopes(t *testing.T) {
 	}
 }
 
-// TestCardOnlyOfWhatIsKept: a turn that a group had before is not noted again, and
-// what comes from an export is noted as it was written.
+// TestCardOnlyOfWhatIsKept checks that a turn is added only to the cards of groups that
+// newly stored it, and that an exported turn keeps its kind and its text.
 func TestCardOnlyOfWhatIsKept(t *testing.T) {
 	c := Cards{Lists: &fakeLists{}}
 	text := graphiti.Curated{Kind: "decision", Scope: graphiti.ScopeUser, At: day(1), Text: "Postgres"}.String()
@@ -238,8 +241,9 @@ func TestLongEntriesAreCutBetweenWords(t *testing.T) {
 	}
 }
 
-// TestSummary: the parts of a summary that say what a conversation was about and
-// what is left are found, as clients ask models for them.
+// TestSummary checks that readSummary finds the subject and the open steps of a
+// conversation in the formats that clients request, and that Summary returns the newest
+// summary of a session.
 func TestSummary(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -282,7 +286,7 @@ func FuzzSummary(f *testing.F) {
 	})
 }
 
-// TestRemove deletes the lines of one turn.
+// TestRemove checks that Remove deletes the lines of one turn only.
 func TestRemove(t *testing.T) {
 	f := &fakeLists{}
 	c := Cards{Lists: f}
@@ -296,8 +300,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestSays: a text says another one if a sentence of it has all of its words, and does not
-// deny it.
+// TestSays checks that a text contains a statement if one of its sentences has all words of
+// the statement and does not deny it.
 func TestSays(t *testing.T) {
 	for _, tc := range []struct {
 		text, said string

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// both are a turn's two messages.
+// both returns the two messages of a turn.
 func both(t *ledger.Turn, _ graphiti.Scope) []graphiti.Row {
 	return []graphiti.Row{
 		{Name: graphiti.EpisodeName(t.ID, graphiti.RoleUser), Role: graphiti.RoleUser, Text: t.User, Said: t.Said},
@@ -34,7 +34,8 @@ func turnsOf(n int) (turns []ledger.Turn) {
 	return turns
 }
 
-// TestATurnWritesFewPages: most of what a turn costs is in proportion to them.
+// TestATurnWritesFewPages checks that a turn writes few pages, because most of its cost is
+// in proportion to them.
 func TestATurnWritesFewPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
@@ -45,7 +46,7 @@ func TestATurnWritesFewPages(t *testing.T) {
 	const n, most = 100, 6
 	turns := turnsOf(n)
 	for i := range turns {
-		id := sha256.Sum256([]byte(turns[i].ID)) // as ids are: in no order
+		id := sha256.Sum256([]byte(turns[i].ID)) // like real ids, in no order
 		turns[i].ID = hex.EncodeToString(id[:16])
 		if _, err := e.Ledger(both).Add(t.Context(), turns[i:i+1], time.Now()); err != nil {
 			t.Fatal(err)
@@ -60,9 +61,9 @@ func TestATurnWritesFewPages(t *testing.T) {
 	}
 }
 
-// TestMemoryCutOffInMidWrite: wherever the last turn's record is cut, the memory
-// opens, holds every turn that was acknowledged before, and of the last one both
-// sides and its note, or nothing; when it comes again it is there once.
+// TestMemoryCutOffInMidWrite checks that the memory opens wherever the last turn's record
+// is cut, and has every acknowledged turn before it, and the last one whole or not at all.
+// A repeated delivery of the last turn must store it once.
 func TestMemoryCutOffInMidWrite(t *testing.T) {
 	const kept = 3
 	path := filepath.Join(t.TempDir(), "memory.db")
@@ -70,7 +71,7 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.Close() }) // not before the files were copied, as after kill -9
+	t.Cleanup(func() { e.Close() }) // only after the files are copied, as after kill -9
 	turns := turnsOf(kept + 1)
 	logged := func() int64 {
 		info, err := os.Stat(path + "-wal")
@@ -90,9 +91,9 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	}
 	step := int64(97)
 	if n, err := strconv.ParseInt(os.Getenv("SPOOL_TEST_STEP"), 10, 64); err == nil && n > 0 {
-		step = n // 1: at every byte, which takes minutes
+		step = n // 1 cuts at every byte, which takes minutes
 	}
-	places := []int64{logged()} // the uncut one too
+	places := []int64{logged()} // and the uncut log
 	for n := from; n < logged(); n += step {
 		places = append(places, n)
 	}
@@ -116,8 +117,8 @@ func TestMemoryCutOffInMidWrite(t *testing.T) {
 	t.Logf("cut at %d places", len(places))
 }
 
-// openCut opens a memory whose log is cut to a length, and returns how many of the
-// turns are new to it: the last one, or none.
+// openCut opens a copy of a memory with its log cut to length, adds the turns, and returns
+// the number of new ones: 1 if the last turn was lost, else 0.
 func openCut(t *testing.T, path string, length int64, turns []ledger.Turn) (missed int) {
 	t.Helper()
 	cut := filepath.Join(t.TempDir(), "memory.db")

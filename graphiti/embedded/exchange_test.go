@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExchangeAnswersAWholeProblem: the answer to a problem is found by the words of the
-// problem, if the conversation went on.
+// TestExchangeAnswersAWholeProblem checks that the words of a problem find its answer, if
+// the conversation continued after the answer.
 func TestExchangeAnswersAWholeProblem(t *testing.T) {
 	const (
 		locked = "bin/rails db:prepare: SQLite3::BusyException: database is locked"

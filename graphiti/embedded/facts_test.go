@@ -24,7 +24,7 @@ func openDistilled(t *testing.T) *Store {
 	return e
 }
 
-// say writes one turn of now.
+// say stores one turn with the current time.
 func say(t *testing.T, e *Store, group, turn, user, assistant string) {
 	t.Helper()
 	message := func(role graphiti.RoleType, text string) graphiti.Row {
@@ -99,7 +99,9 @@ func TestFacts_AreFoundByTextAndKeysInPlaceOfTheirMessages(t *testing.T) {
 	}
 }
 
-// TestFacts_AndTheirExactMessage: a question with the words of the message shows both.
+// TestFacts_AndTheirExactMessage checks that a question with the words of a message finds
+// the message in addition to its fact, and that a question with other words finds the fact
+// alone.
 func TestFacts_AndTheirExactMessage(t *testing.T) {
 	e := openDistilled(t)
 	for i, text := range []string{"lamps in hall seven flicker whenever the organ plays", "the kettle is blue", "our bus leaves at noon"} {
@@ -117,8 +119,9 @@ func TestFacts_AndTheirExactMessage(t *testing.T) {
 	}
 }
 
-// TestFacts_ThatRequestsNeed: a request in the first person finds a fact about the person by
-// one of its keys, as a question does, and any request a command. So it is after a start.
+// TestFacts_ThatRequestsNeed checks that a request in the first person finds a fact about
+// the person's identity by one of its keys, and that any request finds a command, also
+// after a rebuild of the index.
 func TestFacts_ThatRequestsNeed(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "Ada Brandt here, and my heart pills are pink", "Hello Ada.")
@@ -239,7 +242,8 @@ func TestFacts_AreForgottenWithAnyOfTheirMessages(t *testing.T) {
 	}
 }
 
-// TestEndDistilled: facts of ended messages are not known to the model, and can be told again.
+// TestEndDistilled checks that the model does not see facts of ended messages, and that
+// such facts can be stored again.
 func TestEndDistilled(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "the kettle is blue", "ok")
@@ -389,7 +393,7 @@ func TestUndistilled_WaitsUntilQuietOrGrown(t *testing.T) {
 	}
 }
 
-// TestPostpone: only calls of the model count as attempts.
+// TestPostpone checks that only calls of the model count as attempts.
 func TestPostpone(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "the kettle is blue", "ok")

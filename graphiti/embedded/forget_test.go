@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestForgottenWordsAreInNoFile, while the store is open and after: neither in
-// the messages, nor in the index, nor in the log.
+// TestForgottenWordsAreInNoFile checks that forgotten words are in no file of the store,
+// neither while it is open nor after it is closed.
 func TestForgottenWordsAreInNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
@@ -43,7 +43,8 @@ func TestForgottenWordsAreInNoFile(t *testing.T) {
 	}
 }
 
-// TestGroupNumbersAreNotUsedAgain: a search under way may still hold one.
+// TestGroupNumbersAreNotUsedAgain checks that a new group never gets the number of a
+// forgotten one, because a running search may still use it.
 func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
 	e, ctx := openEmbedded(t), context.Background()
 	tell(t, e, "g", "1", "mine", "ok")
@@ -60,8 +61,8 @@ func TestGroupNumbersAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// TestForgottenEpisodesAreInNoFile, nor does a message that gets the number of
-// one that is gone get anything of it.
+// TestForgottenEpisodesAreInNoFile checks that forgotten messages are in no file, and that
+// a new message with a reused number inherits no words of a forgotten one.
 func TestForgottenEpisodesAreInNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
@@ -90,7 +91,8 @@ func TestForgottenEpisodesAreInNoFile(t *testing.T) {
 	}
 }
 
-// found counts the word in all files of the store, however it is written.
+// found returns the number of occurrences of the forgotten word in all files of the store,
+// in upper or lower case.
 func found(t *testing.T, path string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(path + "*")

@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// TestFind: what is found is what a plain look at all messages finds, however
-// far the places are from each other, and whatever was moved or dropped.
+// TestFind checks that an index finds the same places as a scan of all messages, at any
+// distance between places, and that a compacted or halved index does, too.
 func TestFind(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	g, said := newGroup(), make(map[string][]int64)
@@ -69,7 +69,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// backward returns lists by their words, spelt backwards.
+// backward returns the lists with their words spelled backward.
 func backward(lists map[string]*list) map[string]*list {
 	out := make(map[string]*list, len(lists))
 	for w, l := range lists {
@@ -94,7 +94,7 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
-// zipf makes texts in words whose frequencies fall as those of a language do.
+// zipf returns a function that makes texts with word frequencies like those of a language.
 func zipf() func(words int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	z := rand.NewZipf(r, 1.1, 4, 60000)
@@ -115,7 +115,7 @@ func messages(n int) []indexedMessage {
 	return all
 }
 
-// counted returns how many bytes an index holds, by adding up its parts.
+// counted returns the size of an index in bytes, as the sum of its parts.
 func counted(g *groupIndex) int {
 	n := groupBytes + g.noted()
 	for s, l := range g.lists {
@@ -127,7 +127,8 @@ func counted(g *groupIndex) int {
 	return n
 }
 
-// TestWhatAnIndexHolds is known while messages come, and bounded for 100,000 of them.
+// TestWhatAnIndexHolds checks that the weight of an index is its size in bytes, and that
+// 100,000 messages take at most 24 MiB.
 func TestWhatAnIndexHolds(t *testing.T) {
 	g := newGroup()
 	for part := range slices.Chunk(messages(100_000), readAtOnce) {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// file stands in for where messages are kept.
+// file is a fake store of messages.
 type file struct {
 	mu     sync.Mutex
 	groups map[string][]indexedMessage
@@ -46,7 +46,7 @@ func (f *file) read(ctx context.Context, group string, behind int64, each func(i
 	return 7, nil
 }
 
-// write adds messages, and tells the index as a commit does.
+// write adds messages and reports them to the index, as a commit does.
 func (f *file) write(g *indexes, group string, messages ...indexedMessage) {
 	f.mu.Lock()
 	if f.groups == nil {
@@ -93,7 +93,8 @@ func TestWhatIsCommittedIsFound(t *testing.T) {
 	}
 }
 
-// TestCommitsDuringABuild are in it once, whether it has read them or not.
+// TestCommitsDuringABuild checks that a message committed during a build is in the index
+// exactly once, whether the build has read it or not.
 func TestCommitsDuringABuild(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
@@ -105,13 +106,14 @@ func TestCommitsDuringABuild(t *testing.T) {
 	if got := fmt.Sprint(find(t, g, "g", "oboe")); got != "[1 2]" {
 		t.Errorf("found %s, want [1 2]", got)
 	}
-	g.Committed("g", 7, f.groups["g"]) // of a commit that was read before it was told
+	g.Committed("g", 7, f.groups["g"]) // a commit reported after the build has read it
 	if i, err := g.Get(t.Context(), "g"); err != nil || i.messageCount() != 2 {
 		t.Errorf("%d messages", i.messageCount())
 	}
 }
 
-// TestWhatIsDeletedIsNotFound, during a build and after it.
+// TestWhatIsDeletedIsNotFound checks that messages deleted during a build or after it are
+// not found.
 func TestWhatIsDeletedIsNotFound(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)
@@ -138,8 +140,8 @@ func TestWhatIsDeletedIsNotFound(t *testing.T) {
 	}
 }
 
-// TestABuildIsWaitedForAsLongAsThereIsTime, and goes on behind the one who
-// waited.
+// TestABuildIsWaitedForAsLongAsThereIsTime checks that Get waits for a build until its
+// deadline, and that the build continues after that.
 func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &file{}
@@ -161,7 +163,8 @@ func TestABuildIsWaitedForAsLongAsThereIsTime(t *testing.T) {
 	})
 }
 
-// TestAFaultOfTheFile is told, and not kept.
+// TestAFaultOfTheFile checks that Get returns an error if the file cannot be read or
+// reading it panics, and succeeds later.
 func TestAFaultOfTheFile(t *testing.T) {
 	f := &file{err: errors.New("torn")}
 	g := newGroups(t, f, 1<<20)
@@ -181,8 +184,8 @@ func TestAFaultOfTheFile(t *testing.T) {
 	}
 }
 
-// TestIndexesAreBounded: those that were not used for longest go first, and of
-// one that is alone the older part.
+// TestIndexesAreBounded checks that the least recently used index is dropped first, and
+// that a single large index drops its older part.
 func TestIndexesAreBounded(t *testing.T) {
 	const limit = 150 << 10
 	f := &file{}
@@ -218,7 +221,7 @@ func TestIndexesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWarm builds as much as leaves room.
+// TestWarm checks that Warm builds as many indexes as fit into its share of the limit.
 func TestWarm(t *testing.T) {
 	f := &file{}
 	g := newIndexes(f.read, 40<<10)
@@ -245,8 +248,8 @@ func TestWarm(t *testing.T) {
 	g.Close()
 }
 
-// TestAbsentGroupsNeedNoIndex: each conversation asks for a group of its own, which has no
-// messages.
+// TestAbsentGroupsNeedNoIndex checks that groups without messages need no index, because
+// each conversation reads a new group of its own.
 func TestAbsentGroupsNeedNoIndex(t *testing.T) {
 	f := &file{}
 	g := newGroups(t, f, 1<<20)

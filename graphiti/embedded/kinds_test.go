@@ -2,7 +2,8 @@ package embedded
 
 import "testing"
 
-// TestKinds: the kinds of values in a text, and whether it only says that they changed.
+// TestKinds checks the kinds of values found in a text, and whether the text states only
+// that a value changed.
 func TestKinds(t *testing.T) {
 	for _, tc := range []struct {
 		text  string

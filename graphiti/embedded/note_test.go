@@ -9,8 +9,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestNotes: what is known of a message without its text, each with its
-// counterexample.
+// TestNotes checks the flags in the note of a message, each with a counterexample.
 func TestNotes(t *testing.T) {
 	for _, tc := range []struct {
 		role          graphiti.RoleType
@@ -34,7 +33,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestWordsOfTimeAreFound as the plain look at a text finds them.
+// TestWordsOfTimeAreFound checks that tellsTime and a plain scan agree on whether a text
+// names a time.
 func TestWordsOfTimeAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"cat", "Friday", "FRIDAY", "fridays", "März", "ago", "x2", "2x", "_", "año", "-", " ", " ", " ", "\n", "?", "ſunday", "K", "September", strings.Repeat("long", 9)}

@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/sentence"
 )
 
-// ownEncoder returns the encoder of this program.
+// ownEncoder returns the encoder of the built-in model.
 func ownEncoder(t *testing.T) encoder {
 	t.Helper()
 	m, err := sentence.Load()
@@ -26,8 +26,8 @@ func ownEncoder(t *testing.T) encoder {
 	return encoderOf(m)
 }
 
-// TestOwnRoutine: the vectors in the file are those of the routine requests and complaints. UPDATE=1 writes
-// the file.
+// TestOwnRoutine checks that routine.bin has the vectors of the routine requests and
+// complaints. UPDATE=1 writes the file.
 func TestOwnRoutine(t *testing.T) {
 	texts := slices.Concat(routineRequests, complaints)
 	vecs, err := ownEncoder(t).embed(t.Context(), texts)
@@ -55,8 +55,8 @@ func TestOwnRoutine(t *testing.T) {
 	}
 }
 
-// TestOwnRoutine_Complaints: complaints with the mark of a rule are told from rules, also from
-// rules about everyday work.
+// TestOwnRoutine_Complaints checks that complaints with a word that marks rules are
+// distinguished from rules, including rules about everyday work.
 func TestOwnRoutine_Complaints(t *testing.T) {
 	e := ownEncoder(t)
 	for text, want := range map[string]bool{
@@ -74,15 +74,15 @@ func TestOwnRoutine_Complaints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const complains = 0.45 // of package service
+		const complains = 0.45 // the threshold in package service
 		if like := nearestOf(e.complaints, vecs[0]); like >= complains != want {
 			t.Errorf("likeness of %q to a complaint: got %.2f, want at least %.2f: %v", text, like, complains, want)
 		}
 	}
 }
 
-// TestUnderstand: the model of this program finds statements in another language than the
-// question, and is silent for routine questions and for requests.
+// TestUnderstand checks that the built-in model finds statements in another language than
+// the question, and returns no facts for routine questions and requests.
 func TestUnderstand(t *testing.T) {
 	e, err := Open(filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
@@ -137,8 +137,9 @@ func TestUnderstand(t *testing.T) {
 	}
 }
 
-// TestUnderstand_Facts: a question in another language finds a fact by its text and keys, and so
-// does a request that needs it. A forgotten fact is not found.
+// TestUnderstand_Facts checks that a question in another language finds a fact by its text
+// and keys, and so does a request that needs the fact, and that a forget deletes the
+// vectors.
 func TestUnderstand_Facts(t *testing.T) {
 	e := openDistilled(t)
 	m, err := sentence.Load()
@@ -188,8 +189,9 @@ func TestUnderstand_Facts(t *testing.T) {
 	}
 }
 
-// TestUnderstand_Routine: a request of everyday work finds nothing that shares a word with it, and
-// such requests of another time are not shown. An answer that repeats the question is.
+// TestUnderstand_Routine checks that an everyday request finds no message that only shares
+// words with it, that earlier everyday requests are not shown, and that an answer to a
+// question is.
 func TestUnderstand_Routine(t *testing.T) {
 	e := openEmbedded(t)
 	m, err := sentence.Load()
@@ -226,7 +228,8 @@ func TestUnderstand_Routine(t *testing.T) {
 	}
 }
 
-// TestQuestion_OneAtATime: a second question waits for the first one, until its deadline.
+// TestQuestion_OneAtATime checks that a second question waits for the first one until its
+// own deadline.
 func TestQuestion_OneAtATime(t *testing.T) {
 	v := &vectors{asking: make(chan struct{}, 1), recent: newRecentVectors()}
 	begun, goOn := make(chan struct{}), make(chan struct{})

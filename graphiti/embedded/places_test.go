@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRankIsWhatAPlainSumSays: the best places, and what they have, are those
-// that a look at every place of the group finds.
+// TestRankIsWhatAPlainSumSays checks that rank returns the same places and scores as a
+// plain sum over every place of the group.
 func TestRankIsWhatAPlainSumSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -68,7 +68,7 @@ func TestRankIsWhatAPlainSumSays(t *testing.T) {
 			}
 		}
 		slices.SortFunc(want, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-		const most = 1000 // more than there are: before, the talk changes the order
+		const most = 1000 // more than exist, because a cut comes before the conversation changes the order
 		got := rank(&Fitted, terms, related, most)
 		slices.SortFunc(got, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 		if len(got) != len(want) {

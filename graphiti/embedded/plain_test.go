@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// TestWordsAreCompared as a plain look at texts says, on random ones: what repeats a
-// question.
+// TestWordsAreCompared checks on random texts that repeats agrees with a plain comparison,
+// and that mayRepeat misses no repetition.
 func TestWordsAreCompared(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	phrases := []string{"", "Zoë", "cat", "dog", "fish", "bird", "horse", "cow", "sheep", "goat"}
@@ -50,7 +50,7 @@ func TestWordsAreCompared(t *testing.T) {
 	}
 }
 
-// noted is the note of a message as the index has it.
+// noted returns the note of a message as the index stores it.
 func noted(content string) (n messageNote) {
 	groups := newIndexes(func(_ context.Context, _ string, _ int64, each func(indexedMessage)) (int64, error) {
 		each(indexedAs(1, graphiti.RoleUser, "", content, said))

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// TestRelatedWordsCount: what answers for a word of the question is found
-// without it, behind what has it, and is no proof that the question is answered.
+// TestRelatedWordsCount checks that a search finds a message with a related word after one
+// with the word itself, and that a related word alone does not answer the question.
 func TestRelatedWordsCount(t *testing.T) {
 	e := openEmbedded(t)
 	day := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
@@ -28,8 +28,8 @@ func TestRelatedWordsCount(t *testing.T) {
 	}
 }
 
-// TestRelatedWordsAreBounded: whatever is asked, no more than so many messages
-// are read.
+// TestRelatedWordsAreBounded checks that a search for any question reads a limited number
+// of messages with related words.
 func TestRelatedWordsAreBounded(t *testing.T) {
 	e := openEmbedded(t)
 	var lines []string
@@ -53,7 +53,8 @@ func TestRelatedWordsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTableOfRelatedWords: each line can be found, and says something.
+// TestTableOfRelatedWords checks that each line of the table can be found, is not empty,
+// and has only single words in lower case.
 func TestTableOfRelatedWords(t *testing.T) {
 	r := related()
 	if len(r.lines) < 100 {

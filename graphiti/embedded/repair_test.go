@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRepairedGroupsFitTheirMessages: what is left is found, a conversation
-// that goes on does so where it ended, and nothing of a lost group is left.
+// TestRepairedGroupsFitTheirMessages checks that a repaired store finds the remaining
+// messages, continues a conversation at its end, and has no message of a lost group.
 func TestRepairedGroupsFitTheirMessages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTextsThatStayAsTheyAre are those that would not change.
+// TestTextsThatStayAsTheyAre checks that spaced accepts only texts that a normalization of
+// spaces would not change.
 func TestTextsThatStayAsTheyAre(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	parts, same := []string{"a", "word", " ", "\n", "\t", "é", "\u00a0", "\x00"}, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// chats keeps turns of a person with a model, one conversation for each list.
+// chats stores turns of a person with a model, one conversation for each list.
 func chats(t *testing.T, e *Store, conversations ...[]string) {
 	t.Helper()
 	for n, c := range conversations {
@@ -31,7 +31,8 @@ func chats(t *testing.T, e *Store, conversations ...[]string) {
 	}
 }
 
-// strong are the texts of the facts found from a strength on, without who said them.
+// strong returns the texts of the facts with a strength of at least answersWhere, without
+// their speakers.
 func strong(t *testing.T, e *Store, query string) (out []string) {
 	t.Helper()
 	facts, err := e.Search(t.Context(), []string{"g"}, query, 12)
@@ -48,7 +49,8 @@ func strong(t *testing.T, e *Store, query string) (out []string) {
 
 const answersWhere = 0.18 // the default of recall.min_score
 
-// TestScriptsWithoutSpacesAreFound, and words by their parts.
+// TestScriptsWithoutSpacesAreFound checks that a search finds words in scripts without
+// spaces, and words by their parts.
 func TestScriptsWithoutSpacesAreFound(t *testing.T) {
 	for _, tc := range []struct{ said, asked string }{
 		{"私の猫の名前はミソです。", "猫の名前は何ですか?"},
@@ -69,8 +71,8 @@ func TestScriptsWithoutSpacesAreFound(t *testing.T) {
 	}
 }
 
-// TestRoutineIsSilent: requests, what only repeats them, what a model answered to them,
-// and what the memory holds many times over.
+// TestRoutineIsSilent checks that requests, their repetitions, a model's answers to them
+// and frequent words find no strong facts.
 func TestRoutineIsSilent(t *testing.T) {
 	e := openEmbedded(t)
 	var day []string
@@ -88,7 +90,8 @@ func TestRoutineIsSilent(t *testing.T) {
 	}
 }
 
-// TestQuestionsAskedAgainAreAnsweredAgain, as strongly: they make no word common.
+// TestQuestionsAskedAgainAreAnsweredAgain checks that a repeated question finds the same
+// answer, because questions do not make a word common.
 func TestQuestionsAskedAgainAreAnsweredAgain(t *testing.T) {
 	e := openEmbedded(t)
 	chats(t, e, []string{"The bastion is only reachable through WireGuard.", "OK."})
@@ -103,7 +106,8 @@ func TestQuestionsAskedAgainAreAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestALongMessageIsShownByItsBestPassage, and lends its neighbours nothing.
+// TestALongMessageIsShownByItsBestPassage checks that a search shows a long message by its
+// best passage, and does not show its neighbors.
 func TestALongMessageIsShownByItsBestPassage(t *testing.T) {
 	e := openEmbedded(t)
 	notes := strings.Repeat("Storms mask everything that shrimps do at dusk. ", 40) + "A HydroMoth costs 85 EUR. " + strings.Repeat("Boats at noon are louder than the reference tone. ", 40)
@@ -114,8 +118,8 @@ func TestALongMessageIsShownByItsBestPassage(t *testing.T) {
 	}
 }
 
-// TestShortenedMessageIsShownByItsBestPassage: the lines of a log stay out of the block, even
-// if little of the message is left.
+// TestShortenedMessageIsShownByItsBestPassage checks that a search shows a shortened
+// message without the lines of its log, even if little of the message is left.
 func TestShortenedMessageIsShownByItsBestPassage(t *testing.T) {
 	e := openEmbedded(t)
 	log := "2026-11-25T10:00:00 INFO worker 0 finished job 0\n2026-11-25T10:00:01 INFO worker 1 finished job 17\n" + graphiti.LinesOmitted
@@ -126,8 +130,8 @@ func TestShortenedMessageIsShownByItsBestPassage(t *testing.T) {
 	}
 }
 
-// TestCorrectionsComeFirst: what a person says in return to an answer, whatever its
-// words and its language, and what speaks of the old value later.
+// TestCorrectionsComeFirst checks that a correction of an answer is found before the old
+// value, whatever its words and its language.
 func TestCorrectionsComeFirst(t *testing.T) {
 	for _, tc := range []struct {
 		name                         string
@@ -148,8 +152,8 @@ func TestCorrectionsComeFirst(t *testing.T) {
 	}
 }
 
-// TestNoPrivateFallback: a question about its author finds nothing without a word in
-// common, and what the person asked to have remembered is found as any fact.
+// TestNoPrivateFallback checks that a question about its author finds no fact without a
+// common word, and that a message that a person asked to remember is found like any other.
 func TestNoPrivateFallback(t *testing.T) {
 	e := openEmbedded(t)
 	chats(t, e, []string{"I've moved to Graz.", "Nice.", "My daughter has epilepsy.", "Oh.", "Remember that my dentist is Dr. Varga.", "I will."})
@@ -175,8 +179,8 @@ func TestNoPrivateFallback(t *testing.T) {
 	}
 }
 
-// TestNoCorrection: what is said next in a conversation is no correction if it is a
-// request, or about something else.
+// TestNoCorrection checks that the next message of a conversation is no correction if it is
+// a request or about another subject.
 func TestNoCorrection(t *testing.T) {
 	const key, asked = "The deploy key lives in kv/ci-runner.", "Where does the deploy key live?"
 	for _, next := range []string{
@@ -191,8 +195,8 @@ func TestNoCorrection(t *testing.T) {
 	}
 }
 
-// TestCorrectionElsewhere: a message that says only that a value changed corrects the last
-// value of its kind, also in another conversation, and no other.
+// TestCorrectionElsewhere checks that a message that states only a change corrects the last
+// value of its kind, also in another conversation, and no other value.
 func TestCorrectionElsewhere(t *testing.T) {
 	const moved = "No, we moved to Postgres 16 yesterday."
 	for _, tc := range []struct {
@@ -211,8 +215,9 @@ func TestCorrectionElsewhere(t *testing.T) {
 	}
 }
 
-// TestQuestionsAndRequestsAnswerNothing: neither an earlier question, with a mark or
-// without, nor a request of another day. A request that has a value does.
+// TestQuestionsAndRequestsAnswerNothing checks that neither an earlier question, with or
+// without a question mark, nor an earlier request answers a question, unless the request
+// has a value.
 func TestQuestionsAndRequestsAnswerNothing(t *testing.T) {
 	e := openEmbedded(t)
 	chats(t, e, []string{
@@ -235,9 +240,8 @@ func TestQuestionsAndRequestsAnswerNothing(t *testing.T) {
 	}
 }
 
-// TestFactsOfOneFormAreFound: sentences that differ in one word are not routine if few
-// messages have the word. What is
-// said again and again stays routine.
+// TestFactsOfOneFormAreFound checks that sentences that differ in one rare word are not
+// routine, and that a message repeated again and again is.
 func TestFactsOfOneFormAreFound(t *testing.T) {
 	e := openEmbedded(t)
 	var all [][]string
@@ -260,8 +264,8 @@ func TestFactsOfOneFormAreFound(t *testing.T) {
 	}
 }
 
-// TestRepeatedStatementIsFound: a statement that the person repeats in several conversations
-// answers a question, once.
+// TestRepeatedStatementIsFound checks that a statement that the person repeats in several
+// conversations answers a question, once.
 func TestRepeatedStatementIsFound(t *testing.T) {
 	e := openEmbedded(t)
 	var all [][]string
@@ -274,8 +278,8 @@ func TestRepeatedStatementIsFound(t *testing.T) {
 	}
 }
 
-// TestNewestOfCorrectionsIsFound: of a value that a person changed again and again in nearly
-// the same words, the last one is shown, and first.
+// TestNewestOfCorrectionsIsFound checks that the last of several corrections of a value in
+// nearly the same words is found first.
 func TestNewestOfCorrectionsIsFound(t *testing.T) {
 	for _, form := range []string{"The staging database has moved now to port %d.", "Correction: the staging database listens on port %d."} {
 		for _, changes := range []int{1, 2, 5, 20} {
@@ -298,9 +302,9 @@ func TestNewestOfCorrectionsIsFound(t *testing.T) {
 	}
 }
 
-// TestQuestionsDoNotOutrankTheirAnswer: earlier questions and requests share more words with
-// a question than the statement that answers it, above all if they quote the same tool
-// call. The statement is found, and no question in its place.
+// TestQuestionsDoNotOutrankTheirAnswer checks that the statement that answers a question is
+// found, and no earlier question in its place. Earlier questions and requests share more
+// words with the question, above all if they quote the same tool call.
 func TestQuestionsDoNotOutrankTheirAnswer(t *testing.T) {
 	calls := []string{
 		`exec_command {"cmd":"echo forty-two"}`, `bash {"command":"echo forty-two","description":"counts"}`, `Bash {"command":"echo forty-two","description":"counts"}`,

@@ -11,7 +11,7 @@ func TestRelativeDates(t *testing.T) {
 	now := time.Date(2026, 11, 18, 15, 0, 0, 0, time.UTC) // a Wednesday
 	for _, tc := range []struct {
 		asked   string
-		in, out string // days that are meant, and are not; empty: none
+		in, out string // a day in the span and a day outside it; "" for neither
 	}{
 		{"What did we decide last week?", "2026-11-11", "2026-11-18"},
 		{"What did we decide this week?", "2026-11-17", "2026-11-11"},
@@ -70,7 +70,8 @@ func TestWhatStatesNothing(t *testing.T) {
 	}
 }
 
-// TestAcknowledgementsAreNotShown beside what says something.
+// TestAcknowledgementsAreNotShown checks that acknowledgments are not shown next to a
+// statement.
 func TestAcknowledgementsAreNotShown(t *testing.T) {
 	e := openEmbedded(t)
 	talk(t, e, "a", time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), "Ann", "The staging database has port 6543.", "Bob", "Noted!",
@@ -81,7 +82,7 @@ func TestAcknowledgementsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestWhoAsksWhen is told first what speaks of a time.
+// TestWhoAsksWhen checks that a question about a time finds the message with a time first.
 func TestWhoAsksWhen(t *testing.T) {
 	e := openEmbedded(t)
 	day := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
@@ -92,7 +93,7 @@ func TestWhoAsksWhen(t *testing.T) {
 	}
 }
 
-// TestPast names the validities that a question about the past includes.
+// TestPast checks which periods of validity a question about the past includes.
 func TestPast(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	day := func(m time.Month, d int) time.Time { return time.Date(2026, m, d, 0, 0, 0, 0, time.UTC) }

@@ -26,7 +26,7 @@ func openEmbedded(t testing.TB) *Store {
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// tell writes one turn.
+// tell stores one turn.
 func tell(t testing.TB, e *Store, group, turn, user, assistant string) {
 	t.Helper()
 	if err := e.Write(context.Background(), group, []graphiti.Row{
@@ -115,8 +115,8 @@ func TestEmbeddedForgets(t *testing.T) {
 	}
 }
 
-// BenchmarkEmbeddedSearch is over 100,000 turns of one group, in words whose
-// frequencies fall as those of a language do, then also over 10,000 distilled facts.
+// BenchmarkEmbeddedSearch measures a search of a group of 100,000 turns with word
+// frequencies like those of a language, then with 10,000 distilled facts, too.
 func BenchmarkEmbeddedSearch(b *testing.B) {
 	e := openEmbedded(b)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -170,7 +170,7 @@ func BenchmarkEmbeddedSearch(b *testing.B) {
 	run("facts")
 }
 
-// BenchmarkEmbeddedWrite compares a turn with one that is queued for a model.
+// BenchmarkEmbeddedWrite measures the write of a turn with and without a queue for a model.
 func BenchmarkEmbeddedWrite(b *testing.B) {
 	for _, distils := range []bool{false, true} {
 		b.Run(fmt.Sprintf("queued=%v", distils), func(b *testing.B) {
@@ -194,7 +194,7 @@ func BenchmarkEmbeddedWrite(b *testing.B) {
 	}
 }
 
-// TestRest: a memory that has rested finds what it knew, and learns on.
+// TestRest checks that a memory finds its turns after a rest, and stores new ones.
 func TestRest(t *testing.T) {
 	e := openEmbedded(t)
 	tell(t, e, "g", "1", "My cat is called Miso.", "Noted.")

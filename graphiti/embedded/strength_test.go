@@ -28,8 +28,8 @@ func TestPartsOfAQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionBesideAnOrder: a question is answered as strongly when something
-// else is to be done, too.
+// TestQuestionBesideAnOrder checks that an instruction after a question does not weaken the
+// answer, and finds no facts of its own.
 func TestQuestionBesideAnOrder(t *testing.T) {
 	s := openEmbedded(t)
 	var said []graphiti.Row

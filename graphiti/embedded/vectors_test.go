@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/polltest"
 )
 
-// meanings is a stand-in for an embeddings endpoint: words that mean the same
+// meanings are the words that a fake embeddings endpoint knows. Words with the same meaning
 // have the same dimension.
 var meanings = [][]string{{"car", "automobile", "vehicle"}, {"doctor", "physician"}, {"happy", "glad"}, {"house", "home"}, {"cat", "feline"}}
 
@@ -35,7 +35,7 @@ func newEmbedder(t *testing.T) *embedder {
 			http.Error(w, "no", http.StatusServiceUnavailable)
 			return
 		case 2:
-			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client leaves
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnects
 			<-r.Context().Done()
 			return
 		case 3:
@@ -65,9 +65,9 @@ func newEmbedder(t *testing.T) *embedder {
 	return e
 }
 
-// TestMeaning: what means the same is found, in what was there before and in
-// what comes; whatever the endpoint does, words find what they found without
-// it; what is forgotten is not found by either.
+// TestMeaning checks that words with the same meaning are found in old and in new messages,
+// that a failing endpoint does not affect the search by words, and that neither finds a
+// forgotten message.
 func TestMeaning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	e, err := Open(path)
@@ -82,7 +82,7 @@ func TestMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint := newEmbedder(t)
-	t.Cleanup(func() { e.Close() }) // before the endpoint's
+	t.Cleanup(func() { e.Close() }) // runs before the endpoint's Close
 	if err := e.Embed(Embedding{URL: endpoint.URL, Model: "m"}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func start(t *testing.T, o Options) (*Graphiti, func(call Call, path, body strin
 	}
 }
 
-// TestAbandonedSessionEnds: a client that dies leaves its MCP session; the
-// server's end, or its restart, ends it.
+// TestAbandonedSessionEnds checks that the MCP session of a dead client ends with the
+// server or at its restart.
 func TestAbandonedSessionEnds(t *testing.T) {
 	for age, path := range map[Age]string{Today: "/mcp", Old: "/mcp/"} {
 		s, _ := start(t, Options{MCP: age})
@@ -90,7 +90,8 @@ func names(s *Graphiti, group string) (out []string) {
 	return out
 }
 
-// TestWorkerDiesInSilence, and only a restart mends it, which loses the queue.
+// TestWorkerDiesInSilence checks that a dead worker causes no error, and that only a
+// restart replaces it, which loses the queue.
 func TestWorkerDiesInSilence(t *testing.T) {
 	for _, tc := range []struct {
 		name, poison string
@@ -126,7 +127,8 @@ func TestWorkerDiesInSilence(t *testing.T) {
 	}
 }
 
-// TestEpisodesComeLater: not with the 202, but when the worker is done.
+// TestEpisodesComeLater checks that an episode appears after its processing, not with the
+// 202, and that a restart loses the queue.
 func TestEpisodesComeLater(t *testing.T) {
 	s, call := start(t, Options{Delay: time.Hour})
 	call(Messages, "/messages", message("g", "x"))
@@ -140,7 +142,8 @@ func TestEpisodesComeLater(t *testing.T) {
 	}
 }
 
-// TestEpisodesAreTheLastByTheirTime, without those of the future.
+// TestEpisodesAreTheLastByTheirTime checks that a listing has the latest episodes by their
+// own times, without future ones.
 func TestEpisodesAreTheLastByTheirTime(t *testing.T) {
 	s, call := start(t, Options{})
 	var list []string
@@ -167,12 +170,12 @@ func TestEpisodesAreTheLastByTheirTime(t *testing.T) {
 	}
 }
 
-// TestBodiesThatAreRejected: what FastAPI answers to the same bodies.
+// TestBodiesThatAreRejected checks that invalid bodies get the same errors as from FastAPI.
 func TestBodiesThatAreRejected(t *testing.T) {
 	s, call := start(t, Options{})
 	for _, tc := range []struct {
 		call             Call
-		path, body, want string // want: type and place of the first complaint
+		path, body, want string // want is the type and place of the first error
 	}{
 		{Messages, "/messages", `{bad`, `"json_invalid","loc":["body",0]`},
 		{Messages, "/messages", `{}`, `"missing","loc":["body","group_id"]`},
@@ -230,12 +233,13 @@ func TestSearchFindsSharedWords(t *testing.T) {
 	}
 }
 
-// TestTwinFailures: what the client is told, and what became of the message.
+// TestTwinFailures checks, for each fault, the answer to the client and whether the message
+// is stored.
 func TestTwinFailures(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		fault  Fault
-		code   int // 0: no answer
+		code   int // 0 for no answer
 		stored int
 	}{
 		{"none", nil, 202, 1},
@@ -255,14 +259,15 @@ func TestTwinFailures(t *testing.T) {
 		if n := len(s.Episodes("g")); n != tc.stored {
 			t.Errorf("%s: %d stored, want %d", tc.name, n, tc.stored)
 		}
-		// The fault was for one call.
+		// The fault applied to one call only.
 		if code, _ := call(Messages, "/messages", message("g", "y")); code != 202 {
 			t.Errorf("%s: the next call: %d", tc.name, code)
 		}
 	}
 }
 
-// TestHangEndsWithItsClient, and with the server.
+// TestHangEndsWithItsClient checks that a hanging call ends with its client and does not
+// block Close.
 func TestHangEndsWithItsClient(t *testing.T) {
 	s, _ := start(t, Options{})
 	s.Always(Search, Hang())

@@ -95,8 +95,8 @@ func TestMCPRemembersAndForgets(t *testing.T) {
 	}
 }
 
-// TestMCPSessionIsRenewed: a server that has forgotten the session, as after a
-// restart, is asked for a new one, and the call is made.
+// TestMCPSessionIsRenewed checks that a client whose session is unknown to the server, as
+// after a restart, opens a new one and repeats the call.
 func TestMCPSessionIsRenewed(t *testing.T) {
 	for name, age := range ages {
 		t.Run(name+" server", func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestMCPSessionIsRenewed(t *testing.T) {
 	}
 }
 
-// TestMCPFaults: what goes wrong with a call is told for what it is, says
-// whether the call may have had an effect, and the next call works.
+// TestMCPFaults checks that the error of a failed call reports its cause and whether the
+// call may have had an effect, and that the next call works.
 func TestMCPFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault             graphititest.Fault
@@ -165,8 +165,8 @@ func TestMCPFaults(t *testing.T) {
 	}
 }
 
-// TestMCPInstructsTheModel: the server's model learns what is worth a fact, where the server
-// takes instructions.
+// TestMCPInstructsTheModel checks that a server gets instructions for its model if it
+// accepts them.
 func TestMCPInstructsTheModel(t *testing.T) {
 	for name, age := range map[string]graphititest.Age{"today's": graphititest.Today, "earlier": graphititest.Earlier} {
 		s, m := standIn(t, graphititest.Options{MCP: age})
@@ -182,8 +182,8 @@ func TestMCPInstructsTheModel(t *testing.T) {
 	}
 }
 
-// TestMCPHalfWritten: after a failure in the middle of several messages it is
-// not claimed that nothing was sent, whatever the failure was.
+// TestMCPHalfWritten checks that an error does not count as unsent after an earlier message
+// of the same Write was sent.
 func TestMCPHalfWritten(t *testing.T) {
 	s, m := standIn(t, graphititest.Options{MCP: graphititest.Today})
 	s.Next(graphititest.Tool("add_memory"), nil, graphititest.Answer(503, ""))
@@ -193,7 +193,8 @@ func TestMCPHalfWritten(t *testing.T) {
 	}
 }
 
-// TestMCPLies: whatever a server answers, there is an error and an end.
+// TestMCPLies checks that any wrong answer of a server results in an error, before the
+// deadline.
 func TestMCPLies(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"a web page": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>it works")) },
@@ -242,7 +243,7 @@ func TestMCPCheck(t *testing.T) {
 	}
 }
 
-// TestCallsOfToolsAreCounted by name and outcome.
+// TestCallsOfToolsAreCounted checks the counts of calls by name and outcome.
 func TestCallsOfToolsAreCounted(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
 	if err != nil {
@@ -267,8 +268,8 @@ func TestCallsOfToolsAreCounted(t *testing.T) {
 	}
 }
 
-// TestFactsOfAnotherGroupAreLeftOut, whatever the server was asked for: it says
-// itself where they are from.
+// TestFactsOfAnotherGroupAreLeftOut checks that a fact is dropped if the server reports a
+// group outside of the request.
 func TestFactsOfAnotherGroupAreLeftOut(t *testing.T) {
 	for _, tc := range []struct {
 		asked, said string
@@ -289,7 +290,8 @@ func TestFactsOfAnotherGroupAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnotherService says once that it is another one, and which it may be.
+// TestCheckOfAnotherService checks that another service fails a single check, with the
+// probable backend in its remedy.
 func TestCheckOfAnotherService(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
@@ -303,7 +305,7 @@ func TestCheckOfAnotherService(t *testing.T) {
 	}
 }
 
-// checks runs what reports, and returns the names with what each found.
+// checks runs a series of checks and returns all names and the failed checks.
 func checks(run func(report func(remote.Check))) (names []string, failed map[string]remote.Check) {
 	failed = make(map[string]remote.Check)
 	run(func(c remote.Check) {
@@ -324,8 +326,8 @@ func settle(t *testing.T, s *graphititest.Graphiti) {
 	}
 }
 
-// TestListingsThatLookByGroup: newer servers list a group on every database; what older
-// ones list depends on it.
+// TestListingsThatLookByGroup checks that newer servers list a group on every database, and
+// that the listings of older ones depend on the database.
 func TestListingsThatLookByGroup(t *testing.T) {
 	for age, want := range map[graphititest.Age]string{graphititest.Today: "", graphititest.Earlier: "falkordb", graphititest.Old: "falkordb"} {
 		_, m := standIn(t, graphititest.Options{MCP: age})
@@ -335,7 +337,8 @@ func TestListingsThatLookByGroup(t *testing.T) {
 	}
 }
 
-// TestRefusedHost: a server of Graphiti that listens on localhost refuses other Hosts with 421.
+// TestRefusedHost checks the remedy for a Graphiti server on localhost, which answers other
+// Hosts with 421.
 func TestRefusedHost(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{MCP: graphititest.Today})
 	if err != nil {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var said = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// standIn starts a stand-in Graphiti and a client of it.
+// standIn starts a stand-in for Graphiti and returns it with a client.
 func standIn(t *testing.T, o graphititest.Options) (*graphititest.Graphiti, *Client) {
 	t.Helper()
 	s, err := graphititest.Start(o)
@@ -46,7 +46,7 @@ func client(t *testing.T, endpoint, key string) *Client {
 	return r
 }
 
-// answering is a service that answers everything alike.
+// answering returns a client of a service that handles every request with h.
 func answering(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -97,7 +97,7 @@ func TestRESTRemembersAndForgets(t *testing.T) {
 	if err != nil || len(facts) != 1 || facts[0].Text != "My cat is called Miso" || !facts[0].ValidAt.Equal(said) || facts[0].Group != "" {
 		t.Errorf("facts %+v, %v", facts, err)
 	}
-	for range 2 { // also what is not there
+	for range 2 { // the second time, the group is gone
 		if err := r.Forget(ctx, "g"); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,8 @@ func TestRESTRemembersAndForgets(t *testing.T) {
 	}
 }
 
-// TestFactsNameTheirEpisodes: the newest of them, where the service names them.
+// TestFactsNameTheirEpisodes checks that a fact has the newest of its episodes, if the
+// service lists them.
 func TestFactsNameTheirEpisodes(t *testing.T) {
 	many := make([]string, 1000)
 	for i := range many {
@@ -132,8 +133,8 @@ func TestFactsNameTheirEpisodes(t *testing.T) {
 	}
 }
 
-// TestRESTSendsWhatGraphitiAccepts: role is always there, uuid never, and no
-// time lies ahead.
+// TestRESTSendsWhatGraphitiAccepts checks that a message always has a role, never a uuid,
+// and no time in the future.
 func TestRESTSendsWhatGraphitiAccepts(t *testing.T) {
 	s, _ := standIn(t, graphititest.Options{})
 	r := client(t, s.URL()+"/", "the-key")
@@ -176,7 +177,7 @@ func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
 	long := strings.Repeat("é", remote.MaxFactBytes)
 	for _, tc := range []struct {
 		name, body string
-		want       []graphiti.Fact // nil: an error
+		want       []graphiti.Fact // nil for an error
 	}{
 		{"nothing found", `{"facts":[]}`, []graphiti.Fact{}},
 		{"unknown fields", `{"facts":[{"fact":"f","score":{"x":[1]}}],"more":1}`, []graphiti.Fact{{Text: "f"}}},
@@ -209,8 +210,8 @@ func TestRESTReadsAnyFormOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestRESTLongListOfEpisodes keeps all names, and no more contents than an
-// answer may have elsewhere.
+// TestRESTLongListOfEpisodes checks that a long listing has all names, and only as much
+// content as other answers may have.
 func TestRESTLongListOfEpisodes(t *testing.T) {
 	var list strings.Builder
 	for i := range 1000 {
@@ -246,8 +247,8 @@ func TestRESTBoundsWhatItReads(t *testing.T) {
 	}
 }
 
-// TestRESTErrorsQuoteNothing: what a service rejects it quotes, and that is
-// the conversation.
+// TestRESTErrorsQuoteNothing checks that errors do not repeat the text that a service
+// quotes, which is part of a conversation.
 func TestRESTErrorsQuoteNothing(t *testing.T) {
 	const secret = "my cat is called Miso"
 	for _, tc := range []struct {
@@ -319,8 +320,8 @@ func TestRESTEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestRESTFollowsNoRedirect: it would carry a conversation, and the key, to
-// where nobody agreed to.
+// TestRESTFollowsNoRedirect checks that a redirect does not send a conversation and the key
+// to another server.
 func TestRESTFollowsNoRedirect(t *testing.T) {
 	reached := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
@@ -356,7 +357,7 @@ func TestRESTEndpoints(t *testing.T) {
 	}
 }
 
-// checks runs what reports, and returns the names with what each found.
+// checks runs a series of checks and returns all names and the failed checks.
 func checks(run func(report func(remote.Check))) (names []string, failed map[string]remote.Check) {
 	failed = make(map[string]remote.Check)
 	run(func(c remote.Check) {
@@ -411,7 +412,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCallsAreCounted by name and outcome, without the name of a group.
+// TestCallsAreCounted checks the counts of calls by name and outcome, without group names.
 func TestCallsAreCounted(t *testing.T) {
 	s, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
@@ -449,7 +450,8 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnotherService says once that it is another one, and which it may be.
+// TestCheckOfAnotherService checks that another service fails a single check, with the
+// probable backend in its remedy.
 func TestCheckOfAnotherService(t *testing.T) {
 	r := answering(t, http.NotFound)
 	names, failed := checks(func(report func(remote.Check)) { r.Check(t.Context(), report) })
@@ -458,7 +460,8 @@ func TestCheckOfAnotherService(t *testing.T) {
 	}
 }
 
-// TestCheckShowsNoCredentials, which may stand in the endpoint.
+// TestCheckShowsNoCredentials checks that a failed check omits the credentials of the
+// endpoint.
 func TestCheckShowsNoCredentials(t *testing.T) {
 	r := client(t, "http://user:hunter2@127.0.0.1:1", "")
 	_, failed := checks(func(report func(remote.Check)) { r.Check(context.Background(), report) })
@@ -467,7 +470,7 @@ func TestCheckShowsNoCredentials(t *testing.T) {
 			t.Errorf("got %+v, want no credentials in it", c)
 		}
 	}
-	if len(failed) != 1 { // nobody answers, so that no other remedy is named
+	if len(failed) != 1 { // without an answer, the other checks do not run
 		t.Errorf("%d checks failed", len(failed))
 	}
 }
@@ -490,7 +493,7 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		names, failed := checks(func(report func(remote.Check)) {
 			remote.Smoke(ctx, r.Memory(), func(c remote.Check) {
-				if report(c); len(tc.failed) > 0 { // nothing will come
+				if report(c); len(tc.failed) > 0 { // no episode will appear
 					cancel()
 				}
 			})
@@ -518,8 +521,8 @@ func TestSmokeDeletesItsGroupAlways(t *testing.T) {
 	}
 }
 
-// FuzzRESTAnswer: no answer breaks the reader, or gets more through than was
-// asked for.
+// FuzzRESTAnswer checks that no answer breaks the client or exceeds the requested number of
+// results.
 func FuzzRESTAnswer(f *testing.F) {
 	for _, s := range []string{`{"facts":[{"fact":"f","valid_at":null}]}`, `[{"name":"n"}]`, `null`, `{"facts":[[]]}`, `"`, "\xff"} {
 		f.Add(s, 200)
@@ -556,8 +559,8 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// TestRESTWaitsByTheServersClock: a date is compared with the answer's own, and
-// both with no other clock.
+// TestRESTWaitsByTheServersClock checks that Retry-After is relative to the Date of the
+// same answer, not to the local clock.
 func TestRESTWaitsByTheServersClock(t *testing.T) {
 	for _, ahead := range []time.Duration{0, -48 * time.Hour, 48 * time.Hour} {
 		r := answering(t, func(w http.ResponseWriter, _ *http.Request) {

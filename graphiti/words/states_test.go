@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStates: statements, and beside each kind what is none.
+// TestStates checks statements of each kind, and similar texts that are not statements.
 func TestStates(t *testing.T) {
 	for text, want := range map[string]bool{
 		"We use Postgres 16.":                    true,
@@ -70,7 +70,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestPersonal_OneWord: a single word decides no language. "mein" is German, and Hindi.
+// TestPersonal_OneWord checks that a single word does not decide the language: "mein" is
+// German and Hindi.
 func TestPersonal_OneWord(t *testing.T) {
 	for text, want := range map[string]bool{
 		"tum mein git rebase kaise samjhaoge aaj": false,

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGolden: how texts of ten languages, and names and numbers, are taken apart. Words
-// in parentheses are function words, those with a tilde are grammar. Write the file anew
-// with UPDATE=1 go test ./graphiti/words, and read what has changed.
+// TestGolden checks how Each splits texts of ten languages, names and numbers into words.
+// The golden file has function words in parentheses and light words with a tilde. Rewrite
+// it with UPDATE=1 go test ./graphiti/words, and review the changes.
 func TestGolden(t *testing.T) {
 	const path = "testdata/golden.txt"
 	file, err := os.ReadFile(path)
@@ -44,7 +44,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestOf: each word once, content before grammar, no more than so many.
+// TestOf checks that Of returns each word once, content words before light ones, and at
+// most max words.
 func TestOf(t *testing.T) {
 	for _, tc := range []struct {
 		text string
@@ -64,7 +65,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestFunctionWordsAreThoseOfTheLanguage of the message: elsewhere they are words.
+// TestFunctionWordsAreThoseOfTheLanguage checks that only function words of the message's
+// language are omitted.
 func TestFunctionWordsAreThoseOfTheLanguage(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Where does my son study?": {"son", "studi"},
@@ -118,7 +120,7 @@ func TestAsksAndPersonal(t *testing.T) {
 	}
 }
 
-// TestSpellings: words are found in each way to write them.
+// TestSpellings checks that different spellings of a text have the same words.
 func TestSpellings(t *testing.T) {
 	for _, tc := range [][2]string{
 		{"cafe\u0301", "café"},
@@ -145,7 +147,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestQuestionMarks: those of each script.
+// TestQuestionMarks checks the question marks of several scripts.
 func TestQuestionMarks(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Πώς λέγεται η γάτα μου;": true,
@@ -161,8 +163,8 @@ func TestQuestionMarks(t *testing.T) {
 	}
 }
 
-// TestMayAsk: a short text in a language without a table may ask. A request in another
-// language does not, nor does code.
+// TestMayAsk checks that a short text in a language without a table may be a question, and
+// that requests in other languages and code are not.
 func TestMayAsk(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Siapa nama kucing saya":    true,

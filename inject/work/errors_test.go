@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// faults are outputs of programs, in one directory and then in another with other lines and
-// values, and the key of both.
+// faults are outputs of a program in two directories, with different lines and values, and
+// the key of both.
 var faults = map[string]struct{ one, two, key string }{
 	"pytest": {
 		"F [100%]\n=== FAILURES ===\n___ test_total ___\n    def test_total():\n>       assert total([1,\"a\"]) == 3\nE       TypeError: unsupported operand type(s) for +: 'int' and 'str'\n\n/home/a/p/cart.py:4: TypeError\n=== short test summary info ===\nFAILED tests/test_cart.py::test_total - TypeError: unsupported operand type(s) for +: 'int' and 'str'\n1 failed in 0.02s",
@@ -76,8 +76,8 @@ func TestFaultIn_TellingWord(t *testing.T) {
 	}
 }
 
-// TestEnds_Cut: a program or a terminal cuts an error at any width, in the output of the cured
-// command or in what a person pastes. The cure is found from each form of the error.
+// TestEnds_Cut checks that each form of an error finds its cure if a program or a terminal
+// cuts the error at any width, in the output of the cured command or in a person's message.
 func TestEnds_Cut(t *testing.T) {
 	const (
 		named  = "FAILED tests/test_cart.py::test_total - "

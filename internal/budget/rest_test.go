@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestRests: once after it was busy, and where much has become free.
+// TestRests checks that rests reports true once after a busy period, and in an idle process
+// if much RAM is free.
 func TestRests(t *testing.T) {
 	w := watch{busy: true}
 	for i, step := range []struct {
@@ -16,9 +17,9 @@ func TestRests(t *testing.T) {
 	}{
 		{10 << 20, 50 << 20, false}, // the start
 		{10 << 10, 1 << 20, true},
-		{10 << 10, 1 << 20, false}, // it was given back
+		{10 << 10, 1 << 20, false}, // already released
 		{50 << 20, 9 << 20, false},
-		{50 << 20, 90 << 20, false}, // busy, whatever is free
+		{50 << 20, 90 << 20, false}, // busy, regardless of the free RAM
 		{0, 90 << 20, true},
 		{0, 0, false},
 		{atRest, worthwhile + 1, true},

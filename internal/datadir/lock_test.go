@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhoHoldsTheLock: who does not get in is told what holds it, and what to do:
-// a command ends by itself, a proxy does not.
+// TestWhoHoldsTheLock checks that the error of a held lock names a remedy that fits the
+// holder: a command ends by itself, a proxy does not.
 func TestWhoHoldsTheLock(t *testing.T) {
 	for holder, want := range map[string]string{Command: "wait until it ends", Proxy: "stop that one"} {
 		dir := t.TempDir()

@@ -9,15 +9,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/cache/sqlite"
 )
 
-// TestOwnerIsNeverReplaced: a file that a power loss emptied makes no new person
-// where there is a memory.
+// TestOwnerIsNeverReplaced checks that a file emptied by a power loss does not cause a new
+// person if a memory exists.
 func TestOwnerIsNeverReplaced(t *testing.T) {
 	made, other := newOwner(), newOwner()
 	for _, tc := range []struct {
-		name, file string // no file: -
+		name, file string // file is "-" for no file
 		held       []string
-		owner      string // "new": another one
-		remedy     string // of the fault
+		owner      string // "new" for another one
+		remedy     string // of the error
 	}{
 		{"kept", made + "\n", []string{other}, made, ""},
 		{"set by hand", "github_login:octocat", []string{made}, "github_login:octocat", ""},

@@ -19,9 +19,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// scenarios are what every dialect shows in testdata/<scenario>.txtar, and the
-// section that a case of it has. A file whose comment begins with "none:" says
-// why the API cannot have the scenario.
+// scenarios maps each scenario that every dialect has in testdata/<scenario>.txtar to the
+// section of its cases. If an API cannot have a scenario, the comment of the file begins
+// with "none:" and states the reason.
 var scenarios = map[string]string{
 	"turn": "request", "parts": "request", "tool-round": "request", "text-behind-results": "request", "other-parts": "request",
 	"system-prompt": "request", "title": "request", "summary": "request", "machine": "request", "not-json": "request", "not-this-api": "request",
@@ -30,12 +30,12 @@ var scenarios = map[string]string{
 	"match": "head", "credentials": "head", "count": "head", "error-shape": "failure",
 }
 
-// checks are the sections that a case may have beside what is wanted of it.
+// checks maps each section of a case, except want, to its check.
 var checks = map[string]func(*testing.T, *testCase){
 	"request": checkRequest, "events": checkEvents, "body": checkBody, "head": checkHead, "failure": checkFailure,
 }
 
-// testCase is one case of a fixture: a section, and what is wanted of it.
+// testCase is one case of a fixture: a section and the wanted results.
 type testCase struct {
 	d       dialect.Dialect
 	info    dialect.Info
@@ -45,10 +45,10 @@ type testCase struct {
 	want    wants
 }
 
-// wants are lines of the form "key: value", or of a key alone.
+// wants are lines of the form "key: value" or "key".
 type wants []struct{ key, value string }
 
-// wantKeys are those that a want may have.
+// wantKeys lists the allowed keys of wants by section.
 var wantKeys = map[string]string{
 	"request": "last nobody unread kind round block chain tools offered held model",
 	"events":  "text end id item usage", "body": "text end id item usage",
@@ -68,7 +68,7 @@ func (w wants) all(key string) (values []string) {
 func (w wants) one(key string) string { return strings.Join(w.all(key), "\n") }
 func (w wants) has(key string) bool   { return len(w.all(key)) > 0 }
 
-// readWants reads a section; values in quotes are unquoted.
+// readWants parses the wants of a section and unquotes quoted values.
 func readWants(t testing.TB, where, section, text string) (w wants) {
 	t.Helper()
 	if section == "failure" {
@@ -88,7 +88,7 @@ func readWants(t testing.TB, where, section, text string) (w wants) {
 	return w
 }
 
-// fixtures are the cases of a dialect, by their files' names.
+// fixtures returns the cases of a dialect by scenario.
 func fixtures(t testing.TB, d dialect.Dialect) map[string][]testCase {
 	t.Helper()
 	info := d.Info()
@@ -130,8 +130,8 @@ func fixtures(t testing.TB, d dialect.Dialect) map[string][]testCase {
 	return all
 }
 
-// TestEveryDialect runs every scenario for every dialect that is registered,
-// and fails for one that lacks a scenario.
+// TestEveryDialect runs every scenario for every registered dialect, and fails for a
+// dialect without a scenario.
 func TestEveryDialect(t *testing.T) {
 	for _, d := range registry.All {
 		t.Run(d.Info().Name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestEveryDialect(t *testing.T) {
 
 const testBlock = "<graphiti_memory>\n- the cat is \"Miso\" \\ é\n</graphiti_memory>"
 
-// body is the request without the mark of where the block belongs.
+// body returns the request without the mark at the block's position.
 func (tc *testCase) body() []byte { return []byte(strings.Replace(tc.text, "«»", "", 1)) }
 
 func checkRequest(t *testing.T, tc *testCase) {
@@ -210,8 +210,7 @@ var kindName = map[dialect.Kind]string{
 	dialect.KindTurn: "turn", dialect.KindTitle: "title", dialect.KindSummary: "summary", dialect.KindProbe: "probe", dialect.KindMachine: "machine",
 }
 
-// linked is the fingerprint of what is said in a line such as
-// user "a" | assistant "b".
+// linked returns the fingerprint of a chain such as user "a" | assistant "b".
 func linked(t *testing.T, chain string) dialect.Fingerprint {
 	t.Helper()
 	f := dialect.Root("", "p")
@@ -226,9 +225,7 @@ func linked(t *testing.T, chain string) dialect.Fingerprint {
 	return f
 }
 
-// checkSplices puts a block before every message that can have one, alone and
-// together: taken out again, the body is what it was; and with it, it is valid
-// JSON in which the message begins with the block and says what it said.
+// checkSplices checks blocks before each message that can have one, alone and together.
 func checkSplices(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body []byte) {
 	var c dialect.Conversation
 	if !d.Parse(body, &c) {
@@ -249,7 +246,9 @@ func checkSplices(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body
 	checkSplice(t, d, body, at, testBlock)
 }
 
-// checkSplice puts a block before these messages.
+// checkSplice puts a block before each of the messages in at. Without the blocks, the body
+// must be the original; with them, it must be valid JSON in which each of the messages
+// begins with the block and has its text unchanged.
 func checkSplice(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body []byte, at []int, block string) {
 	var c, again dialect.Conversation
 	d.Parse(body, &c)
@@ -288,7 +287,7 @@ func checkSplice(t interface{ Fatalf(string, ...any) }, d dialect.Dialect, body 
 	}
 }
 
-// readEvents gives a stream to a reader in pieces of some size.
+// readEvents feeds a stream to a reader in pieces of size bytes and returns the answer.
 func readEvents(d dialect.Dialect, stream []byte, size int) dialect.Answer {
 	r := d.NewReader("")
 	events := dialect.EventReader{Emit: r.Event}
@@ -318,7 +317,7 @@ var endName = map[dialect.End]string{
 	dialect.EndUnknown: "unknown", dialect.EndStop: "stop", dialect.EndLength: "length", dialect.EndToolCalls: "calls", dialect.EndFilter: "filter", dialect.EndError: "error",
 }
 
-// answered compares an answer with what is wanted.
+// answered compares an answer with the wanted one.
 func (tc *testCase) answered(t *testing.T, how string, a dialect.Answer) {
 	t.Helper()
 	got := map[string]string{"text": a.Text, "end": endName[a.End], "id": a.ID, "item": a.Item, "usage": ""}
@@ -338,7 +337,7 @@ var useName = map[dialect.Use]string{
 	dialect.UseNone: "none", dialect.UseTurn: "turn", dialect.UseReplay: "replay", dialect.UseFetch: "fetch",
 }
 
-// header is one of a request.
+// header adapts an http.Header to a dialect.Request.
 type header http.Header
 
 func (h header) Peek(name string) []byte { return []byte(http.Header(h).Get(name)) }

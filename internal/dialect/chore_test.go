@@ -12,8 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// choreFixture is the shape of a request that a client makes for itself, with
-// the markers that it is known by and without the rest of its texts.
+// choreFixture is the shape of a client's own request: its markers, without the rest of its
+// texts.
 type choreFixture struct {
 	Client string          `json:"client"`
 	API    string          `json:"api"` // chat, responses or messages
@@ -23,13 +23,13 @@ type choreFixture struct {
 
 var kindNames = map[string]dialect.Kind{"title": dialect.KindTitle, "summary": dialect.KindSummary, "probe": dialect.KindProbe, "machine": dialect.KindMachine, "turn": dialect.KindTurn, "subagent": dialect.KindTurn}
 
-// noHeader is an empty head.
+// noHeader is a header without fields.
 type noHeader struct{}
 
 func (noHeader) Peek(string) []byte { return nil }
 
-// TestChores: every rule has a fixture that it recognises, and nothing is
-// recognised in what a person says about it.
+// TestChores checks that each rule recognizes a fixture, and that no rule recognizes a
+// person's quotation of its text.
 func TestChores(t *testing.T) {
 	raw, err := os.ReadFile("testdata/chores.json")
 	if err != nil {
@@ -68,7 +68,7 @@ func TestChores(t *testing.T) {
 		if ch.User == "" {
 			continue
 		}
-		// A person quotes it.
+		// A person quotes the rule's text.
 		body, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": "user", "content": "Why does it say \"" + ch.User + ch.Then + "\"?"}}})
 		var c dialect.Conversation
 		if !(chat.Dialect{}).Parse(body, &c) || c.Kind != dialect.KindTurn {
@@ -77,7 +77,8 @@ func TestChores(t *testing.T) {
 	}
 }
 
-// TestPersonsWhoSpeakOfChores are heard: words that clients use are people's too.
+// TestPersonsWhoSpeakOfChores checks that a person's message with the words of a client's
+// chore is still a person's.
 func TestPersonsWhoSpeakOfChores(t *testing.T) {
 	for _, said := range []string{
 		"Please write a summary of this session.",

@@ -21,7 +21,7 @@ func parse(t testing.TB, body string) (*dialect.Conversation, bool) {
 	return c, ok
 }
 
-// genBody draws a request in any order, with any white space and any text.
+// genBody draws a request with members in any order, any white space and any text.
 func genBody(t *rapid.T) string {
 	ws := func() string { return rapid.SampledFrom([]string{"", " ", "\n", "\t \r\n"}).Draw(t, "ws") }
 	text := func() string {
@@ -59,9 +59,9 @@ func genBody(t *rapid.T) string {
 	return ws() + "{" + strings.Join(rapid.Permutation(pairs).Draw(t, "members"), ws()+",") + "}" + ws()
 }
 
-// TestSpliceIsTransparent: the inserted bytes taken out again, the body is the
-// client's; and with them it is valid JSON in which the message begins with
-// the block. The fixtures show the same of every dialect.
+// TestSpliceIsTransparent checks that a body without its inserts is the client's, and that
+// with them it is valid JSON in which the message begins with the block. The fixtures check
+// the same for every dialect.
 func TestSpliceIsTransparent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := []byte(genBody(t))
@@ -117,8 +117,8 @@ func TestFingerprintsDoNotDependOnHowTextIsWritten(t *testing.T) {
 	}
 }
 
-// TestTextIsDecodedOnce: what the person said last is asked for by many, and
-// may be large.
+// TestTextIsDecodedOnce checks that the text of the newest message, which may be large and
+// has many readers, is decoded once and released by Reset.
 func TestTextIsDecodedOnce(t *testing.T) {
 	c, ok := parse(t, `{"messages":[{"role":"user","content":"one\ntwo"},{"role":"user","content":" three\n\"four\" "}]}`)
 	if !ok {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestHarness: what a harness wrote is taken out, and what a person says of it
-// is not, in time that is linear in the text: each of the large ones would take
-// minutes if it were not.
+// TestHarness checks that a harness's elements are removed and a person's mentions of them
+// are not, in linear time: otherwise each of the large texts would take minutes.
 func TestHarness(t *testing.T) {
 	const n = 1 << 17
 	many := func(s string) string { return strings.Repeat(s, n) }
@@ -53,13 +52,13 @@ func TestHarness(t *testing.T) {
 	}
 }
 
-// TestPersonsWords are what is left when all is taken out that clients attach
-// to them: the shapes are recorded, the words are not.
+// TestPersonsWords checks that only a person's words remain of a message with a client's
+// attachments. The shapes are recorded, the words are not.
 func TestPersonsWords(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		parts []string // of one message
-		want  string   // empty: no person wrote it
+		want  string   // "" if no person wrote the message
 	}{
 		{"Claude Code's command of a shell", []string{"<bash-input>ls</bash-input>\n", "<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"}, ""},
 		{"a question behind one", []string{"<bash-input>ls</bash-input>", "<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>", "What is b?"}, "What is b?"},
@@ -115,8 +114,8 @@ func TestPersonsWords(t *testing.T) {
 	}
 }
 
-// TestSummariesThatClientsAnswer are no person's words: the client has put them
-// where a conversation begins, and answered itself.
+// TestSummariesThatClientsAnswer checks that a summary is not a person's message if the
+// client has put it at the beginning of a conversation and answered it itself.
 func TestSummariesThatClientsAnswer(t *testing.T) {
 	for answer, person := range map[string]bool{
 		"Got it. Thanks for the additional context!":                                        false,

@@ -5,10 +5,10 @@ import "unsafe"
 // Joined returns a message's whole text.
 func (c *Conversation) Joined(i int) string { return string(c.joined(&c.Messages[i])) }
 
-// Holds reports whether a message holds its text apart from the body.
+// Holds reports whether a message has a copy of its text outside of the body.
 func (m *Message) Holds() bool { return m.clean != nil }
 
-// Sizes returns the sizes of a message and of a text, and what is counted for each.
+// Sizes returns the sizes of a message and of a text, and the counted size of each.
 func Sizes() (message, span uintptr, counted [2]uintptr) {
 	return unsafe.Sizeof(Message{}), unsafe.Sizeof(Span{}), [2]uintptr{sizeOfMessage, sizeOfSpan}
 }
@@ -16,7 +16,7 @@ func Sizes() (message, span uintptr, counted [2]uintptr) {
 // AppendJSON appends text as the inside of a JSON string.
 func AppendJSON(dst []byte, text string) []byte { return appendJSON(dst, text) }
 
-// What the tests of rules call directly.
+// Internals for the tests of rules.
 var (
 	IDBehind        = idBehind
 	MayBeTranscript = mayBeTranscript

@@ -13,12 +13,12 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// colliding are two texts, as they stand in a body, of which xxhash makes the
-// same: a change in a word is undone by one in the word that is hashed after it.
+// colliding returns two encoded texts with the same xxhash: the word that is hashed after a
+// changed word undoes the change.
 func colliding(t *testing.T) (a, b string) {
 	t.Helper()
 	const p1, p2 = 11400714785074694791, 14029467366897019727
-	var start, inverse uint64 = 0, 1 // of p2, by Newton's method
+	var start, inverse uint64 = 0, 1 // inverse of p2, by Newton's method
 	for _, p := range []uint64{p1, p2} {
 		start += p
 	}
@@ -46,8 +46,8 @@ func colliding(t *testing.T) (a, b string) {
 	return "", ""
 }
 
-// TestRememberedHashIsNoOthers: a text that was made up does not change what
-// another person's text is known by.
+// TestRememberedHashIsNoOthers checks that a forged text with the same hash does not change
+// the fingerprint of another person's text.
 func TestRememberedHashIsNoOthers(t *testing.T) {
 	a, b := colliding(t)
 	last := func(h *dialect.Hasher, text string) dialect.Fingerprint {

@@ -13,7 +13,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// ofSection are the cases of all dialects that have a section.
+// ofSection returns the cases of all dialects with a section.
 func ofSection(t testing.TB, section string) (cases []testCase) {
 	t.Helper()
 	for _, d := range registry.All {
@@ -28,8 +28,8 @@ func ofSection(t testing.TB, section string) (cases []testCase) {
 	return cases
 }
 
-// FuzzRequests: what is understood is JSON, has a fingerprint for each message,
-// and takes a block without another change.
+// FuzzRequests checks that an accepted body is JSON, has a fingerprint for each message,
+// and does not change otherwise when it gets a block.
 func FuzzRequests(f *testing.F) {
 	for _, tc := range ofSection(f, "request") {
 		f.Add(tc.body())
@@ -68,8 +68,8 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// TestChunkingDoesNotMatter: any pieces of the same bytes, with any ends of
-// lines, are the same answer.
+// TestChunkingDoesNotMatter checks that a stream results in the same answer with any pieces
+// and any line ends.
 func TestChunkingDoesNotMatter(t *testing.T) {
 	cases := ofSection(t, "events")
 	rapid.Check(t, func(t *rapid.T) {
@@ -97,7 +97,8 @@ func sameAnswers(a, b dialect.Answer) bool {
 	return same && reflect.DeepEqual(a, b)
 }
 
-// FuzzAnswers: no bytes break a reader, and their pieces do not matter.
+// FuzzAnswers checks that readers accept any bytes and return the same answer for any
+// pieces.
 func FuzzAnswers(f *testing.F) {
 	for _, section := range []string{"events", "body"} {
 		for _, tc := range ofSection(f, section) {

@@ -2,7 +2,8 @@ package dialect
 
 import "testing"
 
-// TestItemIsWholeOrUnclear: what a client's element holds cannot end it early.
+// TestItemIsWholeOrUnclear checks that text within a client's element cannot end it early
+// or change the directory.
 func TestItemIsWholeOrUnclear(t *testing.T) {
 	const begin, line = "<system-reminder>\n# Environment\nYou have been invoked in the following environment: \n", " - Primary working directory: /a\n"
 	first := position{Opening: true}

@@ -18,8 +18,8 @@ func repeated(before, one, after string, size int) []byte {
 	return []byte(before + strings.Repeat(one+",", n) + one + after)
 }
 
-// TestBodyOfTinyMessages: three bytes a message cost what the bound lets them,
-// not a struct for each.
+// TestBodyOfTinyMessages checks that a body of tiny messages is refused before their
+// structs exceed the memory limit.
 func TestBodyOfTinyMessages(t *testing.T) {
 	user := `{"role":"user","content":"x"}`
 	for _, tc := range []struct {
@@ -49,7 +49,8 @@ func TestBodyOfTinyMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesAreBounded at what is set, and not before.
+// TestMessagesAreBounded checks that Parse accepts the maximum number of messages and
+// rejects one more.
 func TestMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		messages int
@@ -68,7 +69,8 @@ type room func(bytes int) bool
 
 func (r room) Grow(bytes int) bool { return r(bytes) }
 
-// TestParsingAsksBeforeItAllocates: where there is no room, nothing is held.
+// TestParsingAsksBeforeItAllocates checks that Parse requests memory before it allocates
+// any, and stops without it.
 func TestParsingAsksBeforeItAllocates(t *testing.T) {
 	body := repeated(`{"messages":[`, `{"role":"user","content":"<system-reminder>a\n</system-reminder>b"}`, `]}`, 64<<10)
 	for allowed := range 40 {
@@ -91,7 +93,7 @@ func TestParsingAsksBeforeItAllocates(t *testing.T) {
 	}
 }
 
-// summaries open elements of summaries with many names, and close none.
+// summaries returns opening tags of summary elements with many names, and no closing tags.
 func summaries(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -100,8 +102,8 @@ func summaries(size int) string {
 	return b.String()
 }
 
-// TestParsingLooksAtTheClock: whatever its shape, a body is given up soon after the
-// time is over. No clock is measured: it counts how often it is asked.
+// TestParsingLooksAtTheClock checks that Parse stops soon after its deadline for a body of
+// any shape. The test counts reads of a fake clock instead of measuring time.
 func TestParsingLooksAtTheClock(t *testing.T) {
 	const size = 4 << 20
 	long := func(text string) []byte {
@@ -128,7 +130,8 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 		"a prompt of places": []byte(`{"messages":[{"role":"user","content":"x"},{"role":"system","content":"` + strings.Repeat(strings.Repeat(" ", 4000)+`irectory: \n`, size/4012) + `"}]}`),
 	}
 	for name, body := range shapes {
-		// read parses a body whose time is over at some look, and counts the looks.
+		// read parses a body whose deadline passes at a given read of the clock. It counts
+		// the reads.
 		read := func(over int) (looks int, c dialect.Conversation) {
 			until := time.Unix(1, 0)
 			c.Limit(dialect.Limits{Until: until, Now: func() time.Time {
@@ -144,9 +147,9 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 			return looks, c
 		}
 		all, c := read(math.MaxInt)
-		least := size >> 20 // once a MiB
+		least := size >> 20 // one read per MiB
 		if name == "one string" || name == "white space" {
-			least = 1 // one call of package bytes reads it, at gigabytes a second
+			least = 1 // one call of package bytes scans it, at gigabytes per second
 		}
 		if c.Stopped() != dialect.NotStopped || all < least {
 			t.Errorf("%s: %v, the clock was asked %d times, want %d at least", name, c.Stopped(), all, least)
@@ -160,7 +163,8 @@ func TestParsingLooksAtTheClock(t *testing.T) {
 	}
 }
 
-// TestSizes: what is counted for a message and a text is what they take.
+// TestSizes checks that the accounting of memory covers the real sizes of a message and a
+// text.
 func TestSizes(t *testing.T) {
 	if m, s, counted := dialect.Sizes(); m > counted[0] || s > counted[1] {
 		t.Errorf("a message takes %d bytes and a text %d, want at most the counted %d", m, s, counted)

@@ -9,9 +9,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestFingerprintsFollowTheConversation: what a message's fingerprint says of
-// the place depends on nothing that comes later, and nothing else that is said
-// makes up for another place.
+// TestFingerprintsFollowTheConversation checks that the place in a message's fingerprint
+// does not depend on later turns, and that no other text results in the fingerprint of
+// another place.
 func TestFingerprintsFollowTheConversation(t *testing.T) {
 	at := func(dir string) string {
 		return `{"role":"user","content":"<environment_context>\n  <cwd>` + dir + `</cwd>\n</environment_context>"}`
@@ -69,7 +69,7 @@ func TestFingerprintsFollowTheConversation(t *testing.T) {
 	}
 }
 
-// TestAnswers are those to a person, the newest first.
+// TestAnswers checks that Answers yields the answers to a person, newest first.
 func TestAnswers(t *testing.T) {
 	const greeting, hi, yes = `{"role":"assistant","content":"Got it."}`, `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"yes"}`
 	const machine = `{"role":"user","content":"<system-reminder>\nx\n</system-reminder>"}`

@@ -8,7 +8,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// oneHeader is a head with one field.
+// oneHeader is a Header with one field.
 type oneHeader struct{ name, value string }
 
 func (h oneHeader) Peek(name string) []byte {
@@ -18,9 +18,9 @@ func (h oneHeader) Peek(name string) []byte {
 	return nil
 }
 
-// TestCodexSubagentsThread: a turn of a subagent belongs to another's turn. One
-// that a person adds to its thread is the person's, and what was asked before is
-// not.
+// TestCodexSubagentsThread checks that a turn which a subagent runs for another turn counts
+// as a subagent's. A turn that a person adds to the subagent's thread counts as the
+// person's, but the earlier messages of the thread do not.
 func TestCodexSubagentsThread(t *testing.T) {
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"Count the sheep."},{"role":"assistant","content":"Seven."},{"role":"user","content":"The river is called Isar."}]}`)
 	for _, tc := range []struct {
@@ -29,7 +29,7 @@ func TestCodexSubagentsThread(t *testing.T) {
 	}{
 		{"user", "t1", "t1", false, true},
 		{"subagent", "t1", "t0", true, false},
-		{"subagent", "t1", "", true, false}, // older versions name no root
+		{"subagent", "t1", "", true, false}, // older versions send no root
 		{"subagent", "", "", true, false},
 		{"subagent", "t1", "t1", false, false},
 	} {

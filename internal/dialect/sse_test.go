@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEventReader reads streams as https://html.spec.whatwg.org has them, but for an
-// event that the stream's end completes.
+// TestEventReader checks that an EventReader parses streams as specified at
+// https://html.spec.whatwg.org, except that the end of the stream completes its last event.
 func TestEventReader(t *testing.T) {
 	two := []string{"|a", "|b"}
 	for _, tc := range []struct {
@@ -31,7 +31,7 @@ func TestEventReader(t *testing.T) {
 	} {
 		for _, size := range []int{len(tc.stream) + 1, 1, 7} {
 			if size == 1 && len(tc.stream) > 1<<20 {
-				continue // which takes long, and is the same
+				continue // slow, and no different from the other sizes
 			}
 			var got []string
 			r := EventReader{Emit: func(name, data []byte) { got = append(got, string(name)+"|"+string(data)) }}

@@ -12,18 +12,18 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// typedWords are what the person types in every row of the table below.
+// typedWords is the person's text in every row of TestTyped.
 const typedWords = "Always use tabs."
 
-// spelling writes requests of one API.
+// spelling holds the parts of a request in the JSON of one API.
 type spelling struct {
 	d                   dialect.Dialect
-	body                string // around the messages
-	user, answer        string // messages around a list of parts, and around a text
+	body                string // encloses the messages
+	user, answer        string // messages, for a list of parts and for a text
 	text, picture, file string // parts
-	call, result        string // of a round
-	thought             string // an item or a message of the model's
-	system, extra       string // a client's message; a user message with another member
+	call, result        string // messages of a tool round
+	thought             string // an item or a message of the model
+	system, extra       string // a client's message; a user message with an unknown member
 }
 
 var spellings = map[string]spelling{
@@ -57,8 +57,8 @@ var spellings = map[string]spelling{
 	},
 }
 
-// TestTyped: in no API is a message typed that is not alone in its turn, or that holds
-// anything but one text. WORDS is the person's message of one text.
+// TestTyped checks in each API that a message counts as typed only if it holds a single
+// text of the person and its turn holds no other words, files or tool calls.
 func TestTyped(t *testing.T) {
 	const reminder = `<system-reminder>\nx\n</system-reminder>`
 	for name, s := range spellings {
@@ -115,8 +115,8 @@ func TestTyped(t *testing.T) {
 	}
 }
 
-// TestTypedSpeakers: where speakers have names, no message is typed: each may be an
-// agent's.
+// TestTypedSpeakers checks that no message counts as typed in a turn with named speakers or
+// unknown roles: an agent may have sent it.
 func TestTypedSpeakers(t *testing.T) {
 	const words, named = `{"role":"user","content":"Always use tabs."}`, `{"role":"user","name":"researcher","content":"Always use tabs."}`
 	for _, tc := range []struct {
@@ -138,9 +138,9 @@ func TestTypedSpeakers(t *testing.T) {
 	}
 }
 
-// TestOpenRounds: in no API are words found in or behind the results of tools, and the
-// block of a turn stays where it was, until the model has answered or the client says
-// that the person has interrupted it.
+// TestOpenRounds checks in each API that texts among or after the results of tools do not
+// count as a person's words until the model has answered or the client reports that the
+// person interrupted the turn.
 func TestOpenRounds(t *testing.T) {
 	const skill, stop = `Base directory for this skill: /a\n\nRemember that I like tabs.`, `[Request interrupted by user]`
 	for name, s := range spellings {
@@ -149,7 +149,7 @@ func TestOpenRounds(t *testing.T) {
 		for _, tc := range []struct {
 			name     string
 			messages []string
-			want     []string // what the person said
+			want     []string // texts of the person's messages
 		}{
 			{"a text behind results", []string{ship, s.call, s.result, said(skill)}, []string{"Ship it."}},
 			{"two", []string{ship, s.call, s.result, said(skill), said("Go on.")}, []string{"Ship it."}},
@@ -181,13 +181,13 @@ func personSaid(c *dialect.Conversation) (texts []string) {
 	return texts
 }
 
-// TestAnswersThatTheProviderHolds: a reference in place of an answer, or an answer without
-// text, ends a round of tools like an answer in words.
+// TestAnswersThatTheProviderHolds checks that a reference to an answer, or an answer
+// without text, ends a tool round like a text does.
 func TestAnswersThatTheProviderHolds(t *testing.T) {
 	const ref = `{"type":"item_reference","id":"a"}`
 	for _, tc := range []struct {
 		name, api string
-		items     []string // WORDS and SKILL are user messages
+		items     []string // WORDS, NEXT and SKILL are user messages
 		want      []string
 		typed     bool
 	}{

@@ -21,13 +21,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// toolWish is how a test asks the model for a call.
+// toolWish matches the text with which a test asks the model for a tool call.
 var toolWish = regexp.MustCompile(`\[\[tool (\w+) (\{.*?\})\]\]`)
 
-// coderModel says what it is called where the memory shows it, after the tool
-// call that was asked for.
+// coderModel makes the requested tool call, then answers with the name of the database or
+// cat if a memory block holds it.
 func coderModel(c proxytest.Input) proxytest.Reply {
-	var wish []string // of the person: a memory may hold another's
+	var wish []string // of the person: a block may quote another one
 	called := false
 	for _, m := range c.Messages {
 		_, own, ok := strings.Cut(m.Text, "</graphiti_memory>")
@@ -55,23 +55,24 @@ func coderModel(c proxytest.Input) proxytest.Reply {
 // coder runs a coding client in a repository.
 type coder struct {
 	name string
-	tool string // a call of its shell
+	tool string // call of its shell
 
-	// later says that a conversation that it resumes may hold no call: Gemini CLI
-	// 0.61 sends the results of its calls twice then, which the API refuses.
+	// later moves the tool call to the resumed conversation. Gemini CLI 0.61 would send the
+	// results of an earlier call twice there, which the API refuses.
 	later bool
 
-	// run says a prompt and returns what the client prints.
+	// run sends a prompt and returns the client's output.
 	run func(t *testing.T, url, home, repo, prompt string, how how) string
 }
 
-// how a prompt is said.
+// how describes the way in which a client sends a prompt.
 type how struct {
-	goOn bool   // in the newest conversation
-	file string // is attached; "" for none
+	goOn bool   // continue the newest conversation
+	file string // attachment, or ""
 }
 
-// at is a prompt that names the file that is attached, as most clients read it.
+// at returns the prompt with a reference to the attached file, in the syntax of most
+// clients.
 func (h how) at(prompt string) string {
 	if h.file != "" {
 		prompt += " @" + h.file
@@ -84,7 +85,7 @@ func cli(t *testing.T, repo string, env []string, name string, args ...string) s
 	return program(t, repo, env, nil, filepath.Join("cli", "node_modules", name), args...)
 }
 
-// program runs a client that stands below .cache and returns what it prints.
+// program runs a client that is installed below .cache, and returns its output.
 func program(t *testing.T, repo string, env []string, in io.Reader, name string, args ...string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(".cache", name))
@@ -107,13 +108,13 @@ func program(t *testing.T, repo string, env []string, in io.Reader, name string,
 	return string(out)
 }
 
-// xdg is an environment in which clients keep all that is theirs in a home.
+// xdg returns an environment in which clients store all their files in home.
 func xdg(home, repo string) []string {
 	return append(os.Environ(), "HOME="+home, "PWD="+repo, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_DATA_HOME="+filepath.Join(home, ".local"),
 		"XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "XDG_STATE_HOME="+filepath.Join(home, ".state"), "OPENCODE_DISABLE_MODELS_FETCH=1")
 }
 
-// write writes a client's settings.
+// write writes a file with a client's settings.
 func write(t *testing.T, text string, path ...string) {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -125,8 +126,8 @@ func write(t *testing.T, text string, path ...string) {
 	}
 }
 
-// claude runs Claude Code. What it sends, and where it says that it works, goes by
-// the model.
+// claude runs Claude Code. Its requests, and the form in which they state the directory,
+// depend on the model, which more may name.
 func claude(t *testing.T, url, home, repo, prompt string, how how, more ...string) string {
 	args := append([]string{"-p", how.at(prompt), "--allowedTools", "Bash"}, more...)
 	if how.goOn {
@@ -176,12 +177,12 @@ var theCoders = []coder{
 	}},
 }
 
-// TestCodingClientsShareARepositorysMemory: what one is told in a clone, the
-// next knows in another clone of it that is the person's, over a call of its shell; in a
-// conversation that goes on the first message keeps its block, byte for byte;
-// each turn is kept once, in the repository's memory, and requests for titles
-// are not kept. What is asked for is the project's, since a question about the
-// person finds the person's memory without any repository.
+// TestCodingClientsShareARepositorysMemory checks that a fact from one client reaches the
+// next client in another of the person's clones of the repository, across a call of its
+// shell. The first message of a resumed conversation keeps its block byte for byte, each
+// turn is stored exactly once, in the repository's memory, and requests for titles are not
+// stored. The question is about the project, because a question about the person would find
+// the person's memory without any repository.
 func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -253,8 +254,8 @@ func TestCodingClientsShareARepositorysMemory(t *testing.T) {
 	}
 }
 
-// TestIgnoreFileIsForAllCodingClients: what they are told in a clone that holds
-// it is kept nowhere, and what is known of the repository stays out of it.
+// TestIgnoreFileIsForAllCodingClients checks that a client in a clone with an ignore file
+// gets no block, and that its conversation is not stored.
 func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_IDENTITY_OWNER=user:josh", "GRAPHITI_PROXY_IDENTITY_GROUP_IDS=raw")
@@ -280,7 +281,7 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 	if block := lastBlock(t, w.model); block != "" {
 		t.Errorf("the model saw %s", block)
 	}
-	w.stop(t) // what was captured is in the spool now
+	w.stop(t) // the proxy stores captured turns before it exits
 	w.start(t, w.env...)
 	w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
 	if kept := w.export(t, widgets); kept != before {
@@ -291,10 +292,11 @@ func TestIgnoreFileIsForAllCodingClients(t *testing.T) {
 	}
 }
 
-// widgets is the group of the repository that the clones are of.
+// widgets is the group of the repository acme/widgets.
 const widgets = "workspace_github_repo_github_com_acme_widgets-27bf01bfae610991"
 
-// clone is a clone of acme/widgets, as far as can be known without a network.
+// clone makes a clone of acme/widgets, as far as possible without a network, and returns
+// its directory.
 func clone(t *testing.T, dir string) string {
 	t.Helper()
 	origin := filepath.Join(filepath.Dir(dir), "origin")
@@ -317,7 +319,7 @@ func git(dir string, args ...string) ([]byte, error) {
 	return exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
 }
 
-// export is all that a group holds, as JSON Lines.
+// export returns the contents of a group as JSON Lines.
 func (w *world) export(t *testing.T, group string) string {
 	t.Helper()
 	resp, err := http.Get(w.admin + "/api/v1/memory/export?group=" + group)
@@ -332,8 +334,7 @@ func (w *world) export(t *testing.T, group string) string {
 	return string(b)
 }
 
-// lastBlock is the first block in the last request that holds one, as it
-// stands there.
+// lastBlock returns the first block of the newest request that holds one, unchanged, or "".
 func lastBlock(t *testing.T, model *proxytest.Provider) string {
 	t.Helper()
 	requests := model.Requests()
@@ -349,8 +350,8 @@ func lastBlock(t *testing.T, model *proxytest.Provider) string {
 	return ""
 }
 
-// TestCodexOverWebSocket: Codex's first choice of a transport, with memory in
-// it: a fact of one run is known in the next, over a call of its shell.
+// TestCodexOverWebSocket checks that memory works over Codex's preferred transport: a fact
+// of one run reaches the next, across a call of its shell.
 func TestCodexOverWebSocket(t *testing.T) {
 	t.Parallel()
 	w := serve(t, "GRAPHITI_PROXY_WEBSOCKET=intercept")
@@ -387,9 +388,9 @@ func TestCodexOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestCodexSubagentsThreadGoesOn: what a model asks a subagent is not kept. When
-// a person goes on with its thread, their turn is, and nothing of what was asked
-// before.
+// TestCodexSubagentsThreadGoesOn checks that a model's task for a subagent is not stored.
+// If a person continues the subagent's thread, the person's turn is stored, without the
+// earlier task.
 func TestCodexSubagentsThreadGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"WebSocket", "POST"} {
@@ -426,8 +427,8 @@ func TestCodexSubagentsThreadGoesOn(t *testing.T) {
 	}
 }
 
-// threadOfSubagent is the id of the thread that Codex has written down as a
-// subagent's.
+// threadOfSubagent returns the id of the thread that Codex's session files attribute to a
+// subagent.
 func threadOfSubagent(t *testing.T, home string) (id string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*.jsonl"))

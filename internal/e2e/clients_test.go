@@ -22,20 +22,20 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// journey is a client on its way through all that it can do without a terminal.
+// journey is a client, with the steps of TestClients that it supports without a terminal.
 type journey struct {
 	coder
-	needs    string // its package, below .cache
-	attaches bool   // it sends the file that a prompt names
+	needs    string // package of the client, below .cache
+	attaches bool   // the client sends the contents of a file that a prompt names
 
-	// compact has the newest conversation compacted; nil: that takes a terminal.
+	// compact compacts the newest conversation. It is nil if the client needs a terminal
+	// for that.
 	compact func(t *testing.T, url, home, repo string)
 
-	once bool // to go on with a conversation takes a terminal
+	once bool // the client needs a terminal to continue a conversation
 }
 
-// What is said on the way. None of the words of the file may be remembered as the
-// person's.
+// Texts of the journey. The text of the file must not be remembered as the person's words.
 const (
 	goOn      = "Go on."
 	asking    = "What is the staging database called?"
@@ -48,8 +48,8 @@ const (
 	columnOK  = "yes"
 )
 
-// journeyModel is coderModel that also summarises, and says something else each
-// time.
+// journeyModel returns a model like coderModel that also writes summaries, and gives a
+// different answer each time.
 func journeyModel() func(proxytest.Input) proxytest.Reply {
 	var mu sync.Mutex
 	n := 0
@@ -63,7 +63,7 @@ func journeyModel() func(proxytest.Input) proxytest.Reply {
 		if summing.MatchString(asked) || summing.MatchString(c.Messages[0].Text[:min(200, len(c.Messages[0].Text))]) {
 			tag := "summary"
 			if strings.Contains(asked, "<state_snapshot>") {
-				tag = "state_snapshot" // the one that is asked for
+				tag = "state_snapshot" // the tag that the client asks for
 			}
 			return proxytest.Reply{Text: "<" + tag + ">\n" + summed + "\n</" + tag + ">"}
 		}
@@ -80,16 +80,16 @@ func journeyModel() func(proxytest.Input) proxytest.Reply {
 
 var summing = regexp.MustCompile(`(?i)(create|provide|generate)[^.\n]{0,40} summary|summarize conversation chunk|summarization assistant|summarizes (?:internal chat|a conversation)|distilling chat history`)
 
-// blockQuoted is blockInJSON, also where a fact has quotation marks.
+// blockQuoted is blockInJSON for facts that may contain quotation marks.
 var blockQuoted = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<graphiti_memory>(?:[^"\\]|\\.)*?</graphiti_memory>\\n\\n"\},|<graphiti_memory>(?:[^"\\]|\\.)*?</graphiti_memory>\\n\\n`)
 
-// tap stands between a client and the proxy and keeps what the client sends.
+// tap is a server between a client and the proxy that records the client's requests.
 type tap struct {
 	url  string
 	mu   sync.Mutex // guards the fields below
 	sent map[string]int
 
-	memory []string // the header of each answer, without numbers
+	memory []string // X-Graphiti-Memory of each answer, without numbers
 }
 
 var numbers = regexp.MustCompile(`\w+=\d+(; |$)`)
@@ -123,7 +123,8 @@ func newTap(t *testing.T, target string) *tap {
 	return p
 }
 
-// differs returns what the model got that it refused, or that was not sent but for the block.
+// differs returns a description of each request that the model refused or that differs from
+// the client's by more than the block.
 func (p *tap) differs(model *proxytest.Provider) (all []string) {
 	for _, r := range model.Requests() {
 		if r.Refused != "" {
@@ -136,7 +137,7 @@ func (p *tap) differs(model *proxytest.Provider) (all []string) {
 	return all
 }
 
-// episode is what a memory holds of a turn.
+// episode is a stored message of a turn.
 type episode struct{ Role, Text, Source string }
 
 func (e *episode) session() string {
@@ -152,17 +153,16 @@ func (w *world) episodes(t *testing.T, group string) (all []episode) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Role != "" { // else it is a note of the session
+		if e.Role != "" { // otherwise a statement about the session
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// TestClients takes real clients along one way: a turn, one that goes on with it
-// and has a file attached, a compaction, what is said behind it, a second
-// conversation in the project with a call of a tool, and another project. What
-// comes of each is a row of docs/clients.md.
+// TestClients takes real clients through the same steps: a turn, a second turn with an
+// attached file, a compaction and a turn after it, a second conversation with a tool call,
+// and another project. The results of a client are its row of docs/clients.md.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -231,13 +231,13 @@ func (j *journey) travel(t *testing.T) []string {
 		t.Errorf("in a second conversation it printed %q", out)
 	}
 	once := j.insertedOnce(t, w)
-	j.run(t, tap.url, home, other, asking, how{file: file}) // the first message may go with other openings
+	j.run(t, tap.url, home, other, asking, how{file: file}) // the client may phrase the first message differently
 	kept("the other project's turn", gadgets, said(asking))
 	return append([]string{version}, j.judge(t, w, tap, once, first)...)
 }
 
-// insertedOnce reports whether each request of the second conversation that has
-// the person's question in it has one block, and all the same.
+// insertedOnce reports whether the second conversation has a block in at least two
+// requests, once in each, and always the same.
 func (j *journey) insertedOnce(t *testing.T, w *world) bool {
 	blocks, rounds := make(map[string]bool), 0
 	for _, r := range w.model.Requests() {
@@ -258,7 +258,7 @@ func (j *journey) insertedOnce(t *testing.T, w *world) bool {
 	return len(blocks) == 1 && rounds >= 2
 }
 
-// judge fills the cells: what is right, and what a client cannot do here.
+// judge returns the cells of the row: a dash for a step that the client does not support.
 func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first string) []string {
 	cell := func(can bool, wrong ...string) string {
 		for _, why := range wrong {
@@ -313,7 +313,7 @@ func (j *journey) judge(t *testing.T, w *world, tap *tap, once bool, first strin
 	return result
 }
 
-// version is that of the installed package.
+// version returns the version of the installed package.
 func (j *journey) version(t *testing.T) string {
 	b, err := os.ReadFile(filepath.Join(".cache", j.needs, "package.json"))
 	if err != nil {
@@ -329,8 +329,8 @@ func (j *journey) version(t *testing.T) string {
 
 const matrixFile = "../../docs/clients.md"
 
-// compareMatrix holds the table of docs/clients.md to what was found; the date
-// may differ. UPDATE=1 writes it.
+// compareMatrix checks that the table of docs/clients.md matches the rows, except for the
+// dates. UPDATE=1 writes the rows into the table.
 func compareMatrix(t *testing.T, rows map[string][]string) {
 	b, err := os.ReadFile(matrixFile)
 	if err != nil {
@@ -339,7 +339,7 @@ func compareMatrix(t *testing.T, rows map[string][]string) {
 	lines := strings.Split(string(b), "\n")
 	for name, row := range rows {
 		if row == nil {
-			continue // it could not be run
+			continue // the client did not run
 		}
 		at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "| "+name+" |") })
 		if at < 0 {

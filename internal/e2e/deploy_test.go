@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tool runs a checker, which must accept; one that is not installed skips the
-// case.
+// tool runs a checker, which must succeed, and returns its output. It skips the test if the
+// checker is not installed.
 func tool(t *testing.T, in []byte, name string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -42,7 +42,8 @@ func validator(t *testing.T) string {
 	return name
 }
 
-// TestManifestsKeepToTheirSchemas: those of Kubernetes and Compose.
+// TestManifestsKeepToTheirSchemas checks the manifests of Kubernetes and Compose against
+// their schemas, and the Dockerfile with a linter.
 func TestManifestsKeepToTheirSchemas(t *testing.T) {
 	t.Parallel()
 	t.Run("kubernetes", func(t *testing.T) {
@@ -86,8 +87,8 @@ func TestManifestsKeepToTheirSchemas(t *testing.T) {
 	})
 }
 
-// TestPrometheusAcceptsWhatWeShowAndAsk: the metrics of the binary after a
-// chat, the alerts, and each query of the dashboard.
+// TestPrometheusAcceptsWhatWeShowAndAsk checks the metrics of the binary after a chat, the
+// alerts, the scrape configuration and each query of the dashboard with promtool.
 func TestPrometheusAcceptsWhatWeShowAndAsk(t *testing.T) {
 	t.Parallel()
 	w := serve(t)

@@ -47,7 +47,8 @@ func recipeText(t *testing.T, page string, block int, url string) string {
 
 var exported = regexp.MustCompile(`(?m)^export (\w+=[^\s…]+)`)
 
-// exports returns the variables that a recipe exports, except those that the reader fills in.
+// exports returns the variables that a recipe exports, except the placeholders for its
+// reader.
 func exports(t *testing.T, page string, block int, url string) (env []string) {
 	t.Helper()
 	for _, m := range exported.FindAllStringSubmatch(recipeText(t, page, block, url), -1) {
@@ -75,7 +76,7 @@ func settingsIn(t *testing.T, command string) (env []string) {
 	return env
 }
 
-// composition is a Compose file whose services run here, without containers.
+// composition is a Compose file. The tests run its services without containers.
 type composition struct {
 	Services map[string]struct {
 		Command     []string
@@ -125,9 +126,9 @@ func (c *composition) env(service string, addresses map[string]string) (env []st
 }
 
 // TestCompose runs the services of compose.yaml with their own variables: the proxy,
-// Graphiti's server on Neo4j, and LiteLLM with its configuration. What is said arrives in
-// the graph through the names of models that Graphiti asks LiteLLM for, is recalled from
-// there, and is gone after a forget.
+// Graphiti's server on Neo4j, and LiteLLM with its configuration. A turn reaches the graph
+// through the model names that Graphiti requests from LiteLLM, the next turn recalls it,
+// and a forget deletes it.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	needServer(t)
@@ -180,7 +181,7 @@ func TestCompose(t *testing.T) {
 }
 
 // TestComposeReplicas runs two replicas of replicas.yaml and its Redis, with their own
-// commands, variables and health check: one replica recalls what the other one heard.
+// commands, variables and health check: one replica recalls a turn of the other one.
 func TestComposeReplicas(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -239,7 +240,8 @@ func healthCommand(t *testing.T) (args []string) {
 	return args[1:]
 }
 
-// byModel starts a provider that forwards each request to the base URL of its model.
+// byModel starts a provider that forwards each request to the base URL of its model; others
+// is the base URL of unlisted models.
 func byModel(t *testing.T, of map[string]string, others string) (base string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package e2e drives the built binary with the clients that people use. Each
-// case asserts both what the model saw and what the client got, and compares
-// with the same client talking to the model directly.
+// Package e2e drives the built binary with the clients that people use. Each test checks
+// both the requests that reach the model and the answers that reach the client, and
+// compares them with those of the same client without the proxy.
 package e2e
 
 import (
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		panic(string(out))
 	}
 	flag.Parse()
-	// Clients wait and start more than they compute.
+	// Clients spend most of their time starting and waiting, not computing.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// scenario is what a client is told to do.
+// scenario is a client's input.
 type scenario struct {
 	BaseURL    string            `json:"base_url"`
 	Headers    map[string]string `json:"headers,omitempty"`
@@ -60,20 +60,21 @@ type scenario struct {
 	AbortAfter int               `json:"abort_after,omitempty"`
 }
 
-// result is what it got.
+// result is a client's output.
 type result struct {
 	Text, Tool, Finish, Error, Memory string
 	Status                            int
 }
 
-// clients run a scenario each. A nil entry could not be installed.
+// clients maps each client library to a function that runs a scenario with it.
 var clients = map[string]func(*testing.T, scenario) result{
 	"openai-go":   goClient,
 	"npm openai":  script("node", "driver.mjs", ".cache/node", ".cache/node/node_modules/openai"),
 	"PyPI openai": script("python3", "../../python/driver.py", ".cache/python", ".cache/python/openai"),
 }
 
-// script runs a client in another language.
+// script returns a function that runs a client in another language. It skips the test if
+// the client is not installed.
 func script(command, file, dir, needs string) func(*testing.T, scenario) result {
 	return func(t *testing.T, s scenario) (r result) {
 		t.Helper()
@@ -183,15 +184,15 @@ type world struct {
 	cmd   *exec.Cmd
 	dir   string
 	env   []string
-	log   io.Writer // what the proxy logs; nil: it is shown
+	log   io.Writer // receives the proxy's log; if nil, os.Stderr does
 
-	program string // that is run
-	token   string // of the admin side; empty: without one
+	program string // path of the proxy's binary
+	token   string // token of the admin side, or ""
 }
 
 var address = regexp.MustCompile(`(listening on|inspector)\s+(http://\S+)`)
 
-// serve runs the binary as a user does, and reads its address off its banner.
+// serve starts the binary like a user and reads its addresses from its banner.
 func serve(t *testing.T, env ...string) *world {
 	t.Helper()
 	return serveWith(t, binary, env...)
@@ -251,7 +252,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// stop ends the proxy as an operator does.
+// stop ends the proxy with SIGTERM, like an operator.
 func (w *world) stop(t *testing.T) {
 	t.Helper()
 	if w.cmd.ProcessState != nil {
@@ -269,9 +270,9 @@ func ask(stream bool, messages ...any) scenario {
 	return scenario{Stream: stream, Request: map[string]any{"model": "stand-in", "messages": messages}}
 }
 
-// say runs a scenario through the proxy, and the same directly, and checks
-// that the model saw the same but for the block. It returns what the client
-// got and the body that the model got.
+// say runs a scenario without and with the proxy, and checks that the model's two requests
+// differ by the block only. It returns the client's result and the body that reached the
+// model.
 func (w *world) say(t *testing.T, run func(*testing.T, scenario) result, s scenario) (result, string) {
 	t.Helper()
 	w.model.Forget()
@@ -305,7 +306,7 @@ func withoutBlocks(body string) string {
 	return stringBlock.ReplaceAllString(partBlock.ReplaceAllString(body, ""), "")
 }
 
-// comparable leaves out what differs between any two requests.
+// comparable returns the headers that two equal requests share.
 func comparable(h http.Header) http.Header {
 	h = h.Clone()
 	for _, name := range []string{"Content-Length", "Connection", "X-Graphiti-Session", "X-Stainless-Retry-Count", "Idempotency-Key"} {
@@ -322,7 +323,7 @@ func each(t *testing.T, f func(*testing.T, func(*testing.T, scenario) result, bo
 	}
 }
 
-// remembered asks when the turn before it is kept.
+// remembered waits until the previous turn is stored, then runs a scenario.
 func remembered(t *testing.T, w *world, run func(*testing.T, scenario) result, s scenario) (result, string) {
 	t.Helper()
 	w.until(t, "the turn", func(q queue) bool { return q.Delivered > 0 && q.Pending == 0 })
@@ -379,7 +380,7 @@ func TestToolRoundAndNextTurnRepeatTheBlock(t *testing.T) {
 		if _, body = w.say(t, run, s); strings.Count(body, block) != 1 {
 			t.Errorf("next turn: %s", body)
 		}
-		// The same over a restart of the proxy.
+		// A restart of the proxy makes no difference.
 		w.stop(t)
 		w.start(t)
 		if _, again := w.say(t, run, s); again != body {
@@ -436,7 +437,7 @@ func TestCutStreamIsAnErrorForTheClient(t *testing.T) {
 				t.Errorf("the cut stream looks whole: %+v", got)
 			}
 			w.model.SetFaults(proxytest.Faults{})
-			w.stop(t) // what was captured is in the ledger now
+			w.stop(t) // the proxy stores captured turns before it exits
 			w.start(t)
 			w.until(t, "the queue to be empty", func(q queue) bool { return q.Pending == 0 })
 			if got, _ := w.say(t, run, ask(true, user("What is my cat called?"))); strings.Contains(got.Text, "Miso") {

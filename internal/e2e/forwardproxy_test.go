@@ -30,8 +30,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// elsewhere is a server on an address of this machine that is not the loopback,
-// which is never reached through a forward proxy. It passes on to target.
+// elsewhere starts a server that forwards to target, on an address of this machine other
+// than the loopback, which is never reached through a forward proxy.
 func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -66,8 +66,8 @@ func elsewhere(t *testing.T, target string, secured bool) *httptest.Server {
 	return s
 }
 
-// TestForwardProxyOfTheEnvironment: model and memory are reached through
-// Debian's tinyproxy, and the model's certificate is one of SSL_CERT_FILE.
+// TestForwardProxyOfTheEnvironment checks that the proxy reaches model and memory through
+// Debian's tinyproxy, and that it trusts the model's certificate from SSL_CERT_FILE.
 func TestForwardProxyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("tinyproxy"); err != nil {
@@ -125,12 +125,13 @@ func TestForwardProxyOfTheEnvironment(t *testing.T) {
 		}
 		return err == nil
 	})
-	for range 2 { // the second goes through the tunnel that is there
+	for range 2 { // the second request reuses the tunnel
 		resp, err := http.Post("http://"+client+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"My cat is called Miso."}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A client that leaves before the end of the answer costs its connection.
+		// A client that leaves before the end of the answer costs a connection to the
+		// model.
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusOK {
@@ -144,7 +145,7 @@ func TestForwardProxyOfTheEnvironment(t *testing.T) {
 	})
 }
 
-// certificateFor is one of an address, which vouches for itself.
+// certificateFor returns a TLS configuration with a self-signed certificate for an address.
 func certificateFor(t *testing.T, ip net.IP) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

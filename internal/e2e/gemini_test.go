@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// google sends a request to Google's API as it is.
+// google sends a request to Google's API, or to the proxy, without an SDK.
 func google(t *testing.T, base, method, path, body string, headers ...string) (status int, memory, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
@@ -50,9 +50,9 @@ func contents(turns ...string) string {
 	return `{"contents":[` + strings.Join(list, ",") + `]}`
 }
 
-// TestGeminiStreams: an answer that is streamed as an array, which no SDK asks
-// for, is remembered like one that is streamed as events, comes to the client
-// byte for byte, and a block stays in its place in the turns that follow.
+// TestGeminiStreams checks that an answer streamed as an array, which no SDK requests, is
+// stored like one streamed as events and reaches the client byte for byte, and that the
+// block stays in its place in later turns.
 func TestGeminiStreams(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
@@ -93,7 +93,8 @@ func TestGeminiStreams(t *testing.T) {
 	}
 }
 
-// TestGeminiIsForwarded: what is no turn reaches the provider as it is.
+// TestGeminiIsForwarded checks that a request without a turn reaches the provider
+// unchanged.
 func TestGeminiIsForwarded(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -117,8 +118,8 @@ func TestGeminiIsForwarded(t *testing.T) {
 	}
 }
 
-// TestGeminiKeys: a key in the query tells tenants apart like one in a header,
-// and stands nowhere in what the proxy logs, shows or keeps.
+// TestGeminiKeys checks that a key in the query identifies a tenant like a key in a header,
+// and that the proxy never logs, shows or stores it.
 func TestGeminiKeys(t *testing.T) {
 	t.Parallel()
 	model, err := proxytest.Start()

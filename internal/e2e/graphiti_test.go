@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// graphitiService is the real graphiti-core with a real graph database, behind
-// a service of ours (graphiti/service.py) that is as frail as Graphiti's own.
+// graphitiService is graphiti-core with a real graph database, served by
+// graphiti/service.py, which fails in the same ways as Graphiti's own server.
 type graphitiService struct {
 	t    *testing.T
 	db   string
@@ -52,7 +52,7 @@ func (g *graphitiService) start() {
 	g.cmd = exec.Command("python3", "-W", "ignore", "graphiti/service.py", "--port", g.port, "--db", g.db)
 	g.cmd.Env = append(os.Environ(), "PYTHONPATH=.cache/graphiti")
 	if testing.Verbose() {
-		g.cmd.Stderr = io.Discard // tracebacks of a worker that dies as it should
+		g.cmd.Stderr = io.Discard // a dying worker prints tracebacks
 	}
 	out, err := g.cmd.StdoutPipe()
 	if err != nil {
@@ -67,8 +67,8 @@ func (g *graphitiService) start() {
 	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the process
 }
 
-// stop ends it; its queue is lost. Kuzu does not survive kill -9, which is for
-// a process that does not end at all.
+// stop ends the service; its queue is lost. Kuzu does not survive SIGKILL, so only a
+// process that ignores SIGTERM gets it.
 func (g *graphitiService) stop() {
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 	kill := time.AfterFunc(30*time.Second, func() { _ = g.cmd.Process.Kill() })
@@ -76,7 +76,7 @@ func (g *graphitiService) stop() {
 	_ = g.cmd.Wait()
 }
 
-// episodes counts what people say in the contents of a group.
+// episodes counts the episodes of a group by their text before the assistant's answer.
 func (g *graphitiService) episodes(group string) map[string]int {
 	g.t.Helper()
 	resp, err := http.Get(g.url() + "/episodes/" + group + "?last_n=1000")
@@ -96,7 +96,7 @@ func (g *graphitiService) episodes(group string) map[string]int {
 	return count
 }
 
-// queue is what the proxy says of its queue.
+// queue is the proxy's report of its queue.
 type queue struct {
 	Pending, Delivered, Verified, Dropped, Dead, Lost int
 	Stalled                                           string    `json:"stalled_since"`
@@ -128,7 +128,7 @@ func (w *world) until(t *testing.T, what string, ok func(queue) bool) {
 	w.eventually(t, what, func() bool { return ok(w.queue(t)) })
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func (w *world) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -138,7 +138,7 @@ func (w *world) eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// tell says one thing in a conversation of its own.
+// tell sends one message in a new conversation, and returns the answer.
 func (w *world) tell(t *testing.T, text string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]any{"model": "m", "messages": []any{user(text)}})
@@ -154,10 +154,9 @@ func (w *world) tell(t *testing.T, text string) string {
 	return string(answer)
 }
 
-// TestRealGraphiti: what is said arrives in the graph of graphiti-core and
-// comes back from it; a Graphiti that is restarted, and one whose worker dies in
-// silence, lose nothing and get nothing twice; and the message on which the
-// worker dies each time is put aside.
+// TestRealGraphiti checks that a turn reaches the graph of graphiti-core and is recalled
+// from it. A restart of Graphiti, or a worker that dies silently, neither loses nor
+// duplicates a turn, and a message that kills the worker each time becomes a dead letter.
 func TestRealGraphiti(t *testing.T) {
 	t.Parallel()
 	g := startGraphiti(t)
@@ -218,7 +217,8 @@ func TestRealGraphiti(t *testing.T) {
 	}
 }
 
-// refuse has the model answer completions and embeddings with a status; 0 for none.
+// refuse makes the model answer completions and embeddings with an error status; 0 stops
+// that.
 func (g *graphitiService) refuse(complete, embed int) {
 	g.t.Helper()
 	resp, err := http.Post(g.url()+"/model/refusals", "application/json", strings.NewReader(fmt.Sprintf(`{"complete":%d,"embed":%d}`, complete, embed)))
@@ -228,9 +228,10 @@ func (g *graphitiService) refuse(complete, embed int) {
 	resp.Body.Close()
 }
 
-// TestRealGraphitiRecovers: what a person says while Graphiti is away is known, the newest of
-// twenty corrections first; after a restart, after a rate limit of the model that ends the
-// worker, and after an embedding model that was missing, all arrives soon and once.
+// TestRealGraphitiRecovers checks that the proxy recalls turns while Graphiti is down, the
+// newest of twenty corrections first, and that each turn arrives exactly once after a
+// restart and after a rate limit of the model that ends the worker. While the embedding
+// model is missing, the status reports that the search fails.
 func TestRealGraphitiRecovers(t *testing.T) {
 	t.Parallel()
 	g := startGraphiti(t)
@@ -294,10 +295,10 @@ func TestRealGraphitiRecovers(t *testing.T) {
 	}
 }
 
-// TestRealGraphitiOverMCP: the same over the tools of Graphiti's MCP server,
-// spoken by the library that it is made with. A session is lost with each
-// restart; a message that fails is lost alone. One that fails because the embedding model is
-// missing arrives when that is back, without a restart.
+// TestRealGraphitiOverMCP checks delivery through the tools of Graphiti's MCP server,
+// served by the same MCP library. Each restart ends the session, and a message that fails
+// affects no other. A message that fails because the embedding model is missing arrives
+// without a restart as soon as the model works again.
 func TestRealGraphitiOverMCP(t *testing.T) {
 	t.Parallel()
 	g := startGraphiti(t)

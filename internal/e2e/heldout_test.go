@@ -21,15 +21,15 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// heldOut are clients that no table of ours knows.
+// heldOut are clients that the proxy has no special case for.
 var heldOut = []coder{
 	{name: "Grok CLI", run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
-		url = without(t, url, "search_parameters") // which OpenAI's API does not have
+		url = without(t, url, "search_parameters") // a field that OpenAI's API does not have
 		return program(t, repo, append(os.Environ(), "HOME="+home), nil, "clients/heldout/node_modules/.bin/grok", "-k", "sk-test", "-u", url+"/v1", "-m", "m", "-d", repo, "-p", prompt)
 	}},
 }
 
-// without returns the address of a server that passes requests on without a field.
+// without returns the address of a server that forwards requests without a field.
 func without(t *testing.T, target, field string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -52,9 +52,9 @@ func without(t *testing.T, target, field string) string {
 	return s.URL
 }
 
-// TestClientsThatNoTableKnows state their directory as others do, and what is
-// said in a project stays there; where they state none, or it is ignored, nothing
-// is kept in a project's memory.
+// TestClientsThatNoTableKnows checks that an unknown client's turns are stored in the
+// memory of the project whose directory it states, and are recalled only there. Turns in an
+// ignored directory are not stored.
 func TestClientsThatNoTableKnows(t *testing.T) {
 	t.Parallel()
 	for _, c := range heldOut {
@@ -98,12 +98,12 @@ func TestClientsThatNoTableKnows(t *testing.T) {
 
 const told = "The staging database is called Miso. Remember it."
 
-// agents are programs in Python that name no directory, send the same beginning in
-// every conversation, have subagents, or make titles.
+// agents are programs in Python that name no directory, begin every conversation with the
+// same text, have subagents, or request titles.
 var agents = []struct {
 	coder
-	header []string // all that answers say of the memory, without numbers
-	kept   []string // all conversations: their memory, messages and first words
+	header []string // each X-Graphiti-Memory of the answers, without numbers
+	kept   []string // each conversation's memory, number of messages and first words
 }{
 	{
 		coder: coder{name: "aider with an unknown model", run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
@@ -136,7 +136,7 @@ var agents = []struct {
 	},
 }
 
-// python runs a program with the packages of a folder below .cache, and without a network.
+// python runs a program with the packages of a folder below .cache, without network access.
 func python(t *testing.T, folder, url, home, repo, name string, args ...string) string {
 	packages, err := filepath.Abs(filepath.Join(".cache", folder))
 	if err != nil {
@@ -149,9 +149,9 @@ func python(t *testing.T, folder, url, home, repo, name string, args ...string) 
 		"OPENAI_API_KEY=sk-test", "OPENAI_API_BASE="+url+"/v1", "OPENAI_BASE_URL="+url+"/v1", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"), nil, name, args...)
 }
 
-// TestAgents tells each something in a project and asks for it in another: each run
-// is a conversation of its own, with the person's words only, and kept in its place
-// or nowhere.
+// TestAgents runs each agent in one project with a fact and in another with a question for
+// it. Each run is a conversation of its own, which holds only the person's words and the
+// answer, and is stored in its project's memory or not at all.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	for _, c := range agents {
@@ -163,7 +163,7 @@ func TestAgents(t *testing.T) {
 			dir := t.TempDir()
 			home, repo, other := filepath.Join(dir, "home"), clone(t, filepath.Join(dir, "repo")), clone(t, filepath.Join(dir, "other"))
 			write(t, "", home, ".keep")
-			write(t, "Widgets for all.\n", repo, "README.md") // aider shows it, the same in both
+			write(t, "Widgets for all.\n", repo, "README.md") // aider sends it, the same in both projects
 			write(t, "Widgets for all.\n", other, "README.md")
 			for _, args := range [][]string{{repo, "add", "."}, {other, "add", "."}, {other, "remote", "set-url", "origin", "https://github.com/acme/gadgets.git"}} {
 				if out, err := git(args[0], args[1:]...); err != nil {
@@ -179,7 +179,7 @@ func TestAgents(t *testing.T) {
 				w.until(t, "the turn", func(q queue) bool { return q.Delivered > 0 && q.Pending == 0 })
 			}
 			c.run(t, tap.url, home, other, asking, how{})
-			w.stop(t) // it has stored what it captured
+			w.stop(t) // the proxy stores captured turns before it exits
 			var list struct {
 				Conversations []struct {
 					Hash, In, Begins string

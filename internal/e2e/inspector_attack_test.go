@@ -19,8 +19,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// payloads are what an attacker has others read. Each sets __xss where it runs, and what
-// it makes of itself has the attribute data-xss.
+// payloads are an attacker's texts. Each sets __xss if it runs, and marks the elements that
+// it creates with the attribute data-xss.
 var payloads = []string{
 	`<script>window.__xss=1</script>`,
 	`<img src=x onerror="window.__xss=1" data-xss>`,
@@ -42,15 +42,17 @@ var payloads = []string{
 	"not UTF-8: \xff\xfe",
 }
 
-// hostile is a text with all payloads behind a mark, by which a page is known to show it.
+// hostile returns a text with all payloads after a mark. The mark identifies pages that
+// show the text.
 func hostile(mark string) string { return "MARK-" + mark + " " + strings.Join(payloads, " ") }
 
-// hostileHeader is the same as far as a header can have it.
+// hostileHeader returns a text with those payloads after a mark that a header's value can
+// hold.
 func hostileHeader(mark string) string {
 	return "MARK-" + mark + ` <script>window.__xss=1</script><img src=x onerror="window.__xss=1" data-xss>"'><svg onload=window.__xss=1 data-xss> javascript:window.__xss=1 {{.}}`
 }
 
-// attack sends one hostile request through the proxy, whatever it is answered.
+// attack sends one hostile request through the proxy and ignores the status of the answer.
 func (w *world) attack(t *testing.T, path string, body any, headers map[string]string) {
 	t.Helper()
 	b, err := json.Marshal(body)
@@ -71,18 +73,18 @@ func (w *world) attack(t *testing.T, path string, body any, headers map[string]s
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	// What a client leaves before its end is no turn.
+	// A turn is captured only if the client reads the whole answer.
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// asked is a request that says one thing.
+// asked returns a request with one message.
 func asked(model, text string) map[string]any {
 	return map[string]any{"model": model, "messages": []any{user(text)}}
 }
 
-// infest writes hostile text into every field that clients and the model reach.
+// infest puts hostile text into every field that clients and the model can set.
 func (w *world) infest(t *testing.T) {
 	t.Helper()
 	const chat = "/v1/chat/completions"
@@ -103,13 +105,13 @@ func (w *world) infest(t *testing.T) {
 	w.until(t, "the turns", func(q queue) bool { return q.Delivered >= 7 && q.Pending == 0 })
 }
 
-// hostileFile is a file to import with hostile text in each field.
+// hostileFile returns the path of a file to import, with hostile text in each field.
 func hostileFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hostile.jsonl")
 	var b bytes.Buffer
 	for i, p := range payloads {
-		name := strings.Map(func(r rune) rune { // names with such signs are refused
+		name := strings.Map(func(r rune) rune { // the import refuses names with such characters
 			if unicode.IsControl(r) || r == utf8.RuneError {
 				return -1
 			}
@@ -132,7 +134,7 @@ func hostileFile(t *testing.T) string {
 	return file
 }
 
-// TestStoredScriptsStayText: nothing that anybody wrote runs in the inspector.
+// TestStoredScriptsStayText checks that no stored text runs as a script in the inspector.
 func TestStoredScriptsStayText(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {

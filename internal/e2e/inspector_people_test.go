@@ -24,13 +24,14 @@ var (
 
 const adminToken = "an-admin-token-of-nobody"
 
-// fingerprint is how a credential stands in the registry.
+// fingerprint returns the hash that identifies a credential in the registry.
 func fingerprint(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// serveTeam serves ann and josh, each with a key of their own, and an administrator.
+// serveTeam starts a proxy for ann and josh, each with a key of their own, and an
+// administrator.
 func serveTeam(t *testing.T, program string, names map[string]string, env ...string) *world {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "users.yaml")
@@ -49,7 +50,7 @@ func serveTeam(t *testing.T, program string, names map[string]string, env ...str
 	return serveWith(t, program, append(env, "GRAPHITI_PROXY_IDENTITY_MODE=multi", "GRAPHITI_PROXY_IDENTITY_USERS_FILE="+file, "GRAPHITI_PROXY_ADMIN_TOKEN="+adminToken)...)
 }
 
-// api calls an operation of the admin API with a credential, and returns the status and
+// api posts to an operation of the admin API with a credential, and returns the status and
 // the answer.
 func (w *world) api(t *testing.T, credential, path string, body any) (int, string) {
 	t.Helper()
@@ -60,7 +61,7 @@ func (w *world) api(t *testing.T, credential, path string, body any) (int, strin
 	return w.call(t, http.MethodPost, credential, path, b)
 }
 
-// get reads something of the admin API.
+// get reads a resource of the admin API.
 func (w *world) get(t *testing.T, credential, path string) (int, string) {
 	t.Helper()
 	return w.call(t, http.MethodGet, credential, path, nil)
@@ -92,10 +93,10 @@ func (w *world) call(t *testing.T, method, credential, path string, b []byte) (i
 	return status, got
 }
 
-// secrets are what each of the two says, and nobody else may see.
+// secrets are the words that only the person who sent them may see.
 var secrets = map[string]string{"ann": "periwinkle", "josh": "marmalade"}
 
-// confide has each say something in their own memory, and in a project.
+// confide sends each person's secret to their own memory and to a project.
 func (w *world) confide(t *testing.T) {
 	t.Helper()
 	for _, who := range []string{"ann", "josh"} {
@@ -117,8 +118,8 @@ func (w *world) confide(t *testing.T) {
 	}
 }
 
-// restartSettled restarts the proxy, and returns when its memory changes no more. A turn is
-// stored some time after its answer; a proxy that has ended has stored all of them.
+// restartSettled restarts the proxy and waits until its queue is empty. A turn is stored
+// some time after its answer; a proxy that has exited has stored all of them.
 func (w *world) restartSettled(t *testing.T) {
 	t.Helper()
 	w.stop(t)
@@ -133,7 +134,8 @@ func (w *world) restartSettled(t *testing.T) {
 	})
 }
 
-// TestTwoPeopleMayNotSeeEachOther: over the pages and over the API.
+// TestTwoPeopleMayNotSeeEachOther checks that neither the pages nor the API show a person's
+// memory to another person.
 func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 	t.Parallel()
 	w := serveTeam(t, binary, map[string]string{"ann": hostileHeader("ann"), "josh": hostileHeader("josh")})
@@ -196,7 +198,8 @@ func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 	})
 }
 
-// TestAttackersPagesReachNothing: what pages of other sites do in the browser of a visitor.
+// TestAttackersPagesReachNothing checks that a page of another site, opened in the same
+// browser, can neither read nor change the memory.
 func TestAttackersPagesReachNothing(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) (*world, string){

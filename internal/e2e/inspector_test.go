@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// visit returns a page of the inspector, as a program gets it that asks like a browser.
+// visit returns a page of the inspector, without a browser.
 func (w *world) visit(t *testing.T, path string) string {
 	t.Helper()
 	resp, err := http.Get(w.admin + path)
@@ -29,7 +29,7 @@ func (w *world) visit(t *testing.T, path string) string {
 
 var link = regexp.MustCompile(`href="([^"]*)"`)
 
-// linked returns where the first link of a page leads that begins with a path.
+// linked returns the address of a page's first link that begins with a path, or "".
 func (w *world) linked(t *testing.T, path, begins string) string {
 	t.Helper()
 	for _, m := range link.FindAllStringSubmatch(w.visit(t, path), -1) {
@@ -40,8 +40,8 @@ func (w *world) linked(t *testing.T, path, begins string) string {
 	return ""
 }
 
-// pages are all pages of the inspector, with those of the newest conversation and the
-// newest message where there is one.
+// pages returns all pages of the inspector, including the newest conversation and its first
+// linked message if they exist.
 func (w *world) pages(t *testing.T) []page {
 	t.Helper()
 	list := []page{{"today", "/"}, {"live", "/live"}, {"conversations", "/conversations"}, {"memory", "/memory"}, {"timeline", "/memory/show"},
@@ -52,8 +52,9 @@ func (w *world) pages(t *testing.T) []page {
 	return list
 }
 
-// TestInspectorInABrowser visits every page with no message, some and 100,000. Colours and
-// widths do not depend on each other: each of them is seen twice.
+// TestInspectorInABrowser visits every page with no message, some and 100,000. Colors and
+// widths are independent, so each of them appears in two runs instead of in every
+// combination.
 func TestInspectorInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,8 +84,8 @@ func TestInspectorInABrowser(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleDoInTheInspector: correct, pin, forget, import, export, with the keyboard,
-// and the next turn through the proxy shows it.
+// TestWhatPeopleDoInTheInspector corrects, pins, forgets, imports and exports with the
+// keyboard, and checks that the next turn through the proxy reflects it.
 func TestWhatPeopleDoInTheInspector(t *testing.T) {
 	t.Parallel()
 	w := serve(t)

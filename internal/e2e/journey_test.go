@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// olderClaude is Claude Code with a model before Opus 5, to which it states its
-// directory otherwise.
+// olderClaude is Claude Code with a model before Opus 5. Such models get the directory in
+// another form.
 var olderClaude = coder{name: "Claude Code, older models", tool: `Bash {"command":"echo forty-two","description":"counts"}`, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 	return claude(t, url, home, repo, prompt, how, "--model", "claude-haiku-4-5")
 }}
 
-// olderGemini is Gemini CLI with a model before Gemini 3, to which it introduces
-// itself otherwise.
+// olderGemini is Gemini CLI with a model before Gemini 3. Such models get another
+// introduction.
 var olderGemini = coder{name: "Gemini CLI, older models", tool: theCoders[3].tool, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
 	return gemini(t, url, home, repo, prompt, how, "--model", "gemini-2.5-pro")
 }}
 
 var qwenCode = coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen}
 
-// theJourneys are all clients that are taken along the way of TestClients.
+// theJourneys are the clients of TestClients.
 var theJourneys = []journey{
 	{coder: theCoders[0], needs: "cli/node_modules/@openai/codex", compact: func(t *testing.T, url, home, repo string) {
-		// It compacts before a turn where the one before it was too long.
+		// Codex compacts before a turn if the previous one was too long.
 		cli(t, repo, append(os.Environ(), "HOME="+home, "OPENAI_API_KEY=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", "-c", "model_auto_compact_token_limit=1", "resume", "--last", goOn)
 	}},
 	{coder: theCoders[1], needs: "cli/node_modules/opencode-linux-x64", attaches: true},
@@ -47,7 +47,7 @@ var theJourneys = []journey{
 	{coder: theCoders[3], needs: "cli/node_modules/@google/gemini-cli", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[3].run(t, url, home, repo, "/compress", how{goOn: true})
 	}},
-	{coder: olderGemini, needs: "cli/node_modules/@google/gemini-cli", attaches: true}, // it exits before it has compressed
+	{coder: olderGemini, needs: "cli/node_modules/@google/gemini-cli", attaches: true}, // it exits before the end of the compaction
 	{
 		coder: coder{name: "Copilot CLI", tool: `bash {"command":"echo forty-two","description":"counts"}`, run: copilot},
 		needs: "clients/copilot/node_modules/@github/copilot",
@@ -89,7 +89,7 @@ func copilot(t *testing.T, url, home, repo, prompt string, how how) string {
 }
 
 func qwen(t *testing.T, url, home, repo, prompt string, how how) string {
-	write(t, "", home, ".keep") // it does not begin without a home
+	write(t, "", home, ".keep") // it does not start without a home
 	args := []string{"--auth-type", "openai", "--openai-api-key", "sk-test", "--openai-base-url", url + "/v1", "-m", "m", "-y", "-p", how.at(prompt)}
 	if how.goOn {
 		args = append(args, "--continue")
@@ -114,7 +114,7 @@ func pi(t *testing.T, url, home, repo, prompt string, how how) string {
 	return program(t, repo, piSettings(t, url, home), nil, "clients/pi/node_modules/.bin/pi", append(args, prompt)...)
 }
 
-// piCompacts asks it over its RPC, and waits for what it answers.
+// piCompacts requests a compaction over pi's RPC and waits for the answer.
 func piCompacts(t *testing.T, url, home, repo string) {
 	path, err := filepath.Abs(".cache/clients/pi/node_modules/.bin/pi")
 	if err != nil {
@@ -157,7 +157,7 @@ func continues(t *testing.T, url, home, repo, prompt string, how how) string {
 	return program(t, repo, append(os.Environ(), "HOME="+home, "CONTINUE_TELEMETRY_ENABLED=0"), nil, "clients/continue/node_modules/.bin/cn", append(args, "-p", prompt)...)
 }
 
-// cline leaves a daemon behind, which is ended.
+// cline runs Cline and ends the daemon that it starts.
 func cline(t *testing.T, url, home, repo, prompt string, _ how) string {
 	env := append(os.Environ(), "HOME="+home, "CLINE_TELEMETRY_DISABLED=1")
 	const name = "clients/cline/node_modules/.bin/cline"
@@ -166,8 +166,8 @@ func cline(t *testing.T, url, home, repo, prompt string, _ how) string {
 	return program(t, repo, env, nil, name, "-P", "openai-compatible", "-m", "gpt-4o", "--json", prompt)
 }
 
-// endAll ends what clients have left running with a home, which they go on
-// writing into.
+// endAll kills the processes that clients have left running with a home, because they
+// continue to write to it.
 func endAll(t *testing.T, home string) {
 	t.Helper()
 	for range 250 {
@@ -178,7 +178,7 @@ func endAll(t *testing.T, home string) {
 		}
 		for _, name := range all {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			b, readErr := os.ReadFile(name) // of those that have ended: nothing
+			b, readErr := os.ReadFile(name) // empty if the process has ended
 			if err == nil && readErr == nil && bytes.Contains(append([]byte{0}, b...), []byte("\x00HOME="+home+"\x00")) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				left++

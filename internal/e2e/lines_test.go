@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lines keeps what a process prints, for others to read meanwhile.
+// lines collects a process's output. It may be read while the process runs.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -28,7 +28,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// until waits until something was printed.
+// until waits until the output holds a text.
 func (l *lines) until(t *testing.T, says string) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !strings.Contains(l.String(), says); time.Sleep(20 * time.Millisecond) {

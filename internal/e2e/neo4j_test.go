@@ -18,7 +18,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/remote"
 )
 
-// startServer starts Graphiti's own REST server with variables that name its Neo4j and its
+// startServer starts Graphiti's own REST server, with variables that name its Neo4j and its
 // model.
 func startServer(t *testing.T, env ...string) *graphitiService {
 	t.Helper()
@@ -35,7 +35,7 @@ func startTools(t *testing.T, env ...string) *graphitiService {
 		"--transport", "http", "--host", "127.0.0.1", "--port", port, "--database-provider", "neo4j")
 }
 
-// startOwn starts a server of Graphiti's with Python, and waits for its health call.
+// startOwn starts one of Graphiti's servers with Python, and waits for its health endpoint.
 func startOwn(t *testing.T, port, health string, env []string, args ...string) *graphitiService {
 	t.Helper()
 	path := []string{absolute(t, ".cache/server/tools"), absolute(t, ".cache/server"), absolute(t, ".cache/graphiti")}
@@ -74,7 +74,7 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-// needServer skips a test where Graphiti's server or Neo4j is missing.
+// needServer skips a test if Graphiti's server, Neo4j or Java is missing.
 func needServer(t *testing.T) {
 	t.Helper()
 	for what, path := range map[string]string{"Graphiti's server": ".cache/server/version", "its MCP server": ".cache/server/tools/mcp", "Neo4j": ".cache/neo4j/pom.xml"} {
@@ -87,7 +87,7 @@ func needServer(t *testing.T) {
 	}
 }
 
-// startNeo4j returns the address of a database, which ends with the test.
+// startNeo4j starts a database that ends with the test, and returns its address.
 func startNeo4j(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("java", "-Xmx512m", "-cp", filepath.Join(".cache", "neo4j", "jars", "*"), filepath.Join("graphiti", "neo4j", "Database.java"), t.TempDir())
@@ -115,9 +115,10 @@ func startNeo4j(t *testing.T) string {
 	return ""
 }
 
-// TestRealGraphitiForgetsWithoutItsModel: Graphiti's MCP server deletes a message while its model
-// refuses every call, keeps summaries with its words, and reports success. The proxy says that
-// summaries may remain, also of a second forget, and a forget of the group deletes them.
+// TestRealGraphitiForgetsWithoutItsModel checks a forget while the model of Graphiti's MCP
+// server refuses every call. The server deletes the message, but not the summaries with its
+// words, and reports success. The proxy then reports that summaries may remain, also after
+// a second forget. A forget of the group deletes them.
 func TestRealGraphitiForgetsWithoutItsModel(t *testing.T) {
 	t.Parallel()
 	needServer(t)
@@ -164,7 +165,7 @@ func TestRealGraphitiForgetsWithoutItsModel(t *testing.T) {
 	done := make(chan bool, 1)
 	go func() {
 		defer close(done)
-		done <- forget(one) // which waits until Graphiti, with its model, has processed what it accepted
+		done <- forget(one) // waits until Graphiti, with its model, has processed the turns that it accepted
 	}()
 	w.eventually(t, "the message to be deleted", func() bool {
 		episodes, _ := held()

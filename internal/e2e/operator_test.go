@@ -21,16 +21,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/proxytest"
 )
 
-// operator is somebody at a shell, with the binary on the path and a
-// configuration in the folder.
+// operator is a person at a shell, with the binary and a configuration in their home.
 type operator struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
-// run runs a command and returns what it printed, on both sides, and whether
-// it ended well.
+// run runs a command and returns its output, from stdout and stderr, and whether it
+// succeeded.
 func (o *operator) run(args ...string) (string, bool) {
 	o.t.Helper()
 	cmd := exec.Command(filepath.Join(o.dir, "bin", "graphiti-proxy"), args...)
@@ -40,7 +39,7 @@ func (o *operator) run(args ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// must is run for what has to end well and to say something.
+// must runs a command that must succeed and print a text.
 func (o *operator) must(says string, args ...string) string {
 	o.t.Helper()
 	out, ok := o.run(args...)
@@ -50,7 +49,7 @@ func (o *operator) must(says string, args ...string) string {
 	return out
 }
 
-// until repeats a command until it says something.
+// until repeats a command until it prints a text.
 func (o *operator) until(says string, args ...string) {
 	o.t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
@@ -77,9 +76,9 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestOperatorsDay: install, check the configuration, serve, talk, search,
-// promote, ask again, forget, ask again, Graphiti breaks, read the status,
-// mend it, the queue drains, reload, stop.
+// TestOperatorsDay takes an operator through a day: install, check the configuration,
+// serve, chat, search, promote, forget, read the status while Graphiti is broken, repair
+// it, drain the queue, reload, stop.
 func TestOperatorsDay(t *testing.T) {
 	t.Parallel()
 	model, err := proxytest.Start()
@@ -162,7 +161,7 @@ promote: {directives: true}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	o.must("memory    graphiti, working", "status")
 
-	// Talk: what was said in one conversation is known in the next.
+	// Chat: a fact of one conversation reaches the next.
 	ask := func(text string) (saw, header string) {
 		t.Helper()
 		model.Forget()
@@ -179,7 +178,7 @@ promote: {directives: true}
 		return string(model.Requests()[0].Body), resp.Header.Get("X-Graphiti-Memory")
 	}
 	ask("The heliport is called Foxglove.")
-	o.until("(2 verified)", "queue", "status") // whose memory it is, and the turn
+	o.until("(2 verified)", "queue", "status") // the statement of ownership and the turn
 	if saw, header := ask("What is the heliport called?"); !strings.Contains(saw, "Foxglove") || !strings.HasPrefix(header, "recalled;") {
 		t.Fatalf("got %s\n%s, want \"Foxglove\" in it, \"recalled;\" at its beginning", header, saw)
 	}
@@ -200,7 +199,7 @@ promote: {directives: true}
 	}
 	o.until("0 waiting", "queue", "status")
 
-	// Graphiti's worker dies in silence; chats go on, and the status says so.
+	// Graphiti's worker dies silently; chats continue, and the status reports it.
 	g.KillWorker()
 	ask("The lighthouse keeper is Ada.")
 	o.until("fix its cause, then restart Graphiti", "status")
@@ -209,7 +208,7 @@ promote: {directives: true}
 	}
 	ask("The ferry is called Puffin.")
 
-	// It is mended; the queue drains.
+	// After a repair, the queue drains.
 	g.Restart()
 	o.until("0 waiting", "queue", "status")
 	o.until("memory    graphiti, working", "status")

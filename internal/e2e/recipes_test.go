@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// recipe is a program from the text of a page: a code block of the page, and the lines, or
-// the rest of the last line, that say the person's words, which are in the variable SAID,
-// and print the answer.
+// recipe is a program made from a page: one of its code blocks, followed by rest, which
+// sends the text of the variable SAID and prints the answer.
 type recipe struct {
 	name, page string
 	block      int
@@ -29,7 +28,8 @@ var (
 	inShell  = []string{"sh", "-s"}
 )
 
-// pythonSays and nodeSays run a client's program after the shell commands of a page.
+// pythonSays and nodeSays return shell commands that run a client's program after those of
+// a page.
 func pythonSays(program string) string {
 	return "\npython3 - <<'END'\nimport os\n" + program + "\nEND\n"
 }
@@ -56,7 +56,7 @@ console.log(r.content[0].text);`
 console.log((await ai.models.generateContent({ model: 'm', contents: process.env.SAID })).text);`
 )
 
-// vercel says a person's words through one of the providers that the page makes.
+// vercel returns a program that sends SAID with one of the page's providers.
 func vercel(provider string) string {
 	return "\nimport { generateText } from 'ai';\nconsole.log((await generateText({ model: " + provider + "('m'), prompt: process.env.SAID })).text);\n"
 }
@@ -76,7 +76,7 @@ var recipes = []recipe{
 	{"LangChain", "langchain", 0, inPython, "langchain/langchain_openai", "\nprint(llm.invoke(os.environ['SAID']).content)"},
 }
 
-// before are the lines that a page leaves to its readers: imports and keys.
+// before holds the lines that a page leaves to its readers: imports and keys.
 var before = map[string]string{
 	"Google, JavaScript": "import { GoogleGenAI } from '@google/genai';\nconst apiKey = process.env.OPENAI_API_KEY;\n",
 	"Google, Python":     "import os\nfrom google import genai\nfrom google.genai import types\nkey = os.environ['OPENAI_API_KEY']\n",
@@ -84,7 +84,7 @@ var before = map[string]string{
 	"aider":              "cd \"$HOME\"\n",
 }
 
-// says runs the recipe with a person's words, and returns what it prints.
+// says runs the recipe with a person's words and returns its output.
 func (r *recipe) says(t *testing.T, url, words string) string {
 	t.Helper()
 	of, _, _ := strings.Cut(r.needs, "/")
@@ -111,7 +111,7 @@ func (r *recipe) says(t *testing.T, url, words string) string {
 	return said.String()
 }
 
-// TestRecipes runs the code of each page: a fact of one program is known in the next.
+// TestRecipes runs the code of each page: a fact of one program reaches the next.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	for _, r := range recipes {
@@ -134,8 +134,8 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// TestRecipeOfOpenWebUI runs the proxy with the settings of the page, and sends the headers
-// that Open WebUI sends: each user has a memory, and a temporary chat leaves nothing.
+// TestRecipeOfOpenWebUI runs the proxy with the settings of the page and sends the headers
+// of Open WebUI: each user has a memory, and a temporary chat is not stored.
 func TestRecipeOfOpenWebUI(t *testing.T) {
 	t.Parallel()
 	const key = "sk-open-webui"

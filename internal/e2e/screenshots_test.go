@@ -29,16 +29,16 @@ type shot struct {
 	Path   string   `json:"path"`
 	Follow []string `json:"follow,omitempty"` // links, by the beginnings of their names
 	Query  string   `json:"query,omitempty"`
-	Place  string   `json:"place,omitempty"`  // in which it is asked
-	Open   string   `json:"open,omitempty"`   // what is clicked at the end
-	Scroll string   `json:"scroll,omitempty"` // what stands at the top
+	Place  string   `json:"place,omitempty"`  // place of the query
+	Open   string   `json:"open,omitempty"`   // element to click at the end
+	Scroll string   `json:"scroll,omitempty"` // element at the top of the picture
 	Phone  bool     `json:"phone,omitempty"`
 }
 
 const pictures = "../../docs/images/inspector"
 
-// TestScreenshots makes the pictures in docs/images/inspector from testdata/invented.yaml,
-// when SCREENSHOTS=1 asks for them.
+// TestScreenshots makes the pictures in docs/images/inspector from testdata/invented.yaml
+// if SCREENSHOTS is set.
 func TestScreenshots(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") == "" {
 		t.Skip("SCREENSHOTS=1 makes them")
@@ -63,13 +63,14 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// picturesOfOne are of the person of the invented weeks, on the last of their days.
+// picturesOfOne takes the pictures of the invented person's memory, on the last of the
+// invented days.
 func picturesOfOne(t *testing.T, program, dir string) {
 	all := readInvented(t)
 	w := serveWith(t, program, at(all.when(t, &all.Conversations[0])))
 	w.model.SetAnswer(func(c proxytest.Input) proxytest.Reply {
 		r, before := proxytest.Recollect(c), 0
-		for _, m := range c.Messages[:len(c.Messages)-1] { // which an earlier request had
+		for _, m := range c.Messages[:len(c.Messages)-1] { // an earlier request had them
 			before += len(m.Text) / 4
 		}
 		r.Cached = before
@@ -78,7 +79,7 @@ func picturesOfOne(t *testing.T, program, dir string) {
 	last := all.Conversations[len(all.Conversations)-1].Day
 	for i := range all.Conversations {
 		c := &all.Conversations[i]
-		if i == 0 || c.Day < last || all.Conversations[i-1].Day < last { // the last day is one process's: Live shows it
+		if i == 0 || c.Day < last || all.Conversations[i-1].Day < last { // one process serves the last day, for Live
 			w.stop(t)
 			w.start(t, at(all.when(t, c)))
 		}
@@ -102,8 +103,8 @@ func picturesOfOne(t *testing.T, program, dir string) {
 	}})
 }
 
-// picturesOfTeam are of a proxy with several people and Graphiti, which does not take
-// everything.
+// picturesOfTeam takes the pictures of a proxy with several people and a Graphiti that
+// refuses some messages.
 func picturesOfTeam(t *testing.T, program, dir string) {
 	g, err := graphititest.Start(graphititest.Options{})
 	if err != nil {
@@ -128,8 +129,8 @@ func picturesOfTeam(t *testing.T, program, dir string) {
 	}})
 }
 
-// shrink writes a picture with at most 256 colours, and returns how long its file is.
-// Pages have few: the rarest become the nearest of the others.
+// shrink writes a picture with at most 256 colors and returns the length of its file. Pages
+// have few colors: the rarest become the nearest of the others.
 func shrink(t *testing.T, from, to string) int {
 	t.Helper()
 	f, err := os.Open(from)
@@ -174,13 +175,13 @@ func shrink(t *testing.T, from, to string) int {
 	return b.Len()
 }
 
-// buildForOtherTimes builds the binary with a clock that is off by TIME_SHIFT seconds, so
-// that weeks pass in seconds and pictures have the same dates whenever they are made.
+// buildForOtherTimes builds the binary with a clock that is ahead by TIME_SHIFT seconds, so
+// that weeks pass in seconds and pictures always have the same dates.
 func buildForOtherTimes(t *testing.T) string {
 	t.Helper()
 	const is, to = "	sec, nsec, mono := runtimeNow()\n	if mono == 0 {", "	sec, nsec, mono := runtimeNow()\n	sec += shift\n	if mono == 0 {"
 	folder := filepath.Join(runtime.GOROOT(), "src", "time")
-	dir, err := filepath.Abs(".cache/clock") // always the same, so that the build is cached
+	dir, err := filepath.Abs(".cache/clock") // fixed, so that the build is cached
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ var shift = func() (sec int64) {
 	return out
 }
 
-// at is the environment in which it is another time for that binary.
+// at returns the variable that sets that binary's clock to a time.
 func at(when time.Time) string {
 	return "TIME_SHIFT=" + strconv.FormatUint(uint64(time.Until(when)/time.Second), 10)
 }

@@ -28,10 +28,10 @@ type talk struct {
 	Turns   []string `json:"turns"`
 }
 
-// talked is what the client got.
+// talked is a client's output.
 type talked struct {
 	Texts      []string
-	Miscounted int // times that a count of tokens was not what was billed
+	Miscounted int // number of token counts that differ from the billed number
 }
 
 type sdk struct{ command, file, dir, needs, name string }
@@ -74,18 +74,18 @@ func (s sdk) talk(t *testing.T, what talk) (r talked) {
 	return r
 }
 
-// blockInJSON is a block as it stands in a body: in a string of the user's, or
-// as a part of its own.
+// blockInJSON matches a block in a body: in the string of a user message, or as a part of
+// its own.
 var blockInJSON = regexp.MustCompile(`\{(?:"type":"(?:input_)?text",)?"text":"<graphiti_memory>[^"]*</graphiti_memory>\\n\\n"\},|<graphiti_memory>[^"]*?</graphiti_memory>\\n\\n`)
 
-// invented is what the stand-in makes up, of what it saw or by counting.
+// invented matches the ids and signatures that the stand-in model makes up.
 var invented = regexp.MustCompile(`("signature":"|"encrypted_content":"|"thoughtSignature": ?"|resp_)[0-9a-f]+`)
 
-// TestSDKs: with every SDK, a fact of one conversation is known in the next,
-// before the question, over a tool round and the turn after it; but for the
-// block every request is what the client sends without the proxy, and each
-// turn is kept once. The stand-in refuses what the real API would, and thoughts
-// whose beginning has changed.
+// TestSDKs checks with every SDK that a fact of one conversation reaches the next, before
+// the question, across a tool round and the turn after it. Every request is the same as
+// without the proxy, except for the block, and each turn is stored exactly once. The
+// stand-in refuses requests that the real API would refuse, and thoughts after a changed
+// history.
 func TestSDKs(t *testing.T) {
 	t.Parallel()
 	for _, s := range sdks {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// site builds the documentation in a copy of the repository's files, strictly,
-// and returns where it is.
+// site builds the documentation of root in strict mode, and returns the directory of the
+// site and the output of mkdocs.
 func site(t *testing.T, root string) (dir, said string, err error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -25,7 +25,7 @@ func site(t *testing.T, root string) (dir, said string, err error) {
 	return dir, string(out), err
 }
 
-// TestDocumentationIsASite: every page is in it, and no link is broken.
+// TestDocumentationIsASite checks that the site has every page and no broken link.
 func TestDocumentationIsASite(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(".cache/site/requirements.txt"); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestOneFaultDoesNotHideAnother: a search that fails does not hide that
-// nothing is kept, nor what to do about it.
+// TestOneFaultDoesNotHideAnother checks that a status with a failed search and a stalled
+// queue reports both faults with their remedies.
 func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -23,7 +23,7 @@ func TestOneFaultDoesNotHideAnother(t *testing.T) {
 	}
 }
 
-// TestNextTestIsSaid: an operator who acted on the remedy learns when delivery tests again.
+// TestNextTestIsSaid checks that the remedy of a stall states the time of the next test.
 func TestNextTestIsSaid(t *testing.T) {
 	t.Parallel()
 	now, later := time.Now(), time.Now().Add(40*time.Second+500*time.Millisecond)
@@ -39,7 +39,8 @@ func TestNextTestIsSaid(t *testing.T) {
 	}
 }
 
-// TestSearchesThatTakeTooLong are told with their figures, and what helps.
+// TestSearchesThatTakeTooLong checks that a status prints the search times, and a higher
+// recall.timeout if half of the searches come close to the current one.
 func TestSearchesThatTakeTooLong(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 )
 
-// TestTheMemoryIsQuiet: that nothing comes shows long before it is taken for a failure.
+// TestTheMemoryIsQuiet checks that the printed queue reports for how long the memory has
+// listed no new turn.
 func TestTheMemoryIsQuiet(t *testing.T) {
 	since := time.Now().Add(-40 * time.Second)
 	for want, q := range map[string]capture.QueueStatus{
@@ -23,7 +24,8 @@ func TestTheMemoryIsQuiet(t *testing.T) {
 	}
 }
 
-// TestClientsAreShown by name and version, with what to do.
+// TestClientsAreShown checks that a status prints the problems of clients by name and
+// version, with a remedy.
 func TestClientsAreShown(t *testing.T) {
 	for want, clients := range map[string][]ClientCounts{
 		"1 turn of Codex begins with a tag":                                           {{Name: "Codex", UnknownTags: 1}},
@@ -42,7 +44,8 @@ func TestClientsAreShown(t *testing.T) {
 	}
 }
 
-// TestPlacesThatAreMissingAreShown with the setting or the command that helps.
+// TestPlacesThatAreMissingAreShown checks that a status prints requests and projects
+// without their memory, with the setting or the command that helps.
 func TestPlacesThatAreMissingAreShown(t *testing.T) {
 	for want, s := range map[string]Status{
 		"2 requests of Code-Puppy 0.0.946 have no memory: their tools work on files, and they name no directory; to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true\n":    {Clients: []ClientCounts{{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 2}}},
@@ -56,8 +59,8 @@ func TestPlacesThatAreMissingAreShown(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsOffRecallsNothing: a person is not told that recall is on
-// where nothing can be recalled.
+// TestMemoryThatIsOffRecallsNothing checks that a status does not print recall and
+// ingestion as on if the memory is off.
 func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 	for state, want := range map[MemoryState]bool{StateOff: false, StateWorking: true} {
 		var out strings.Builder
@@ -68,7 +71,8 @@ func TestMemoryThatIsOffRecallsNothing(t *testing.T) {
 	}
 }
 
-// TestWhatMemoryDidIsCounted: the most frequent first, with the reason.
+// TestWhatMemoryDidIsCounted checks that a status prints the outcomes with their reasons,
+// the most frequent first.
 func TestWhatMemoryDidIsCounted(t *testing.T) {
 	var b strings.Builder
 	s := Status{Memory: MemoryStatus{Backend: "embedded", State: StateWorking, Outcomes: map[string]int64{"recalled": 2, "empty, weak": 7, "empty, routine": 7}}}

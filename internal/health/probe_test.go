@@ -60,8 +60,9 @@ func (s *service) Search(context.Context, []string, string, int) ([]graphiti.Fac
 	return nil, s.fails.search
 }
 
-// TestSearchesOfProbes: a service is searched every five minutes, while searches fail, and
-// after another failure; its database is checked every 20 seconds.
+// TestSearchesOfProbes checks that a probe searches every five minutes, at every check
+// while searches or the database fail, and once after another call failed. It checks the
+// database every 20 seconds.
 func TestSearchesOfProbes(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -111,7 +112,8 @@ func TestSearchesOfProbes(t *testing.T) {
 	}
 }
 
-// TestAskedProbeSearches, because someone waits for the result.
+// TestAskedProbeSearches checks that Ask always searches, because a person waits for the
+// result.
 func TestAskedProbeSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{}
@@ -125,7 +127,7 @@ func TestAskedProbeSearches(t *testing.T) {
 	})
 }
 
-// TestGaugesOfTheMemory are those that are known.
+// TestGaugesOfTheMemory checks that Gauges returns only gauges with a known value.
 func TestGaugesOfTheMemory(t *testing.T) {
 	now := time.Now()
 	for name, tc := range map[string]struct {

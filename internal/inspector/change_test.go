@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// status is a host's Status, with what a test changes.
+// status returns a host's Status function. Its result is a zero Status after change.
 func status(change func(*health.Status)) func(context.Context, bool) health.Status {
 	return func(context.Context, bool) (st health.Status) {
 		change(&st)
@@ -24,7 +24,8 @@ func status(change func(*health.Status)) func(context.Context, bool) health.Stat
 	}
 }
 
-// idOf is the id of a message of the owner's that says something.
+// idOf returns the id of a message with a text, from the owner's memory or that of the
+// project w.
 func (s *site) idOf(t *testing.T, text string) string {
 	t.Helper()
 	for _, group := range []string{servicetest.OwnersGroup, "workspace_w"} {
@@ -42,7 +43,7 @@ func (s *site) idOf(t *testing.T, text string) string {
 	return ""
 }
 
-// texts are all that is kept, as the page of a memory shows it.
+// texts returns the page of the owner's memory.
 func (s *site) texts(t *testing.T) string {
 	t.Helper()
 	_, body := s.get(t, "/memory/show?group="+servicetest.OwnersGroup)
@@ -57,8 +58,9 @@ func redirects(t *testing.T, w *httptest.ResponseRecorder, want string) {
 	}
 }
 
-// TestMessagesAreForgottenCorrectedAndPinned, each of which is audited, and leads back to
-// where the button was.
+// TestMessagesAreForgottenCorrectedAndPinned checks that a message can be forgotten,
+// corrected and pinned, that each operation is audited, and that its form returns to the
+// page of the button.
 func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
@@ -91,7 +93,8 @@ func TestMessagesAreForgottenCorrectedAndPinned(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDone has a sentence, and the status that says whose fault it is.
+// TestWhatCannotBeDone checks that an invalid request gets a 4xx status and a page with the
+// reason.
 func TestWhatCannotBeDone(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
@@ -123,7 +126,8 @@ func TestWhatCannotBeDone(t *testing.T) {
 	}
 }
 
-// TestForgettingIsTyped: without the name nothing is deleted, and the page says so.
+// TestForgettingIsTyped checks that the forget page deletes only if the visitor has typed
+// the name, and otherwise reports that it deleted nothing.
 func TestForgettingIsTyped(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
@@ -160,7 +164,8 @@ func TestForgettingIsTyped(t *testing.T) {
 	}
 }
 
-// TestTheNameToType can be typed.
+// TestTheNameToType checks that typed returns the bare name of a memory, or "forget" if the
+// name is hard to type.
 func TestTheNameToType(t *testing.T) {
 	for name, want := range map[string]string{
 		"the project acme/widgets": "acme/widgets", "your own memory": "your own memory", "the memory of josh": "josh",
@@ -172,7 +177,7 @@ func TestTheNameToType(t *testing.T) {
 	}
 }
 
-// send sends a file, as the form of the page does, or with its script.
+// send sends a file like the form of the page, or like its script.
 func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRecorder {
 	t.Helper()
 	var body bytes.Buffer
@@ -195,7 +200,7 @@ func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRe
 	return s.serve(r)
 }
 
-// leaving is a body after which the browser leaves.
+// leaving is a request body that cancels the request once it has been read.
 type leaving struct {
 	*bytes.Buffer
 	leave context.CancelFunc
@@ -210,7 +215,8 @@ func (l leaving) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // an io.Reader's
 }
 
-// TestImport_BrowserLeft: an import continues after the browser has sent the file and left.
+// TestImport_BrowserLeft checks that an import continues after the browser has sent the
+// file and left.
 func TestImport_BrowserLeft(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -233,7 +239,8 @@ func TestImport_BrowserLeft(t *testing.T) {
 	}
 }
 
-// TestToday_Transcripts: an empty memory offers the transcripts of coding agents to an operator.
+// TestToday_Transcripts checks that an empty memory offers the transcripts of coding agents
+// to an operator, if any exist.
 func TestToday_Transcripts(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	n := 0
@@ -249,7 +256,8 @@ func TestToday_Transcripts(t *testing.T) {
 	}
 }
 
-// TestExportsAreImported: what is exported is a file, which is imported again once.
+// TestExportsAreImported checks that an exported file can be imported, and that a second
+// import stores nothing.
 func TestExportsAreImported(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")
@@ -286,7 +294,7 @@ func TestExportsAreImported(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeImported say what is wrong with them.
+// TestFilesThatCannotBeImported checks that the import reports the fault of a file.
 func TestFilesThatCannotBeImported(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	for text, want := range map[string]string{
@@ -310,8 +318,8 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 	}
 }
 
-// TestSearchesExplain what a message would get, and what not. Their words stand in no
-// address.
+// TestSearchesExplain checks that a search lists the recalled facts and the thresholds. It
+// is a POST, so that its words are in no address.
 func TestSearchesExplain(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s", "", "My cat is called Miso.")

@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// manyTurns is a conversation of so many turns, in which all texts are hostile.
+// manyTurns returns a conversation of n turns with hostile texts.
 func manyTurns(n int) *service.Explained {
 	strength := 0.7
 	long := strings.Repeat(hostile, 100)
@@ -48,8 +48,8 @@ func manyTurns(n int) *service.Explained {
 	return x
 }
 
-// TestLongConversationsFitAPage: the newest turns are shown, and the page leads to the
-// others. Whatever was said in them stays text.
+// TestLongConversationsFitAPage checks that a page shows the newest turns that fit it,
+// links to the others, and escapes hostile texts.
 func TestLongConversationsFitAPage(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	for _, n := range []int{0, 1, 5, 30} {

@@ -13,10 +13,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// hostile is what somebody may say to attack who looks at it.
+// hostile is a text that attacks the reader of a page that shows it.
 const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><b>javascript:alert(3)` + "\u202e\u2066\x1b[31m"
 
-// pageAddresses are all pages that can be looked at.
+// pageAddresses are the addresses of all pages.
 var pageAddresses = []string{
 	"/", "/live", "/conversations", "/conversations?skip=50", "/conversations?skip=x", "/memory", "/memory/show?group=user_josh", "/memory/facts?group=user_josh",
 	"/memory/facts?group=user_josh&all=1", "/memory/show?group=user_josh&before=2020-01-01T00:00:00Z", "/memory/show?group=user_josh&before=never", "/search", "/graph", "/graph?group=user_josh", "/delivery", "/delivery?text=1",
@@ -24,9 +24,9 @@ var pageAddresses = []string{
 	"/nothing", "/conversation/0123", "/message/0123",
 }
 
-// TestEveryPage has one heading, a title and the token in its forms, leads to pages that
-// exist, and shows what was said as text: with nothing, with a little and with hostile
-// data.
+// TestEveryPage checks that each page has one heading, a title and the token in its forms,
+// links only to existing pages, and escapes stored texts: without data, with a little and
+// with hostile data.
 func TestEveryPage(t *testing.T) {
 	fill := map[string]func(*testing.T, *servicetest.Fixture){
 		"nothing": func(*testing.T, *servicetest.Fixture) {},
@@ -66,10 +66,10 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// maxPageBytes bounds a page with everything that it loads.
+// maxPageBytes bounds a page with all files that it loads.
 const maxPageBytes = 200 << 10
 
-// filesOf is how many bytes a page loads.
+// filesOf returns the number of bytes that a page loads.
 func (s *site) filesOf(body string) (n int) {
 	for _, l := range links.FindAllStringSubmatch(body, -1) {
 		n += len(s.pages.files[l[1]].body)
@@ -77,7 +77,7 @@ func (s *site) filesOf(body string) (n int) {
 	return n
 }
 
-// harmless checks that a page has nothing of hostile unescaped.
+// harmless checks that a page holds no part of hostile unescaped.
 func (s *site) harmless(t testing.TB, at, body string) {
 	t.Helper()
 	for _, bad := range []string{"<script>", "<img src=x", "<b>javascript", `"'>`, "alert(4)</script>"} {
@@ -87,7 +87,8 @@ func (s *site) harmless(t testing.TB, at, body string) {
 	}
 }
 
-// TestStaticFiles together are small, are served with their types, and are not sent again.
+// TestStaticFiles checks that the static files are small in total, have a type, and are not
+// sent again to a browser that has cached them.
 func TestStaticFiles(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	all := 0
@@ -114,7 +115,7 @@ func TestStaticFiles(t *testing.T) {
 	}
 }
 
-// TestPagesAreContained: what a browser may do with them is said with each.
+// TestPagesAreContained checks that each page has headers that limit the browser.
 func TestPagesAreContained(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	login := httptest.NewRecorder()
@@ -136,7 +137,8 @@ func TestPagesAreContained(t *testing.T) {
 	}
 }
 
-// TestNewcomersSeeHowToConnect, and nobody else does.
+// TestNewcomersSeeHowToConnect checks that the first page explains how to connect a client
+// until a turn is stored.
 func TestNewcomersSeeHowToConnect(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -154,7 +156,8 @@ func TestNewcomersSeeHowToConnect(t *testing.T) {
 	}
 }
 
-// TestWhatNeedsAttentionHasARemedy.
+// TestWhatNeedsAttentionHasARemedy checks that every need in a status has a text and a
+// remedy.
 func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
 	st := health.Status{Memory: health.MemoryStatus{State: health.StateTrouble, Why: "it does not answer", Remedy: "start it"},
 		Unconfirmed: []health.Unconfirmed{{ID: "ann", Why: "somebody had the id", Remedy: "say who it is"}}, Blocked: []string{"g"},
@@ -172,7 +175,8 @@ func TestWhatNeedsAttentionHasARemedy(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsOff: each page says so, and what to do, and changes nothing.
+// TestMemoryThatIsOff checks that pages report a disabled memory with its remedy, and that
+// a form changes nothing.
 func TestMemoryThatIsOff(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -198,8 +202,8 @@ func TestMemoryThatIsOff(t *testing.T) {
 	}
 }
 
-// TestPeopleSeeTheirPlaces: who is no operator is not led to what is for operators, and
-// does not get it.
+// TestPeopleSeeTheirPlaces checks that a person who is no operator gets neither the
+// operators' pages nor links to them.
 func TestPeopleSeeTheirPlaces(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true}))
 	s.caller = service.Caller{Name: "ann", Own: service.Selector{User: "user:ann"}}
@@ -219,7 +223,8 @@ func TestPeopleSeeTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestFormsReturnToPagesOfOurs, wherever they say that they come from.
+// TestFormsReturnToPagesOfOurs checks that a form redirects only to pages of the inspector,
+// even if its field names another address.
 func TestFormsReturnToPagesOfOurs(t *testing.T) {
 	for back, want := range map[string]string{
 		"/conversation/abc?user=josh#t-1": "/conversation/abc?user=josh#t-1",

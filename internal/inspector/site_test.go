@@ -15,12 +15,12 @@ import (
 
 const csrfOfTests = "csrf-of-tests"
 
-// site is the pages over a memory, as one visitor sees them.
+// site is the inspector's pages of a memory, for one visitor.
 type site struct {
 	*servicetest.Fixture
 	pages  *Pages
 	caller service.Caller
-	audit  []string // what was audited, and whether it failed
+	audit  []string // audited operations, with " failed" after those with an error
 }
 
 func newSite(t testing.TB, m *servicetest.Fixture) *site {
@@ -53,7 +53,7 @@ func (s *site) get(t testing.TB, at string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// post sends a form, of names and values in turn.
+// post sends a form; names and values alternate.
 func (s *site) post(t testing.TB, at string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	form := make(url.Values)
@@ -73,7 +73,8 @@ var (
 	invisible = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
 )
 
-// wellFormed checks what holds for every page, and returns its text.
+// wellFormed checks the properties that all pages share: structure, tokens, unique ids, no
+// inline code or invisible characters, and working links.
 func (s *site) wellFormed(t testing.TB, at string, body string) {
 	t.Helper()
 	for what, want := range map[string]int{"<h1>": 1, "<main ": 1, "</html>": 1, `<html lang="en">`: 1} {
@@ -107,7 +108,7 @@ func (s *site) wellFormed(t testing.TB, at string, body string) {
 	}
 }
 
-// leads checks that an address on a page is one of ours.
+// leads checks that an address on a page is a page or a file of the inspector.
 func (s *site) leads(t testing.TB, on, to string) {
 	t.Helper()
 	to, _, _ = strings.Cut(to, "#")

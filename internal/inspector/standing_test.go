@@ -12,7 +12,7 @@ import (
 
 const widgets = "github_repo:github.com/acme/widgets"
 
-// has checks what a page shows.
+// has checks that a page shows a text or, if want is false, that it does not.
 func (s *site) has(t *testing.T, at, what string, want bool) {
 	t.Helper()
 	status, body := s.get(t, at)
@@ -22,7 +22,7 @@ func (s *site) has(t *testing.T, at, what string, want bool) {
 	}
 }
 
-// lineSaying is the ID of the owner's line with a text.
+// lineSaying returns the ID of the owner's line with a text.
 func (s *site) lineSaying(t *testing.T, text string) string {
 	t.Helper()
 	got, err := service.Pending.Run(t.Context(), s.Host, &service.PendingRequest{All: true})
@@ -38,8 +38,8 @@ func (s *site) lineSaying(t *testing.T, text string) string {
 	return ""
 }
 
-// TestWaitingLinesAreDecidedOnToday: each with what accepting does, and what was decided is
-// undone from the notice.
+// TestWaitingLinesAreDecidedOnToday checks that the first page lists waiting lines with
+// their origin, and that the notice of a decision offers to undo it.
 func TestWaitingLinesAreDecidedOnToday(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -72,8 +72,8 @@ func TestWaitingLinesAreDecidedOnToday(t *testing.T) {
 	s.has(t, "/?undo="+tabs, "Undo", false)
 }
 
-// TestCardIsEdited: a line is taken off, put back, and replaced by another text; superseded
-// ones are listed.
+// TestCardIsEdited checks that a line can be taken off the card, put back and replaced by
+// another text, and that the page lists superseded lines.
 func TestCardIsEdited(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -110,7 +110,8 @@ func TestCardIsEdited(t *testing.T) {
 	s.has(t, "/", "Always answer in French.", false)
 }
 
-// TestEndedMessagesAreRestored from the list of what is known and from their own page.
+// TestEndedMessagesAreRestored checks that an ended message is marked in the list of facts
+// and on its own page, and can be restored.
 func TestEndedMessagesAreRestored(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
@@ -130,7 +131,8 @@ func TestEndedMessagesAreRestored(t *testing.T) {
 	s.has(t, page, "You ended this", false)
 }
 
-// TestPeopleDecideOnTheirOwnLines, and an operator on those of whom they look at.
+// TestPeopleDecideOnTheirOwnLines checks that a person sees and accepts only their own
+// lines, and that an operator sees the lines of a selected person.
 func TestPeopleDecideOnTheirOwnLines(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	s := newSite(t, m)

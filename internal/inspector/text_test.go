@@ -7,8 +7,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
-// TestWhatHidesIsMadeVisible: what turns text around or does not print is named; what
-// scripts and emoji need stays.
+// TestWhatHidesIsMadeVisible checks that visible replaces control characters and marks of
+// the text direction by their names, and keeps characters that scripts and emoji need. In a
+// text field, editable leaves the former out.
 func TestWhatHidesIsMadeVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\n\ttext":        "plain\n\ttext",
@@ -31,7 +32,8 @@ func TestWhatHidesIsMadeVisible(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut: a page has the beginning, and the rest while there is room.
+// TestLongTextsAreCut checks that a page has the beginning of a long text, and the rest
+// while it has room or if no other page shows the text.
 func TestLongTextsAreCut(t *testing.T) {
 	v := &visit{room: roomForText}
 	if s := v.said(" short ", "/more"); s != (said{Begins: "short"}) {
@@ -54,8 +56,8 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsExplained: no reason, status, source or verdict of the proxy's is
-// shown as it stands in the header.
+// TestEveryWordIsExplained checks that the inspector explains every status and source of
+// the header and every verdict.
 func TestEveryWordIsExplained(t *testing.T) {
 	for _, s := range inject.Statuses {
 		if _, ok := outcomes[string(s)]; !ok {
@@ -75,7 +77,8 @@ func TestEveryWordIsExplained(t *testing.T) {
 	}
 }
 
-// TestSentences begin and end as sentences do, unless they begin with a command.
+// TestSentences checks that a sentence gets a capital letter and a period, except that a
+// command or a setting keeps its first letter.
 func TestSentences(t *testing.T) {
 	for in, want := range map[string]string{
 		"it is down":                       "It is down.",
@@ -91,7 +94,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestNumbersAreReadable.
+// TestNumbersAreReadable checks the formats of numbers, counts, durations and times.
 func TestNumbersAreReadable(t *testing.T) {
 	for got, want := range map[string]string{
 		grouped(0): "0", grouped(999): "999", grouped(1000): "1,000", grouped(1234567): "1,234,567", grouped(-1234): "-1,234",

@@ -19,8 +19,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
-// recorded are the bodies of requests in the dialects' fixtures, and of those
-// that clients make for themselves.
+// recorded returns the bodies of the requests in the dialects' fixtures, and of the
+// recorded requests that clients send on their own.
 func recorded(t testing.TB) (bodies [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/dialect/*/testdata/*.txtar")
@@ -53,10 +53,10 @@ func recorded(t testing.TB) (bodies [][]byte) {
 	return bodies
 }
 
-// lists are the members that hold the messages.
+// lists maps each dialect to the member that holds its messages.
 var lists = map[string]string{"chat": "messages", "messages": "messages", "responses": "input", "gemini": "contents"}
 
-// material are a dialect's recorded messages, and the other members of bodies.
+// material returns a dialect's recorded messages and the other members of their bodies.
 func material(t testing.TB, d dialect.Dialect) (items, members []string) {
 	t.Helper()
 	list := lists[d.Info().Name]
@@ -83,7 +83,7 @@ func material(t testing.TB, d dialect.Dialect) (items, members []string) {
 	return items, members
 }
 
-// small is a memo that remembers short bodies too.
+// small returns a memo that remembers short bodies too.
 func small() *Memo {
 	m := New(1 << 20)
 	m.piece = 16
@@ -95,7 +95,7 @@ var (
 	hasher = dialect.NewHasher()
 )
 
-// said is all that a conversation tells.
+// said renders every property of a parsed conversation as text, for comparison.
 func said(c *dialect.Conversation, understood bool, known dialect.Prompts) string {
 	if !understood {
 		return fmt.Sprint("not understood ", c.Stopped())
@@ -117,7 +117,8 @@ func said(c *dialect.Conversation, understood bool, known dialect.Prompts) strin
 	return b.String()
 }
 
-// read reads a body through a memo, as a request is, and returns what it says.
+// read parses a body through a memo, as the proxy parses a request, and returns the
+// rendered conversation.
 func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	var c dialect.Conversation
 	var r Reading
@@ -132,7 +133,7 @@ func read(m *Memo, d dialect.Dialect, credentials string, body []byte) string {
 	return said(&c, ok, &r)
 }
 
-// plain is what a body says without a memo.
+// plain parses a body without a memo and returns the rendered conversation.
 func plain(d dialect.Dialect, body []byte) string {
 	var c dialect.Conversation
 	return said(&c, d.Parse(body, &c), nil)
@@ -148,14 +149,14 @@ func same(t interface {
 	}
 }
 
-// TestRecordedRequests: what is read from a checkpoint is what is read from the
-// beginning, of every recorded request in every dialect.
+// TestRecordedRequests checks that every recorded request parses to the same conversation
+// from a checkpoint as from the beginning, in every dialect.
 func TestRecordedRequests(t *testing.T) {
 	m := small()
 	for _, body := range recorded(t) {
 		for _, d := range registry.All {
 			same(t, m, d, body)
-			same(t, m, d, body) // which is known now
+			same(t, m, d, body) // now from a checkpoint
 		}
 	}
 	if m.hits.Load() == 0 {
@@ -163,9 +164,9 @@ func TestRecordedRequests(t *testing.T) {
 	}
 }
 
-// TestConversationsGrow: likewise of conversations of recorded messages in any
-// order, turn by turn, with the other members anywhere, and some of them twice;
-// of such that are cut, go another way, or are written in another way.
+// TestConversationsGrow checks the same for conversations of recorded messages in random
+// order that grow turn by turn, with other members before and after the messages, some of
+// them repeated; and for bodies with a replaced message, a changed byte or an early end.
 func TestConversationsGrow(t *testing.T) {
 	for _, d := range registry.All {
 		t.Run(d.Info().Name, func(t *testing.T) {
@@ -204,8 +205,8 @@ func TestConversationsGrow(t *testing.T) {
 	}
 }
 
-// FuzzSharedBeginning: a body that begins like one that is known, and goes on in
-// any way, says what it says.
+// FuzzSharedBeginning checks that a body that shares only its beginning with a known body
+// parses as it does without a memo.
 func FuzzSharedBeginning(f *testing.F) {
 	for _, body := range recorded(f) {
 		f.Add(body, len(body)/2, []byte(`"}]}`))
@@ -223,7 +224,7 @@ func FuzzSharedBeginning(f *testing.F) {
 	})
 }
 
-// long is a conversation of so many exchanges.
+// long returns a conversation with the given number of exchanges.
 func long(exchanges int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"model":"m","messages":[{"role":"system","content":"be kind"}`)
@@ -251,7 +252,8 @@ func TestOtherCredentialsKnowNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: it is counted as it is taken, and old conversations go.
+// TestMemoryIsBounded checks that the memo counts its memory and drops old conversations to
+// stay within its limit.
 func TestMemoryIsBounded(t *testing.T) {
 	m, d := New(128<<10), registry.All[0]
 	for i := range 200 {
@@ -275,8 +277,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongerReplaces: of one conversation one beginning is known, and what is a
-// little longer is not copied again.
+// TestLongerReplaces checks that the memo stores one beginning of a growing conversation,
+// and does not copy it again for every small addition.
 func TestLongerReplaces(t *testing.T) {
 	m, d := New(1<<20), registry.All[0]
 	for n := 40; n <= 160; n++ {
@@ -286,13 +288,14 @@ func TestLongerReplaces(t *testing.T) {
 	if m.hits.Load() != 120 || m.misses.Load() != 1 || all.Len() != 1 {
 		t.Errorf("%d hits, %d misses, %d entries", m.hits.Load(), m.misses.Load(), all.Len())
 	}
-	e := all.Values()[0].value.(*known) //nolint:forcetypeassert // what Keep keeps
+	e := all.Values()[0].value.(*known) //nolint:forcetypeassert // Keep stores this type
 	if got, want := e.at.End(), len(long(130)); got < want {
 		t.Errorf("the first %d bytes are known, of %d", got, len(long(160)))
 	}
 }
 
-// TestLimitsCount: a body that is above a limit is so from a checkpoint too.
+// TestLimitsCount checks that the limits also apply to a body that is read from a
+// checkpoint.
 func TestLimitsCount(t *testing.T) {
 	m, d := New(1<<20), registry.All[0]
 	body := long(40)
@@ -313,9 +316,9 @@ func TestLimitsCount(t *testing.T) {
 	}
 }
 
-// TestSharesAreKept: who has very much remembered takes nothing of another kind that
-// is within its share, and what nobody else takes is theirs meanwhile; one memory is
-// never too large for others.
+// TestSharesAreKept checks that an owner with many entries displaces no entries of another
+// kind within that kind's share, that a kind may use the idle share of another one until
+// Rest, and that the memo refuses an entry larger than a quarter of its kind's share.
 func TestSharesAreKept(t *testing.T) {
 	m := New(1 << 20)
 	put := func(k Space, owner byte, name, bytes int) {
@@ -400,12 +403,12 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// roomForLittle is room for little at a time.
+// roomForLittle grants fewer than 1000 bytes at a time.
 type roomForLittle struct{}
 
 func (roomForLittle) Grow(bytes int) bool { return bytes < 1000 }
 
-// TestNothingTakesNoRoom: a session without a value has no entry.
+// TestNothingTakesNoRoom checks that a session without a value has no entry.
 func TestNothingTakesNoRoom(t *testing.T) {
 	m, k := New(1<<20), Key{Kind: Sessions, Name: 1}
 	for _, value := range []any{"a", nil} {

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestRoomForLongBodies: the room of a long conversation is used for another one,
-// without anything that was said. A small one keeps its room.
+// TestRoomForLongBodies checks that another conversation can reuse the memory of a long
+// one, without its content, and that a short conversation keeps its memory.
 func TestRoomForLongBodies(t *testing.T) {
 	read := func(messages int) (c dialect.Conversation) {
 		body := `{"messages":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"secret"},`, messages), ",") + `]}`
@@ -31,10 +31,10 @@ func TestRoomForLongBodies(t *testing.T) {
 		{"small", 10, 512 << 10, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for spare.Get() != nil { // of the case before
+			for spare.Get() != nil { // drop the memory of the previous case
 			}
 			lent := false
-			for try := 0; try == 0 || tc.lends && !lent && try < 100; try++ { // pools may drop what they hold
+			for try := 0; try == 0 || tc.lends && !lent && try < 100; try++ { // a pool may drop its items
 				c := read(tc.messages)
 				had := c.Size()
 				TakeBack(&c)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// endless repeats a text, and counts what is read of it.
+// endless is a reader that repeats a text and counts the bytes read.
 type endless struct {
 	text string
 	read int
@@ -24,8 +24,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestAFileIsHeldInPartsOnly: an item that is larger than the bound is refused
-// when so much of it was read, whatever the file claims or an archive unfolds to.
+// TestAFileIsHeldInPartsOnly checks that an item above the size limit is refused soon after
+// the limit is reached, and that memory use stays proportional to the limit.
 func TestAFileIsHeldInPartsOnly(t *testing.T) {
 	for name, tc := range map[string]struct{ begins, says string }{
 		"a line":                                 {`{"role":"user","content":"`, "line 1 cannot be read: it is larger than 32 MiB"},
@@ -55,7 +55,8 @@ func TestAFileIsHeldInPartsOnly(t *testing.T) {
 	}
 }
 
-// TestManySmallConversations pass, however large they are together.
+// TestManySmallConversations checks that a file may exceed the size limit of an item if
+// each of its conversations is small, and that a truncated file is an error.
 func TestManySmallConversations(t *testing.T) {
 	one := `{"uuid":"u","chat_messages":[{"uuid":"m","sender":"human","text":"` + strings.Repeat("x", 1<<20) + `"}]}`
 	file := "[" + strings.TrimSuffix(strings.Repeat(one+",", 2*maxItem>>20), ",") + "]"

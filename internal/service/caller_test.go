@@ -18,18 +18,19 @@ import (
 
 type fields = map[string]any
 
-// somebody has a memory in multi mode: of themselves, and of a project.
+// somebody is a caller with two memories in multi mode: their own, and that of a project.
 type somebody struct {
 	caller service.Caller
-	secret string // stands in everything that they said, and nowhere else
+	secret string // occurs in all of their messages, and in no other text
 
 	self, project       string // groups
-	message, ofProject  string // the ids of what they said there
+	message, ofProject  string // the ids of their messages in these groups
 	before              []service.Record
-	session, conversing string // the id of their conversation, and its hash
+	session, conversing string // the id and the hash of their conversation
 }
 
-// everybody are three who use the same names for their conversation and their project.
+// everybody returns three callers that use the same names for their conversation and their
+// project.
 func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *somebody) {
 	t.Helper()
 	josh = &somebody{caller: service.Caller{Name: "josh", Own: service.Selector{User: "user:josh"}}, secret: "Miso"}
@@ -66,7 +67,7 @@ func everybody(t *testing.T, m *servicetest.Fixture) (josh, ann, credential *som
 	return josh, ann, credential
 }
 
-// inputs are what each operation needs at least, so that it does something.
+// inputs maps operations to the fields that they need to have an effect.
 var inputs = map[string]fields{
 	"queue/retry":     {"all": true},
 	"queue/drop":      {"all": true},
@@ -79,9 +80,10 @@ var inputs = map[string]fields{
 	"registry/accept": {"id": "josh", "keep": true},
 }
 
-// attacks name what is another's in every way that an input can.
+// attacks returns inputs that select another caller's memory in every way that an input
+// can.
 func attacks(me, other *somebody) (list []fields) {
-	var whose []fields // of the other, and of the attacker
+	var whose []fields // of the other caller and of the attacker
 	for _, who := range []*somebody{other, me} {
 		own := who.caller.Own
 		for _, user := range []string{own.User, strings.TrimPrefix(own.User, "user:"), strings.ToUpper(own.User), "user:" + own.User} {
@@ -116,7 +118,8 @@ func attacks(me, other *somebody) (list []fields) {
 	return list
 }
 
-// attempt has a caller ask for an operation; ok is false where it has no such fields.
+// attempt calls an operation for a caller; ok is false if the operation does not accept a
+// field of in.
 func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c service.Caller, in fields) (said string, ok bool, err error) {
 	t.Helper()
 	body, err := json.Marshal(in)
@@ -136,9 +139,9 @@ func attempt(t *testing.T, m *servicetest.Fixture, op service.Mountable, c servi
 	return string(b) + fmt.Sprint(err), ok, err
 }
 
-// TestNobodyReachesAnothersMemory: of two people, and of a person and a credential,
-// neither sees, changes nor deletes anything of the other's with any operation, however
-// the input is spelt, though all of them use the same names.
+// TestNobodyReachesAnothersMemory checks that no operation lets a caller read, change or
+// delete the memory of another caller, however the input is spelled, even though both use
+// the same names. The callers are two people, and a person and a credential.
 func TestNobodyReachesAnothersMemory(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
@@ -150,12 +153,12 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 			tried := 0
 			for _, attack := range attacks(me, other) {
 				if spec.Name == "memory/forget" && attack["group"] != other.self && attack["group"] != other.project && attack["message"] == nil {
-					continue // their own, which they may; it would leave nothing to attack with
+					continue // callers may forget their own memory, but later attacks need it
 				}
 				in := maps.Clone(attack)
 				maps.Copy(in, inputs[spec.Name])
 				all := []fields{in}
-				if spec.Name == "memory/import" { // and in each of its lines
+				if spec.Name == "memory/import" { // lines have selectors, too
 					line := maps.Clone(attack)
 					maps.Copy(line, fields{"role": "user", "content": "I was here."})
 					all = append(all, fields{"lines": []fields{{"role": "user", "content": "I was here."}, line}})
@@ -188,7 +191,8 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 	}
 }
 
-// holds fails unless somebody's memory is what it was.
+// holds checks that a caller's memory still has all of its messages, and ann's memory no
+// others.
 func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	t.Helper()
 	var now []service.Record
@@ -197,7 +201,7 @@ func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	}
 	names := func(list []service.Record) (all []string) {
 		for i := range list {
-			if !strings.Contains(list[i].Text, "I was here.") || who.caller.Name == "ann" { // ann attacks nobody
+			if !strings.Contains(list[i].Text, "I was here.") || who.caller.Name == "ann" { // ann does not attack
 				all = append(all, list[i].Name+list[i].Text)
 			}
 		}
@@ -215,8 +219,8 @@ func holds(t *testing.T, m *servicetest.Fixture, who *somebody) {
 	}
 }
 
-// TestPeopleHaveTheirOwn: a person sees, adds to, corrects, exports and forgets their own
-// memory without saying whose it is, by their name, and by their groups.
+// TestPeopleHaveTheirOwn checks that callers can read, extend, correct, export and forget
+// their own memory without a selector, by their name, and by their groups.
 func TestPeopleHaveTheirOwn(t *testing.T) {
 	for _, who := range []string{"josh", "a credential"} {
 		t.Run(who, func(t *testing.T) {
@@ -269,8 +273,8 @@ func TestPeopleHaveTheirOwn(t *testing.T) {
 	}
 }
 
-// TestASharedGroupIsNobodysAlone: a person neither reads nor deletes a group by its id
-// that others wrote to.
+// TestASharedGroupIsNobodysAlone checks that a person can neither read, change nor delete a
+// group by its id once another person has written to it.
 func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)
@@ -295,8 +299,9 @@ func TestASharedGroupIsNobodysAlone(t *testing.T) {
 	}
 }
 
-// TestANewOperationIsForOperators, until somebody says how it is narrowed; and nobody is
-// let in who has no memory of their own.
+// TestANewOperationIsForOperators checks that only operators may call an operation whose
+// input has no Selector and that has no Own function, and that callers without a memory may
+// call no operation.
 func TestANewOperationIsForOperators(t *testing.T) {
 	type in struct{}
 	ran := 0
@@ -324,8 +329,9 @@ func TestANewOperationIsForOperators(t *testing.T) {
 	}
 }
 
-// TestNotesOfAnothersSessionStay: neither an import of notes under the name of another's,
-// nor a message that is forgotten in a conversation with the same id, touches them.
+// TestNotesOfAnothersSessionStay checks that a person's notes survive an import of another
+// person under the same name, and the forgetting of a message in another person's
+// conversation with the same id.
 func TestNotesOfAnothersSessionStay(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	josh, ann, _ := everybody(t, m)

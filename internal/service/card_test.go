@@ -50,20 +50,21 @@ func bothStates(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settl
 	})
 }
 
-// ownerIn is the owner in a conversation and a project, or in none of them.
+// ownerIn returns the owner's identity in a conversation, and in a project unless workspace
+// is "".
 func ownerIn(workspace, session string) graphiti.Who {
 	return graphiti.Who{User: servicetest.Owner, Session: "session:" + session, Workspace: workspace, Application: "a", Program: "test"}
 }
 
-// opens returns the block that opens a conversation.
+// opens begins a conversation with a message and returns the block for it.
 func opens(t *testing.T, m *servicetest.Fixture, workspace, session, text string) string {
 	t.Helper()
 	block, _ := m.Talk(t, ownerIn(workspace, session), text)
 	return block
 }
 
-// TestRules_Place: a rule that is alone in its message opens the next conversations of its
-// place, and those elsewhere once its person has confirmed it.
+// TestRules_Place checks that a rule that is alone in its message appears in later
+// conversations of the same project, and elsewhere once its person has confirmed it.
 func TestRules_Place(t *testing.T) {
 	t.Parallel()
 	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
@@ -111,8 +112,8 @@ func TestRules_Place(t *testing.T) {
 	})
 }
 
-// TestRules_RepeatedMessage: a message that two sessions of a program began with word for
-// word is a template, and nothing in it applies until its person confirms it.
+// TestRules_RepeatedMessage checks that a message with which two sessions of a program
+// began counts as a template, so that its rule no longer applies.
 func TestRules_RepeatedMessage(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -127,7 +128,8 @@ func TestRules_RepeatedMessage(t *testing.T) {
 	}
 }
 
-// TestRules_OneProject: a rule of a project opens no other project's conversations.
+// TestRules_OneProject checks that a project's rule appears neither in another project nor
+// outside of projects, and can be forgotten.
 func TestRules_OneProject(t *testing.T) {
 	t.Parallel()
 	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
@@ -152,9 +154,9 @@ func TestRules_OneProject(t *testing.T) {
 	})
 }
 
-// TestPromoted_Card: the card has decisions of the project before the person's preferences,
-// the newest first, in a limited number of characters, and no fact that repeats a line.
-// Deleted lines leave it.
+// TestPromoted_Card checks that the card has the project's lines before the person's
+// preferences, the newest first, within a limited number of characters and without a fact
+// that repeats a line. Deleted lines leave the card.
 func TestPromoted_Card(t *testing.T) {
 	t.Parallel()
 	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
@@ -220,8 +222,8 @@ func TestPromoted_Card(t *testing.T) {
 	})
 }
 
-// TestRemember: a text to remember is found at once in its place. In another project a
-// personal one is found once its person has confirmed it.
+// TestRemember checks that a text to remember is found at once in its project, and that a
+// personal text is found in another project once its person has confirmed it.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ language, project, own, asks, asksOwn, finds, findsOwn string }{
@@ -267,7 +269,8 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestRemember_Decided: a text that its person has accepted or rejected does not wait again.
+// TestRemember_Decided checks that a text that its person has accepted or rejected does not
+// become pending again.
 func TestRemember_Decided(t *testing.T) {
 	t.Parallel()
 	const text = "Please remember that I prefer Oolong in the morning."
@@ -289,7 +292,7 @@ func TestRemember_Decided(t *testing.T) {
 	}
 }
 
-// TestRemember_Acts: a text that names something to run waits for its person.
+// TestRemember_Acts checks that a text that names a command to run stays pending.
 func TestRemember_Acts(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -302,8 +305,8 @@ func TestRemember_Acts(t *testing.T) {
 	}
 }
 
-// TestHear_RoutineRule: a complaint about everyday work with the mark of a rule waits for its
-// person. A rule may be about everyday work.
+// TestHear_RoutineRule checks that a complaint about everyday work stays pending even if it
+// is worded as a rule, and that a rule may concern everyday work.
 func TestHear_RoutineRule(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]inject.Heard{
@@ -323,8 +326,8 @@ func TestHear_RoutineRule(t *testing.T) {
 	}
 }
 
-// TestForgetThat: in a chat it ends the statements of the place that say the text. They stay
-// in the memory, marked as ended, and can be restored.
+// TestForgetThat checks that "Forget that ..." in a chat ends the matching statements of
+// the project. They stay in the memory, marked as ended, and can be restored.
 func TestForgetThat(t *testing.T) {
 	t.Parallel()
 	bothStates(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
@@ -341,7 +344,7 @@ func TestForgetThat(t *testing.T) {
 		if heard := say("five", "What is an otter? Forget that the staging server is called otter."); heard.Ended > 0 {
 			t.Errorf("heard %+v for a message that says more, want nothing ended", heard)
 		}
-		settle() // it matches the text to forget, too
+		settle() // this message matches the text to forget, too
 		for session, text := range map[string]string{"six": "Forget that the staging server is called otter.", "seven": "Forget that you always answer in German."} {
 			if heard := say(session, text); heard.Ended == 0 {
 				t.Errorf("%s: heard %+v, want a statement ended", text, heard)

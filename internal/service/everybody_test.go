@@ -11,7 +11,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// people lists everybody, in a line each.
+// people returns the listed people, one per line.
 func people(c service.Crowd) string {
 	var b strings.Builder
 	for _, p := range c.People {
@@ -24,8 +24,8 @@ func people(c service.Crowd) string {
 	return b.String()
 }
 
-// TestEverybody: in single mode the owner first, who may be registered, then agents, other
-// people and system actors; each by a selector with which other operations find the same.
+// TestEverybody checks that in single mode the list has the owner first, and also other
+// people, agents and system actors, and that other operations accept the selector of each.
 func TestEverybody(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "josh", "s", "", "My cat is called Miso.")
@@ -73,8 +73,8 @@ func TestEverybody(t *testing.T) {
 	}
 }
 
-// TestEverybodyOfManyTenants: a credential that nobody is registered for is known by a
-// hash, and its groups by their ids; only operators see the list.
+// TestEverybodyOfManyTenants checks that an unregistered credential is listed with the ids
+// of its groups and without its own hash, and that only operators see the list.
 func TestEverybodyOfManyTenants(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	credential := service.Selector{Credential: "sha256:" + strings.Repeat("1a", 32)}

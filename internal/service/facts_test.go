@@ -14,7 +14,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// facts are what is listed, one in a line.
+// facts returns the listed facts, one per line.
 func facts(t *testing.T, m *servicetest.Fixture, in service.FactsRequest) string {
 	t.Helper()
 	in.Limit = 50
@@ -28,8 +28,8 @@ func facts(t *testing.T, m *servicetest.Fixture, in service.FactsRequest) string
 	return b.String()
 }
 
-// TestFactsAreWhatIsValid: promoted texts first, then what people said and not only
-// asked, the newest first; what was said again since only with all.
+// TestFactsAreWhatIsValid checks that promoted texts come first and statements after them,
+// the newest first and without questions. Superseded statements are listed only with All.
 func TestFactsAreWhatIsValid(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	run(t, m, service.Promote, service.PromoteRequest{Promotion: service.Promotion{Kind: "preference", Text: "Tabs, not spaces"}})
@@ -64,8 +64,8 @@ func TestFactsAreWhatIsValid(t *testing.T) {
 	}
 }
 
-// TestFactsOfGraphiti: those that a search finds are listed beside the messages, and
-// that there may be more is said.
+// TestFactsOfGraphiti checks that Graphiti's facts are listed before the messages, with a
+// note that Graphiti cannot list facts.
 func TestFactsOfGraphiti(t *testing.T) {
 	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
 		t.Run(kind, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFactsOfGraphiti(t *testing.T) {
 	}
 }
 
-// dated finds facts that are not, or not yet, or not any more true.
+// dated is a searcher that returns a valid, a superseded, an expired and a future fact.
 type dated struct{ graphiti.Searcher }
 
 func (dated) Search(context.Context, []string, string, int) ([]graphiti.Fact, error) {
@@ -105,8 +105,8 @@ func (dated) Search(context.Context, []string, string, int) ([]graphiti.Fact, er
 	}, nil
 }
 
-// TestFactsSayUntilWhen: what Graphiti knows not to be true is marked, and listed only
-// with all; what several searches find is listed once.
+// TestFactsSayUntilWhen checks that facts that are not valid are marked with their state
+// and listed only with All, and that a fact that several searches find is listed once.
 func TestFactsSayUntilWhen(t *testing.T) {
 	g := startGraphiti(t, "graphiti")
 	c, err := rest.New(remote.Options{Endpoint: g.URL()})
@@ -132,7 +132,7 @@ func TestFactsSayUntilWhen(t *testing.T) {
 	}
 }
 
-// BenchmarkFacts is a page of what is valid among 100,000 messages.
+// BenchmarkFacts lists a page of valid facts among 100,000 messages.
 func BenchmarkFacts(b *testing.B) {
 	m := servicetest.Open(b, b.TempDir(), servicetest.Options{})
 	for from := 0; from < 100_000; from += 1000 {

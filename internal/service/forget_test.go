@@ -32,7 +32,7 @@ func records(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []s
 	return list
 }
 
-// exported returns the exported texts of a selection, each after its place.
+// exported returns the exported texts of a selection, each prefixed with its place.
 func exported(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []string) {
 	t.Helper()
 	for _, r := range records(t, m, s) {
@@ -41,8 +41,9 @@ func exported(t *testing.T, m *servicetest.Fixture, s service.Selector) (list []
 	return list
 }
 
-// TestForget_Session: the messages of a conversation are in the person's or the project's
-// memory, and its notes in the state. Export and Forget cover both. Other conversations stay.
+// TestForget_Session checks that Export and Forget cover the messages of a conversation in
+// the person's and the project's memory, and its notes in the state. Other conversations
+// stay.
 func TestForget_Session(t *testing.T) {
 	t.Parallel()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -100,8 +101,8 @@ func TestForget_Session(t *testing.T) {
 	}
 }
 
-// TestForget_NamesKept: over REST Graphiti cannot delete the names and summaries of a
-// session, over MCP it deletes them.
+// TestForget_NamesKept checks that Forget reports remaining names and summaries of a
+// session over REST, which cannot delete them, and none over MCP, which can.
 func TestForget_NamesKept(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]bool{"graphiti": true, "graphiti-mcp": false} {
@@ -115,9 +116,9 @@ func TestForget_NamesKept(t *testing.T) {
 	}
 }
 
-// TestForget_NamesKeptAfterRestart: a process that did not see a deletion does not claim that
-// no summary holds the words, unless the process that deleted them proved it. Forgetting the
-// whole group ends that.
+// TestForget_NamesKeptAfterRestart checks that after a restart Forget still reports
+// remaining names, unless the first process proved their deletion. Forgetting the whole
+// group clears the report.
 func TestForget_NamesKeptAfterRestart(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"proven": false, "the model failed": true} {
@@ -151,8 +152,8 @@ func TestForget_NamesKeptAfterRestart(t *testing.T) {
 	}
 }
 
-// TestDirectives: with the setting, a message of directives is stored as such in its
-// project. Directives beside other text, and those for the person, wait.
+// TestDirectives checks that, if enabled, a message of directives is promoted in its
+// project, and that directives next to other text and those for the person stay pending.
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {

@@ -53,8 +53,9 @@ func goldenID(i int, role graphiti.RoleType) string {
 	return graphiti.MessageID(graphiti.EpisodeName(goldenTurn(i), role))
 }
 
-// goldenCorpus returns turns of two people: in two projects and outside, in an agent's and a
-// session's group, of each kind, of equal times, and in another order than their times.
+// goldenCorpus returns turns of two people, in a project and outside of projects, in the
+// groups of an agent and a session, of every kind, some with equal times, and not in order
+// of time.
 func goldenCorpus() (list []ledger.Turn) {
 	start := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	group := func(scope graphiti.Scope, id string) []graphiti.Target {
@@ -143,7 +144,7 @@ func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settl
 	record := func(cases []struct{ op, in string }, selectors []string) {
 		for _, c := range cases {
 			if kind == "graphiti-mcp" && (c.op == "memory/facts" || c.op == "memory/graph") {
-				continue // listings of this server have the time of arrival, which changes their order
+				continue // this server lists messages by time of arrival, so that their order varies
 			}
 			for i, s := range selectors {
 				if i > 0 && !strings.Contains(c.in, "_") {
@@ -160,7 +161,7 @@ func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settl
 	for _, in := range []string{`{"group":"user_josh"}`, `{"group":"session_s1"}`, `{"group":"user_josh","session":"s1","user":"josh"}`, `{"group":"agent_ava__user_josh"}`} {
 		record([]struct{ op, in string }{{"memory/export", in}}, []string{""})
 	}
-	if kind != "embedded" { // turns that wait
+	if kind != "embedded" { // the next turns wait for Graphiti
 		m.Pipeline.Set(capture.Bounds{MaxTurns: 100_000, MaxBytes: 1 << 30, MaxAge: time.Hour, MaxBatch: 10, MaxChars: 8000, Timeout: 10 * time.Second, StallAfter: time.Minute}, true)
 		add(t, m, func() {}, turn(goldenTurn(300), "s1", "I like otters.", "They are fine animals."))
 		record(goldenCases, []string{`"user":"josh",`, `"user":"josh","session":"s1",`})
@@ -184,8 +185,8 @@ func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settl
 	}
 }
 
-// changing matches the parts of answers that differ from run to run: UUIDs, and the times of
-// this year's tests, of which the corpus has none.
+// changing matches the parts of answers that differ between runs: UUIDs, and times after
+// January 2026, which the corpus does not contain.
 var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|20(2[7-9]|[3-9]\d)-\d\d-\d\d(T[0-9:.]+Z)?|2026-(0[2-9]|1\d)-\d\d(T[0-9:.]+Z)?`)
 
 // goldenAnswer returns the digest of an answer.
@@ -203,7 +204,7 @@ func goldenAnswer(t *testing.T, m *servicetest.Fixture, who service.Caller, op, 
 	return fmt.Sprintf("%x", sha256.Sum256(b))[:16]
 }
 
-// answerOf calls an operation for a caller.
+// answerOf calls an operation for a caller and returns its answer.
 func answerOf(t *testing.T, m *servicetest.Fixture, who service.Caller, name, in string) (any, error) {
 	t.Helper()
 	for _, op := range service.Operations() {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// imports has a person's memory hold what they said, a minute after each other.
+// imports stores a person's texts, a minute apart.
 func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...string) {
 	t.Helper()
 	var lines []service.Line
@@ -25,9 +25,10 @@ func imports(t testing.TB, m *servicetest.Fixture, s service.Selector, texts ...
 	m.Settle(t)
 }
 
-// TestMentionedTogether: names within sentences, identifiers, and rare terms of scripts
-// without capital letters are nodes when two messages mention them; words that only begin
-// sentences, numbers and hashes are none. An edge says the newest message that has both.
+// TestMentionedTogether checks that names within sentences, identifiers, and rare terms of
+// scripts without capital letters are nodes if two messages mention them, unlike numbers,
+// hashes and words that only begin sentences. An edge quotes the newest message with both
+// names.
 func TestMentionedTogether(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	imports(t, m, service.Selector{},
@@ -75,8 +76,8 @@ func TestMentionedTogether(t *testing.T) {
 	}
 }
 
-// TestGraphOfGraphiti: facts connect entities, with their validity; over MCP entities have
-// names, over REST the words of their facts.
+// TestGraphOfGraphiti checks that facts connect entities and have a state. Over MCP
+// entities have names, over REST the words of their facts.
 func TestGraphOfGraphiti(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if strings.HasSuffix(t.Name(), "embedded") {
@@ -102,7 +103,7 @@ func TestGraphOfGraphiti(t *testing.T) {
 	})
 }
 
-// BenchmarkConnections is the graph of the newest messages among many.
+// BenchmarkConnections builds the graph of the newest among many messages.
 func BenchmarkConnections(b *testing.B) {
 	m := servicetest.Open(b, b.TempDir(), servicetest.Options{})
 	for from := 0; from < 6000; from += 1000 {
@@ -119,8 +120,8 @@ func BenchmarkConnections(b *testing.B) {
 	}
 }
 
-// TestConnections_OfFacts: a distilled fact connects the names in it, and shows its validity and
-// its message.
+// TestConnections_OfFacts checks that a distilled fact connects the names in it, with its
+// validity and the id of its message.
 func TestConnections_OfFacts(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	name := graphiti.EpisodeName(strings.Repeat("1", 32), graphiti.RoleUser)

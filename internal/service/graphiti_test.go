@@ -13,13 +13,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// onGraphiti opens a service over a Graphiti: of its MCP server, or of REST.
+// onGraphiti opens a service on a Graphiti, over MCP or REST.
 func onGraphiti(t *testing.T, kind string, g *graphititest.Graphiti) *servicetest.Fixture {
 	t.Helper()
 	return servicetest.Open(t, t.TempDir(), servicetest.Options{Remote: memoryOf(t, kind, g)})
 }
 
-// memoryOf connects to a Graphiti.
+// memoryOf returns a memory that is connected to a Graphiti.
 func memoryOf(t *testing.T, kind string, g *graphititest.Graphiti) *graphiti.Memory {
 	t.Helper()
 	at := remote.Options{Endpoint: g.URL()}
@@ -51,9 +51,9 @@ func startGraphiti(t *testing.T, kind string) *graphititest.Graphiti {
 	return g
 }
 
-// TestWhatIsFoundThoughNotListedIsThere: the server lists nothing of a group that
-// another data directory wrote, and a search finds something in it. No operation calls
-// that empty, and Forget deletes it.
+// TestWhatIsFoundThoughNotListedIsThere checks a group of another data directory that the
+// server does not list but a search finds. No operation reports the group as empty, and
+// Forget deletes it.
 func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 	g := startGraphiti(t, "graphiti-mcp")
 	for name, tc := range map[string]struct {
@@ -79,7 +79,7 @@ func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 			}
 			before.Close()
 
-			m := onGraphiti(t, "graphiti-mcp", g) // which wrote nothing there
+			m := onGraphiti(t, "graphiti-mcp", g) // a new data directory
 			if found := run(t, m, service.Search, service.SearchRequest{Selector: tc.s, Query: "What is my cat called?"}); len(found.Facts) == 0 || !strings.Contains(found.Facts[0].Text, "Miso") {
 				t.Fatalf("it is not found to begin with: %+v", found)
 			}
@@ -106,8 +106,8 @@ func TestWhatIsFoundThoughNotListedIsThere(t *testing.T) {
 	}
 }
 
-// TestCatalogOfGraphiti: what was written to from here is counted, what cannot be
-// listed is named, and that there may be more is said.
+// TestCatalogOfGraphiti checks that the list counts the messages that this proxy wrote, has
+// a note that Graphiti cannot list its groups, and fails if the server lists no messages.
 func TestCatalogOfGraphiti(t *testing.T) {
 	for _, kind := range []string{"graphiti", "graphiti-mcp"} {
 		t.Run(kind, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// memories are the memories that people have, each with what waits until it has worked
-// everything off.
+// memories runs a test on each kind of memory. settle waits until the memory has processed
+// all turns.
 func memories(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle func())) {
 	t.Run("embedded", func(t *testing.T) {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -39,7 +39,7 @@ func memories(t *testing.T, f func(t *testing.T, m *servicetest.Fixture, settle 
 
 var own = []graphiti.Target{{Scope: graphiti.ScopeUser, Group: servicetest.OwnersGroup}}
 
-// turn is a turn of the owner's, as a client's request or its history brings it.
+// turn returns a turn of the owner, as a client's request or its history contains it.
 func turn(id, session, said, answered string) ledger.Turn {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return ledger.Turn{ID: id, Session: "session:" + session, Owner: servicetest.Owner, User: said, Assistant: answered, Said: at, Answered: at, Targets: own}
@@ -56,7 +56,7 @@ func add(t *testing.T, m *servicetest.Fixture, settle func(), turns ...ledger.Tu
 	settle()
 }
 
-// texts are the messages that are kept, and the id of the one that says something.
+// texts returns all stored messages, and the id of the last message that contains a text.
 func texts(t *testing.T, m *servicetest.Fixture, says string) (all, id string) {
 	t.Helper()
 	for _, r := range run(t, m, service.Show, service.ShowRequest{Last: 50}).Messages {
@@ -68,8 +68,9 @@ func texts(t *testing.T, m *servicetest.Fixture, says string) (all, id string) {
 	return all, id
 }
 
-// TestOneMessageIsForgotten: it alone, the other side of its turn and blocks that were
-// sent with it stay, and neither the same request nor a history brings it back.
+// TestOneMessageIsForgotten checks that Forget deletes one message and leaves the other
+// message of its turn and the blocks sent with it. Neither a repeated request nor a
+// client's history restores the message.
 func TestOneMessageIsForgotten(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		first := turn(strings.Repeat("1a", 16), "s1", "My cat is called Miso.", "What a soft name.")
@@ -107,7 +108,7 @@ func TestOneMessageIsForgotten(t *testing.T) {
 		if m.State.Generations.Blocks(servicetest.OwnersGroup) {
 			t.Error("the group is still being forgotten")
 		}
-		// What is left of it belongs to its conversation.
+		// The remaining messages still belong to their conversation.
 		for _, p := range run(t, m, service.Groups, service.Selector{Session: "s1"}).Parts {
 			run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Group: p.Group, Session: "s1"}})
 		}
@@ -117,7 +118,8 @@ func TestOneMessageIsForgotten(t *testing.T) {
 	})
 }
 
-// TestForgottenMessageLeavesTheCard, and can be promoted again.
+// TestForgottenMessageLeavesTheCard checks that a forgotten text leaves the card and can be
+// promoted again.
 func TestForgottenMessageLeavesTheCard(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		promote := func(text string) {
@@ -129,7 +131,7 @@ func TestForgottenMessageLeavesTheCard(t *testing.T) {
 		}
 		promote("Postgres, not MySQL")
 		promote("Tabs, not spaces")
-		promote("MySQL") // which the forgotten one names
+		promote("MySQL") // the forgotten text contains it
 		_, id := texts(t, m, "Postgres")
 		run(t, m, service.Forget, service.ForgetRequest{Selector: service.Selector{Message: id}})
 		if all, _ := texts(t, m, ""); strings.Contains(all, "Postgres") || strings.Contains(card(), "Postgres") || !strings.Contains(card(), "MySQL") || !strings.Contains(all, "Tabs") {
@@ -142,8 +144,9 @@ func TestForgottenMessageLeavesTheCard(t *testing.T) {
 	})
 }
 
-// TestCorrected: the new statement takes the old one's place in recall and in its
-// conversation, a promoted text stays one, and a client's history does not undo it.
+// TestCorrected checks that the new statement replaces the old one in recall and in its
+// conversation, that a promoted text stays promoted, and that a client's history does not
+// undo a correction.
 func TestCorrected(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		said := turn(strings.Repeat("4d", 16), "s1", "Our database is MySQL.", "Noted.")
@@ -185,8 +188,8 @@ func TestCorrected(t *testing.T) {
 	})
 }
 
-// TestMessageRefused: what cannot be meant says why, and what waits for Graphiti is
-// not called forgotten.
+// TestMessageRefused checks that invalid requests return an error and change nothing, and
+// that Forget fails for a message that still waits for Graphiti.
 func TestMessageRefused(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s1", "", "My cat is called Miso.")
@@ -227,8 +230,8 @@ func TestMessageRefused(t *testing.T) {
 	}
 }
 
-// TestForgetMessage_Lines: forgetting a message deletes the lines that it left, and the text
-// that confirming one stored.
+// TestForgetMessage_Lines checks that forgetting a message also deletes its lines of the
+// card, and the text that was stored when its person confirmed a line.
 func TestForgetMessage_Lines(t *testing.T) {
 	t.Parallel()
 	for _, multi := range []bool{false, true} {
@@ -273,14 +276,14 @@ func TestForgetMessage_Lines(t *testing.T) {
 	}
 }
 
-// TestSearch_ExplainsAsChat: an explained search in a project shows the person's own messages only
-// for texts with which a chat would show them.
+// TestSearch_ExplainsAsChat checks that an explained search in a project shows the person's
+// own messages only if a chat with the same text would show them.
 func TestSearch_ExplainsAsChat(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "", "s1", "", "My editor is called Zed.")
 	for query, want := range map[string]inject.Verdict{"Which editor is called for by the guide?": inject.Private, "Which editor is mine?": inject.Shown} {
 		for _, all := range []bool{true, false} {
-			if !all { // a plain search is the person's own, in every place
+			if !all { // a plain search finds the person's own messages everywhere
 				want = inject.Shown
 			}
 			found := run(t, m, service.Search, service.SearchRequest{Selector: service.Selector{Workspace: widgets}, Query: query, All: all}).Facts

@@ -22,7 +22,7 @@ const (
 	token   = "ghp_R4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1ToK"
 )
 
-// call runs an operation as a mount does: its input is JSON.
+// call runs an operation with JSON input, as a mount does.
 func call(t *testing.T, m *servicetest.Fixture, name, in string) (out any, e service.Entry, err error) {
 	t.Helper()
 	i := slices.IndexFunc(service.Operations(), func(op service.Mountable) bool { s, _, _, _ := op.Describe(); return s.Name == name })
@@ -41,7 +41,7 @@ func call(t *testing.T, m *servicetest.Fixture, name, in string) (out any, e ser
 	return out, e, err
 }
 
-// run runs an operation that does not fail.
+// run runs an operation that must not fail and returns its result.
 func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation[In, Out], in In) Out {
 	t.Helper()
 	out, err := op.Run(t.Context(), m.Host, &in)
@@ -51,7 +51,7 @@ func run[In, Out any](t *testing.T, m *servicetest.Fixture, op service.Operation
 	return out
 }
 
-// export is everything that is kept of a group, or of a session in it.
+// export returns everything stored in a group, or in a session of it.
 func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (list []service.Record) {
 	t.Helper()
 	err := service.Export.Each(t.Context(), m.Host, &in, func(r service.Record) error { list = append(list, r); return nil })
@@ -61,14 +61,15 @@ func export(t *testing.T, m *servicetest.Fixture, in service.ExportRequest) (lis
 	return list
 }
 
-// TestRefused: what cannot be meant is refused and says why; what is invalid as it
-// is written is no call, and not in the audit log.
+// TestRefused checks that operations refuse unusable input with a reason, and that audit
+// entries contain no credentials. Only input that is invalid by itself causes an
+// InvalidError.
 func TestRefused(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	const noGroup, bad = "is not the id of a group", `"group":"bad group! ünï/x"`
 	for _, tc := range []struct {
 		op, in, says string
-		valid        bool // as it is written
+		valid        bool // valid by itself
 	}{
 		{"memory/promote", `{"kind":"decision","text":"x",` + bad + `}`, noGroup, false},
 		{"memory/show", `{` + bad + `}`, noGroup, false},
@@ -140,7 +141,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPromoted: a text is kept once, as it stands, in the scope that is meant, and
+// TestPromoted checks that a text is stored once, unchanged, in the selected scope, and
 // found there.
 func TestPromoted(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
@@ -171,7 +172,7 @@ func TestPromoted(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		in          service.SearchRequest
-		scope, text string // of the first one
+		scope, text string // of the first result
 	}{
 		{service.SearchRequest{Query: "Where do we keep sessions"}, "user", "We keep sessions in Postgres, not in Redis."},
 		{service.SearchRequest{Selector: service.Selector{Workspace: "git@github.com:acme/widgets.git"}, Query: "How do we release?"}, "workspace", "Release with make ship."},
@@ -184,8 +185,9 @@ func TestPromoted(t *testing.T) {
 	}
 }
 
-// TestGroupsOfSeveralPeople are named as theirs too, and export and show what each
-// of them said.
+// TestGroupsOfSeveralPeople checks that groups that others wrote to are marked as shared
+// and exported with their messages, and that Show and Search name the other groups of a
+// person.
 func TestGroupsOfSeveralPeople(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	for _, said := range [][3]string{
@@ -196,7 +198,7 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		in   service.Selector
-		want string // groups, and those that others wrote to
+		want string // groups, with +others if others wrote to them
 	}{
 		{service.Selector{}, "user_josh workspace_both+others workspace_his"},
 		{service.Selector{User: "me"}, "user_josh workspace_both+others workspace_his"},
@@ -246,8 +248,9 @@ func TestGroupsOfSeveralPeople(t *testing.T) {
 	}
 }
 
-// TestForgotten: a group is emptied as a whole, or of one session; the rest stays, a
-// copy that comes again is kept again, and of what is blocked nothing is found.
+// TestForgotten checks that Forget empties a group or one session of it and leaves the
+// rest. A search does not find forgotten messages, and a message that is sent again is
+// stored again.
 func TestForgotten(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	m.Say(t, "josh", "s1", "", "My cat is called Miso.")
@@ -292,7 +295,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestCatalogCountsEachMessageOnce, in its conversation, and names the newest first.
+// TestCatalogCountsEachMessageOnce checks that the list counts each message once, in its
+// conversation, and is sorted from the newest to the oldest.
 func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	const gadgets = "github_repo:github.com/acme/gadgets"
@@ -304,7 +308,7 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	for i, turn := range []ledger.Turn{
 		{Session: "session:one", User: "My cat is called Miso.", Targets: []graphiti.Target{own}},
 		{Session: "session:two", User: "The gadgets are blue.", Workspace: gadgets, Targets: []graphiti.Target{in("gadgets")}},
-		{Session: "session:three", User: "Our database is Postgres.", Workspace: widgets, Targets: []graphiti.Target{in("widgets"), own}}, // which they said of themselves, too
+		{Session: "session:three", User: "Our database is Postgres.", Workspace: widgets, Targets: []graphiti.Target{in("widgets"), own}}, // also about the person
 	} {
 		turn.ID, turn.Owner, turn.Assistant = fmt.Sprint("turn ", i), servicetest.Owner, "I see."
 		turn.Said = time.Date(2026, 1, 2+i, 3, 4, 5, 0, time.UTC)
@@ -344,8 +348,8 @@ func TestCatalogCountsEachMessageOnce(t *testing.T) {
 	}
 }
 
-// TestKeptAgainAfterForgetting: lines are imported and texts promoted once, and once
-// more after it was all forgotten.
+// TestKeptAgainAfterForgetting checks that lines are imported and texts promoted once, and
+// once more after their group was forgotten.
 func TestKeptAgainAfterForgetting(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	lines := []service.Line{{Role: "user", Content: "I breed alpacas.", Timestamp: "2026-01-05T09:00:00Z"}}
@@ -367,8 +371,9 @@ func TestKeptAgainAfterForgetting(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreTenants: where they are, one lists what is its own, a session's id
-// alone names nobody's, and another's session of that name is left.
+// TestCredentialsAreTenants checks that in multi mode a credential lists only its own
+// memory, that the id of a session needs a credential, and that forgetting a session leaves
+// the session of another credential with the same id.
 func TestCredentialsAreTenants(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: true})
 	one, other := service.Selector{Credential: "sha256:" + strings.Repeat("1a", 32)}, service.Selector{Credential: "sha256:" + strings.Repeat("2b", 32)}
@@ -405,8 +410,8 @@ func TestCredentialsAreTenants(t *testing.T) {
 	}
 }
 
-// TestGroupsOfCredentials: the groups of a credential, of a person and of several credentials
-// are found for the selector that means them, and for no credential that spells it.
+// TestGroupsOfCredentials checks that the selector of a credential, a person or several
+// credentials finds their groups, and that a credential whose text imitates them does not.
 func TestGroupsOfCredentials(t *testing.T) {
 	t.Parallel()
 	sha := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -418,7 +423,7 @@ func TestGroupsOfCredentials(t *testing.T) {
 			word     string
 			selector service.Selector
 			as       func(*graphiti.Who)
-			spelt    string // by another credential
+			spelt    string // the text of a credential that imitates the caller
 		}{
 			{"Zanzibar", service.Selector{Credential: "sha256:" + sha("sk-b")}, func(w *graphiti.Who) { w.SetCredentials("", sha("sk-b")) }, sha("sk-b")},
 			{"Yukon", service.Selector{User: "josh"}, func(w *graphiti.Who) { w.User = "user:josh"; w.SetPerson() }, "person:user:josh"},
@@ -465,8 +470,8 @@ func TestGroupsOfCredentials(t *testing.T) {
 	}
 }
 
-// TestQueueOperations: dead letters and waiting turns are listed, sent again and
-// dropped, of a proxy that runs and of the files alone.
+// TestQueueOperations checks that queued turns can be retried, dropped and listed, and that
+// only a listing with texts is audited.
 func TestQueueOperations(t *testing.T) {
 	spool := &deadTurns{numbers: []int64{3, 5, 8}}
 	h := &service.Host{Queue: spool}
@@ -498,7 +503,7 @@ func TestQueueOperations(t *testing.T) {
 	}
 }
 
-// deadTurns are turns that were not delivered.
+// deadTurns is a queue of undelivered turns.
 type deadTurns struct {
 	numbers []int64
 	asked   ledger.ListOptions

@@ -12,7 +12,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// TestRepairOfNothing says what is wrong, and leaves nothing behind.
+// TestRepairOfNothing checks that Repair explains why it cannot read a file, and leaves no
+// new files.
 func TestRepairOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "memory.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
@@ -29,8 +30,8 @@ func TestRepairOfNothing(t *testing.T) {
 	}
 }
 
-// TestRepair: the new file has what can be read of a damaged one, which stays unchanged, and a
-// memory with the new file knows it.
+// TestRepair checks that the new file has the readable rows of a damaged one, which stays
+// unchanged, and that a memory recalls messages from the new file.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"state.db", "spool.db", "memory.db"} {
@@ -38,7 +39,7 @@ func TestRepair(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			open := func() *servicetest.Fixture { return servicetest.Open(t, dir, servicetest.Options{}) }
-			if file == "spool.db" { // a remote memory's
+			if file == "spool.db" { // only a remote memory has a spool
 				g := startGraphiti(t, "graphiti")
 				open = func() *servicetest.Fixture {
 					return servicetest.Open(t, dir, servicetest.Options{Remote: memoryOf(t, "graphiti", g)})
@@ -55,7 +56,7 @@ func TestRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := damaged[len(damaged)-4096:] // a page of what was written last
+			last := damaged[len(damaged)-4096:] // the last page of the file
 			for i := range last {
 				last[i] = byte(i*7 + 3)
 			}

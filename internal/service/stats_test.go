@@ -11,15 +11,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// TestStatsCountTheWeek: turns and conversations by when they were said, each once;
-// promoted texts not as turns; blocks, silence and tokens as they were counted, of everybody
-// or of one person.
+// TestStatsCountTheWeek checks that turns and conversations of the week are counted once,
+// without promoted texts, and that blocks, silence and tokens are counted for all people
+// and for each one.
 func TestStatsCountTheWeek(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		now := time.Now().UTC()
 		for i, at := range []time.Time{now.Add(-time.Minute), now, now, now.AddDate(0, 0, -30)} {
 			one := turn(strings.Repeat(string(rune('a'+i)), 32), []string{"s1", "s1", "s2", "s3"}[i], "My cat is called Miso, number "+string(rune('0'+i)), "I see.")
-			if i == 3 && strings.HasSuffix(t.Name(), "mcp") { // which dates a message by its arrival
+			if i == 3 && strings.HasSuffix(t.Name(), "mcp") { // MCP dates a message by its arrival
 				continue
 			}
 			one.Said, one.Answered = at, at

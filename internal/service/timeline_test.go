@@ -10,15 +10,15 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// TestTimelineGoesBack: page by page, each message once, whatever order they came in and
-// however many were said at one moment.
+// TestTimelineGoesBack checks that Show pages back through all messages, each once,
+// whatever their order of arrival, and even if several have the same time.
 func TestTimelineGoesBack(t *testing.T) {
 	memories(t, func(t *testing.T, m *servicetest.Fixture, settle func()) {
 		if strings.HasSuffix(t.Name(), "mcp") {
 			t.Skip("it dates a message by its arrival")
 		}
 		now := time.Now().UTC().Truncate(time.Second)
-		for i, ago := range []time.Duration{time.Minute, 3 * time.Hour, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour, 48 * time.Hour} { // as an import does, old ones come last
+		for i, ago := range []time.Duration{time.Minute, 3 * time.Hour, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour, 48 * time.Hour} { // as in an import, old messages arrive last
 			one := turn(strings.Repeat(string(rune('a'+i)), 32), "s", fmt.Sprintf("My cat is called Miso, number %d", i), "")
 			one.Said, one.Answered = now.Add(-ago), now.Add(-ago)
 			add(t, m, settle, one)

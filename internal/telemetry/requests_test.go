@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAppendJSON_AsSlog: a record is appended as slog.JSONHandler writes it, or not at
-// all.
+// TestAppendJSON_AsSlog checks that appendJSON appends a record exactly as slog.JSONHandler
+// does, or not at all.
 func TestAppendJSON_AsSlog(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 120_000, time.FixedZone("", 3600))
@@ -17,7 +17,7 @@ func TestAppendJSON_AsSlog(t *testing.T) {
 		at    time.Time
 		level slog.Level
 		attrs []slog.Attr
-		other bool // has a value that is left to slog
+		other bool // has a value that appendJSON leaves to slog
 	}{
 		"no attributes":     {at: at},
 		"a request":         {at: at, attrs: []slog.Attr{slog.String("method", "POST"), slog.String("path", "/v1/chat?a=<b>&c"), slog.Int("status", 200), slog.Int64("ms", -1), slog.String("memory", "recalled; facts=3"), slog.String("id", "")}},
@@ -50,15 +50,15 @@ func TestAppendJSON_AsSlog(t *testing.T) {
 	}
 }
 
-// TestShortRequests: a person sees a short line for a request, and others as
-// they are.
+// TestShortRequests checks that a request is logged as a short line, and other records
+// unchanged.
 func TestShortRequests(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(shortRequests{slog.NewTextHandler(&b, nil), &b, false})
 	request := func(status int, memory string) string {
 		b.Reset()
 		log.Info(requestLine, "method", "POST", "path", "/v1/chat\x1b[2J", "status", status, "ms", 12, "memory", memory, "id", "x-1")
-		_, rest, _ := strings.Cut(b.String(), " ") // behind the time
+		_, rest, _ := strings.Cut(b.String(), " ") // after the time
 		return rest
 	}
 	for want, got := range map[string]string{

@@ -30,8 +30,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressEndsWhole: whatever was read of a file, in the end all of it is
-// done; and nothing is shown where nobody looks.
+// TestProgressEndsWhole checks that progress ends at 100%, however much of the file was
+// read, and that no progress is written unless the output is a terminal.
 func TestProgressEndsWhole(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 1000)

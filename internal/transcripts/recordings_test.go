@@ -68,7 +68,7 @@ type expected struct {
 	Answers []struct{ ID, Text string }
 }
 
-// places says how a recording gets to the place where its client stores it.
+// places maps each recording to the path at which its client stores it.
 var places = []struct{ recording, client, from, to string }{
 	{"claude-2.1.332", "claude-code", "projects", ".claude/projects"},
 	{"claude-2.1.332-tui", "claude-code", "projects", ".claude/projects"},
@@ -143,8 +143,8 @@ func TestRead_Recordings(t *testing.T) {
 	}
 }
 
-// compare compares a turn with the expected one. Answers to several requests of a turn are
-// all expected; a turn has the first.
+// compare compares a turn with the expected one. The expectations list the answers to all
+// requests of a turn; a turn has only the first.
 func compare(t *testing.T, got *Turn, want *expected) {
 	t.Helper()
 	words := want.Words + want.Command

@@ -25,13 +25,13 @@ func start(t *testing.T, token string, st health.Status) string {
 	}})
 }
 
-// stopClock makes used calls and guesses stay used, however slow the machine is.
+// stopClock stops the refill of calls and guesses, so that a slow machine gains none.
 func (s *Server) stopClock() {
 	s.calls = newLimits[service.Caller](0, s.calls.burst)
 	s.fails = newLimits[netip.Prefix](0, s.fails.burst)
 }
 
-// serve serves what the options say until the end of the test.
+// serve runs a server with the options until the end of the test and returns its URL.
 func serve(t *testing.T, o Options) string {
 	t.Helper()
 	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
@@ -74,7 +74,8 @@ func get(t *testing.T, url, token string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestTokenGuardsAllButHealthAndMetrics, which say nothing of anybody.
+// TestTokenGuardsAllButHealthAndMetrics checks that only health and metrics are available
+// without the token.
 func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 	base := start(t, "secret", health.Status{Ready: true})
 	for _, tc := range []struct {
@@ -97,8 +98,8 @@ func TestTokenGuardsAllButHealthAndMetrics(t *testing.T) {
 	}
 }
 
-// TestMemoryTroubleKeepsTheProxyReady, and is told: all of it, in words that
-// hold no address.
+// TestMemoryTroubleKeepsTheProxyReady checks that a proxy with a faulty memory is ready,
+// and that the answer lists all faults without an address.
 func TestMemoryTroubleKeepsTheProxyReady(t *testing.T) {
 	st := health.Status{Ready: true, Memory: health.MemoryStatus{Backend: "graphiti", Where: "http://secret-host"}}
 	st.Memory.Fail(health.FaultUnreachable, time.Time{}, "dial secret-host: refused", "look at secret-host")
@@ -122,8 +123,8 @@ func TestQueueCountsAreThere(t *testing.T) {
 	}
 }
 
-// TestTooManyCalls are refused, and health is not among them. Guesses keep the right
-// token out from nowhere.
+// TestTooManyCalls checks that calls and guesses are limited, except for health checks, and
+// that the right token is accepted after too many guesses.
 func TestTooManyCalls(t *testing.T) {
 	base := start(t, "secret", health.Status{Ready: true})
 	refused := func(token string) bool {
@@ -148,8 +149,8 @@ func TestTooManyCalls(t *testing.T) {
 	}
 }
 
-// TestPagesUseUpNothing: what a browser sends for a page of another site, and
-// what shows no token, keeps out nobody who has one.
+// TestPagesUseUpNothing checks that requests of a browser for another site's page, or
+// without a token, do not count against the limits of other clients.
 func TestPagesUseUpNothing(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		base := start(t, token, health.Status{Ready: true})

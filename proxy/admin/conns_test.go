@@ -16,12 +16,13 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestHealthAnswersBesideHeldConnections, whatever is held: it has room of its own.
+// TestHealthAnswersBesideHeldConnections checks that health answers while clients hold as
+// many connections or calls as they can.
 func TestHealthAnswersBesideHeldConnections(t *testing.T) {
 	const imports = "POST " + root + "memory/import HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
 	for _, tc := range []struct {
 		name, sends string
-		answer      string // begins the answer, which is awaited; empty: none
+		answer      string // the expected beginning of the answer, or "" to expect no answer
 		count       int
 	}{
 		{"silent", "", "", 2 * maxConns},
@@ -34,14 +35,14 @@ func TestHealthAnswersBesideHeldConnections(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHouse(t, "secret")
-			go func() { _ = h.Serve() }() // ends with the house
+			go func() { _ = h.Serve() }() // ends with the test
 			for range tc.count {
 				c, err := net.Dial("tcp", h.Addr().String())
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer c.Close()
-				_, _ = io.WriteString(c, tc.sends) // it may have made room for another
+				_, _ = io.WriteString(c, tc.sends) // the server may have closed c for another connection
 				if tc.answer == "" {
 					continue
 				}
@@ -66,7 +67,7 @@ func TestHealthAnswersBesideHeldConnections(t *testing.T) {
 	}
 }
 
-// held is a connection that may be closed.
+// held is a connection that records Close.
 type held struct {
 	net.Conn
 	from   string
@@ -76,8 +77,9 @@ type held struct {
 func (h *held) Close() error         { h.closed = true; return nil }
 func (h *held) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(h.from)) }
 
-// TestConnectionsMakeRoom: the oldest that waits, of an address with too many or of all;
-// those with a caller come last, and a call that runs is left alone.
+// TestConnectionsMakeRoom checks that the oldest waiting connection is closed, of an
+// address with too many or of all addresses, those of callers last, and never one with a
+// running call.
 func TestConnectionsMakeRoom(t *testing.T) {
 	cs := newConns([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})
 	add := func(from string) (*held, context.Context) {
@@ -97,7 +99,7 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	serveCaller(ctx)()
 	first, _ := add("203.0.113.1:3")
 	second, _ := add("203.0.113.1:4")
-	cs.change(first, http.StateActive) // it has asked something since
+	cs.change(first, http.StateActive) // first now has the latest request
 	for range maxStrangers - 2 {
 		add("203.0.113.1:5")
 	}
@@ -137,8 +139,8 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestPlaces: operators and people have their own, one person has some of them, and one
-// of those for an import, by a program or on a page.
+// TestPlaces checks that operators and people have separate places for calls, that a person
+// has a limited number of them, and only one for an import, over the API or a page.
 func TestPlaces(t *testing.T) {
 	p := newPlaces()
 	josh := func(credential string) service.Caller {

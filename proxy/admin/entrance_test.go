@@ -13,8 +13,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestPagesOfOthersAreKeptOut: only our own pages change something, and only a person
-// opens a page, in a tab of its own, at an address that nobody else can give us.
+// TestPagesOfOthersAreKeptOut checks that only the proxy's own pages can change data, and
+// that other sites can only link to a page in a tab. Without a token, only local host names
+// are accepted.
 func TestPagesOfOthersAreKeptOut(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		h := newHouse(t, token)
@@ -99,8 +100,8 @@ func hardened(t *testing.T, name string, w *httptest.ResponseRecorder) {
 	}
 }
 
-// TestEndpointsStayEndpoints: what is no call is no page, and neither is a call with
-// another method; what pages are made of anybody may have.
+// TestEndpointsStayEndpoints checks that unknown API paths and wrong methods do not return
+// a page, and that static files and the login need no credentials.
 func TestEndpointsStayEndpoints(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, tc := range []struct {
@@ -122,8 +123,8 @@ func TestEndpointsStayEndpoints(t *testing.T) {
 	}
 }
 
-// TestCookiesWithTLS can only be set by this host, with TLS: ours, or that of a trusted
-// proxy in front.
+// TestCookiesWithTLS checks that cookies are secure and bound to the host if the proxy or a
+// trusted proxy in front of it uses TLS.
 func TestCookiesWithTLS(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, tc := range []struct {
@@ -157,8 +158,8 @@ func TestCookiesWithTLS(t *testing.T) {
 	}
 }
 
-// TestAPageThatPanics is answered without a word of what it showed, in the answer and in
-// the log; one that had begun is cut off.
+// TestAPageThatPanics checks that the panic's text is neither in the answer nor in the log,
+// and that an answer that has begun is cut off.
 func TestAPageThatPanics(t *testing.T) {
 	var log bytes.Buffer
 	s := &Server{o: Options{Log: slog.New(slog.NewTextHandler(&log, nil))}}
@@ -187,7 +188,8 @@ func TestAPageThatPanics(t *testing.T) {
 	}
 }
 
-// TestNobodyIsLetInWithoutACaller: what forgets to say who asks is forbidden everything.
+// TestNobodyIsLetInWithoutACaller checks that every operation is forbidden for a request
+// without a caller.
 func TestNobodyIsLetInWithoutACaller(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, op := range service.Operations() {

@@ -23,10 +23,10 @@ func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+string(token))
 	}
 	once := http.Transport{DisableKeepAlives: true} // Shutdown waits for unused connections
-	return once.RoundTrip(r)                        //nolint:wrapcheck // an http.RoundTripper's
+	return once.RoundTrip(r)                        //nolint:wrapcheck // the error of an http.RoundTripper
 }
 
-// mcpClient returns a session of a client with a credential.
+// mcpClient connects a client with a credential and returns its session.
 func mcpClient(t *testing.T, base, token string) (*mcp.ClientSession, error) {
 	t.Helper()
 	transport := &mcp.StreamableClientTransport{Endpoint: base + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}, DisableStandaloneSSE: true}
@@ -39,7 +39,8 @@ func mcpClient(t *testing.T, base, token string) (*mcp.ClientSession, error) {
 	return session, err
 }
 
-// servePeople serves a memory for an operator and two people.
+// servePeople serves a memory for an operator and two people and returns its URL. With a
+// token the memory is in multi mode.
 func servePeople(t *testing.T, token string, roots *[]string) string {
 	t.Helper()
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{Multi: token != ""})
@@ -61,8 +62,8 @@ func servePeople(t *testing.T, token string, roots *[]string) string {
 	})
 }
 
-// TestMCP: a client on this machine has the memory of its root's project. A person has their own
-// memory alone, and nobody else can use their session.
+// TestMCP checks that a local client uses the memory of its root's project, that people
+// have only their own memory, and that a session accepts only its own client.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	var roots []string
@@ -119,8 +120,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCP_Refusals: pages of other sites, unknown hosts, large calls and streams without a call
-// are refused.
+// TestMCP_Refusals checks that the server refuses pages of other sites, calls for another
+// instance, large calls, calls without a credential, and streams without a call.
 func TestMCP_Refusals(t *testing.T) {
 	t.Parallel()
 	var roots []string

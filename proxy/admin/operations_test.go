@@ -24,7 +24,8 @@ import (
 
 type m = map[string]any
 
-// post sends a body; nil is a GET.
+// post sends body in a POST request, or a GET request if body is nil, and returns the
+// status and the answer.
 func post(t *testing.T, at string, body any, headers ...string) (int, string) {
 	t.Helper()
 	method := http.MethodGet
@@ -86,8 +87,8 @@ func openAPI(t *testing.T, base string) (doc document) {
 	return doc
 }
 
-// TestOpenAPI: the document that is served describes what is answered: every call in
-// it is there, and every member of an answer is in it.
+// TestOpenAPI checks that the served document matches the server: each described call
+// works, and the document describes every member of its input and its answer.
 func TestOpenAPI(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "w", "My cat is called Miso.")
@@ -153,11 +154,11 @@ func TestOpenAPI(t *testing.T) {
 type schema struct {
 	Type                 any
 	Properties           map[string]schema
-	AdditionalProperties *schema // of a map, whatever its keys are
+	AdditionalProperties *schema // the values of a map with arbitrary keys
 	Items                *schema
 }
 
-// check finds members that are not described.
+// check reports members of v that the schema does not describe.
 func (s *schema) check(t *testing.T, where string, v any) {
 	t.Helper()
 	switch v := v.(type) {
@@ -184,8 +185,9 @@ func (s *schema) check(t *testing.T, where string, v any) {
 	}
 }
 
-// TestTheTableIsServed: every operation of the table has its path and its description,
-// under a name of its own, and beside them there is only what programs ask of any proxy.
+// TestTheTableIsServed checks that every operation of the table has a path, a description
+// and a unique ID, and that the server describes no other calls except health, metrics and
+// the document itself.
 func TestTheTableIsServed(t *testing.T) {
 	base := serve(t, Options{Token: "secret", Host: servicetest.Open(t, t.TempDir(), servicetest.Options{}).Host})
 	req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/openapi.json", nil)
@@ -216,7 +218,7 @@ func TestTheTableIsServed(t *testing.T) {
 				}
 			}
 			ids[op.OperationID] = path
-			// Without the token no operation says anything.
+			// No operation works without the token.
 			if status, _ := post(t, base+path, map[string]any{"get": nil, "post": m{}}[method]); (status == http.StatusUnauthorized) != (op.Security != nil) {
 				t.Errorf("%s %s without the token: %d", method, path, status)
 			}
@@ -243,9 +245,9 @@ func TestTheTableIsServed(t *testing.T) {
 	}
 }
 
-// TestAuditLines: each look at what is remembered, and each change of it, is told
-// with whose it is, from where, in which groups and whether it was done, without what
-// was said; what could not be understood is not told.
+// TestAuditLines checks that each access to the memory and each change is logged with its
+// owner, caller, peer, groups and result, but without its text. Invalid requests are not
+// logged.
 func TestAuditLines(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "", "My cat is called Miso.")
@@ -255,7 +257,7 @@ func TestAuditLines(t *testing.T) {
 		path   string
 		body   any
 		status int
-		want   string // empty: nothing is told
+		want   string // the expected log line, or "" if there is none
 	}{
 		{"memory/show", m{}, 200, `what=show who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
 		{"memory/list", m{"limit": 3}, 200, `what=list who="the owner" by="the operator" peer=127.0.0.1 groups=[user_josh] done=true`},
@@ -290,8 +292,8 @@ func TestAuditLines(t *testing.T) {
 	}
 }
 
-// TestFailures: what fails has a status that says whose fault it is, and a body that
-// says what is wrong; one that has begun to answer says so in its last line.
+// TestFailures checks that the status of a failed call reflects its cause and that the body
+// explains the error, in the last line if the answer has begun.
 func TestFailures(t *testing.T) {
 	type in struct {
 		A string `json:"a"`
@@ -315,7 +317,7 @@ func TestFailures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		op     service.Mountable
 		query  string
-		body   string // empty: none, as a GET
+		body   string // the body of a POST, or "" for a GET
 		status int
 		want   string
 	}{
@@ -355,8 +357,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestCallsForAnotherAreRefused, also where a proxy took the place of the one that
-// was found; only how it is anybody may ask.
+// TestCallsForAnotherAreRefused checks that a proxy refuses calls for another instance,
+// except for operations that accept any data directory.
 func TestCallsForAnotherAreRefused(t *testing.T) {
 	base := serve(t, Options{Instance: "own", Host: servicetest.Open(t, t.TempDir(), servicetest.Options{}).Host})
 	for _, op := range service.Operations() {
@@ -379,8 +381,8 @@ func TestCallsForAnotherAreRefused(t *testing.T) {
 	}
 }
 
-// TestProofIsForOneConnection: a proof says between which addresses it was given, so
-// that nobody passes it on, and a challenge that is none gets none.
+// TestProofIsForOneConnection checks that a proof is valid only for the addresses of its
+// connection, so that it cannot be relayed, and that an invalid challenge gets no proof.
 func TestProofIsForOneConnection(t *testing.T) {
 	secret := []byte("a secret of the data directory")
 	at := strings.TrimPrefix(serve(t, Options{Secret: secret, Host: &service.Host{}}), "http://")

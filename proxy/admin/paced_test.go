@@ -34,7 +34,7 @@ func (o *once) Accept() (net.Conn, error) {
 func (o *once) Close() error   { close(o.done); return nil }
 func (o *once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// piped serves a handler within a caller's share, on a connection that it returns.
+// piped serves a handler within a caller's share and returns a connection to it.
 func piped(t *testing.T, serve http.HandlerFunc) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()
@@ -52,13 +52,13 @@ func piped(t *testing.T, serve http.HandlerFunc) net.Conn {
 	return client
 }
 
-// TestBodiesHaveALeastRate: one that trickles is given up, and one that is only slow
-// arrives, however long it takes.
+// TestBodiesHaveALeastRate checks that a body below the minimum rate fails, and that a slow
+// body above it arrives, however long it takes.
 func TestBodiesHaveALeastRate(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		piece  int
-		within time.Duration // when it is given up; 0: it arrives
+		within time.Duration // deadline of the failure, or 0 if the body arrives
 	}{
 		{"a byte a second", 1, 2 * patience},
 		{"half of the least rate", slowest / 2, 4 * patience},
@@ -96,7 +96,8 @@ func TestBodiesHaveALeastRate(t *testing.T) {
 	}
 }
 
-// TestACallMayWait for the memory far beyond the deadlines of its bodies.
+// TestACallMayWait checks that a call may wait for the memory far beyond the deadlines of
+// its bodies.
 func TestACallMayWait(t *testing.T) {
 	for name, body := range map[string]string{"with a body": "Content-Length: 1\r\n\r\nx", "without": "\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +125,8 @@ func TestACallMayWait(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyReads end the call.
+// TestAnswersThatNobodyReads checks that a call ends if its client does not read the
+// answer.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, ended := time.Now(), make(chan error, 1)
@@ -143,7 +145,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	})
 }
 
-// TestSlowReaders get all of an answer, however long it takes.
+// TestSlowReaders checks that a slow client gets the whole answer, however long it takes.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pieces = 100

@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestSessionsEnd: half an hour after the last request, and twelve hours after their
-// begin however often something is asked.
+// TestSessionsEnd checks that a session ends half an hour after its last request, and at
+// the latest twelve hours after its beginning.
 func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, proof := newSessions(), sumOf("secret")
@@ -42,8 +42,8 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded: a caller's oldest session ends where they have too many. Only
-// where there are too many of all callers does one end another's, an operator's last.
+// TestSessionsAreBounded checks that a caller with too many sessions loses the oldest one.
+// Sessions of other callers end only if there are too many in total, an operator's last.
 func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions()

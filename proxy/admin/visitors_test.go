@@ -16,10 +16,10 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/servicetest"
 )
 
-// errGate is what a gateway's key is told.
+// errGate is the error for the key of a gateway.
 var errGate = errors.New("this is the key of a gateway")
 
-// house is an admin side in multi mode, in which josh, ann and root have credentials.
+// house is an admin server in multi mode that knows the credentials of josh, ann and root.
 type house struct {
 	*Server
 	t     *testing.T
@@ -47,7 +47,7 @@ func newHouse(t *testing.T, token string) *house {
 				}
 				return service.Caller{}, errGate
 			}
-			if fingerprint == sumOf("tenant's").digits() && ctx.Err() == nil { // whom only a store knows
+			if fingerprint == sumOf("tenant's").digits() && ctx.Err() == nil { // only a store knows this caller
 				return service.Caller{Name: "tenant", Own: service.Selector{User: "user:tenant"}}, nil
 			}
 			if c, ok := h.known[fingerprint]; ok {
@@ -64,7 +64,7 @@ func newHouse(t *testing.T, token string) *house {
 	return h
 }
 
-// browser is somebody who has cookies.
+// browser is a client with cookies.
 type browser struct {
 	h       *house
 	cookies map[string]string
@@ -73,8 +73,8 @@ type browser struct {
 
 func (h *house) browser() *browser { return &browser{h, make(map[string]string), "127.0.0.1:5"} }
 
-// send sends a request as a page of ours does; headers change that, and an empty one is
-// not sent. A body is a form.
+// send sends a request like one of the proxy's own pages. A body is a form. Headers replace
+// the default ones; an empty value removes a header.
 func (b *browser) send(method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	host := b.h.Addr().String()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -114,7 +114,7 @@ func (b *browser) send(method, path, body string, headers ...string) *httptest.R
 	return w
 }
 
-// login sends the form.
+// login submits the login form with a secret.
 func (b *browser) login(secret string) *httptest.ResponseRecorder {
 	b.send("GET", "/login", "")
 	form := url.Values{"token": {secret}, "csrf": {b.h.seal.csrf(b.cookies[b.names().visit])}}
@@ -126,7 +126,7 @@ func (b *browser) names() names { return b.h.names(httptest.NewRequest("GET", "/
 func (b *browser) session() string { return b.cookies[b.names().session] }
 func (b *browser) csrf() string    { return b.h.seal.csrf(b.session()) }
 
-// who says as whom the browser is let in; empty: it is not.
+// who returns the name of the browser's caller, or "" if the browser has no access.
 func (b *browser) who() string {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Host = b.h.Addr().String()
@@ -140,13 +140,13 @@ func (b *browser) who() string {
 	return v.Caller.Name
 }
 
-// in reports whether a page was served or a form was taken, whatever came of it.
+// in reports whether a page was served or a form accepted, whatever its result.
 func in(w *httptest.ResponseRecorder) bool {
 	return w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden && w.Code != http.StatusTooManyRequests
 }
 
-// TestLogin: the token and people's own credentials let in, each as whom they prove; a
-// gateway's key does not, and is told why; nothing that was typed is logged.
+// TestLogin checks that the token and the credentials of people give access to their own
+// caller, that the key of a gateway is refused, and that no secret is logged.
 func TestLogin(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, tc := range []struct {
@@ -185,7 +185,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestALoginHasANewSession: nobody knows its id from before, and the one before ends.
+// TestALoginHasANewSession checks that a login starts a session with a new id and ends the
+// previous one.
 func TestALoginHasANewSession(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()
@@ -206,8 +207,8 @@ func TestALoginHasANewSession(t *testing.T) {
 	}
 }
 
-// TestLoginNeedsItsForm: a form that another page made does not log anybody in, and uses
-// up no guess.
+// TestLoginNeedsItsForm checks that a login without the CSRF token of its own form fails
+// and does not count as a guess.
 func TestLoginNeedsItsForm(t *testing.T) {
 	h := newHouse(t, "secret")
 	other := h.browser()
@@ -230,9 +231,9 @@ func TestLoginNeedsItsForm(t *testing.T) {
 	}
 }
 
-// TestGuesses at the form and at the API are counted together, by address. However many
-// there were, a right credential is let in, and only those that a store must be asked for
-// wait.
+// TestGuesses checks that guesses at the form and at the API are counted together, by
+// address. A right credential is accepted after any number of guesses, unless only a store
+// knows it.
 func TestGuesses(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()
@@ -263,8 +264,8 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// TestForwardedAddresses count where a trusted proxy names them, from the last one on,
-// and the others are up to the client.
+// TestForwardedAddresses checks that the last untrusted address of X-Forwarded-For counts
+// as the peer if a trusted proxy sent it, and that guesses are counted by that address.
 func TestForwardedAddresses(t *testing.T) {
 	h := newHouse(t, "secret")
 	for _, tc := range []struct {
@@ -307,8 +308,8 @@ func TestForwardedAddresses(t *testing.T) {
 	}
 }
 
-// TestCallsCountForEachCaller: who uses up their own takes nothing from others, on pages
-// and at the API.
+// TestCallsCountForEachCaller checks that a caller who exceeds the limit on pages is also
+// refused at the API, and that other callers are not affected.
 func TestCallsCountForEachCaller(t *testing.T) {
 	h := newHouse(t, "secret")
 	josh, ann := h.browser(), h.browser()
@@ -334,8 +335,8 @@ func TestCallsCountForEachCaller(t *testing.T) {
 	}
 }
 
-// TestChangesNeedTheToken of the same session, in a header or a form; a body of another
-// type is not read for it.
+// TestChangesNeedTheToken checks that a change needs the CSRF token of its session, in a
+// header or a form. A body of another type is not searched for it.
 func TestChangesNeedTheToken(t *testing.T) {
 	h := newHouse(t, "secret")
 	b, other := h.browser(), h.browser()
@@ -372,7 +373,7 @@ func TestChangesNeedTheToken(t *testing.T) {
 	} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
 			if method == "DELETE" && len(tc.headers) != 2 && tc.let {
-				continue // a form is not read there
+				continue // DELETE takes no form
 			}
 			if w := b.send(method, "/memory", tc.body, tc.headers...); in(w) != tc.let {
 				t.Errorf("%s, %s: %d, want that it is let in: %v", name, method, w.Code, tc.let)
@@ -384,7 +385,7 @@ func TestChangesNeedTheToken(t *testing.T) {
 	}
 }
 
-// TestLogout ends the session, on a POST with the token only.
+// TestLogout checks that only a POST with the CSRF token ends the session.
 func TestLogout(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()
@@ -401,8 +402,8 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// TestWhatASessionMayDoIsFoundOutAgain: another token, a person who is not registered any
-// more, who becomes an operator, or is in doubt, counts from the next request on.
+// TestWhatASessionMayDoIsFoundOutAgain checks that a changed token, a removed person and a
+// new operator take effect with the next request of a session.
 func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
 	h := newHouse(t, "secret")
 	operator, josh := h.browser(), h.browser()
@@ -443,8 +444,9 @@ func TestWhatASessionMayDoIsFoundOutAgain(t *testing.T) {
 	}
 }
 
-// TestWithoutATokenEverybodyHereIsTheOperator, silently; but a change needs what the page
-// was given.
+// TestWithoutATokenEverybodyHereIsTheOperator checks that without a token every local
+// client is the operator, without a login, and that a change still needs the CSRF token of
+// a page.
 func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
 	h := newHouse(t, "")
 	b := h.browser()
@@ -474,8 +476,8 @@ func TestWithoutATokenEverybodyHereIsTheOperator(t *testing.T) {
 	}
 }
 
-// TestTheAPITakesCredentials of people in its header, and no cookie: they may do there
-// what they may do on pages.
+// TestTheAPITakesCredentials checks that the API accepts people's credentials in its
+// header, but no cookie, and limits them to their own memory.
 func TestTheAPITakesCredentials(t *testing.T) {
 	h := newHouse(t, "secret")
 	b := h.browser()

@@ -18,8 +18,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// TestSeveralCredentials: an empty one is none, and those that differ count
-// together, so that nobody is taken for who shares one of them.
+// TestSeveralCredentials checks that empty credentials are ignored and that different ones
+// count together, so that callers who share one of them are separate tenants.
 func TestSeveralCredentials(t *testing.T) {
 	of := func(lines ...string) string {
 		var h fasthttp.RequestHeader
@@ -58,8 +58,9 @@ func TestSeveralCredentials(t *testing.T) {
 	}
 }
 
-// TestRequestsOfWebPages: in single mode a page of the web has no memory,
-// neither by its origin nor by a name that its server resolves to this machine.
+// TestRequestsOfWebPages checks that FromWeb detects requests of web pages, by their
+// origin, by Sec-Fetch-Site, or by a host name that a page's server resolves to this
+// machine.
 func TestRequestsOfWebPages(t *testing.T) {
 	for _, tc := range []struct {
 		host, origin string
@@ -127,9 +128,9 @@ func TestRequestsOfWebPages(t *testing.T) {
 	}
 }
 
-// TestHeadersThatContradictThemselves name nobody: whoever appends to what
-// another has written is not believed, and the request has no memory. The same
-// value twice says one thing.
+// TestHeadersThatContradictThemselves checks that a header with two different values
+// identifies no person, because a client may have appended to it. The same value twice is
+// accepted.
 func TestHeadersThatContradictThemselves(t *testing.T) {
 	trusted, err := NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
@@ -186,7 +187,7 @@ func TestHeadersThatContradictThemselves(t *testing.T) {
 	}
 }
 
-// agentOf is the User-Agent of a client whose header counts.
+// agentOf returns the User-Agent of a client that uses a session header.
 func agentOf(header string) string {
 	for _, s := range sessionSources {
 		if s.header == header && s.of != nil {
@@ -196,8 +197,8 @@ func agentOf(header string) string {
 	return "codex_cli_rs/0.98"
 }
 
-// TestSessionHeadersOfSomeClients: a header that one client has for its
-// conversation another has for its process, for all of its conversations.
+// TestSessionHeadersOfSomeClients checks that a header identifies the session only for
+// clients that set it for each conversation, and not for each process.
 func TestSessionHeadersOfSomeClients(t *testing.T) {
 	const id, vibe = "3e223dd5-94b7-22fa-b14e-e7ed72fe0bca", "You help users get complex tasks done. Act directly and proactively. Find skills."
 	for _, tc := range []struct{ header, agent, prompt, want string }{
@@ -243,7 +244,7 @@ func TestClaims_TitleOfAFork(t *testing.T) {
 	}
 }
 
-// identityNotes end docs/identity.md.
+// identityNotes is the end of docs/identity.md.
 const identityNotes = `
 ## Contradictions
 
@@ -262,7 +263,7 @@ In multi mode, conversations, projects and unconfirmed persons are scoped to a t
 In multi mode, recall for a credential is empty (` + "`empty; reason=nobody`" + `) until an upstream has answered it with a 2xx. The state store remembers the latest 100,000 accepted tenants. Keys in ` + "`identity.trusted_keys` and `identity.users_file`" + ` need no such proof. Earlier blocks of a conversation are replayed in any case.
 `
 
-// TestReferenceOfSources keeps docs/identity.md current: UPDATE=1 writes it.
+// TestReferenceOfSources checks that docs/identity.md is current. UPDATE=1 writes it.
 func TestReferenceOfSources(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Identity of a request\n\nThe first source with a value wins. `graphiti-proxy status --header … --body …` explains the result for a request.\n")
@@ -301,7 +302,7 @@ func TestReferenceOfSources(t *testing.T) {
 	}
 }
 
-// claimsIn are the claims of a request whose body was read.
+// claimsIn returns the claims in a request's header and body.
 func claimsIn(h *fasthttp.RequestHeader, conv *dialect.Conversation) *Claims {
 	cl := new(Claims).ReadHead(h)
 	cl.ReadBody(conv)

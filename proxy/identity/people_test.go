@@ -41,8 +41,8 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// TestMistakesInTheRegistry names the line and what is allowed, and never
-// repeats what may be a credential.
+// TestMistakesInTheRegistry checks that an error has the line and the accepted values, and
+// never repeats a possible credential.
 func TestMistakesInTheRegistry(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"no list", "users: josh\n", "users.yaml:1: users must be a list of people, each with an id"},

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// remembered are the memories of people who were accepted, as a store has them.
+// remembered returns the memories of accepted people by proof, in the form in which a store
+// returns them.
 func remembered(lists ...[]Person) map[[32]byte]string {
 	known := make(map[[32]byte]string)
 	for _, list := range lists {
@@ -17,8 +18,9 @@ func remembered(lists ...[]Person) map[[32]byte]string {
 	return known
 }
 
-// TestWhoseMemoryItIsIsJudged by what belonged to whom before: a person who was
-// renamed and an id that was given away are in doubt, and nobody else.
+// TestWhoseMemoryItIsIsJudged checks that Judge doubts a person if a proof belonged to
+// another memory before, or if all proofs of the person's memory are gone, and doubts no
+// other people.
 func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 	k1, k2, k3 := []string{"sha256:01"}, []string{"sha256:02"}, []string{"sha256:03"}
 	github := map[string]string{"github": "octocat"}
@@ -27,7 +29,7 @@ func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		now  []Person
-		want string // the doubts
+		want string // the expected doubts
 	}{
 		{"the same", []Person{josh, ann}, ""},
 		{"a key more", []Person{{ID: "josh", Keys: []string{"sha256:01", "sha256:03"}}, ann}, ""},
@@ -78,7 +80,8 @@ func TestWhoseMemoryItIsIsJudged(t *testing.T) {
 	}
 }
 
-// TestKeyOfAMemory: a person is found by it, also where the id is another.
+// TestKeyOfAMemory checks that Resolve finds a person by the key of their memory, even if
+// their id differs.
 func TestKeyOfAMemory(t *testing.T) {
 	people, err := readPeople(t, "users:\n- {id: joshua, key: josh, identities: {github: octocat}}\n- {id: ann, key: \"github_login:Ann\"}\n- {id: bo, key: \"user:discord:7\"}\n")
 	if err != nil {
@@ -96,7 +99,8 @@ func TestKeyOfAMemory(t *testing.T) {
 	}
 }
 
-// TestOneMemoryIsOnePersons, however it is named.
+// TestOneMemoryIsOnePersons checks that two people cannot share a memory, however it is
+// named.
 func TestOneMemoryIsOnePersons(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"users:\n- id: josh\n- id: joshua\n  key: user:josh\n", `users.yaml:4: key: "user:josh" is josh's already, so that joshua would share their memory; give each a key of their own, or make them one person`},
@@ -111,8 +115,8 @@ func TestOneMemoryIsOnePersons(t *testing.T) {
 	}
 }
 
-// TestWhatToDoAboutADoubt is true in each case: nobody is sent to forget what
-// may be another person's.
+// TestWhatToDoAboutADoubt checks that the remedy fits each doubt, and never suggests
+// forgetting a memory that may be another person's.
 func TestWhatToDoAboutADoubt(t *testing.T) {
 	key := []string{"sha256:01"}
 	known := remembered([]Person{{ID: "josh", Keys: key}})

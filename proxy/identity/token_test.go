@@ -17,7 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// token signs what it is given.
+// token returns a JWT with the given header and claims, signed with secret.
 func token(h func() hash.Hash, secret, head, claims string) string {
 	signed := base64.RawURLEncoding.EncodeToString([]byte(head)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
 	m := hmac.New(h, []byte(secret))
@@ -25,8 +25,8 @@ func token(h func() hash.Hash, secret, head, claims string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// TestOpenWebUISigns who speaks: a token that cannot be believed names nobody,
-// and leaves nobody's memory to the request.
+// TestOpenWebUISigns checks that the token of Open WebUI names the person. An invalid token
+// names no person, and turns memory off for its request.
 func TestOpenWebUISigns(t *testing.T) {
 	const secret, head = "a secret of both", `{"alg":"HS256","typ":"JWT"}`
 	now := time.Now().Unix()
@@ -98,7 +98,8 @@ func fingerprints(t *testing.T, key string) Fingerprints {
 	return f
 }
 
-// TestCopilotsSession stands in its prompt, also behind a compaction.
+// TestCopilotsSession checks that the session of Copilot CLI is read from its prompt, also
+// in a compaction, and only if a header identifies the client.
 func TestCopilotsSession(t *testing.T) {
 	const id = "0b6f5a52-3c3e-4a57-9d30-3f1d9a2c7c11"
 	for _, tc := range []struct{ header, prompt, want string }{

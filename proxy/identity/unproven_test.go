@@ -9,9 +9,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// TestTheRegistryAnswersNobodyWhoProvesNothing: in multi mode a caller who is not
-// proven gets the same whether the names of the request are registered, wants no
-// memory, or nobody's.
+// TestTheRegistryAnswersNobodyWhoProvesNothing checks that the registry changes nothing for
+// an unproven caller in multi mode: the result does not reveal whether a name is
+// registered, has its memory turned off, or is unknown.
 func TestTheRegistryAnswersNobodyWhoProvesNothing(t *testing.T) {
 	var people Registry
 	people.Set([]Person{

@@ -49,7 +49,7 @@ func chat(who graphiti.Who, model string) Deed {
 	return Deed{API: "chat", Program: dialect.Program{Name: dialect.Codex}, Model: []byte(model), Who: who, Blocks: 3}
 }
 
-// pass has one request pass.
+// pass records one request of who, and returns its state before the end.
 func pass(o *Observer, who graphiti.Who) Request {
 	h := headOf("codex_cli_rs/0.98.0 (linux)", "/v1/chat/completions?key=hidden")
 	r := o.Begin(h, "", time.Now())
@@ -60,7 +60,8 @@ func pass(o *Observer, who graphiti.Who) Request {
 	return seen
 }
 
-// TestPassedRequest: all that is noted of one, and nothing that was said.
+// TestPassedRequest checks all fields of a recorded request, and that no message text is
+// recorded.
 func TestPassedRequest(t *testing.T) {
 	o := noting(t)
 	pass(o, ann)
@@ -78,7 +79,8 @@ func TestPassedRequest(t *testing.T) {
 	}
 }
 
-// TestPassedRequestsShowNoKey: not in a path, a query, a client's name or a model's.
+// TestPassedRequestsShowNoKey checks that a key in a path, a query, a client name or a
+// model name is not listed.
 func TestPassedRequestsShowNoKey(t *testing.T) {
 	const key = "sk-proj-4kT9wQz7LmX2vBn8JcY5hDf3GsP6aEu1"
 	o := noting(t)
@@ -102,7 +104,8 @@ func TestPassedRequestsShowNoKey(t *testing.T) {
 	}
 }
 
-// TestPassedRequestsAreBounded: the newest stay, and are listed by number and owner.
+// TestPassedRequestsAreBounded checks that the newest requests are stored, and listed by
+// number and owner.
 func TestPassedRequestsAreBounded(t *testing.T) {
 	o := noting(t)
 	bob := graphiti.Who{User: "user:bob", Tenant: "t"}
@@ -120,7 +123,7 @@ func TestPassedRequestsAreBounded(t *testing.T) {
 		{0, 3, "", n - 2, n, 3},
 		{n - 2, 10, "", n - 1, n, 2},
 		{n, 10, "", 0, 0, 0},
-		{n + 5, 2, "", n - 1, n, 2}, // of an earlier process
+		{n + 5, 2, "", n - 1, n, 2}, // a number of an earlier process
 		{0, 10_000, "user:ann", n - maxPassed + 1, n - 1, maxPassed / 2},
 		{0, 2, bob.Owner(), n - 2, n, 2},
 		{0, 10, "user:eve", 0, 0, 0},
@@ -132,8 +135,8 @@ func TestPassedRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTokensOfAPassedRequest: an answer may be read before or after its request ends, and
-// long after it was noted; then it says nothing about another.
+// TestTokensOfAPassedRequest checks that the usage of an answer is recorded before and
+// after its request ends, and dropped if another request has reused the record.
 func TestTokensOfAPassedRequest(t *testing.T) {
 	o := noting(t)
 	h := headOf("codex/1", "/v1/chat/completions")
@@ -143,7 +146,7 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	before := r.Read()
 	before.Report(&usage)
 	r.Streamed(h, 200, nil)(wire.Relayed{})
-	r.End(h, 0, nil) // the stream's end was its own
+	r.End(h, 0, nil) // has no effect, because the stream has ended the request
 	seen := pass(o, ann)
 	after := seen.Read()
 	after.Report(&usage)
@@ -151,7 +154,7 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	if len(list) != 2 || list[0].Input != 100 || list[0].Cached != 60 || !list[0].Stream || list[1].Input != 100 {
 		t.Errorf("%+v", list)
 	}
-	for range 2 * maxPassed { // what was noted of the two is used for others
+	for range 2 * maxPassed { // their records are reused
 		pass(o, ann)
 	}
 	after.Report(&usage)
@@ -162,7 +165,8 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	}
 }
 
-// TestPassedMessagesOfAWebSocket: each is a request of its own.
+// TestPassedMessagesOfAWebSocket checks that each message of a WebSocket is listed as a
+// request.
 func TestPassedMessagesOfAWebSocket(t *testing.T) {
 	o := noting(t)
 	h := headOf("codex/1", "/v1/responses")
@@ -176,7 +180,8 @@ func TestPassedMessagesOfAWebSocket(t *testing.T) {
 	}
 }
 
-// TestWhereNothingIsNoted there is nothing to list, and it costs nothing.
+// TestWhereNothingIsNoted checks that without NotePassed requests allocate nothing and are
+// not listed.
 func TestWhereNothingIsNoted(t *testing.T) {
 	o, err := New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -193,7 +198,8 @@ func TestWhereNothingIsNoted(t *testing.T) {
 	}
 }
 
-// TestPassedRequestsAtTheSameTime, while others read them: run it with -race.
+// TestPassedRequestsAtTheSameTime records and lists requests concurrently, for the race
+// detector.
 func TestPassedRequestsAtTheSameTime(t *testing.T) {
 	o := noting(t)
 	var all sync.WaitGroup
@@ -210,7 +216,7 @@ func TestPassedRequestsAtTheSameTime(t *testing.T) {
 	all.Wait()
 }
 
-// BenchmarkPassed is what a request pays for being noted.
+// BenchmarkPassed measures the cost of recording a request.
 func BenchmarkPassed(b *testing.B) {
 	o := noting(b)
 	h := headOf("codex_cli_rs/0.98.0", "/v1/chat/completions")

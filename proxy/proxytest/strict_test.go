@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRefusals: the stand-in refuses what the real APIs would, so that an
-// insertion in the wrong place fails a test here.
+// TestRefusals checks that the provider refuses the requests that the real APIs refuse, so
+// that a misplaced insertion fails a test.
 func TestRefusals(t *testing.T) {
 	const (
 		chat      = "/v1/chat/completions"
@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.path+" "+c.name, func(t *testing.T) {
 			p := provider(t)
 			if c.path == responses {
-				post(t, p, responses, `{"model":"m","input":"first"}`) // is resp_1
+				post(t, p, responses, `{"model":"m","input":"first"}`) // creates resp_1
 			}
 			status, answer := post(t, p, c.path, c.body)
 			if c.says == "" && status != http.StatusOK || c.says != "" && (status != http.StatusBadRequest || !strings.Contains(answer, c.says)) {
@@ -85,8 +85,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestGeminiStreams: an answer in pieces is the same as events and as an array,
-// and fails in the API's shape.
+// TestGeminiStreams checks that a streamed answer has the same text as events and as an
+// array, and that a failure has the format of the API.
 func TestGeminiStreams(t *testing.T) {
 	type answer struct {
 		Candidates []struct {
@@ -113,7 +113,7 @@ func TestGeminiStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			b, _ := io.ReadAll(resp.Body) // broken off where it fails
+			b, _ := io.ReadAll(resp.Body) // an error if the stream fails
 			var list []answer
 			if tc.query == "" {
 				err = json.Unmarshal(b, &list)
@@ -141,7 +141,7 @@ func TestGeminiStreams(t *testing.T) {
 	}
 }
 
-// TestGeminiAnswersInASchema, as the API makes models do.
+// TestGeminiAnswersInASchema checks that an answer fits the schema of its request.
 func TestGeminiAnswersInASchema(t *testing.T) {
 	p := provider(t)
 	_, body := post(t, p, "/v1beta/models/m:generateContent", `{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"responseMimeType":"application/json",`+

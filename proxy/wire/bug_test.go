@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain fails where a goroutine is left.
+// TestMain fails if a goroutine is left.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newWire is one with a log, until the test ends.
+// newWire returns a Wire and its log.
 func newWire(t *testing.T) (*Wire, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -29,10 +29,10 @@ func newWire(t *testing.T) (*Wire, *bytes.Buffer) {
 
 func never([]byte) bool { return false }
 
-// bug panics with something that somebody said.
+// bug panics with the text of a message.
 func bug() { panic(errors.New("Miso is a cat")) }
 
-// wantBug checks that a log tells once where the bug was, and not its words.
+// wantBug checks that the log reports the bug once, with its location and without its text.
 func wantBug(t *testing.T, log *bytes.Buffer) {
 	t.Helper()
 	got := log.String()
@@ -41,12 +41,12 @@ func wantBug(t *testing.T, log *bytes.Buffer) {
 	}
 }
 
-// broken is a body that has a bug.
+// broken is a body that panics.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { bug(); return 0, nil }
 
-// pair is a connection, and its other end.
+// pair returns the two ends of a connection.
 func pair(t *testing.T) (net.Conn, net.Conn) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -54,7 +54,8 @@ func pair(t *testing.T) (net.Conn, net.Conn) {
 	return a, b
 }
 
-// TestBugInATunnel ends it, on both sides.
+// TestBugInATunnel checks that a panic in either direction closes both connections of a
+// tunnel.
 func TestBugInATunnel(t *testing.T) {
 	for _, down := range []bool{true, false} {
 		w, log := newWire(t)
@@ -67,7 +68,7 @@ func TestBugInATunnel(t *testing.T) {
 			w.pipe(&upstreamConn{Conn: up}, newClientConn(client, ClientTimeouts{}), copied(up), bug)
 		}
 		for _, c := range []net.Conn{clients, ups} {
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a bare one
+			if _, err := c.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // a net.Pipe returns it bare
 				t.Errorf("down %v: a side goes on: %v", down, err)
 			}
 		}
@@ -75,7 +76,8 @@ func TestBugInATunnel(t *testing.T) {
 	}
 }
 
-// TestBugInABody ends what it belongs to.
+// TestBugInABody checks that a panic in the body of a request ends the request and closes
+// its upstream connection.
 func TestBugInABody(t *testing.T) {
 	w, log := newWire(t)
 	client, _ := pair(t)
@@ -93,8 +95,8 @@ func TestBugInABody(t *testing.T) {
 	wantBug(t, log)
 }
 
-// TestHangupsOfManyAtTheSameTime: where a call stands changes as others go,
-// and each finds itself. The race detector looks on.
+// TestHangupsOfManyAtTheSameTime watches and forgets links concurrently, for the race
+// detector. The index of a link changes when another link is removed.
 func TestHangupsOfManyAtTheSameTime(t *testing.T) {
 	var h hangups
 	var wg sync.WaitGroup

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// forward is a strict forward proxy: it takes one CONNECT in exactly the form
-// that it wants, and sends what answer says in place of a tunnel, where that is
-// not empty. Behind a tunnel is an echo.
+// forward starts a strict forward proxy and returns its address. The proxy accepts one
+// CONNECT request, which must equal want, writes answer, or 200 if answer is "", and then
+// echoes.
 func forward(t *testing.T, want, answer string, secured *tls.Config) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func forward(t *testing.T, want, answer string, secured *tls.Config) (address st
 		defer close(done)
 		c, err := ln.Accept()
 		if err != nil {
-			return // it was not used
+			return // the proxy was not used
 		}
 		defer c.Close()
 		r := bufio.NewReader(c)
@@ -61,7 +61,7 @@ func forward(t *testing.T, want, answer string, secured *tls.Config) (address st
 	return ln.Addr().String()
 }
 
-// environment has no proxy but those of the case.
+// environment sets the given proxy variables and clears the others.
 func environment(t *testing.T, vars map[string]string) {
 	t.Helper()
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "REQUEST_METHOD"} {
@@ -72,7 +72,7 @@ func environment(t *testing.T, vars map[string]string) {
 	}
 }
 
-// echoes reports whether what is sent comes back.
+// echoes checks that c echoes a message.
 func echoes(t *testing.T, c net.Conn) {
 	t.Helper()
 	b := make([]byte, 5)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// answerHead is about what a provider sends.
+// answerHead is a typical answer head of a provider.
 const answerHead = "HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 09:00:00 GMT\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n" +
 	"access-control-expose-headers: X-Request-ID\r\nopenai-organization: org-aaaaaaaaaaaaaaaa\r\nopenai-processing-ms: 312\r\nopenai-version: 2020-10-01\r\nx-ratelimit-limit-requests: 10000\r\n" +
 	"x-ratelimit-limit-tokens: 2000000\r\nx-ratelimit-remaining-requests: 9999\r\nx-ratelimit-remaining-tokens: 1999984\r\nx-ratelimit-reset-requests: 6ms\r\nx-ratelimit-reset-tokens: 0s\r\n" +
@@ -21,8 +21,8 @@ func BenchmarkAnswerHead(b *testing.B) {
 	}
 }
 
-// TestMalformedAnswerHeads are refused: what is passed on must not say something
-// else to the next who reads it (RFC 9112 section 2.2, RFC 9110 section 5.5).
+// TestMalformedAnswerHeads checks that malformed heads are refused, because the next reader
+// may interpret them differently (RFC 9112 section 2.2, RFC 9110 section 5.5).
 func TestMalformedAnswerHeads(t *testing.T) {
 	const rest = "Content-Length: 0\r\n\r\n"
 	for name, tc := range map[string]struct {

@@ -2,9 +2,9 @@ package wire
 
 import "testing"
 
-// TestLinesOfChunksEndWithBoth: one of a carriage return and a line feed is no end:
-// what takes it for one reads other chunks than the next program. A NUL stands in
-// payload only.
+// TestLinesOfChunksEndWithBoth checks that each line of a chunked body must end with CRLF.
+// A parser that accepts CR or LF alone finds different chunks than the next program. NUL is
+// valid only in the payload.
 func TestLinesOfChunksEndWithBoth(t *testing.T) {
 	for body, good := range map[string]bool{
 		"1\r\nx\r\n0\r\n\r\n":               true,

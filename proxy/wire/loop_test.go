@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// tcp is a connection over TCP, and its other end.
+// tcp returns the two ends of a TCP connection.
 func tcp(t testing.TB) (*net.TCPConn, *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func tcp(t testing.TB) (*net.TCPConn, *net.TCPConn) {
 	return a.(*net.TCPConn), b.(*net.TCPConn)
 }
 
-// copied is a tee that keeps what it gets.
+// copied is a tee that stores its input.
 type copied struct{ bytes.Buffer }
 
 func (c *copied) Write(p []byte) { c.Buffer.Write(p) }
@@ -46,16 +46,16 @@ func ofLength(n int64) bodyEnd     { return bodyEnd{left: n} }
 func inChunks(unwrap bool) bodyEnd { return bodyEnd{chunked: true, unwrap: unwrap} }
 func untilClose() bodyEnd          { return bodyEnd{open: true} }
 
-// relayed is what can be seen of a relayed body.
+// relayed is the observable result of relaying a body.
 type relayed struct {
 	Client, Tee string
 	Whole       bool
 	Err         string
-	Clean, Kept bool // nothing came behind the end; the upstream's connection can be used again
+	Clean, Kept bool // no bytes follow the end; the upstream's connection is reusable
 }
 
-// play relays a body as an upstream sends it, piece by piece, in a loop or in a
-// goroutine.
+// play relays a body that an upstream writes in pieces, in a loop of w, or in a goroutine
+// if w is nil.
 func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
 	t.Helper()
 	up, upstream := tcp(t)
@@ -99,7 +99,7 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 	return r
 }
 
-// notTCP hides what a connection is.
+// notTCP hides the type of a connection.
 type notTCP struct{ net.Conn }
 
 func kind(err error) string {
@@ -114,7 +114,7 @@ func kind(err error) string {
 	return "broken"
 }
 
-// cutIn cuts a text into pieces of n bytes.
+// cutIn splits a text into pieces of n bytes.
 func cutIn(s string, n int) (pieces []string) {
 	for ; len(s) > n; s = s[n:] {
 		pieces = append(pieces, s[:n])
@@ -129,8 +129,8 @@ func reset(c *net.TCPConn) {
 	_ = c.Close()
 }
 
-// TestLoopRelaysAsAGoroutineDoes: byte for byte, to the same end, with the same
-// copy, however the body ends and in whatever pieces it comes.
+// TestLoopRelaysAsAGoroutineDoes checks that a loop and a goroutine relay the same bytes,
+// with the same error and the same copy, for every kind of body and size of pieces.
 func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 	w, _ := newWire(t)
 	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
@@ -177,7 +177,7 @@ func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 			want := play(t, nil, tc.body, pieces, tc.end)
 			got := play(t, w, tc.body, pieces, tc.end)
 			if tc.name == "something behind the end" && size < len(tc.sent) {
-				got.Clean, want.Clean = false, false // how much of it has come by then is the kernel's doing
+				got.Clean, want.Clean = false, false // they depend on how many bytes have arrived
 				got.Kept, want.Kept = false, false
 			}
 			if tc.name == "closed behind its end" {
@@ -196,7 +196,7 @@ func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
 
 type fixture struct{ name, sent string }
 
-// fixtures are recorded streams, a chunk for each event.
+// fixtures returns recorded streams with one chunk per event.
 func fixtures(t *testing.T) (all []fixture) {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/dialect/*/testdata/*.txtar")
@@ -227,11 +227,11 @@ func fixtures(t *testing.T) (all []fixture) {
 	return all
 }
 
-// held is a stream that a loop relays, and both its ends.
+// held is a stream in a loop, with the far ends of its connections.
 type held struct {
 	*stream
 	upstream, reader *net.TCPConn
-	ended            chan error // ErrGone and others; nil: it came whole
+	ended            chan error // result of the relay; nil for a complete stream
 }
 
 func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
@@ -250,7 +250,7 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	return h
 }
 
-// flood sends chunks until the other side has ended.
+// flood writes chunks until the connection fails.
 func flood(c *net.TCPConn) {
 	piece := []byte("10000\r\n" + strings.Repeat("z", 1<<16) + "\r\n")
 	for {
@@ -260,8 +260,8 @@ func flood(c *net.TCPConn) {
 	}
 }
 
-// TestLoopEndsStreams that a side leaves, or is silent in for too long, or that
-// are cut.
+// TestLoopEndsStreams checks that a loop ends streams that are cut, and streams with a
+// silent or disconnected peer.
 func TestLoopEndsStreams(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
@@ -296,8 +296,8 @@ func TestLoopEndsStreams(t *testing.T) {
 	}
 }
 
-// TestLoopWaitsForASlowClient: what it has not taken yet is bounded, and it
-// gets all of it.
+// TestLoopWaitsForASlowClient checks that a slow client gets a complete stream, and does
+// not delay another stream of the loop.
 func TestLoopWaitsForASlowClient(t *testing.T) {
 	w, _ := newWire(t)
 	h := hold(t, w, time.Minute, time.Minute)
@@ -313,7 +313,7 @@ func TestLoopWaitsForASlowClient(t *testing.T) {
 		}
 		sent <- err
 	}()
-	other := hold(t, w, time.Minute, time.Minute) // which goes on meanwhile
+	other := hold(t, w, time.Minute, time.Minute) // relayed meanwhile
 	if _, err := io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -332,13 +332,13 @@ func TestLoopWaitsForASlowClient(t *testing.T) {
 	}
 }
 
-// brokenTee is a tee that has one.
+// brokenTee is a tee that panics.
 type brokenTee struct{}
 
 func (brokenTee) Write([]byte) { panic(errors.New("Miso is a cat")) }
 func (brokenTee) Close(bool)   {}
 
-// TestBugCostsItsStreamOnly.
+// TestBugCostsItsStreamOnly checks that a panic ends only its own stream.
 func TestBugCostsItsStreamOnly(t *testing.T) {
 	w, log := newWire(t)
 	other := hold(t, w, time.Minute, time.Minute)

@@ -36,7 +36,8 @@ func TestPlainPath(t *testing.T) {
 	}
 }
 
-// FuzzPlainPath: the plain spelling has none of the others' marks, and is its own.
+// FuzzPlainPath checks that a plain path has no duplicate slash, dot segment, decodable
+// escape or backslash left, and that PlainPath does not change it again.
 func FuzzPlainPath(f *testing.F) {
 	for _, s := range []string{"/u/x", "//%2575/./..\\x?y", "http://h/%", "%%2525", "/.a/..b/%2f"} {
 		f.Add([]byte(s))

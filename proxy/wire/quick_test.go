@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// TestQuick_AsTCP: what reads and writes a TCP connection with less work keeps its
-// deadlines, its ends and all of its bytes.
+// TestQuick_AsTCP checks that a quick connection has the deadlines, errors and bytes of the
+// TCP connection.
 func TestQuick_AsTCP(t *testing.T) {
 	t.Parallel()
-	long := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // more than the sockets hold
+	long := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // more than the socket buffers hold
 	for name, tc := range map[string]func(t *testing.T, near, far *net.TCPConn, c net.Conn){
 		"a read ends at its deadline": func(t *testing.T, near, _ *net.TCPConn, c net.Conn) {
 			must(t, near.SetReadDeadline(time.Now().Add(time.Millisecond)))
@@ -80,7 +80,7 @@ func tcpPair(t *testing.T) (near, far *net.TCPConn) {
 	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	must(t, err)
 	defer ln.Close()
-	near, err = net.DialTCP("tcp", nil, ln.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // of a TCP listener
+	near, err = net.DialTCP("tcp", nil, ln.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the address of a TCP listener
 	must(t, err)
 	far, err = ln.AcceptTCP()
 	must(t, err)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// FuzzChunkTracker: in whatever pieces a body comes, its payload and its end
-// are the same, and what stands behind the end is not of it.
+// FuzzChunkTracker checks that the payload and the end of a body do not depend on its
+// pieces.
 func FuzzChunkTracker(f *testing.F) {
 	f.Add([]byte("3\r\nabc\r\n0\r\n\r\nrest"), 1)
 	f.Add([]byte("A;x=\"1\"\r\n0123456789\r\n0\r\nX-Sum: 1\r\n\r\n"), 2)
@@ -76,12 +76,12 @@ func TestChunkTrackerFindsTheEnd(t *testing.T) {
 	}
 }
 
-// TestSilenceIsAllowedInFull: neither a stream nor its client is cut off before
-// it has been silent as long as the setting says, nor much later.
+// TestSilenceIsAllowedInFull checks that neither a stream nor its client is cut off before
+// it has been silent for the idle timeout, nor much later.
 func TestSilenceIsAllowedInFull(t *testing.T) {
 	for _, tc := range []struct {
 		name                   string
-		idle, upstream, client time.Duration // the setting, and how long each side waits between two pieces
+		idle, upstream, client time.Duration // idle timeout, and the pause of each side between two pieces
 	}{
 		{"pieces that come", 1 * time.Second, 300 * time.Millisecond, 0},
 		{"pieces that come just in time", 1 * time.Second, 999 * time.Millisecond, 0},
@@ -132,7 +132,7 @@ func TestSilenceIsAllowedInFull(t *testing.T) {
 	}
 }
 
-// BenchmarkChunks follows events that are a chunk each.
+// BenchmarkChunks parses a stream with one chunk per event.
 func BenchmarkChunks(b *testing.B) {
 	event := "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n"
 	body := []byte(strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", len(event), event), 100))

@@ -10,7 +10,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// write makes files below a directory.
+// write creates files in a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -26,15 +26,15 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 const repoHead = "[core]\n\trepositoryformatversion = 0\n"
 
-// TestOriginAsGitReadsIt: the address in each way of writing it down, as git
-// itself tells it, and the project that it comes to.
+// TestOriginAsGitReadsIt checks that originOf returns the same URL as git for each
+// notation, and that the URL has the expected key.
 func TestOriginAsGitReadsIt(t *testing.T) {
 	const app = "github_repo:github.com/acme/app"
 	for _, tc := range []struct {
 		name, config string
 		home         map[string]string
-		key          string // empty: it is no address
-		differs      bool   // from what git would fetch
+		key          string // or "" if the URL names no repository
+		differs      bool   // git returns another URL
 	}{
 		{name: "as git writes it", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", key: app},
 		{name: "comment behind it", config: "[remote \"origin\"]\n\turl = https://github.com/acme/app # mine\n", key: app},
@@ -86,7 +86,7 @@ func TestOriginAsGitReadsIt(t *testing.T) {
 				return
 			}
 			cmd := exec.Command("git", "-C", repo, "remote", "get-url", "origin")
-			if tc.name == "in the old way" { // the command looks for the section
+			if tc.name == "in the old way" { // git remote may not find this section
 				cmd = exec.Command("git", "-C", repo, "config", "remote.origin.url")
 			}
 			out, err := cmd.CombinedOutput()
@@ -97,7 +97,7 @@ func TestOriginAsGitReadsIt(t *testing.T) {
 	}
 }
 
-// FuzzGitConfig: any file is read to its end.
+// FuzzGitConfig checks that the parser reads any file to its end.
 func FuzzGitConfig(f *testing.F) {
 	f.Add([]byte("[remote \"origin\"] # x\n\turl = \"a\\\"b\" \\\n c ; d\n[include]\npath=config\n"))
 	f.Add([]byte("[a.B] c\n[url \"x\\\n= 1\\"))

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReposAsGitMakesThem: clones, worktrees, submodules, packed references.
+// TestReposAsGitMakesThem checks clones, worktrees, submodules and packed references that
+// git has created.
 func TestReposAsGitMakesThem(t *testing.T) {
 	dir := gitHome(t)
 	lib, app := filepath.Join(dir, "lib"), filepath.Join(dir, "app")
@@ -58,8 +59,8 @@ func TestReposAsGitMakesThem(t *testing.T) {
 	check("packed references", "app", Repo{Root: app, Main: app, Remote: "git@github.com:acme/app.git", Branch: "main", Commit: head})
 }
 
-// TestIgnoreFileCountsBelow the directory that holds it, through repositories
-// and symbolic links, and in what belongs to the repository but is elsewhere.
+// TestIgnoreFileCountsBelow checks that an ignore file counts for all directories below its
+// own, through repositories and symbolic links, and for worktrees and submodules elsewhere.
 func TestIgnoreFileCountsBelow(t *testing.T) {
 	dir := gitHome(t)
 	write(t, dir, map[string]string{"lib/x": "", "app/x": "", "app/deep/x": "", "client/clone/x": "", "client/" + IgnoreFile: ""})
@@ -98,7 +99,7 @@ func TestIgnoreFileCountsBelow(t *testing.T) {
 	}
 }
 
-// TestFileSystemInTrouble is not taken for one without the file.
+// TestFileSystemInTrouble checks that a directory that cannot be read counts as ignored.
 func TestFileSystemInTrouble(t *testing.T) {
 	loop := filepath.Join(t.TempDir(), "loop")
 	if err := os.Symlink(loop, loop); err != nil {
@@ -109,8 +110,8 @@ func TestFileSystemInTrouble(t *testing.T) {
 	}
 }
 
-// TestSlowFileSystem is waited for no longer than a moment, is asked once, and
-// until it has answered it is not known what is there.
+// TestSlowFileSystem checks that Find waits for a slow file system only once and only for
+// placeWait, that the directory is read once, and that Find returns false until then.
 func TestSlowFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -128,7 +129,7 @@ func TestSlowFileSystem(t *testing.T) {
 			}
 		}
 		asks(false, placeWait)
-		asks(false, 0) // it was waited for already
+		asks(false, 0) // the first Find has waited
 		time.Sleep(24 * time.Hour)
 		asks(false, 0)
 		close(answer)
@@ -140,8 +141,8 @@ func TestSlowFileSystem(t *testing.T) {
 	})
 }
 
-// TestWhatWasFoundCountsWhileItIsReread, and what is found in time counts at
-// once.
+// TestWhatWasFoundCountsWhileItIsReread checks that Find returns the old Repo during a slow
+// read, and the new one after a read within placeWait.
 func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes atomic.Int64
@@ -158,7 +159,7 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 		}
 		branch("old")
 		becomes("new")
-		branch("old") // fresh
+		branch("old") // still fresh
 		time.Sleep(2 * placeUsed)
 		becomes("newer")
 		takes.Store(int64(placeWait / 2))
@@ -168,16 +169,16 @@ func TestWhatWasFoundCountsWhileItIsReread(t *testing.T) {
 		time.Sleep(2 * placeUsed)
 		branch("newer")
 		time.Sleep(30 * time.Minute)
-		branch("newer") // it is still being read
+		branch("newer") // the read has not ended
 		time.Sleep(30 * time.Minute)
 		branch("newest")
 		time.Sleep(2 * time.Hour) // the last read ends
 	})
 }
 
-// TestPlaces_ChangeCountsSoon covers what a person does in a known directory, without a
-// request in between and without a wait in the request: a file turns memory off, or
-// workspace join says that a repository is theirs.
+// TestPlaces_ChangeCountsSoon checks that a change in a known directory counts after
+// placeAgain, without a request in between and without a wait in Find. A person may create
+// an ignore file, or run workspace join.
 func TestPlaces_ChangeCountsSoon(t *testing.T) {
 	for _, change := range []struct{ from, to Repo }{
 		{Repo{Root: "/r"}, Repo{Root: "/r", Ignore: true}},
@@ -207,7 +208,8 @@ func TestPlaces_ChangeCountsSoon(t *testing.T) {
 	}
 }
 
-// TestPlaces_UnusedIsNotRead again and again.
+// TestPlaces_UnusedIsNotRead checks that an unused directory is not read again after
+// placeUsed.
 func TestPlaces_UnusedIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
@@ -221,8 +223,8 @@ func TestPlaces_UnusedIsNotRead(t *testing.T) {
 	})
 }
 
-// TestFileSystemThatHangs has a bound to what waits for it, and is asked once
-// for each directory however many others there are.
+// TestFileSystemThatHangs checks that the number of reads in a hung file system is limited,
+// and that each directory is read once, even if the cache overflows meanwhile.
 func TestFileSystemThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -238,7 +240,7 @@ func TestFileSystemThatHangs(t *testing.T) {
 		if _, ok := p.Find("/hung"); ok {
 			t.Error("Find in a file system that hangs: ok is true")
 		}
-		for i := range maxPlaces + 10 { // more than are remembered
+		for i := range maxPlaces + 10 { // more than the cache holds
 			if _, ok := p.Find(fmt.Sprint("/quick/", i)); !ok {
 				t.Fatalf("Find(/quick/%d): ok is false", i)
 			}

@@ -15,10 +15,10 @@ import (
 
 const privateRemote = "git@github.com:acme/private.git"
 
-// remoteConfig is what any archive can hold.
+// remoteConfig is a git configuration that any archive may contain.
 const remoteConfig = "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = " + privateRemote + "\n"
 
-// gitHome is an empty directory for repositories, without symbolic links.
+// gitHome returns an empty directory for repositories, without symbolic links in its path.
 func gitHome(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -43,7 +43,7 @@ func gitAt(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// newProject is a repository with a remote.
+// newProject creates a repository with a remote and with empty commits.
 func newProject(t testing.TB, dir, remote string, messages ...string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -56,14 +56,14 @@ func newProject(t testing.TB, dir, remote string, messages ...string) {
 	gitAt(t, dir, "remote", "add", "origin", remote)
 }
 
-// cloneOf is a clone that says it is from the same remote.
+// cloneOf creates a clone and sets its remote to privateRemote.
 func cloneOf(t testing.TB, from, to string, args ...string) {
 	t.Helper()
 	gitAt(t, filepath.Dir(from), append(append([]string{"clone", "-q"}, args...), "file://"+from, to)...)
 	gitAt(t, to, "remote", "set-url", "origin", privateRemote)
 }
 
-// look is a fresh look at a directory.
+// look reads a directory and returns its Repo.
 func look(t testing.TB, p *Projects, dir string) Repo {
 	t.Helper()
 	return p.settle(readCheckout(dir))
@@ -75,8 +75,8 @@ func openProjects(t testing.TB, file string) (*Projects, *bytes.Buffer) {
 	return OpenProjects(file, slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
-// TestArchiveIsNoOthersProject: the project is bound, and an archive that was
-// unpacked elsewhere claims to be it in every way that there is.
+// TestArchiveIsNoOthersProject checks that an unpacked archive does not get the remote of a
+// bound project, whichever files of git it contains.
 func TestArchiveIsNoOthersProject(t *testing.T) {
 	dir := gitHome(t)
 	app, lib := filepath.Join(dir, "work", "private"), filepath.Join(dir, "work", "lib")
@@ -166,8 +166,8 @@ func TestArchiveIsNoOthersProject(t *testing.T) {
 	}
 }
 
-// TestCloneIsItsOwn, in whatever shape, until its person says otherwise. A worktree
-// belongs to its repository.
+// TestCloneIsItsOwn checks that a clone of any kind is a project of its own until it joins
+// the first one. A worktree belongs to its repository.
 func TestCloneIsItsOwn(t *testing.T) {
 	dir := gitHome(t)
 	app := filepath.Join(dir, "app")
@@ -201,7 +201,7 @@ func TestCloneIsItsOwn(t *testing.T) {
 			t.Fatalf("clone %v: Join: %+v, %v; want directory %s, workspace %s, %d others", args, j, err, all[0], Key(privateRemote), i+1)
 		}
 		for _, at := range append(all, app) {
-			if got := look(t, p, at); got.Remote != privateRemote { // without being opened again
+			if got := look(t, p, at); got.Remote != privateRemote { // without opening the file again
 				t.Errorf("clone %v: %s after Join: %+v, want the remote %s", args, at, got, privateRemote)
 			}
 		}
@@ -211,7 +211,8 @@ func TestCloneIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestJoinRefuses what it cannot do, and says why.
+// TestJoinRefuses checks the reason of each error, and that a failed Join does not change
+// the file.
 func TestJoinRefuses(t *testing.T) {
 	dir := gitHome(t)
 	file := filepath.Join(dir, "projects.json")
@@ -252,7 +253,8 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
-// TestArchiveThatCameFirst keeps the true clone out, whose person gets the remedy in the log.
+// TestArchiveThatCameFirst checks that an archive seen first gets the remote and the true
+// clone does not, that the log names the remedy, and that workspace.clones corrects it.
 func TestArchiveThatCameFirst(t *testing.T) {
 	dir := gitHome(t)
 	evil, app := filepath.Join(dir, "evil"), filepath.Join(dir, "app")
@@ -279,7 +281,7 @@ func TestArchiveThatCameFirst(t *testing.T) {
 	}
 }
 
-// TestDirectoryWithoutMemory is not the first of a project.
+// TestDirectoryWithoutMemory checks that an ignored directory does not bind a project.
 func TestDirectoryWithoutMemory(t *testing.T) {
 	dir := gitHome(t)
 	off, app := filepath.Join(dir, "off"), filepath.Join(dir, "app")
@@ -295,7 +297,8 @@ func TestDirectoryWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestProjectsSurviveARestart, and no other than their owner can read them.
+// TestProjectsSurviveARestart checks that bindings survive a restart, in a file that only
+// its owner can read.
 func TestProjectsSurviveARestart(t *testing.T) {
 	dir := gitHome(t)
 	evil, app, file := filepath.Join(dir, "evil"), filepath.Join(dir, "app"), filepath.Join(dir, "projects.json")
@@ -316,7 +319,8 @@ func TestProjectsSurviveARestart(t *testing.T) {
 	}
 }
 
-// TestProjectsThatCannotBeKept or read are nobody's.
+// TestProjectsThatCannotBeKept checks that no directory gets a remote if the file of
+// projects cannot be read or written, or is full.
 func TestProjectsThatCannotBeKept(t *testing.T) {
 	dir := gitHome(t)
 	app := filepath.Join(dir, "app")
@@ -342,8 +346,9 @@ func TestProjectsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestFirstDirectoryThatIsGone: its project is nobody's until a person says so,
-// an archive at its path included. A history that changes changes nothing.
+// TestFirstDirectoryThatIsGone checks that no directory gets the remote of a deleted first
+// directory until a person joins it, not even an archive at the same path. The first
+// directory keeps the remote when it is moved or its history is rewritten.
 func TestFirstDirectoryThatIsGone(t *testing.T) {
 	dir := gitHome(t)
 	app, moved, file := filepath.Join(dir, "app"), filepath.Join(dir, "moved"), filepath.Join(dir, "projects.json")
@@ -407,8 +412,8 @@ func TestFirstDirectoryThatIsGone(t *testing.T) {
 	}
 }
 
-// TestProjectWithoutRemote: its worktrees share it, wherever they are, and it keeps it
-// when it is moved.
+// TestProjectWithoutRemote checks that the worktrees of a repository without a remote share
+// its project, wherever they are, and that a moved repository keeps its project.
 func TestProjectWithoutRemote(t *testing.T) {
 	dir := gitHome(t)
 	file := filepath.Join(dir, "projects.json")
@@ -427,7 +432,7 @@ func TestProjectWithoutRemote(t *testing.T) {
 	gitAt(t, at("super"), "submodule", "add", "-q", at("app"), "lib")
 	gitAt(t, at("super/lib"), "remote", "remove", "origin")
 	gitAt(t, at("super/lib"), "worktree", "add", "-q", at("libtree"))
-	// An archive whose git directory claims to belong to the checkout of another.
+	// An archive whose configuration claims the checkout of another repository.
 	gitAt(t, dir, "clone", "-q", "--bare", at("app"), at("evil.git"))
 	gitAt(t, at("evil.git"), "remote", "remove", "origin")
 	gitAt(t, at("evil.git"), "worktree", "add", "-q", at("eviltree"))
@@ -454,7 +459,7 @@ func TestProjectWithoutRemote(t *testing.T) {
 	want("renamed", "app")
 	write(t, dir, map[string]string{"app/x": ""})
 	gitAt(t, at("app"), "init", "-q", "-b", "main")
-	want("app", "app/.git") // the project of this path is elsewhere
+	want("app", "app/.git") // the project of this path has moved
 	want("renamed", "app")
 	p, _ = openProjects(t, file)
 	want("renamed", "app")
@@ -463,7 +468,8 @@ func TestProjectWithoutRemote(t *testing.T) {
 	}
 }
 
-// TestDeviceThatIsNumberedAgain, as after a restart of the machine.
+// TestDeviceThatIsNumberedAgain checks that a directory is recognized if its device has
+// another number, as after a restart of the machine.
 func TestDeviceThatIsNumberedAgain(t *testing.T) {
 	was := directory{Git: "/app/.git", Inode: "64769:12", Birth: "1.5"}
 	for other, want := range map[directory]struct{ is, became bool }{
@@ -484,8 +490,9 @@ func TestDeviceThatIsNumberedAgain(t *testing.T) {
 	}
 }
 
-// TestOneOfManyBindsAProject: those that are seen at the same time, by several
-// processes, while others join others.
+// TestOneOfManyBindsAProject checks that only one of several directories gets the remote if
+// several Projects with the same file read them concurrently, while other directories join
+// another project.
 func TestOneOfManyBindsAProject(t *testing.T) {
 	dir := gitHome(t)
 	file := filepath.Join(dir, "projects.json")

@@ -30,10 +30,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
 
-// TestMain fails where a goroutine is left.
+// TestMain fails if a test leaks a goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is the admin side of a proxy that owns a data directory.
+// running starts the admin side of a proxy that owns a data directory, and returns the
+// options of its clients.
 func running(t *testing.T, host *service.Host, token string) (o ClientOptions, stop func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +65,7 @@ func running(t *testing.T, host *service.Host, token string) (o ClientOptions, s
 	return ClientOptions{Listen: s.Addr().String(), Token: token, DataDir: dir}, stop
 }
 
-// never is for what is not to be opened.
+// never returns an opener of files that fails the test.
 func never(t *testing.T) func(error) (*Runner, error) {
 	return func(found error) (*Runner, error) {
 		t.Errorf("files were opened: %v", found)
@@ -72,7 +73,8 @@ func never(t *testing.T) func(error) (*Runner, error) {
 	}
 }
 
-// same runs an operation through a proxy and on the files, and both give one answer.
+// same runs an operation on the files and through a proxy, and checks that both give the
+// same answer.
 func same[In, Out any](t *testing.T, at []*Runner, op service.Operation[In, Out], in In) (outs []Out) {
 	t.Helper()
 	for _, p := range at {
@@ -89,8 +91,8 @@ func same[In, Out any](t *testing.T, at []*Runner, op service.Operation[In, Out]
 	return outs
 }
 
-// TestAnOperationIsTheSameEverywhere: on the files, and through a proxy that runs, with
-// every field of its input.
+// TestAnOperationIsTheSameEverywhere checks that each operation, with every field of its
+// input, gives the same answer on the files and through a running proxy.
 func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	memory := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	memory.Say(t, "josh", "s", "", "My cat is called Miso.")
@@ -146,8 +148,8 @@ func TestAnOperationIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestEachEndsEarly: when its reader has enough, and when the proxy says that it was
-// interrupted, in which case it is not taken for the whole.
+// TestEachEndsEarly checks that Each ends when its callback returns an error, and that it
+// returns an error if the proxy reports an interruption or is another program.
 func TestEachEndsEarly(t *testing.T) {
 	answers := map[string]string{
 		"cut":     `{"name":"1"}` + "\n" + `{"name":"2"}` + "\n" + `{"error":"the memory does not answer"}` + "\n",
@@ -180,8 +182,8 @@ func TestEachEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFind: the owner of the data directory is found, wherever it says that it listens;
-// where there is none the files are opened, and never beside a proxy that may run.
+// TestFind checks that Find reaches the owner of the data directory at the address that the
+// directory states, and that it opens the files only if no proxy may be running.
 func TestFind(t *testing.T) {
 	host := &service.Host{Counts: func(context.Context) (capture.QueueStatus, error) { return capture.QueueStatus{Pending: 7}, nil }}
 	o, stop := running(t, host, "secret")
@@ -193,7 +195,7 @@ func TestFind(t *testing.T) {
 	empty := t.TempDir()
 	for name, tc := range map[string]struct {
 		o    ClientOptions
-		says string // empty: it is found
+		says string // error text, or "" if Find succeeds
 	}{
 		"by the directory":               {o, ""},
 		"by what the directory says":     {with(func(o *ClientOptions) { o.Listen = "127.0.0.1:1" }), ""},
@@ -234,8 +236,9 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestStatusIsShownToWhoever: also by a proxy that owns no directory, which is asked
-// without the token; whether requests are forwarded it says with its status.
+// TestStatusIsShownToWhoever checks that FindProxyToShow finds a proxy that owns no
+// directory and does not send it the token, and that ForwardsTo fails if the status is not
+// ready.
 func TestStatusIsShownToWhoever(t *testing.T) {
 	ready := true
 	dir := t.TempDir()
@@ -278,8 +281,8 @@ func TestStatusIsShownToWhoever(t *testing.T) {
 	}
 }
 
-// TestStrangersGetNothing: who does not know the secret of the data directory, though
-// they name it, gets neither the token nor a word.
+// TestStrangersGetNothing checks that a server that names the data directory without a
+// proof of its secret receives neither the token nor the query.
 func TestStrangersGetNothing(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := datadir.Acquire(dir, datadir.Proxy)

@@ -19,7 +19,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
-// runConfig runs a command of a program that has the commands of a configuration.
+// runConfig runs a config command and returns its output.
 func runConfig(t *testing.T, home string, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
@@ -33,8 +33,9 @@ func runConfig(t *testing.T, home string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestConfigCheckLooksIntoFiles, and finds all mistakes that would keep the
-// proxy from starting; its answer is there for programs, too.
+// TestConfigCheckLooksIntoFiles checks that config check reads the files that settings
+// name, reports all mistakes that would keep the proxy from starting, and answers in JSON
+// with --json.
 func TestConfigCheckLooksIntoFiles(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")
@@ -57,8 +58,8 @@ func TestConfigCheckLooksIntoFiles(t *testing.T) {
 	}
 }
 
-// TestConfigCheckNamesTooFewDescriptors: a limit of connections that the limit
-// of open files is far below is noted.
+// TestConfigCheckNamesTooFewDescriptors checks that config check warns if the limit of
+// connections far exceeds the limit of open files.
 func TestConfigCheckNamesTooFewDescriptors(t *testing.T) {
 	room := wire.RoomForClients()
 	if room > 400_000 {
@@ -72,7 +73,7 @@ func TestConfigCheckNamesTooFewDescriptors(t *testing.T) {
 	}
 }
 
-// writerFunc is a writer that calls itself.
+// writerFunc is an io.Writer that calls itself with each write.
 type writerFunc func([]byte)
 
 func (f writerFunc) Write(b []byte) (int, error) {
@@ -105,7 +106,7 @@ func TestSmokeTestOfGraphiti(t *testing.T) {
 	g.KillWorker()
 	out, err = try(func(step []byte) {
 		if bytes.Contains(step, []byte("✓ write a message")) {
-			cancel() // its episode will not come
+			cancel() // the episode will never arrive
 		}
 	})
 	if err == nil || !strings.Contains(out, "✗ wait for its episode") || !strings.Contains(out, "✓ delete the group") || !strings.Contains(out, "1707") {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestNameThatClientsCanUse: a pattern is no address to connect to, and hides no
-// name that stands behind it.
+// TestNameThatClientsCanUse checks that a wildcard is never used as an address, and does
+// not hide a name after it.
 func TestNameThatClientsCanUse(t *testing.T) {
 	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
 	for name, tc := range map[string]struct {

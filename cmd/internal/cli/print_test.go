@@ -9,7 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
 
-// TestPrinted: what operations answer stands in lines of one size, and obeys nobody.
+// TestPrinted checks that turns, messages and groups are printed as tables without control
+// characters.
 func TestPrinted(t *testing.T) {
 	var b strings.Builder
 	PrintTurns(&b, service.Listed{})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRun: each upstream with a key is asked once for its models and once for an
-// answer, and a refusal says what to do and shows no key.
+// TestRun checks that RunTrial asks each upstream with a key once for its models and once
+// for an answer, and that the error of a refused key names its variable and not the key.
 func TestRun(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers is said, with another model than those of a list.
+// TestNobodyAnswers checks that RunTrial reports a proxy that does not answer, also if the
+// caller chooses the model.
 func TestNobodyAnswers(t *testing.T) {
 	all := RunTrial(t.Context(), TrialOptions{Base: "http://127.0.0.1:1", Client: http.DefaultClient, Only: "gemini", Model: "m", Key: func(string) string { return "k" }})
 	if len(all) != 1 || !strings.HasPrefix(all[0].Error, "the proxy does not answer") {

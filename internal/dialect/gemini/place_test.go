@@ -9,8 +9,8 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
-// request is one of Gemini CLI's, with an opening that lists directories and
-// files, and a prompt that ends with what it has read from a file.
+// request returns a request of Gemini CLI. opening lists directories and files, and prompt
+// ends with a file's text.
 func request(t *testing.T, prompt, opening string, said ...string) []byte {
 	t.Helper()
 	part := func(texts ...string) (parts []map[string]string) {
@@ -39,8 +39,8 @@ const (
 	closes = "\n</session_context>"
 )
 
-// TestPlace: the directory is the one that Gemini CLI was started in, whatever
-// files and people say.
+// TestPlace checks that the place is the directory in which Gemini CLI was started,
+// regardless of the texts of files and people.
 func TestPlace(t *testing.T) {
 	own, unclear := dialect.Place{Directory: "/own"}, dialect.Place{Unclear: true}
 	opening := opens + lists + "  - /own" + tree + closes
@@ -75,8 +75,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlace_OtherPrompt: with another model Gemini CLI has another prompt. Its
-// User-Agent tells it from a client that only copies its opening.
+// TestPlace_OtherPrompt checks that the User-Agent identifies Gemini CLI if it has the
+// prompt of another model. Another client may copy its opening.
 func TestPlace_OtherPrompt(t *testing.T) {
 	body := request(t, "You are a non-interactive CLI agent specializing in software engineering tasks.", opens+lists+"  - /own"+tree+closes, "hello")
 	for agent, want := range map[string]dialect.Place{
@@ -93,9 +93,9 @@ func TestPlace_OtherPrompt(t *testing.T) {
 	}
 }
 
-// TestCompactionsAnswers: the answer before a summary is a message of its own, by
-// which the session is known, wherever the prompt stands. Other answers in pieces
-// are one.
+// TestCompactionsAnswers checks that the answer before a summary is a separate message, by
+// which the session is recognized, at any position of the prompt. Other consecutive answers
+// are one message.
 func TestCompactionsAnswers(t *testing.T) {
 	const contents = `"contents":[{"role":"user","parts":[{"text":"<session_context>\nx\n</session_context>"},{"text":"hello"}]},
 		{"role":"model","parts":[{"text":"Well."}]},{"role":"model","parts":[{"text":"%sy"}]},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestReadAsk: only what asks for a response is one that asks.
+// TestReadAsk checks that ReadAsk accepts only requests for a response, and leaves out
+// metadata that is too long or not a string.
 func TestReadAsk(t *testing.T) {
 	long := strings.Repeat("x", maxTurn)
 	for _, tc := range []struct {
@@ -25,7 +26,8 @@ func TestReadAsk(t *testing.T) {
 	}
 }
 
-// TestReadEvent: which messages an answer is made of, and what they stand for.
+// TestReadEvent checks the Event of each message that belongs to an answer, and that
+// AppendEvent writes a message as one line of data.
 func TestReadEvent(t *testing.T) {
 	for _, tc := range []struct {
 		message string
