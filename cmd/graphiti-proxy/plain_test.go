@@ -13,7 +13,7 @@ import (
 
 // maxMarked limits the marked lines per thousand. The figures may only fall: lower them
 // after rewriting texts, and never raise one.
-var maxMarked = map[string]int{"comments": 4, "texts": 4, "docs": 6}
+var maxMarked = map[string]int{"comments": 4, "comments of tests": 4, "texts": 4, "docs": 6}
 
 // marks match wordings that read as translated. They are signs, not errors: rewrite the
 // sentence instead of replacing the word. Blanks in the patterns do not count.
@@ -130,7 +130,7 @@ func textsOf(line string) (texts []string) {
 
 // measured reports whether a file's language counts.
 func measured(file string) bool {
-	return (slices.Contains([]string{".go", ".md"}, path.Ext(file)) || strings.HasPrefix(file, "cmd/graphiti-proxy/help/")) && !strings.HasSuffix(file, "_test.go") &&
+	return (slices.Contains([]string{".go", ".md"}, path.Ext(file)) || strings.HasPrefix(file, "cmd/graphiti-proxy/help/")) &&
 		!strings.Contains(file, "testdata/") && !strings.Contains(file, "/images/") && file != "docs/settings.md"
 }
 
@@ -160,9 +160,13 @@ func TestPlainEnglish(t *testing.T) {
 			if next := i + 1; p.kind == "comments" && next < len(all) && all[next].kind == p.kind && all[next].line == p.line+1 {
 				text += " " + all[next].text // a mark may end on the next line
 			}
-			total[p.kind]++
+			kind := p.kind
+			if strings.HasSuffix(file, "_test.go") {
+				kind += " of tests"
+			}
+			total[kind]++
 			if isMarked(text, len(p.text)) {
-				marked[p.kind]++
+				marked[kind]++
 			}
 		}
 		return nil
@@ -170,7 +174,7 @@ func TestPlainEnglish(t *testing.T) {
 	if err != nil {
 		t.Fatalf("read the tree: %v", err)
 	}
-	for kind, limit := range maxMarked {
+	for kind, limit := range maxMarked { // tests quote messages, so their texts are free
 		got := 1000 * marked[kind] / max(total[kind], 1)
 		t.Logf("%s: %d of %d lines are marked", kind, marked[kind], total[kind])
 		if total[kind] == 0 || got > limit {
