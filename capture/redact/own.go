@@ -88,7 +88,7 @@ func (s *scan) mine(r *rule, match, secret span) bool {
 		}
 	}
 	v := start(s.text[secret.from:secret.to])
-	if stands(v) || describes(v) {
+	if isPlaceholder(v) || describes(v) {
 		return false
 	}
 	switch r.Entropy {

@@ -237,7 +237,7 @@ func (n *named) holds(v string, as *value) bool {
 		return false
 	}
 	if n.bare && n.word == "pass" && n.upper && as.colon && as.quote == 0 || // a test's result
-		stands(v) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
+		isPlaceholder(v) || describes(v) || elsewhere(v) || as.quote == 0 && isCode(v, as.tight) {
 		return false
 	}
 	if as.said {

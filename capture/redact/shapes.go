@@ -31,10 +31,10 @@ func (s *scan) urls(list []found) []found {
 		user, pass, ok := strings.Cut(auth[:at], ":")
 		switch {
 		case strings.ContainsAny(user, "/@?#") || strings.Contains(auth, "[redacted:"):
-		case ok && pass != "" && !port(pass) && !stands(pass) && !sayPassword[strings.ToLower(pass)]:
+		case ok && pass != "" && !port(pass) && !isPlaceholder(pass) && !sayPassword[strings.ToLower(pass)]:
 			done = from + at
 			list = append(list, found{from + len(user) + 1, done, "password-in-url"})
-		case !ok && len(user) >= 20 && !wordy(user) && !stands(user):
+		case !ok && len(user) >= 20 && !wordy(user) && !isPlaceholder(user):
 			done = from + at
 			list = append(list, found{from, done, "token-in-url"})
 		}

@@ -102,9 +102,9 @@ func isProse(v string) bool {
 // start returns the start of a token or a value: enough to classify it.
 func start(v string) string { return v[:min(len(v), 256)] }
 
-// stands reports whether a value is a placeholder: a variable, a template, a mask, or a
+// isPlaceholder reports whether a value is a placeholder: a variable, a template, a mask, or a
 // redacted secret.
-func stands(v string) bool {
+func isPlaceholder(v string) bool {
 	containsAny := func(list ...string) bool {
 		return slices.ContainsFunc(list, func(in string) bool { return strings.Contains(v, in) })
 	}
@@ -388,7 +388,7 @@ func isMail(v string) bool {
 // generated reports whether a token may be random.
 func generated(v string) bool {
 	v = start(v)
-	return !wordy(v) && !stands(v) && !describes(v) && entropy(v) > 2.5
+	return !wordy(v) && !isPlaceholder(v) && !describes(v) && entropy(v) > 2.5
 }
 
 // entropy returns the Shannon entropy of a text, in bits per character.

@@ -7,7 +7,7 @@ import (
 
 // RequestsRequest asks for the requests after one.
 type RequestsRequest struct {
-	After int `json:"after,omitempty"` // number of that request; 0: all in the log
+	After int `json:"after,omitempty"` // number of that request, or 0 for the whole log
 	Limit int `json:"limit,omitempty"`
 
 	own string // the caller's requests only, unless "": the key of a caller who is not an operator
