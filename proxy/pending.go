@@ -379,6 +379,15 @@ func (p *pendingTurn) goesOn(answer string) {
 	p.memory.Pending.Refer(&p.turn, next, size, references...)
 }
 
+// referredBy returns the conversation object of the turn, or else its caller: their later
+// requests may refer to its answer.
+func (p *pendingTurn) referredBy() dialect.Fingerprint {
+	if p.held != (dialect.Fingerprint{}) {
+		return p.held
+	}
+	return p.at.person
+}
+
 // fetched returns the turn with the background answer that this request fetches; nil if
 // unknown.
 func (s *Server) fetched(c *call) *pendingTurn {

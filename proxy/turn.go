@@ -56,7 +56,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
-	meta.Order, meta.Lost = p.order(), p.unread
+	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
 	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -73,6 +74,7 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	at.person = rootOf(who)
 	at.base = at.person.In(p.claims.NamedWorkspace(), dialect.Place{})
 	at.here = at.base.In("", at.place)
+	s.awaitAnswer(ctx, r, p.conv, &at.where)
 	s.named(ctx, known, r.held, p, &at, who.Session)
 	s.begin(p, &at)
 	if p.conv.Last < 0 {
@@ -105,6 +107,26 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	}
 	at.project = s.project(r.memory, p, &at, asked)
 	return at, nil
+}
+
+// awaitAnswer waits until the answer that a request refers to is processed: clients refer to
+// an answer as soon as they have read it. It waits for half of the request's time at most,
+// because a reference may be older than this process.
+func (s *decider) awaitAnswer(ctx context.Context, r *request, c *dialect.Conversation, at *where) {
+	of, known := at.person, func() bool { return false }
+	if id := c.Field(dialect.FieldConversation); id != nil { // all answers of the conversation count
+		of = at.person.Link(dialect.RoleOther, id)
+	} else if refers := references(c, at); r.held == nil && len(refers) > 0 {
+		known = func() bool {
+			return continued(r.memory.Pending, c, at) != nil || s.answered(ctx, r.memory.Sessions, refers[:1]) != ""
+		}
+	} else {
+		return
+	}
+	until, _ := ctx.Deadline()
+	half, cancel := withDeadline(ctx, time.Now().Add(time.Until(until)/2))
+	defer cancel()
+	r.memory.Responses.Await(half, of, known)
 }
 
 // named finds the session that a request names: by an id, by the conversation that its

@@ -1,10 +1,55 @@
 package response
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
+
+// TestAwait checks that Await returns when the answer is reported, when all answers of the
+// caller are reported or dropped, and at the deadline, but not for answers of other callers.
+func TestAwait(t *testing.T) {
+	one, other := dialect.Fingerprint{1}, dialect.Fingerprint{2}
+	never := func() bool { return false }
+	for _, tc := range []struct {
+		name     string
+		ends     bool // the answer of one ends
+		of       dialect.Fingerprint
+		known    func() bool
+		deadline bool // Await waits until the deadline
+	}{
+		{"known", false, one, func() bool { return true }, false},
+		{"unknown, another caller", false, other, never, false},
+		{"unknown, all reported", true, one, never, false},
+		{"unknown, one unreported", false, one, never, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := Start(slog.New(slog.DiscardHandler), nil)
+			defer w.Close()
+			tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Of: one}, func(dialect.Answer, bool) { time.Sleep(time.Millisecond) })
+			dropped := w.Read(chat.Dialect{}.NewReader(""), Meta{Of: one}, func(dialect.Answer, bool) {})
+			dropped.lose()
+			tee.Write([]byte(`{}`))
+			if tc.ends {
+				tee.Close(true)
+			} else {
+				defer tee.Close(false)
+			}
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if w.Await(ctx, tc.of, tc.known); (time.Since(began) == time.Second) != tc.deadline {
+				t.Errorf("%s: Await returned after %s", tc.name, time.Since(began))
+			}
+		})
+	}
+}
 
 // TestAConversationThatWaitsHoldsUpNoOther checks that a blocked report of one conversation
 // does not delay those of a hundred others, and that its own reports then run in order.

@@ -3,6 +3,7 @@ package response
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,9 +34,10 @@ const (
 
 // Meta describes the body of an answer.
 type Meta struct {
-	Encoding string // Content-Encoding, lower case
-	Lost     func() // called when the answer is dropped; must not block; may be nil
-	Order    uint64 // answers with the same number are reported in order
+	Encoding string              // Content-Encoding, lower case
+	Lost     func()              // called when the answer is dropped; must not block; may be nil
+	Order    uint64              // answers with the same number are reported in order
+	Of       dialect.Fingerprint // the caller or the conversation whose requests may refer to the answer; see Await
 }
 
 // Workers parses copies of answers in the background. It is safe for concurrent use.
@@ -45,6 +47,7 @@ type Workers struct {
 	reports reports
 	next    atomic.Uint64
 	dropped atomic.Int64
+	open    unreported
 	narrow  sync.Pool // buffers of a segment
 	wide    sync.Pool
 	budget  *budget.Budget
@@ -102,6 +105,7 @@ type transcript struct {
 	held   []byte
 	lost   bool
 	done   func(dialect.Answer, bool)
+	settle func() // ends the wait for the answer; later calls have no effect
 }
 
 // form is the format of an answer, detected from its bytes, because the Content-Type of
@@ -139,6 +143,7 @@ func Start(log *slog.Logger, b *budget.Budget) *Workers {
 		// Ends when Close closes stop.
 		w.wg.Go(func() { w.work(w.workers[i]) })
 	}
+	w.open.of = make(map[dialect.Fingerprint]*inFlight)
 	w.reports = reports{log: log, slots: make(chan struct{}, maxReports), waiting: make(map[uint64][]func())}
 	return w
 }
@@ -200,6 +205,69 @@ func (r *reports) report(done func()) {
 	done()
 }
 
+// unreported counts the answers that were neither reported nor dropped.
+type unreported struct {
+	mu sync.Mutex
+	of map[dialect.Fingerprint]*inFlight
+}
+
+// inFlight are the unreported answers of one caller or conversation.
+type inFlight struct {
+	count   int
+	changed chan struct{} // closed when the count falls
+}
+
+func (u *unreported) begin(of dialect.Fingerprint) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f := u.of[of]
+	if f == nil {
+		f = &inFlight{changed: make(chan struct{})}
+		u.of[of] = f
+	}
+	f.count++
+}
+
+func (u *unreported) end(of dialect.Fingerprint) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f := u.of[of]
+	close(f.changed)
+	f.changed = make(chan struct{})
+	if f.count--; f.count == 0 {
+		delete(u.of, of)
+	}
+}
+
+// change returns a channel that is closed at the next report, or nil if all are reported.
+func (u *unreported) change(of dialect.Fingerprint) <-chan struct{} {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f := u.of[of]; f != nil {
+		return f.changed
+	}
+	return nil
+}
+
+// Await waits until known returns true, all answers of a caller or a conversation are
+// reported, or ctx ends. A client that has read an answer may refer to it before its report.
+func (w *Workers) Await(ctx context.Context, of dialect.Fingerprint, known func() bool) {
+	if w == nil {
+		return
+	}
+	for {
+		changed := w.open.change(of) // before known, which may miss a later report
+		if changed == nil || known() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Close waits until all received pieces are parsed and reported. Later pieces are lost.
 func (w *Workers) Close() {
 	close(w.stop)
@@ -210,6 +278,7 @@ func (w *Workers) Close() {
 // drop counts a dropped answer.
 func (w *Workers) drop(a *transcript) {
 	w.dropped.Add(1)
+	a.settle()
 	if a.meta.Lost != nil {
 		a.meta.Lost()
 	}
@@ -231,6 +300,8 @@ func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, cle
 	}
 	a := &transcript{reader: r, meta: m, done: done, share: w.budget.Share()}
 	a.sse.Emit = a.reader.Event
+	w.open.begin(m.Of)
+	a.settle = sync.OnceFunc(func() { w.open.end(m.Of) })
 	n := m.Order // one worker for a conversation, as several could change the order
 	if n == 0 {
 		n = w.next.Add(1)
@@ -366,8 +437,8 @@ func (w *Workers) take(p chunk) {
 		a.finish()
 	}
 	if p.end && !a.lost {
-		done, read, clean := a.done, a.reader.Answer(), p.clean
-		w.reports.add(a.meta.Order, func() { done(read, clean) })
+		done, settle, read, clean := a.done, a.settle, a.reader.Answer(), p.clean
+		w.reports.add(a.meta.Order, func() { defer settle(); done(read, clean) })
 	}
 	if a.lost {
 		a.lose()
