@@ -53,6 +53,9 @@ func (s Services) orNothing() *Services {
 	if s.Memo == nil {
 		s.Memo = memo.New(memo.Size)
 	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}

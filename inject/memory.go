@@ -34,9 +34,10 @@ type Services struct {
 	Opening    Opening    // cards and summaries
 	Experience Experience // of agents in projects
 	Redact     Redact
-	Decides    Decides    // of messages of persons
-	Past       Past       // of a backend that returns ended facts
-	Memo       *memo.Memo // per-session state in RAM
+	Decides    Decides          // of messages of persons
+	Past       Past             // of a backend that returns ended facts
+	Memo       *memo.Memo       // per-session state in RAM
+	Now        func() time.Time // clock for the ages of facts; nil means time.Now
 	Log        *slog.Logger
 }
 

@@ -53,6 +53,9 @@ func goldenID(i int, role graphiti.RoleType) string {
 	return graphiti.MessageID(graphiti.EpisodeName(goldenTurn(i), role))
 }
 
+// goldenNow is the time of the recorded answers, which state the ages of facts.
+var goldenNow = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
 // goldenCorpus returns turns of two people, in a project and outside of projects, in the
 // groups of an agent and a session, of every kind, some with equal times, and not in order
 // of time.
@@ -114,7 +117,7 @@ func TestGolden(t *testing.T) {
 		for _, kind := range []string{"embedded", "graphiti", "graphiti-mcp"} {
 			t.Run(fmt.Sprintf("%s-multi=%t", kind, multi), func(t *testing.T) {
 				t.Parallel()
-				o := servicetest.Options{Multi: multi}
+				o := servicetest.Options{Multi: multi, Now: func() time.Time { return goldenNow }}
 				settle := func() {}
 				if kind != "embedded" {
 					g := startGraphiti(t, kind)

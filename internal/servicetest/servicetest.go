@@ -40,6 +40,7 @@ type Options struct {
 	Multi  bool             // every credential is its own tenant
 	Owner  string           // replaces the person of single mode
 	Hashed bool             // group IDs are hashes
+	Now    func() time.Time // clock for the ages of facts; nil means time.Now
 }
 
 // Fixture is the memory that operations use.
@@ -87,7 +88,7 @@ func Open(t testing.TB, dir string, o Options) *Fixture {
 	recall := &recall{turns: p, namer: graphiti.Namer{Raw: !o.Hashed}, remote: o.Remote != nil}
 	planner := inject.New(inject.Services{
 		Search: state.Ended.Search(kept), Recent: state.Ended.Recent(p), Facts: facts, Decisions: state.Decisions, Snapshots: state.Snapshots,
-		Opening: recall, Redact: p.RedactedBy, Past: embedded.Past, Memo: memo.New(memo.Size), Log: log,
+		Opening: recall, Redact: p.RedactedBy, Past: embedded.Past, Memo: memo.New(memo.Size), Now: o.Now, Log: log,
 	}, recall, inject.RecallSettings{
 		Timeout: time.Minute, Background: time.Minute, MaxFacts: 8, Asked: 16, MaxChars: 1500, MinScore: 0.18, Drift: 0.5, Guard: inject.GuardQuote,
 		Share: 0.05, Window: 32_000, StaleAfter: 30 * 24 * time.Hour, CardChars: 400,
