@@ -20,7 +20,11 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fixes the local time zone: the recorded texts state days of UTC.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	goleak.VerifyTestMain(m)
+}
 
 // fakeDecisions is a store of decisions in memory.
 type fakeDecisions struct {

@@ -72,7 +72,7 @@ func TestRuleInItsConversation(t *testing.T) {
 		w := start(t, t.TempDir(), settings)
 		project := []string{"X-Graphiti-Workspace", widgets}
 		w.opening("one", "Please always use tabs in Go files.", project...)
-		rule := "\n- rule, " + time.Now().UTC().Format(time.DateOnly) + ": Please always use tabs in Go files.\n"
+		rule := "\n- rule, " + time.Now().Format(time.DateOnly) + ": Please always use tabs in Go files.\n"
 		if first := w.opening("three", "hello", project...); strings.Count(first, rule) != 1 {
 			t.Errorf("got %q, want the rule once", first)
 		}
@@ -135,7 +135,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("told of itself: %q", got)
 		}
 		w.remembered("Now its tests")
-		told := "\n- last conversation here, " + time.Now().UTC().Format(time.DateOnly) + ", decided: We switched to semicolons.\n"
+		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", decided: We switched to semicolons.\n"
 		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
 			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
 				t.Errorf("%s is told %q", name, got)

@@ -79,7 +79,7 @@ func factsOf(t *testing.T, e *Store, group string) (all []graphiti.Distilled) {
 func TestFacts_AreFoundByTextAndKeysInPlaceOfTheirMessages(t *testing.T) {
 	e := openDistilled(t)
 	say(t, e, "g", "1", "the deploy key lives in kv/ci-runner", "Noted.")
-	if got := search(t, e, "g", "where is the deploy key?"); len(got) != 1 || !strings.HasPrefix(got[0], "user, "+time.Now().UTC().Format(time.DateOnly)+": the deploy key") {
+	if got := search(t, e, "g", "where is the deploy key?"); len(got) != 1 || !strings.HasPrefix(got[0], "user, "+time.Now().Format(time.DateOnly)+": the deploy key") {
 		t.Fatalf("before distilling: got %q, want the message", got)
 	}
 	distil(t, e, graphiti.Distilled{Text: "The deploy key is in kv/ci-runner", Keys: []string{"credential", "ssh secret", "Zugang"}})

@@ -13,7 +13,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fixes the local time zone: the recorded texts state days of UTC.
+func TestMain(m *testing.M) {
+	time.Local = time.UTC
+	goleak.VerifyTestMain(m)
+}
 
 // file is a fake store of messages.
 type file struct {

@@ -78,7 +78,7 @@ func TestRules_Place(t *testing.T) {
 		check := func(session, kind string, want int, workspace string) {
 			t.Helper()
 			block := opens(t, m, workspace, session, "hello")
-			if got := strings.Count(block, "\n- "+kind+", "+time.Now().UTC().Format(time.DateOnly)+": "+text+"\n"); got != want {
+			if got := strings.Count(block, "\n- "+kind+", "+time.Now().Format(time.DateOnly)+": "+text+"\n"); got != want {
 				t.Errorf("%q: block = %q has the %s %d times, want %d", workspace, block, kind, got, want)
 			}
 		}
