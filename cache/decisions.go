@@ -129,12 +129,10 @@ func (d *Decisions) Keep(ctx context.Context, key [16]byte, made inject.Decision
 // Drop replaces a key's decision by one without a block.
 func (d *Decisions) Drop(ctx context.Context, key [16]byte, made inject.Decision) error {
 	made = withoutBlock(made)
-	err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: appendDecision(nil, &made), generation: made.Generation})
-	if err != nil {
-		d.recent.Remove(key)
+	d.remember(key, &made, made.Generation) // this process repeats the block no more, whether or not it is stored
+	if err := d.store.write(ctx, &record{kind: decisionKind, key: key[:], value: appendDecision(nil, &made), generation: made.Generation}); err != nil {
 		return fmt.Errorf("drop block: %w", err)
 	}
-	d.remember(key, &made, made.Generation)
 	return nil
 }
 

@@ -20,22 +20,26 @@ type Unanswered struct {
 // Exists reports whether there is a block to withdraw.
 func (u Unanswered) Exists() bool { return u.decision != nil }
 
-// Withdraw removes the newest turn's block after the provider rejected the request with it:
-// retries of the turn have no block either. It reports false and changes nothing if it
-// cannot store that, because a later request would repeat the block.
-func (m *Planner) Withdraw(u Unanswered) bool {
+// Withdraw removes the newest turn's block from later requests, after the provider refused
+// the request with it and accepted the request without it.
+func (m *Planner) Withdraw(u Unanswered) {
 	ctx, cancel := context.WithTimeout(context.Background(), u.timeout)
 	defer cancel()
-	d := *u.decision
-	d.Block, d.Facts, d.Reason = "", 0, string(ReasonRefused)
-	if err := m.opts().Decisions.Drop(ctx, u.key, d); err != nil {
-		m.opts().Log.Warn("drop refused block failed", "error", err)
-		return false
-	}
-	return true
+	m.drop(ctx, u.key, u.decision, ReasonRefused)
 }
 
-// Withdrawn changes the plan after Withdraw has removed its block.
+// drop replaces a decision by one without a block, and returns that. If it cannot be stored,
+// another process may repeat the block.
+func (m *Planner) drop(ctx context.Context, key TurnKey, made *Decision, why Reason) *Decision {
+	d := *made
+	d.Block, d.Facts, d.Reason = "", 0, string(why)
+	if err := m.opts().Decisions.Drop(ctx, key, d); err != nil {
+		m.opts().Log.Warn("drop a block failed, a later request may repeat it", "error", err)
+	}
+	return &d
+}
+
+// Withdrawn removes the block of an unanswered turn from the plan.
 func (p *Plan) Withdrawn() {
 	p.Outcome = Outcome{Status: StatusEmpty, Reason: ReasonRefused, Took: p.Outcome.Took}
 	p.Inserts = slices.DeleteFunc(p.Inserts, func(i dialect.Insert) bool { return i.At == p.Unanswered.at })
@@ -47,11 +51,8 @@ func (m *Planner) optOut(t *turn, made *Decision) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.until)
 	defer cancel()
 	d := *made
-	d.Block, d.Facts, d.Reason, d.Ingest = "", 0, string(t.mode.Reason), t.mode.Ingest
-	if err := t.o.Decisions.Drop(ctx, t.key(), d); err != nil {
-		t.o.Log.Warn("drop a block failed, a later request may repeat it", "error", err)
-	}
-	t.decision = &d
+	d.Ingest = t.mode.Ingest
+	t.decision = m.drop(ctx, t.key(), &d, t.mode.Reason)
 }
 
 // isOptOut reports whether the person has switched memory off for a turn that no answer

@@ -69,31 +69,24 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 // 400 or 413, the provider has not processed it. Without the second attempt, a request of
 // an acceptable size would fail because of the proxy, and many clients treat such an
 // error as final. Only the status counts, because the text of the error differs between
-// servers. A request that was refused for another reason is refused again, and the client
-// gets that answer.
+// servers. The block was to blame only if the provider accepts the client's own request:
+// then later requests have no block either, and otherwise the client's next try has it.
 func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, error) {
 	a, err := c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
-	if err != nil || !s.withdrawn(c.memory, d, a.Status) {
+	block := d.plan.Unanswered
+	if err != nil || !refusesRequest(a.Status) || !block.Exists() {
 		return a, err
 	}
 	s.observer.Answer(c.route.upstream.Name, a.Status)
 	if err := c.x.Discard(a); err != nil {
 		return wire.Answer{}, err
 	}
-	return c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
-}
-
-// withdrawn reports whether a request was refused with a new block, and the block was
-// withdrawn.
-func (s *Server) withdrawn(m *Memory, d *decision, status int) (ok bool) {
-	if !refusesRequest(status) || !d.plan.Unanswered.Exists() {
-		return false
+	d.plan.Withdrawn()
+	a, err = c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
+	if err == nil && a.Status < fasthttp.StatusBadRequest {
+		wire.Contain(s.log, "withdrawing a block", func() { c.memory.Planner.Withdraw(block) })
 	}
-	wire.Contain(s.log, "withdrawing a block", func() { ok = m.Planner.Withdraw(d.plan.Unanswered) })
-	if ok {
-		d.plan.Withdrawn()
-	}
-	return ok
+	return a, err
 }
 
 // refusesRequest reports whether a status means that a provider refuses a request because

@@ -18,9 +18,8 @@ import (
 type Planner interface {
 	Plan(ctx context.Context, c *dialect.Conversation, chain []dialect.Fingerprint, who graphiti.Who, first bool, mode inject.Mode) inject.Plan
 
-	// Withdraw removes the new block of a plan from later requests, and reports whether it
-	// did.
-	Withdraw(u inject.Unanswered) bool
+	// Withdraw removes the new block of a plan from later requests.
+	Withdraw(u inject.Unanswered)
 	// Writes returns the groups to store a turn in.
 	Writes(who graphiti.Who) []graphiti.Target
 

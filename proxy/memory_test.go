@@ -36,7 +36,7 @@ func (p planner) Plan(ctx context.Context, _ *dialect.Conversation, _ []dialect.
 func (planner) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (planner) Withdraw(inject.Unanswered) bool              { return false }
+func (planner) Withdraw(inject.Unanswered)                   {}
 func (planner) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (planner) Worked(graphiti.Who, int64, *inject.Round)    {}
 func (planner) Remember(graphiti.Who, int64, inject.Ended)   {}

@@ -33,7 +33,7 @@ func (p *inserting) Plan(_ context.Context, _ *dialect.Conversation, _ []dialect
 func (*inserting) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*inserting) Withdraw(inject.Unanswered) bool              { return false }
+func (*inserting) Withdraw(inject.Unanswered)                   {}
 func (*inserting) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (*inserting) Worked(graphiti.Who, int64, *inject.Round)    {}
 func (*inserting) Remember(graphiti.Who, int64, inject.Ended)   {}

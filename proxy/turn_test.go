@@ -68,7 +68,7 @@ func (s *steps) Plan(context.Context, *dialect.Conversation, []dialect.Fingerpri
 func (s *steps) ToBackfill(_ context.Context, list []inject.Unseen) ([]inject.Unseen, error) {
 	return list, nil
 }
-func (*steps) Withdraw(inject.Unanswered) bool                { return false }
+func (*steps) Withdraw(inject.Unanswered)                     {}
 func (s *steps) Writes(graphiti.Who) []graphiti.Target        { return nil }
 func (s *steps) Worked(graphiti.Who, int64, *inject.Round)    { s.step("work") }
 func (s *steps) Remember(graphiti.Who, int64, inject.Ended)   { s.step("remember") }

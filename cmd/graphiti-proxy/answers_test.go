@@ -119,6 +119,45 @@ func TestRefusedBlock(t *testing.T) {
 	}
 }
 
+// TestRefusedTwice checks that a block was not to blame if the provider refuses the client's
+// own request too, or fails it: the client's next try has the block, whatever it mends.
+func TestRefusedTwice(t *testing.T) {
+	t.Parallel()
+	for _, second := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, body string) {
+			w.Header().Set("Content-Type", "application/json")
+			switch isMended := !strings.Contains(body, "max_tokens"); {
+			case isMended:
+				_, _ = io.WriteString(w, wholeAnswer)
+			case strings.Contains(body, "graphiti_memory"):
+				w.WriteHeader(http.StatusBadRequest)
+			default:
+				w.WriteHeader(second)
+			}
+		})
+		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+		w.request(chat(user(fact)), "X-Graphiti-Session", "1")
+		w.delivered(1)
+		asked := chat(user(question))
+		asked["max_tokens"] = 10
+		own, _ := json.Marshal(asked)
+		code, header := w.exchange("/v1/chat/completions", asked, "X-Graphiti-Session", "2")
+		if got := header.Get("X-Graphiti-Memory"); code != second || !strings.HasSuffix(got, "reason=refused") {
+			t.Errorf("%d: got %d, %q, want the second refusal with reason=refused", second, code, got)
+		}
+		w.request(chat(user(question)), "X-Graphiti-Session", "2")
+		got := up.got()
+		if len(got) != 4 || got[2] != string(own) || !strings.Contains(got[3], "Miso") {
+			t.Errorf("%d: got %q, want the block in the mended request", second, got)
+			continue
+		}
+		w.request(chat(user(question), answered("Yes."), user("And milk?")), "X-Graphiti-Session", "2")
+		if again := up.got()[4]; !strings.Contains(again, got[3][strings.Index(got[3], "<graph"):strings.Index(got[3], "</graph")]) {
+			t.Errorf("%d: got %q, want the block of %q", second, again, got[3])
+		}
+	}
+}
+
 // TestRefusedRequest checks that a refused request without a block is not sent again.
 func TestRefusedRequest(t *testing.T) {
 	t.Parallel()
