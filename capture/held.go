@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -82,21 +83,23 @@ func (d *doubts) isFull() bool {
 }
 
 // Hold stores a turn on disk until its session shows whether it is one. before is the
-// fingerprint of the conversation before the person's message, and with includes it.
-func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error {
+// fingerprint of the conversation before the person's message, and with includes it. If the
+// turn cannot be held, it is recorded at once.
+func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error) {
+	stored := graphiti.Fate{Name: graphiti.FateStored}
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
-		return nil
+		return stored, nil
 	}
 	if p.isClosed() || p.doubts.isFull() {
-		return p.Add(ctx, t)
+		return stored, p.Add(ctx, t)
 	}
 	p.clean(&t)
-	h := ledger.Held{Key: pendingKey(&t), Turn: t, Before: before, With: with, At: time.Now()}
+	h := ledger.Held{Key: pendingKey(&t), Turn: t, Before: before, With: with, At: time.Now(), Reason: reason}
 	if err := p.doubts.disk.Hold(&h); err != nil {
-		return p.Add(ctx, t)
+		return stored, p.Add(ctx, t)
 	}
 	p.doubts.add(&h)
-	return nil
+	return graphiti.Fate{Name: graphiti.FateHeld, Reason: reason, Until: h.At.Add(holdFor)}, nil
 }
 
 // Holds reports whether the session has held turns.

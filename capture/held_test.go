@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/embedded"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
@@ -40,8 +41,8 @@ func TestTurnInDoubt(t *testing.T) {
 			tn := turn("1", "g")
 			tn.Session = "session:s"
 			for range 2 { // a retry
-				if err := p.Hold(t.Context(), tn, before, with); err != nil {
-					t.Fatal(err)
+				if f, err := p.Hold(t.Context(), tn, graphiti.HeldDoubt, before, with); err != nil || f.Name != graphiti.FateHeld || f.Until.IsZero() {
+					t.Fatalf("Hold = %v, %v, want a held turn", f, err)
 				}
 			}
 			isHeld(t, e, "g", nil)

@@ -53,7 +53,9 @@ const (
 	ReasonRoutine       Reason = "routine"
 )
 
-// kindReasons maps requests other than turns to their reasons.
+// ReasonOf returns the reason of a request of a kind other than a turn.
+func ReasonOf(k dialect.Kind) Reason { return kindReasons[k] }
+
 var kindReasons = map[dialect.Kind]Reason{
 	dialect.KindTitle: ReasonTitle, dialect.KindSummary: ReasonSummary, dialect.KindProbe: ReasonProbe, dialect.KindMachine: ReasonMachine,
 }

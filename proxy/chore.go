@@ -59,8 +59,11 @@ func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 // noteTurn notes the place that a turn states, because other requests of the session may
 // state none. It is called only for turns: the request for a title, or a probe, may state
 // no place, or another place.
-func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
+func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 	change := func(n *sessionNote) {
+		if n.differs(c) && n.erred(c, at.session.chain) {
+			n.tools, n.free, n.odd = false, false, dialect.Fingerprint{}
+		}
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
 		}
@@ -76,27 +79,35 @@ func (s *decider) noteTurn(of sessionOf, at *where, c *dialect.Conversation) {
 	}
 }
 
-// noteChore reports whether a request repeats a session's messages, but is no turn of it,
+// isChore reports whether a request repeats a session's messages, but is no turn of it,
 // such as a client's request for a title: it asks for a structured answer although the
 // session's turns do not, or it offers no tools although they do, and has another system
-// prompt or asks for a summary. It notes this for the session.
-func (s *decider) noteChore(of sessionOf, c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+// prompt or asks for a summary.
+func (n *sessionNote) isChore(c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	return n.differs(c) && !n.erred(c, chain)
+}
+
+func (n *sessionNote) differs(c *dialect.Conversation) bool {
 	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
-	h := s.sessionNote(of)
-	without := !c.Tools && h.tools && (c.PromptHash() != h.prompt || c.Beside() == dialect.KindSummary)
-	if !without && (!c.Format || !h.free) {
-		return false
-	}
+	without := !c.Tools && n.tools && (c.PromptHash() != n.prompt || c.Beside() == dialect.KindSummary)
+	return without || c.Format && n.free
+}
+
+// erred reports whether the last chore was a turn: the history contains it.
+func (n *sessionNote) erred(c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	for i := range c.Last {
-		if c.Messages[i].Person && chain[i] == h.odd {
-			s.changeNote(of, func(n *sessionNote) { n.tools, n.free, n.odd = c.Tools, !c.Format, dialect.Fingerprint{} })
-			return false
+		if c.Messages[i].Person && chain[i] == n.odd {
+			return true
 		}
 	}
-	s.changeNote(of, func(n *sessionNote) { n.odd = chain[c.Last] })
-	return true
+	return false
+}
+
+// noteChore notes the conversation up to a chore's message.
+func (s *decider) noteChore(of sessionOf, with dialect.Fingerprint) {
+	s.changeNote(of, func(n *sessionNote) { n.odd = with })
 }
 
 // answeredBefore reports whether the model has answered before the person's newest
@@ -268,13 +279,13 @@ func (p *pendingTurn) twins() (stored []sentTurn) {
 // it quotes the turn, and lacks its tools or has another system prompt. A quotation without
 // these differences leaves a doubt, as does a request that continues a session without its
 // tools. One that quotes several turns and asks to sum up gets their session.
-func (s *decider) aboutTurn(of sessionOf, c *dialect.Conversation, at *placed) (kind dialect.Kind, doubt bool) {
+func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *placed) (kind dialect.Kind, doubt bool) {
 	f := &at.session
 	if c.Tools || c.Answered() {
 		return dialect.KindTurn, false
 	}
 	if answeredBefore(c) {
-		return dialect.KindTurn, s.sessionNote(of).tools
+		return dialect.KindTurn, note.tools
 	}
 	switch q, turns := s.quoted(c, &at.where); {
 	case q == nil:
@@ -336,19 +347,36 @@ type opening struct {
 // program's.
 const template = 100
 
-// countOpening counts the first message of a session, and reports whether many sessions
-// begin with exactly this message: a program wrote such a message.
-func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
+func openingKey(person dialect.Fingerprint, c *dialect.Conversation) memo.Key {
+	return keyOf(person.Link(dialect.RoleUser, c.Text(c.Last)), openingName)
+}
+
+// next returns the count with a request of a session.
+func (o opening) next(session string, c *dialect.Conversation) opening {
+	if o.last == session || c.Answered() {
+		return o
+	}
+	return opening{o.sessions + 1, session}
+}
+
+// isTemplate reports whether many sessions begin with exactly the message of a request: a
+// program wrote such a message.
+func (s *decider) isTemplate(person dialect.Fingerprint, session string, c *dialect.Conversation) bool {
 	if c.Last < 0 || answeredBefore(c) {
 		return false
 	}
-	var o opening
-	words := person.Link(dialect.RoleUser, c.Text(c.Last))
-	s.memo.Update(keyOf(words, openingName), func(was any) (any, int) {
-		if o, _ = was.(opening); o.last != session && !c.Answered() {
-			o = opening{o.sessions + 1, session}
-		}
+	o, _ := s.memo.Get(openingKey(person, c)).(opening)
+	return o.next(session, c).sessions > template
+}
+
+// countOpening counts the first message of a session.
+func (s *decider) countOpening(person dialect.Fingerprint, session string, c *dialect.Conversation) {
+	if c.Last < 0 || answeredBefore(c) {
+		return
+	}
+	s.memo.Update(openingKey(person, c), func(was any) (any, int) {
+		o, _ := was.(opening)
+		o = o.next(session, c)
 		return o, len(o.last)
 	})
-	return o.sessions > template
 }

@@ -49,11 +49,14 @@ func TestChoresOfASession(t *testing.T) {
 				t.Fatalf("%s, %d: not understood", tc.name, n)
 			}
 			kind := c.Kind
-			if kind == dialect.KindTurn && s.noteChore(of, &c, hasher.Chain(&c, dialect.Root("", "p"), nil)) {
+			at := placed{session: foundSession{chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
+			note := s.sessionNote(of)
+			if kind == dialect.KindTurn && note.isChore(&c, at.session.chain) {
 				kind = c.Beside()
+				s.noteChore(of, at.session.chain[c.Last])
 			}
 			if kind == dialect.KindTurn {
-				s.noteTurn(of, &where{}, &c)
+				s.noteTurn(of, &at, &c)
 			}
 			if kind != r.kind {
 				t.Errorf("%s, request %d: kind %d, want %d", tc.name, n, kind, r.kind)
@@ -71,7 +74,8 @@ func TestTemplates(t *testing.T) {
 		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"user","content":"`+text+`"}]}`), &c) {
 			t.Fatal("not understood")
 		}
-		return s.countOpening(who, session, &c)
+		defer s.countOpening(who, session, &c)
+		return s.isTemplate(who, session, &c)
 	}
 	for n := range template {
 		session := fmt.Sprint("session:", n)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -95,7 +96,7 @@ func (s *decider) decide(r *request) (d decision) {
 	defer func() {
 		if p := recover(); p != nil {
 			wire.LogPanic(s.log, "memory", p)
-			d.plan = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}
+			d.plan, d.fate = inject.Plan{Outcome: inject.Outcome{Status: inject.StatusError}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostPlan}
 		}
 		d.plan.Outcome.Took = time.Since(now)
 	}()
@@ -125,7 +126,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 
 // refuse ends a decision with a refusal.
 func (d *decision) refuse(no *refusal) {
-	d.plan, d.why = inject.Plan{Outcome: no.Outcome}, no.why
+	d.plan, d.fate, d.why = inject.Plan{Outcome: no.Outcome}, fateOf(no.Reason), no.why
 	if p := d.pending; p != nil {
 		d.plan.Turn, d.plan.Write = p.turn.ID, p.turn.Targets
 	}
@@ -134,9 +135,14 @@ func (d *decision) refuse(no *refusal) {
 // note notes the place of the session, and that this process answers its turn. It explains
 // an untrusted project in the log.
 func (s *decider) note(r *request, d *decision) {
-	if of := (sessionOf{d.base, d.who.Session}); of.session != "" && d.session.kind == dialect.KindTurn && !d.session.agent {
-		s.noteTurn(of, &d.where, d.parsed.conv)
+	switch of := (sessionOf{d.base, d.who.Session}); {
+	case of.session == "" || d.session.agent:
+	case d.session.chore:
+		s.noteChore(of, d.session.chain[d.parsed.conv.Last])
+	case d.session.kind == dialect.KindTurn:
+		s.noteTurn(of, &d.placed, d.parsed.conv)
 		s.noteOpening(d.parsed.conv, &d.where)
+		s.countOpening(d.person, d.session.id, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

@@ -100,8 +100,6 @@ func offBecause(d *decision) string {
 		return string(o.Reason)
 	case o.Status == inject.StatusOff:
 		return "recall.enabled and ingest.enabled"
-	case o.Status == inject.StatusSkipped:
-		return "the body is not understood"
 	}
 	return ""
 }

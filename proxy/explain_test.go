@@ -278,7 +278,7 @@ func TestRefusalsInTheirOrder(t *testing.T) {
 		{"opt_out", func() { m.Rules.SkipPaths = nil }},
 		{"too_large", func() { limits.InspectBytes = 1 << 20 }},
 		{"encoding", func() { delete(header, "Content-Encoding") }},
-		{"the body is not understood", func() { body += "]}" }},
+		{"encoding: the body is not understood", func() { body += "]}" }},
 		{"untrusted: a header that names the person occurs twice, with different values, or its signature is invalid", func() { delete(header, "X-Graphiti-User") }},
 		{"no_user_message", func() { body = strings.TrimSuffix(body, "]}") + `,{"role":"user","content":"hello"}]}` }},
 		{"opt_out", func() { m.Rules.SkipModels = nil }},

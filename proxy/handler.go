@@ -117,6 +117,9 @@ func (s *Server) admit(x *wire.Exchange, c *call) (webSocket bool, err error) {
 func (s *Server) decided(c *call, d *decision) {
 	if d.understood {
 		c.seen.Planned(&d.plan)
+		if d.isNew(&c.request) {
+			s.observer.Message(identity.Client(c.head.UserAgent()), d.fate)
+		}
 		if c.route.match.Use == dialect.UseTurn && d.caller.Known {
 			s.observer.Asked(observe.Ask{
 				Program: d.parsed.claims.Program(), Agent: c.head.UserAgent(), Kind: cmp.Or(d.session.kind, d.parsed.conv.Kind), Tools: d.parsed.conv.Tools,
@@ -139,7 +142,7 @@ func (d *decision) deed(r *request) observe.Deed {
 	if !d.understood {
 		return observe.Deed{}
 	}
-	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts)}
+	of := observe.Deed{API: r.route.api, Model: r.buffers.conv.Model, Who: d.who, Blocks: len(d.plan.Inserts), Fate: d.fate}
 	if d.who == (graphiti.Who{}) && d.caller.Known { // refused, but not because of its caller
 		of.Who = d.caller.Who
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -109,7 +110,8 @@ func (ex *exchange) judge(status int) {
 	ex.seen.Headed()
 	ex.promises.keep(ex.memory, status)
 	if ex.promises.heard.Forgets && ex.pending != nil {
-		ex.pending.leftOut, ex.pending.turn.Targets, ex.pending.recall = ex.pending.turn.Targets, nil, false // the turn would repeat the fact that it made the memory forget
+		ex.pending.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutMemory})
+		ex.pending.turn.Targets, ex.pending.recall = nil, false // the turn would repeat the fact that it made the memory forget
 	}
 	if refusesRequest(status) && ex.block.Exists() {
 		ex.memory.Planner.Withdraw(ex.block) // the client repeats the request itself
@@ -185,7 +187,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 		ex.session = held.session
 	}
 	held := 0
-	if reads(&c.request, d) {
+	if d.reads(&c.request) {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
 		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order(), Lost: ex.pending.unread},

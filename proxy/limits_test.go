@@ -229,7 +229,7 @@ func TestStopped(t *testing.T) {
 		"messages": {dialect.Limits{Messages: 1}, false, "skipped too_large"},
 		"memory":   {dialect.Limits{Room: noRoom{}}, false, "skipped busy"},
 		"time":     {dialect.Limits{Until: time.Unix(1, 0)}, false, "timeout too_large"},
-		"none":     {dialect.Limits{}, true, "skipped "},
+		"none":     {dialect.Limits{}, true, "skipped encoding"},
 	} {
 		var c dialect.Conversation
 		c.Limit(tc.limits)

@@ -69,8 +69,9 @@ type Turns interface {
 // Doubts holds turns of requests that may be about another turn.
 type Doubts interface {
 	// Hold records a turn when its session continues with it, or after a while. before and
-	// with are the conversation before and with its message.
-	Hold(ctx context.Context, t ledger.Turn, before, with dialect.Fingerprint) error
+	// with are the conversation before and with its message. The turn is held for the reason,
+	// or stored at once.
+	Hold(ctx context.Context, t ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error)
 
 	// Holds reports whether a session has held turns.
 	Holds(session string) bool
@@ -199,8 +200,8 @@ func (nothing) Add(context.Context, ledger.Turn) error                 { return 
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
 func (nothing) Holds(string) bool                                      { return false }
 func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
-func (nothing) Hold(context.Context, ledger.Turn, dialect.Fingerprint, dialect.Fingerprint) error {
-	return nil
+func (nothing) Hold(context.Context, ledger.Turn, string, dialect.Fingerprint, dialect.Fingerprint) (graphiti.Fate, error) {
+	return graphiti.Fate{}, nil
 }
 func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {
 	return nil

@@ -58,8 +58,9 @@ type pendingTurn struct {
 
 	edited []sentTurn // turns that the person has replaced; see edited.go
 
-	first   firstMessage      // of the conversation; zero if its parent is known
-	leftOut []graphiti.Target // groups that no transcript may bring the turn to; nil if it is stored
+	first firstMessage  // of the conversation; zero if its parent is known
+	fate  graphiti.Fate // of the person's message
+	seen  observe.Answered
 
 	late *project // the project to find before the turn is stored; nil if known
 }
@@ -86,7 +87,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		open.Free(&p.turn)
 		if !clean {
 			p.broke()
-			p.lost(observe.LossCutOff)
+			p.lost(graphiti.LostCutOff)
 		}
 	case clean && a.End == dialect.EndToolCalls:
 		wire.Contain(p.s.log, "storing the calls of an answer", func() { p.openCalls(&a) })
@@ -105,7 +106,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		if !p.awaited && !a.End.Final() {
 			p.broke()
 		}
-		if why := lossOf(a.End, clean); !p.awaited || why == observe.LossFailed || why == observe.LossFiltered {
+		if why := lossOf(a.End, clean); !p.awaited || why == graphiti.LostFailed || why == graphiti.LostFiltered {
 			p.lost(why)
 		}
 	}
@@ -129,28 +130,20 @@ func (p *pendingTurn) worked() {
 }
 
 // lossOf returns the reason for not storing an answer with this end.
-func lossOf(end dialect.End, clean bool) observe.Loss {
+func lossOf(end dialect.End, clean bool) string {
 	switch {
 	case end == dialect.EndError:
-		return observe.LossFailed
+		return graphiti.LostFailed
 	case end == dialect.EndFilter:
-		return observe.LossFiltered
+		return graphiti.LostFiltered
 	case !clean:
-		return observe.LossCutOff
+		return graphiti.LostCutOff
 	}
-	return observe.LossNoEnd
-}
-
-// lost counts an answer that should have been stored, but is not.
-func (p *pendingTurn) lost(why observe.Loss) {
-	if p.kept() && p.turn.Kind == "" {
-		p.memory.Figures.Lost(p.who, string(why))
-		p.s.observer.Lost(p.turn.Client, why)
-	}
+	return graphiti.LostNoEnd
 }
 
 // unread counts an answer that its reader dropped.
-func (p *pendingTurn) unread() { p.lost(observe.LossUnread) }
+func (p *pendingTurn) unread() { p.lost(graphiti.LostUnread) }
 
 // broke calls cutOff for a turn that should have been stored.
 func (p *pendingTurn) broke() {
@@ -167,7 +160,10 @@ func (p *pendingTurn) locate() {
 	switch {
 	case !w.await(p.memory.Identity.Places):
 		p.s.log.Warn("read project directory timed out, turn not stored", "directory", w.Directory)
-	case p.memory.Rules.refuses(&w) == inject.ReasonNone:
+		p.lost(graphiti.LostLate)
+	case p.memory.Rules.refuses(&w) != inject.ReasonNone:
+		p.settle(fateOf(p.memory.Rules.refuses(&w)))
+	default:
 		p.who.Workspace = w.key
 		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
@@ -205,9 +201,9 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 			wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 		}
 	}
-	if p.leftOut != nil {
+	if isLeftOut(p.fate) && !p.kept() {
 		own := *p
-		own.turn.Targets = p.leftOut
+		own.turn.Targets = p.memory.Planner.Writes(p.who)
 		wire.Contain(p.s.log, "noting a turn without memory", own.cutOff)
 	}
 	if p.child {
@@ -259,11 +255,12 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	p.s.observer.Kept(p.turn.Kind, p.turn.Client, p.turn.User)
 	err := p.add(a.Text)
 	if err == nil {
+		p.settle(graphiti.Fate{Name: graphiti.FateStored})
 		p.memory.Pending.End(&p.turn)
 		return
 	}
 	p.s.log.Warn("store turn failed", "error", err)
-	p.lost(observe.LossStore)
+	p.lost(graphiti.LostStore)
 }
 
 // add stores the turn, or holds it if it may be no turn.
@@ -272,7 +269,15 @@ func (p *pendingTurn) add(answer string) error {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
 	if p.doubt || isTitle(p.about, p.turn.User, answer) {
-		return p.memory.Doubts.Hold(context.Background(), p.turn, p.opening, p.last)
+		why := graphiti.HeldTitle
+		if p.doubt {
+			why = graphiti.HeldDoubt
+		}
+		fate, err := p.memory.Doubts.Hold(context.Background(), p.turn, why, p.opening, p.last)
+		if err == nil {
+			p.settle(fate)
+		}
+		return err
 	}
 	p.quotable()
 	p.sent()

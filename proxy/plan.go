@@ -18,6 +18,7 @@ import (
 // planned is the plan for a request.
 type planned struct {
 	plan     inject.Plan
+	fate     graphiti.Fate  // of the newest message; of the open turn's message in a tool round
 	who      graphiti.Who   // of the turn; zero without a plan
 	child    bool           // the notes of the parent's session get a subagent's work
 	late     *project       // the turn's project, found at its end; nil if known or not needed
@@ -37,7 +38,8 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		d.who.Application, d.who.Program = p.claims.Application()
 	}
 	mode := s.mode(r, p, c, at)
-	mode.Generation = now.generation
+	d.fate = s.fate(r, p, c, at)
+	mode.Ingest, mode.Generation = mayWrite(d.fate), now.generation
 	if at.pending != nil && !mode.Ingest {
 		at.pending = nil
 	}
@@ -56,6 +58,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		}
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
+	d.fate = d.fateAfter(r.memory, f.kind == dialect.KindTurn && at.pending == nil)
 	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
 		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 	}
@@ -112,7 +115,6 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}
-	mode.Ingest = p.ingest && m.Ingest && !c.Temporary && !f.agent && (f.kind != dialect.KindTurn || !s.countOpening(at.person, f.id, p.conv))
 	return mode
 }
 

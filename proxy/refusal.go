@@ -37,7 +37,7 @@ var (
 	tooLarge   = skipped(inject.ReasonTooLarge)
 	encoded    = skipped(inject.ReasonEncoding)
 	late       = &refusal{Outcome: inject.Outcome{Status: inject.StatusTimeout, Reason: inject.ReasonTooLarge}}
-	notThatAPI = skipped(inject.ReasonNone)
+	notThatAPI = &refusal{skipped(inject.ReasonEncoding).Outcome, "the body is not understood"}
 
 	// By the caller (caller).
 	contradicts = off(inject.ReasonUntrusted, "a header that names the person occurs twice, with different values, or its signature is invalid")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
@@ -291,6 +292,7 @@ func (s *decider) setParent(known Sessions, of dialect.Fingerprint, p parent) {
 // speaks. So may a request about a turn before the turn.
 func (p *pendingTurn) recheck() {
 	if p.hasTwin() {
+		p.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin})
 		p.turn.Targets, p.recall, p.late = nil, false, nil
 	}
 	if len(p.first.texts) == 0 {
@@ -303,6 +305,7 @@ func (p *pendingTurn) recheck() {
 	f := foundSession{own: p.own}
 	p.s.adopt(p.memory.Sessions, &p.at, &f, p.first.thread(p.own), of)
 	p.who.Session, p.child = f.id, p.child || p.recall && p.kept()
+	p.settle(graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent})
 	p.turn.Targets, p.recall, p.late = nil, false, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
@@ -47,8 +46,9 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	}
 	if d.plan.Outcome.Forgets {
 		d.plan.Write = nil // the turn would repeat the fact that it made the memory forget
+		d.fate = graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutMemory}
 	}
-	if !reads(&c.request, d) {
+	if !d.reads(&c.request) {
 		return nil, 0
 	}
 	if len(d.plan.Write) > 0 {
@@ -60,35 +60,19 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
-		p.lost(observe.LossEncoding)
+		p.lost(graphiti.LostEncoding)
 	}
 	return tee, held
 }
 
 // callback returns the function to call with an answer after it was read.
 func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) {
+	p.seen = read
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
 		p.memory.Figures.Used(p.who, a.Usage.Input, a.Usage.Cached)
 		p.answered(a, clean)
 	}
-}
-
-// reads reports whether the answer must be read.
-func reads(r *request, d *decision) bool {
-	p := &d.plan
-	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
-		(len(p.Write) > 0 || leftOut(r, d) != nil || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
-}
-
-// leftOut returns the groups of a turn that the person or the client keeps out of memory, or
-// nil for other turns. Imports check the project's rules themselves.
-func leftOut(r *request, d *decision) []graphiti.Target {
-	p, m := &d.plan, r.memory
-	if p.Turn == "" || len(p.Write) > 0 || !m.Ingest || d.session.agent || d.child || d.late != nil || m.Rules.refuses(&d.project) != inject.ReasonNone {
-		return nil
-	}
-	return m.Planner.Writes(d.who)
 }
 
 // pendingTurn returns the turn of a request, and a function that records earlier turns
@@ -140,7 +124,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
-		leftOut: leftOut(&c.request, d),
+		fate:    d.fate,
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
 		tools:   conv.Tools,

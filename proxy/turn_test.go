@@ -112,7 +112,7 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		t.Fatal(err)
 	}
 	return &pendingTurn{
-		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true,
+		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }
@@ -219,7 +219,8 @@ func TestTurnLeftOut(t *testing.T) {
 	} {
 		s := &steps{}
 		e := ends(t, s, &bytes.Buffer{})
-		e.leftOut, e.turn.Targets, e.chained, e.recall, e.child = e.turn.Targets, nil, false, false, false
+		e.fate = graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}
+		e.turn.Targets, e.chained, e.recall, e.child = nil, false, false, false
 		e.answered(dialect.Answer{Text: "Noted.", End: tc.end}, true)
 		if diff := cmp.Diff(tc.want, s.done); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

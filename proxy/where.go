@@ -59,6 +59,7 @@ type foundSession struct {
 	held     *heldEnd
 	kind     dialect.Kind // the request's kind, compared with its session; for a transcript, of the question about it
 	guess    bool         // the kind was inferred from the session's other turns
+	chore    bool         // the request differs from the session's turns
 	doubt    bool         // the request may be about another turn
 	agent    bool         // the request is from a subagent
 	sequel   *lastAnswer  // the summary that replaces the history in the request; nil if none is known
@@ -95,12 +96,12 @@ func (s *decider) where(ctx context.Context, r *request, p *parsed, who *graphit
 	}
 	s.subagent(ctx, r, p, &at)
 	asked := f.kind // before its comparison with the session
-	switch of := (sessionOf{at.base, f.id}); {
+	switch note := s.sessionNote(sessionOf{at.base, f.id}); {
 	case f.kind != dialect.KindTurn || f.agent || p.conv.Last < 0:
-	case s.noteChore(of, p.conv, f.chain):
-		f.kind, f.guess = p.conv.Beside(), true
+	case note.isChore(p.conv, f.chain):
+		f.kind, f.guess, f.chore = p.conv.Beside(), true, true
 	default:
-		f.kind, f.doubt = s.aboutTurn(of, p.conv, &at)
+		f.kind, f.doubt = s.aboutTurn(&note, p.conv, &at)
 	}
 	if f.sequel, f.summary, at.pending = s.sequelOf(p.conv, &at); at.pending != nil {
 		f.kind, asked = dialect.KindTurn, dialect.KindTurn

@@ -17,6 +17,7 @@ type Held struct {
 	Before [16]byte // the conversation before the person's message
 	With   [16]byte // the conversation with it
 	At     time.Time
+	Reason string // reason of graphiti.FateHeld
 }
 
 // Hold stores a turn outside of all groups.

@@ -282,7 +282,7 @@ func TestLostAnswers(t *testing.T) {
 	if got := w.metric(`graphiti_proxy_answers_not_stored_total{reason="no_end"}`); got != "4" {
 		t.Errorf("the metric is %q, want 4", got)
 	}
-	if log := w.log.String(); strings.Count(log, `msg="answer not stored" reason=no_end client=odd-client so_far=1`) != 1 {
+	if log := w.log.String(); strings.Count(log, `msg="message not stored" reason=no_end client=odd-client so_far=1`) != 1 {
 		t.Errorf("got %s, want a line about the first", log)
 	}
 	out, err := w.cli("memory", "stats")

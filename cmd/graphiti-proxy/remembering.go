@@ -203,12 +203,12 @@ func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
 	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
 }
 
-func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, before, with dialect.Fingerprint) error {
+func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error) {
 	all := t.owned([]ledger.Turn{turn})
 	if err := t.AddTurns(ctx, all[:len(all)-1]); err != nil {
-		return err //nolint:wrapcheck // the pipeline's
+		return graphiti.Fate{}, err //nolint:wrapcheck // the pipeline's
 	}
-	return t.Pipeline.Hold(ctx, turn, before, with) //nolint:wrapcheck // the pipeline's
+	return t.Pipeline.Hold(ctx, turn, reason, before, with) //nolint:wrapcheck // the pipeline's
 }
 
 func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }

@@ -3,46 +3,44 @@ package observe
 import (
 	"context"
 	"log/slog"
+	"slices"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
-// Loss is the reason for not storing an answer.
-type Loss string
-
-// Reasons for not storing an answer.
-const (
-	LossCutOff   Loss = "cut_off"  // the upstream or the client ended it
-	LossFailed   Loss = "error"    // the provider reported an error in it
-	LossFiltered Loss = "filtered" // the provider withheld it
-	LossNoEnd    Loss = "no_end"   // it is complete, but has an unknown form, or no end
-	LossEncoding Loss = "encoding" // the proxy cannot decode its Content-Encoding
-	LossUnread   Loss = "unread"   // it was too large, or too many came at once
-	LossStore    Loss = "store"    // it could not be written
-)
-
-// Losses is the closed list of reasons, for metrics and tests.
-var Losses = []Loss{LossCutOff, LossFailed, LossFiltered, LossNoEnd, LossEncoding, LossUnread, LossStore}
-
-// isOurs reports whether the proxy lost an answer that the client received.
-func (l Loss) isOurs() bool {
-	return l == LossNoEnd || l == LossEncoding || l == LossUnread || l == LossStore
-}
+// ours are the reasons for losing an answer that the client received.
+var ours = []string{graphiti.LostNoEnd, graphiti.LostEncoding, graphiti.LostUnread, graphiti.LostStore}
 
 // fewLost is the highest number of a client's lost answers that is no sign.
 const fewLost = 3
 
-// Lost counts an answer that was not stored. product is the client's name for itself. Lost
-// logs the first, second, fourth, eighth … answer with the same reason.
-func (o *Observer) Lost(product string, why Loss) {
-	n := o.lost.add(why)
+// Message counts a message of the role user with a new fate. product is the client's name for
+// itself. Message logs the first, second, fourth, eighth … lost message with the same reason.
+func (o *Observer) Message(product string, f graphiti.Fate) {
+	if f.Name == graphiti.FateNone {
+		return
+	}
+	o.messages.add(f.Name)
+	if f.Name != graphiti.FateLost {
+		return
+	}
+	n := o.lost.add(f.Reason)
 	level := slog.LevelInfo
-	if why.isOurs() {
+	if slices.Contains(ours, f.Reason) {
 		level = slog.LevelWarn
 		o.clients.mu.Lock()
 		o.clients.of(product, "").LostAnswers++
 		o.clients.mu.Unlock()
 	}
 	if n&(n-1) == 0 {
-		o.log.LogAttrs(context.Background(), level, "answer not stored",
-			slog.String("reason", string(why)), slog.String("client", product), slog.Int64("so_far", n))
+		o.log.LogAttrs(context.Background(), level, "message not stored",
+			slog.String("reason", f.Reason), slog.String("client", product), slog.Int64("so_far", n))
 	}
+}
+
+// Messages returns the number of messages with each fate since the start.
+func (o *Observer) Messages() map[graphiti.FateName]int64 {
+	out := make(map[graphiti.FateName]int64)
+	o.messages.each(func(f graphiti.FateName, n int64) { out[f] += n })
+	return out
 }

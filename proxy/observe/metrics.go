@@ -25,12 +25,13 @@ type instruments struct {
 	searches    metric.Float64Histogram // scope × source × outcome, 80 series
 	bySearch    map[searchKey]metric.MeasurementOption
 	repeated    sum
-	firstChunk  metric.Float64Histogram // one series
-	answers     *tally[resultKey]       // upstream × result, 7 series for each upstream
-	inputTokens metric.Int64Counter     // one series
-	cachedInput metric.Int64Counter     // one series
-	lost        *tally[Loss]            // one series for each reason
-	signs       *tally[signKey]         // client × sign, three series for each client of the table
+	firstChunk  metric.Float64Histogram   // one series
+	answers     *tally[resultKey]         // upstream × result, 7 series for each upstream
+	inputTokens metric.Int64Counter       // one series
+	cachedInput metric.Int64Counter       // one series
+	lost        *tally[string]            // one series for each reason
+	messages    *tally[graphiti.FateName] // one series for each fate
+	signs       *tally[signKey]           // client × sign, three series for each client of the table
 }
 
 type outcomeKey struct {
@@ -76,9 +77,10 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		requests: newTally(func(k outcomeKey) metric.ObserveOption {
 			return labels("status", string(k.status), "reason", string(k.reason), "source", string(k.source))
 		}),
-		answers: newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
-		lost:    newTally(func(why Loss) metric.ObserveOption { return labels("reason", string(why)) }),
-		signs:   newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
+		answers:  newTally(func(k resultKey) metric.ObserveOption { return labels("upstream", k.upstream, "result", k.result) }),
+		lost:     listed("reason", graphiti.LostReasons),
+		messages: listed("fate", graphiti.Fates),
+		signs:    newTally(func(k signKey) metric.ObserveOption { return labels("client", k.client, "sign", string(k.sign)) }),
 		duration: histogram("memory_duration", "Time of a request spent on memory.",
 			.0001, .0005, .001, .005, .01, .025, .05, .1, .2, .4, .8, 2),
 		abandoned: counter("abandoned_requests", "Requests abandoned by the client before the answer's end."),
@@ -97,9 +99,6 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		for _, s := range signs {
 			in.signs.expect(signKey{name, s}, true)
 		}
-	}
-	for _, why := range Losses {
-		in.lost.expect(why, true)
 	}
 	for _, up := range registry.Upstreams {
 		for _, result := range append([]string{Unreachable, Timeout}, classes[1:]...) {
@@ -126,7 +125,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		in.chars.report(m, "inserted_chars", "Characters of the blocks of newest turns."),
 		in.repeated.report(m, "repeated_blocks", "Blocks that were sent again unchanged, to keep the beginning of the request unchanged."),
 		in.answers.report(m, "upstream_answers", "Requests sent to an upstream, by class of the answer's status; unreachable: no answer, or an incomplete head; timeout: no answer in time."),
-		in.lost.report(m, "answers_not_stored", "Answers to turns that were not stored, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread: reading failed; store: writing failed."),
+		in.messages.report(m, "messages", "Messages of the role user, by fate. A message counts again when its fate changes: open and held messages get another fate."),
+		in.lost.report(m, "answers_not_stored", "Lost messages, by reason: cut_off, error, filtered: the answer was incomplete; no_end: no end was recognized; encoding, unread, too_large, busy: reading failed; store: writing failed; late: the project's directory was not read in time; abandoned: a short turn had no end; plan: planning failed."),
 		in.signs.report(m, "client_signs", "Signs of outdated rules for a client, by client: unknown_tag: a turn that begins with a tag without a rule; no_place: a request without a known place; no_words: a request without a person's words."))
 }
 

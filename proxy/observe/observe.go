@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -51,6 +52,7 @@ type Request struct {
 	began time.Time
 
 	memory  *inject.Outcome // for a message of a WebSocket
+	fate    graphiti.Fate   // of the newest message
 	passing *passing        // nil if the request is not recorded
 }
 
@@ -103,6 +105,29 @@ func (a Answered) Report(of *dialect.Answer) {
 	if a.span != nil {
 		endRead(a.span, u)
 	}
+}
+
+// Settled reports the new fate of a message after its answer.
+func (a Answered) Settled(f graphiti.Fate) {
+	if a.o == nil {
+		return
+	}
+	a.o.passed.settled(a.passing, a.id, f)
+	if a.o.logged() {
+		r := Request{o: a.o, id: a.id}
+		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)
+	}
+}
+
+// fateOf returns the attributes of a fate.
+func fateOf(f graphiti.Fate) (list []slog.Attr) {
+	if f.Name != graphiti.FateNone {
+		list = append(list, slog.String("fate", string(f.Name)))
+	}
+	if f.Reason != "" {
+		list = append(list, slog.String("fate_reason", f.Reason))
+	}
+	return list
 }
 
 // LogRequests turns the log line for each request on or off.
@@ -200,6 +225,7 @@ func (r *Request) line(now time.Time, method, path string, status int, memory *i
 	if memory != nil {
 		line.AddAttrs(slog.String("memory", string(memory.Append(b[:0]))))
 	}
+	line.AddAttrs(fateOf(r.fate)...)
 	line.AddAttrs(slog.String("id", string(r.AppendID(b[:0]))))
 	_ = r.o.log.Handler().Handle(context.Background(), line) // as Logger does
 }

@@ -33,6 +33,7 @@ type Passed struct {
 	Stream                 bool
 
 	Outcome  inject.Outcome // without a status if no model answers
+	Fate     graphiti.Fate  // of the newest message
 	Blocks   int            // in the outgoing request
 	Upstream time.Duration  // from the plan to the answer's head
 	Total    time.Duration
@@ -83,7 +84,8 @@ type passing struct {
 	who             graphiti.Who
 	turn            string
 
-	input, cached int // guarded by passed.mu
+	input, cached int           // guarded by passed.mu
+	fate          graphiti.Fate // the same
 }
 
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
@@ -127,7 +129,7 @@ func (p *passing) reset() {
 	p.client, p.version, p.api, p.turn = "", "", "", ""
 	p.model, p.path, p.searches = p.model[:0], p.path[:0], p.searches[:0]
 	p.status, p.blocks, p.stream, p.outcome, p.who = 0, 0, false, inject.Outcome{}, graphiti.Who{}
-	p.upstream, p.total, p.input, p.cached = 0, 0, 0, 0
+	p.upstream, p.total, p.input, p.cached, p.fate = 0, 0, 0, 0, graphiti.Fate{}
 }
 
 // used records a request's tokens, as the provider reported them.
@@ -142,6 +144,18 @@ func (l *passed) used(p *passing, id uint64, u dialect.Usage) {
 	}
 }
 
+// settled records the new fate of a request's message.
+func (l *passed) settled(p *passing, id uint64, f graphiti.Fate) {
+	if p == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.id.Load() == id {
+		p.fate = f
+	}
+}
+
 // Deed contains the caller, the API and the blocks of a request.
 type Deed struct {
 	API     string          // empty if unknown
@@ -149,14 +163,17 @@ type Deed struct {
 	Model   []byte          // from the body
 	Who     graphiti.Who
 	Blocks  int
+	Fate    graphiti.Fate // of the newest message
 }
 
 // Did records the plan of a request, directly before it is sent to its upstream.
 func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
+	r.fate = d.Fate
 	p := r.passing
 	if p == nil {
 		return
 	}
+	r.o.passed.settled(p, r.id, d.Fate)
 	p.ready = time.Now()
 	p.named(r.o, d.Program, h)
 	p.outcome = plan.Outcome
@@ -264,7 +281,7 @@ func (p *passing) shown(o *Observer, number int) Passed {
 	return Passed{
 		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
 		Client: p.client, Version: p.version, Model: string(p.model), API: p.api, Path: string(p.path), Status: p.status, Stream: p.stream,
-		Outcome: p.outcome, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
+		Outcome: p.outcome, Fate: p.fate, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
 		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
 	}
 }

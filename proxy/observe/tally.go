@@ -31,6 +31,15 @@ func newTally[K comparable](labels func(K) metric.ObserveOption) *tally[K] {
 	return &tally[K]{labels: labels, known: make(map[K]*series), other: make(map[K]*series)}
 }
 
+// listed returns a tally with a label of a closed list.
+func listed[K ~string](label string, all []K) *tally[K] {
+	t := newTally(func(k K) metric.ObserveOption { return labels(label, string(k)) })
+	for _, k := range all {
+		t.expect(k, true)
+	}
+	return t
+}
+
 // expect adds a series before the tally is used. With zero, the series is reported before
 // its first addition.
 func (t *tally[K]) expect(k K, zero bool) { t.known[k] = &series{labels: t.labels(k), zero: zero} }

@@ -1,0 +1,124 @@
+package proxy
+
+import (
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+)
+
+// fate decides the fate of a request's newest message, as far as the request shows it: open, if
+// its turn may be stored. It is the only function that decides this. An open message gets its
+// next fate from settle, a held one from capture.
+func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fate {
+	m, f := r.memory, &at.session
+	switch no := m.Rules.refuses(&at.project); {
+	case r.route.match.Use != dialect.UseTurn || p.conv.Last < 0 && at.pending == nil:
+		return graphiti.Fate{}
+	case no == inject.ReasonOptOut:
+		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIgnored}
+	case no != inject.ReasonNone:
+		return fateOf(no)
+	case !m.Ingest:
+		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIngest}
+	case c.Off, !p.ingest, c.Temporary, m.Rules.skipsModel(p.conv.Model):
+		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}
+	case f.agent:
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent}
+	case f.summary:
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: string(inject.ReasonSummary)}
+	case f.kind != p.conv.Kind && f.kind != dialect.KindTurn: // its session or another turn shows it
+		return graphiti.Fate{Name: graphiti.FateAbout, Reason: string(inject.ReasonOf(f.kind))}
+	case f.kind != dialect.KindTurn:
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: string(inject.ReasonOf(f.kind))}
+	case at.pending != nil:
+	case s.isTemplate(at.person, f.id, p.conv):
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientTemplate}
+	default:
+		if _, repeats := p.conv.Repeats(p.conv.Last); repeats {
+			return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientRepeats}
+		}
+	}
+	return graphiti.Fate{Name: graphiti.FateOpen}
+}
+
+// fateAfter returns the fate after the plan: a turn may be stored already, or have no group.
+func (d *planned) fateAfter(m *Memory, isTurn bool) graphiti.Fate {
+	switch p := &d.plan; {
+	case d.fate.Name != graphiti.FateOpen || !isTurn || d.late != nil:
+	case p.Turn == "":
+		return graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostPlan}
+	case len(p.Write) == 0:
+		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIngest}
+	case m.Turns.Kept(p.Turn, p.Write):
+		return graphiti.Fate{Name: graphiti.FateStored}
+	}
+	return d.fate
+}
+
+// fateOf returns the fate of the messages of a request that is refused for a reason.
+func fateOf(no inject.Reason) graphiti.Fate {
+	f := graphiti.Fate{Name: graphiti.FateOff, Reason: string(no)}
+	switch no {
+	case inject.ReasonNone:
+		f.Reason = graphiti.OffBackend
+	case inject.ReasonNobody:
+		f.Name = graphiti.FateNobody
+	case inject.ReasonPlace:
+		f.Name = graphiti.FatePlace
+	case inject.ReasonNoUserMessage:
+		f.Name = graphiti.FateClient
+	case inject.ReasonEncoding, inject.ReasonTooLarge, inject.ReasonBusy:
+		f.Name = graphiti.FateLost
+	}
+	return f
+}
+
+// mayWrite reports whether a request with this fate may write: of a client's requests, only
+// summaries do.
+func mayWrite(f graphiti.Fate) bool {
+	switch f.Name {
+	case graphiti.FateOpen, graphiti.FateAbout:
+		return true
+	case graphiti.FateClient:
+		return f.Reason != graphiti.ClientSubagent && f.Reason != graphiti.ClientTemplate
+	}
+	return false
+}
+
+// isLeftOut reports whether the person or the client keeps a message out of memory. Imports
+// check the project's rules themselves.
+func isLeftOut(f graphiti.Fate) bool {
+	switch f.Reason {
+	case graphiti.OffOptOut, graphiti.ClientTemplate, graphiti.AboutMemory:
+		return true
+	}
+	return false
+}
+
+// reads reports whether the answer must be read.
+func (d *decision) reads(r *request) bool {
+	p := &d.plan
+	return r.route.match.Use == dialect.UseTurn && p.Turn != "" &&
+		(len(p.Write) > 0 || isLeftOut(d.fate) || d.child || d.late != nil || !d.session.byID || d.pending != nil) && !r.memory.Turns.Kept(p.Turn, p.Write)
+}
+
+// settle sets the fate of the turn's message, if it is open.
+func (p *pendingTurn) settle(f graphiti.Fate) {
+	if p.fate.Name != graphiti.FateOpen || p.turn.Kind != "" || f.Name == graphiti.FateOpen {
+		return
+	}
+	p.fate = f
+	p.seen.Settled(f)
+	p.s.observer.Message(p.turn.Client, f)
+	if f.Name == graphiti.FateLost {
+		p.memory.Figures.Lost(p.who, f.Reason)
+	}
+}
+
+// lost settles a turn that should have been stored, but is not.
+func (p *pendingTurn) lost(why string) { p.settle(graphiti.Fate{Name: graphiti.FateLost, Reason: why}) }
+
+// isNew reports whether a request has a new message, unlike a tool round.
+func (d *decision) isNew(r *request) bool {
+	return r.route.match.Use == dialect.UseTurn && d.pending == nil && (d.parsed.conv == nil || !d.parsed.conv.Answered())
+}
