@@ -109,15 +109,17 @@ func (p *Pipeline) Holds(session string) bool {
 	return len(p.doubts.refs[session]) > 0
 }
 
-// GoesOn reports that a session continues with a history, given by its fingerprints. It does
-// not wait.
-func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint) {
+// GoesOn reports that a session continues with a history, given by its fingerprints. A held
+// turn in the history is recorded. If drops is set, one that the history lacks is dropped: a
+// request that may be no turn itself, such as another one for a title, is no evidence of that.
+// GoesOn does not wait.
+func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops bool) {
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.refs[session] {
-		r.keep = slices.Contains(history, r.with)
-		r.drop = !r.keep && slices.Contains(history, r.before)
+		r.keep = r.keep || slices.Contains(history, r.with)
+		r.drop = !r.keep && (r.drop || drops && slices.Contains(history, r.before))
 	}
 	select {
 	case d.wake <- struct{}{}:

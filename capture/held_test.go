@@ -22,17 +22,20 @@ func TestTurnInDoubt(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		history []dialect.Fingerprint // of the session's next turn; nil if there is none
+		doubt   bool                  // that turn is in doubt, too
 		wait    time.Duration
 		forget  bool
 		kept    bool
 		held    bool
 	}{
-		{"waits", nil, holdFor - time.Minute, false, false, true},
-		{"waits no longer", nil, holdFor + time.Minute, false, true, false},
-		{"its session continues with it", []dialect.Fingerprint{asked, before, with, with.Link(dialect.RoleAssistant, []byte("A talk"))}, 0, false, true, false},
-		{"its session continues without it", []dialect.Fingerprint{asked, before}, 0, false, false, false},
-		{"its session has another history", []dialect.Fingerprint{elsewhere}, 0, false, false, true},
-		{"it is forgotten", nil, holdFor + time.Minute, true, false, false},
+		{"waits", nil, false, holdFor - time.Minute, false, false, true},
+		{"waits no longer", nil, false, holdFor + time.Minute, false, true, false},
+		{"its session continues with it", []dialect.Fingerprint{asked, before, with, with.Link(dialect.RoleAssistant, []byte("A talk"))}, false, 0, false, true, false},
+		{"its session continues without it", []dialect.Fingerprint{asked, before}, false, 0, false, false, false},
+		{"a turn in doubt continues with it", []dialect.Fingerprint{asked, before, with}, true, 0, false, true, false},
+		{"a turn in doubt continues without it", []dialect.Fingerprint{asked, before}, true, 0, false, false, true},
+		{"its session has another history", []dialect.Fingerprint{elsewhere}, false, 0, false, false, true},
+		{"it is forgotten", nil, false, holdFor + time.Minute, true, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +61,7 @@ func TestTurnInDoubt(t *testing.T) {
 				forget(t, p, ledger.Part{Group: "g"})
 			}
 			if tc.history != nil {
-				p.GoesOn(tn.Session, tc.history)
+				p.GoesOn(tn.Session, tc.history, !tc.doubt)
 			}
 			p.settleDoubts(time.Now().Add(tc.wait))
 			var want []string

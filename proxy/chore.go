@@ -32,8 +32,9 @@ type sessionNote struct {
 	free   bool   // turns do not ask for a structured answer
 	prompt uint64 // hash of the system prompt of the newest turn with tools
 
-	// odd is the conversation up to the message of the last chore. If a later history
-	// contains it, it was a turn, and the session has new properties.
+	// odd is the conversation up to the message of the last chore, or of the last request
+	// without the session's tools. If a later history contains it, it was a turn, and the
+	// session has new properties.
 	odd dialect.Fingerprint
 }
 
@@ -61,8 +62,11 @@ func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 // no place, or another place.
 func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 	change := func(n *sessionNote) {
-		if n.differs(c) && n.erred(c, at.session.chain) {
+		switch lacks := n.lacksTools(c); {
+		case (lacks || n.differs(c)) && n.erred(c, at.session.chain):
 			n.tools, n.free, n.odd = false, false, dialect.Fingerprint{}
+		case lacks:
+			n.odd = at.session.chain[c.Last]
 		}
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
@@ -91,11 +95,16 @@ func (n *sessionNote) differs(c *dialect.Conversation) bool {
 	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
-	without := !c.Tools && n.tools && (c.PromptHash() != n.prompt || c.Beside() == dialect.KindSummary)
+	without := n.lacksTools(c) && (c.PromptHash() != n.prompt || c.Beside() == dialect.KindSummary)
 	return without || c.Format && n.free
 }
 
-// erred reports whether the last chore was a turn: the history contains it.
+// lacksTools reports whether a request continues the session without its tools.
+func (n *sessionNote) lacksTools(c *dialect.Conversation) bool {
+	return !c.Tools && n.tools && !c.Answered() && answeredBefore(c)
+}
+
+// erred reports whether the last request that differed was a turn: the history contains it.
 func (n *sessionNote) erred(c *dialect.Conversation, chain []dialect.Fingerprint) bool {
 	for i := range c.Last {
 		if c.Messages[i].Person && chain[i] == n.odd {
@@ -285,7 +294,7 @@ func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *plac
 		return dialect.KindTurn, false
 	}
 	if answeredBefore(c) {
-		return dialect.KindTurn, note.tools
+		return dialect.KindTurn, note.lacksTools(c) && !note.erred(c, f.chain)
 	}
 	switch q, turns := s.quoted(c, &at.where); {
 	case q == nil:

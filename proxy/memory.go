@@ -76,8 +76,10 @@ type Doubts interface {
 	// Holds reports whether a session has held turns.
 	Holds(session string) bool
 
-	// GoesOn reports the history of another turn of a session. It does not wait.
-	GoesOn(session string, history []dialect.Fingerprint)
+	// GoesOn reports the history of another turn of a session. It stores the held turns in
+	// the history and, if drops is set, drops those that the history lacks. It does not
+	// wait.
+	GoesOn(session string, history []dialect.Fingerprint, drops bool)
 }
 
 // Edits ends the turns whose messages were edited.
@@ -199,7 +201,7 @@ func (nothing) PutAsync([16]byte, string)                              {}
 func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
 func (nothing) Holds(string) bool                                      { return false }
-func (nothing) GoesOn(string, []dialect.Fingerprint)                   {}
+func (nothing) GoesOn(string, []dialect.Fingerprint, bool)             {}
 func (nothing) Hold(context.Context, ledger.Turn, string, dialect.Fingerprint, dialect.Fingerprint) (graphiti.Fate, error) {
 	return graphiti.Fate{}, nil
 }

@@ -268,7 +268,11 @@ func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
-	if p.doubt || isTitle(p.about, p.turn.User, answer) {
+	inDoubt := p.doubt || isTitle(p.about, p.turn.User, answer)
+	if p.history != nil {
+		p.memory.Doubts.GoesOn(p.who.Session, p.history, !inDoubt)
+	}
+	if inDoubt {
 		why := graphiti.HeldTitle
 		if p.doubt {
 			why = graphiti.HeldDoubt
@@ -282,9 +286,6 @@ func (p *pendingTurn) add(answer string) error {
 	p.quotable()
 	p.sent()
 	p.endTurns(p.edited)
-	if p.history != nil {
-		p.memory.Doubts.GoesOn(p.who.Session, p.history)
-	}
 	return p.memory.Turns.Add(context.Background(), p.turn)
 }
 
