@@ -33,6 +33,13 @@ func Document(data []byte) gjson.Result {
 	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 }
 
+// Holds reports whether a value of a Document holds anything, as Scanner.Holds does.
+func Holds(v gjson.Result) bool {
+	s := NewScanner([]byte(v.Raw))
+	holds, _ := s.Holds()
+	return holds
+}
+
 // IsDone reports whether an event is the mark with which many servers end a stream.
 func IsDone(data []byte) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) }
 

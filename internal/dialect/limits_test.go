@@ -33,8 +33,8 @@ func TestBodyOfTinyMessages(t *testing.T) {
 		{"responses, one answer", responses.Dialect{}, repeated(`{"input":[`, `{"role":"assistant","content":"x"}`, `]}`, 16<<20)},
 		{"chat", chat.Dialect{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
 		{"messages", messages.Dialect{}, repeated(`{"messages":[`, user, `]}`, 16<<20)},
-		{"parts of one message", chat.Dialect{}, repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":""}`, `]}]}`, 16<<20)},
-		{"parts of a prompt", messages.Dialect{}, repeated(`{"messages":[`+user+`],"system":[`, `{"type":"text","text":""}`, `]}`, 16<<20)},
+		{"parts of one message", chat.Dialect{}, repeated(`{"messages":[{"role":"user","content":[`, `{"type":"text","text":"x"}`, `]}]}`, 16<<20)},
+		{"parts of a prompt", messages.Dialect{}, repeated(`{"messages":[`+user+`],"system":[`, `{"type":"text","text":"x"}`, `]}`, 16<<20)},
 	} {
 		var c dialect.Conversation
 		taken := 0

@@ -46,28 +46,15 @@ func (p *Parser) Settle() bool { return p.c.settle() }
 func (p *Parser) Other(key []byte) bool {
 	switch string(key) {
 	case "model":
-		if p.Peek() != '"' {
-			return p.Skip()
-		}
-		s, ok := p.Quoted()
-		p.c.Model = p.Raw(s)
-		return ok
+		return p.Word(&p.c.Model)
 	case "tools":
-		if p.Peek() != '[' {
-			return p.Skip()
-		}
-		return p.Array(func(int) bool {
-			p.c.Tools = true
-			return p.Skip()
-		})
+		return p.Mark(&p.c.Tools)
 	case "response_format", "output_config", "text", "generationConfig", "generation_config":
 		v, ok := p.Value()
 		if ok && bytes.Contains(p.Raw(v), formJSON) {
 			p.c.Format, p.c.fields[fieldFormat] = true, v
 		}
 		return ok
-	case "":
-		return false
 	}
 	return p.field(key)
 }
@@ -75,23 +62,35 @@ func (p *Parser) Other(key []byte) bool {
 // formJSON is part of every request for a data format: a schema, an object, a media type.
 var formJSON = []byte("json")
 
-// field skips a member's value, and records its span if it is a Field.
+// field skips a member's value, and records its span if it is a Field and holds anything.
 func (p *Parser) field(key []byte) bool {
 	f := fieldOf(key)
-	v, ok := p.Value()
-	if ok && f != fieldNone && v.End-v.Start <= maxField {
+	if f == fieldNone {
+		return p.Skip()
+	}
+	return p.Field(f)
+}
+
+// Field reads the value of a Field.
+func (p *Parser) Field(f Field) bool {
+	p.space()
+	v := Span{Start: p.Offset()}
+	holds, ok := p.Holds()
+	if v.End = p.Offset(); ok && holds && v.End-v.Start <= maxField {
 		p.c.fields[f] = v
 	}
 	return ok
 }
 
-// Word reads a string into w, or skips any other value.
+// Word reads a string into w, or skips any other value and an empty string.
 func (p *Parser) Word(w *[]byte) bool {
 	if p.Peek() != '"' {
 		return p.Skip()
 	}
 	s, ok := p.Quoted()
-	*w = p.Raw(s)
+	if s.End > s.Start {
+		*w = p.Raw(s)
+	}
 	return ok
 }
 
@@ -100,9 +99,9 @@ func (p *Parser) Begin() Message {
 	return Message{from: len(p.c.spans), start: p.Offset(), At: -1}
 }
 
-// AddText adds a text, the inside of a JSON string, to the current message. It returns
-// false if there are too many.
-func (p *Parser) AddText(s Span) bool { return p.c.addSpan(s) }
+// AddText adds a text, the inside of a JSON string, to the current message, unless it is
+// empty. It returns false if there are too many.
+func (p *Parser) AddText(s Span) bool { return s.End == s.Start || p.c.addSpan(s) }
 
 // DropTexts drops the texts of the current message.
 func (p *Parser) DropTexts(m *Message) { p.c.spans = p.c.spans[:m.from] }
@@ -195,16 +194,7 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 			return p.part(m, parts)
 		})
 	}
-	m.Mixed = m.Mixed || p.Peek() != 'n' // null
-	return p.Skip()
-}
-
-// Extra skips a member of a message that no dialect reads. An object or a list may be
-// content.
-func (p *Parser) Extra(m *Message, key []byte) bool {
-	c := p.Peek()
-	m.Mixed = m.Mixed || (c == '{' || c == '[') && string(key) != "cache_control"
-	return p.Skip()
+	return p.Mark(&m.Mixed)
 }
 
 // isThought reports whether parts of this type hold thoughts of the model.
@@ -239,8 +229,7 @@ func (p *Parser) AddPart(s Span, at int, cached bool) bool {
 // part reads one part of a message's content, and adds its text.
 func (p *Parser) part(m *Message, parts *Parts) bool {
 	if p.Peek() != '{' {
-		m.Mixed = true
-		return p.Skip()
+		return p.Mark(&m.Mixed)
 	}
 	at := p.Offset()
 	var text Span
@@ -248,8 +237,8 @@ func (p *Parser) part(m *Message, parts *Parts) bool {
 	has, cached := false, false
 	ok := p.Object(func(key []byte) bool {
 		switch {
-		case string(key) == "cache_control" && p.Peek() == '{':
-			cached = true
+		case string(key) == "cache_control":
+			return p.Mark(&cached)
 		case string(key) == "type" && p.Peek() == '"':
 			s, ok := p.Quoted()
 			kind = p.Raw(s)
@@ -262,13 +251,12 @@ func (p *Parser) part(m *Message, parts *Parts) bool {
 			var ok bool
 			text, ok = p.Quoted()
 			return ok
-		case key == nil:
-			return false
 		}
-		return p.Extra(m, key)
+		return p.Skip() // an unknown member is no content, but an unknown part may be
 	})
-	has = has && parts.IsText(kind)
-	m.Mixed = m.Mixed || !has && !isThought(kind)
+	isText := parts.IsText(kind)
+	has = has && isText
+	m.Mixed = m.Mixed || !isText && !isThought(kind)
 	if ok && parts.Each != nil {
 		parts.Each(kind, at, has)
 	}

@@ -214,8 +214,36 @@ func (s *Scanner) Skip() bool {
 	return s.number()
 }
 
-// Object reads an object; member reads each value and gets its key, which it must not
-// retain. A key with an escape becomes nil: no client escapes the relevant names.
+// Holds reads any value and reports whether it holds anything: a number, true, or a text that
+// is not empty. An empty list or object means the same as null.
+func (s *Scanner) Holds() (holds, ok bool) {
+	switch s.Peek() {
+	case '{':
+		ok = s.Object(func([]byte) bool { return s.Mark(&holds) })
+	case '[':
+		ok = s.Array(func(int) bool { return s.Mark(&holds) })
+	case '"':
+		var text Span
+		text, ok = s.Quoted()
+		holds = text.End > text.Start
+	case 'n', 'f':
+		ok = s.Skip()
+	default:
+		ok = s.Skip()
+		holds = ok
+	}
+	return holds, ok
+}
+
+// Mark reads any value, and sets mark if the value holds anything.
+func (s *Scanner) Mark(mark *bool) bool {
+	holds, ok := s.Holds()
+	*mark = *mark || holds
+	return ok
+}
+
+// Object reads an object; member reads each value and gets its decoded key, which it must not
+// retain.
 func (s *Scanner) Object(member func(key []byte) bool) bool {
 	if !s.is('{') || !s.down() {
 		return false
@@ -236,7 +264,7 @@ func (s *Scanner) members(member func(key []byte) bool) bool {
 		}
 		name := s.b[key.Start:key.End]
 		if key.Escaped {
-			name = nil
+			name = appendText(nil, name)
 		}
 		if !member(name) {
 			return false

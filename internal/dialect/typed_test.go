@@ -82,7 +82,7 @@ func TestTyped(t *testing.T) {
 
 			{"a picture beside them", []string{user(s.picture, text(typedWords))}, false},
 			{"a file beside them", []string{user(text(typedWords), s.file)}, false},
-			{"a member that is not known", []string{fmt.Sprintf(s.extra, typedWords)}, false},
+			{"a member that is not known", []string{fmt.Sprintf(s.extra, typedWords)}, true},
 			{"two parts", []string{user(text("Fix it."), text(typedWords))}, false},
 			{"a part in a frame that is not known", []string{user(text(`<new>\nx\n</new>`), text(typedWords))}, false},
 			{"a message in a frame that is not known", []string{said(`<new>\nx\n</new>`), words}, false},

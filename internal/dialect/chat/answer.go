@@ -47,9 +47,9 @@ func (r *reader) read(data []byte, said string) {
 		case "id":
 			r.keys.Add(value.Str)
 		case "error":
-			r.failed = r.failed || value.Type != gjson.Null
+			r.failed = r.failed || dialect.Holds(value)
 		case "usage":
-			if value.IsObject() { // null in all events but the last
+			if dialect.Holds(value) { // null in all events but the last
 				r.usage = dialect.OpenAIUsage(value)
 			}
 		case "object":
@@ -96,7 +96,7 @@ func (r *reader) choice(choice gjson.Result, said string) {
 // call gathers the calls in a message, or in a piece of one.
 func (r *reader) call(m gjson.Result) {
 	list, one := m.Get("tool_calls"), m.Get("function_call")
-	if r.calls == nil && (list.Get("0").Exists() || one.Get("name").Str != "") {
+	if r.calls == nil && (dialect.Holds(list) || dialect.Holds(one)) {
 		r.calls = &dialect.Calls{}
 	}
 	if r.calls == nil {

@@ -58,12 +58,11 @@ func (p *parser) message(int) bool {
 			content = true
 			return p.Content(&m, &parts)
 		case "tool_calls", "function_call":
-			m.Calls = p.Peek() != 'n' // null
-			return p.Skip()
-		case "":
-			return false
+			return p.Mark(&m.Calls)
+		case "audio", "images": // of the model
+			return p.Mark(&m.Mixed)
 		}
-		return p.Extra(&m, key)
+		return p.Skip()
 	})
 	m.Results = m.Role == dialect.RoleOther && !m.System
 	return ok && role && p.Add(m)
@@ -79,7 +78,7 @@ func (Dialect) Work(m gjson.Result, w *dialect.Work) {
 		w.Call(call.Get("id").String(), f.Get("name").String(), f.Get("arguments"), f.Get("input"))
 		return true
 	})
-	if one := m.Get("function_call"); one.IsObject() {
+	if one := m.Get("function_call"); dialect.Holds(one) {
 		w.Call("", one.Get("name").String(), one.Get("arguments"))
 	}
 	if role := m.Get("role").Str; role == "tool" || role == "function" {

@@ -56,7 +56,7 @@ func (r *reader) chunk(doc gjson.Result) {
 		case "responseId":
 			r.keys.Add(value.Str)
 		case "error":
-			r.failed = r.failed || value.Type != gjson.Null
+			r.failed = r.failed || dialect.Holds(value)
 		case "promptFeedback":
 			if value.Get("blockReason").Str != "" {
 				r.end = dialect.EndFilter
@@ -77,7 +77,7 @@ func (r *reader) chunk(doc gjson.Result) {
 
 func (r *reader) candidate(c gjson.Result) {
 	c.Get("content.parts").ForEach(func(_, part gjson.Result) bool {
-		if call := part.Get("functionCall"); call.Exists() {
+		if call := part.Get("functionCall"); dialect.Holds(call) {
 			if r.calls == nil {
 				r.calls = &dialect.Calls{}
 			}

@@ -81,14 +81,12 @@ func (p *parser) member(key []byte) bool {
 		return p.content()
 	case "systemInstruction", "system_instruction":
 		if p.prompt {
-			return false
+			holds, ok := p.Holds()
+			return ok && !holds // else ambiguous
 		}
-		p.prompt = true
 		return p.PromptText(p.instruction)
 	case "tools":
 		return p.each(p.tool)
-	case "":
-		return false
 	}
 	return p.Other(key)
 }
@@ -110,7 +108,7 @@ func (p *parser) tool() bool {
 	return p.Object(func(key []byte) bool {
 		switch string(key) {
 		case "functionDeclarations", "function_declarations":
-			p.c.Tools = true
+			return p.Mark(&p.c.Tools)
 		}
 		return p.Skip()
 	})
@@ -125,6 +123,7 @@ func (p *parser) instruction(m *dialect.Message) bool {
 	_, ok := p.parts(&parts)
 	m.At, m.Form = -1, dialect.FormNone
 	begins := p.Raw(parts.begins)
+	p.prompt = p.HasText(m)
 	p.cli = bytes.HasPrefix(begins, cliPrompt) || bytes.HasPrefix(begins, cliCompacts)
 	return ok
 }
@@ -161,10 +160,8 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 			}
 			seen, c.list, c.first = true, p.Peek() == '[', p.Offset()+1
 			return p.each(func() bool { return p.part(c) })
-		case "":
-			return false
 		}
-		return p.Extra(c.m, key)
+		return p.Skip()
 	})
 	return role, ok
 }
@@ -213,12 +210,11 @@ type contentParts struct {
 // texts before such a result, because a block goes after the last result.
 func (p *parser) part(c *contentParts) bool {
 	if p.Peek() != '{' {
-		c.m.Mixed = true
-		return p.Skip()
+		return p.Mark(&c.m.Mixed)
 	}
 	at := p.Offset()
 	var text dialect.Span
-	has, thought, result := false, false, false
+	has, thought, result, data := false, false, false, false
 	ok := p.Object(func(key []byte) bool {
 		switch string(key) {
 		case "text":
@@ -235,13 +231,13 @@ func (p *parser) part(c *contentParts) bool {
 		case "thought":
 			thought = p.Peek() == 't'
 		case "functionResponse", "function_response":
-			result = true
+			return p.Mark(&result)
 		case "functionCall", "function_call":
-			c.m.Calls = true
-		case "":
-			return false
+			return p.Mark(&c.m.Calls)
+		case "inlineData", "inline_data", "fileData", "file_data":
+			return p.Mark(&data)
 		}
-		return p.Extra(c.m, key)
+		return p.Skip()
 	})
 	switch {
 	case !ok:
@@ -249,10 +245,10 @@ func (p *parser) part(c *contentParts) bool {
 	case result:
 		c.m.Results, c.after = true, -1
 		p.DropTexts(c.m)
-	case has && !thought:
+	case text.End > text.Start && !thought:
 		return p.text(c, text, at)
 	}
-	c.m.Mixed = c.m.Mixed || !thought
+	c.m.Mixed = c.m.Mixed || !thought && (data || !has)
 	if c.list { // not in an empty list: the form ends with a comma
 		c.m.At, c.m.Form = c.first, textPart
 	}
@@ -293,7 +289,7 @@ func (Dialect) Work(content gjson.Result, w *dialect.Work) {
 
 func work(part gjson.Result, w *dialect.Work) {
 	for _, name := range []string{"functionCall", "function_call"} {
-		if v := part.Get(name); v.IsObject() {
+		if v := part.Get(name); dialect.Holds(v) {
 			w.Call(v.Get("id").String(), v.Get("name").String(), v.Get("args"))
 		}
 	}

@@ -59,10 +59,8 @@ func (p *parser) message(int) bool {
 			}
 			content = true
 			return p.Content(&p.m, &p.content)
-		case "":
-			return false
 		}
-		return p.Extra(&p.m, key)
+		return p.Skip()
 	})
 	p.m.Role, p.m.System = dialect.RoleOf(role)
 	if p.m.Results {

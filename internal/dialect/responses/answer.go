@@ -72,7 +72,7 @@ func (r *reader) whole(response gjson.Result) {
 		})
 	}
 	switch status := response.Get("status").Str; {
-	case response.Get("error").IsObject(), status == "failed":
+	case dialect.Holds(response.Get("error")), status == "failed":
 		r.end = dialect.EndError
 	case status == "queued" || status == "in_progress": // in the background: the client fetches it later
 		r.over = false

@@ -40,19 +40,20 @@ type parser struct {
 func (p *parser) member(key []byte) bool {
 	switch string(key) {
 	case "input":
-		if p.input {
-			return false // ambiguous
+		kind := p.Peek()
+		if p.input || kind != '[' && kind != '"' {
+			holds, ok := p.Holds()
+			return ok && !holds // else ambiguous
 		}
 		p.input = true
-		if p.Peek() == '[' {
+		if kind == '[' {
 			return p.Messages(p.item)
 		}
 		m := p.Begin()
 		m.Role = dialect.RoleUser
-		return p.Peek() == '"' && p.Content(&m, &parts) && p.Add(m)
+		return p.Content(&m, &parts) && p.Add(m)
 	case "prompt":
-		p.template = p.Peek() == '{'
-		return p.Skip()
+		return p.Mark(&p.template)
 	case "generate":
 		p.prewarm = p.Peek() == 'f'
 		return p.Skip()
@@ -95,10 +96,8 @@ func (p *parser) item(n int) bool {
 			}
 			content = true
 			return p.Content(&m, &parts)
-		case "":
-			return false
 		}
-		return p.Extra(&m, key)
+		return p.Skip()
 	})
 	if string(kind) == "additional_tools" {
 		p.HasTools()
