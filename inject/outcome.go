@@ -86,6 +86,8 @@ type Heard struct {
 	Refused  int // overlong texts and texts that may contain a credential
 	Unscoped int // texts for a scope that the request does not have
 
+	Unmatched int // texts to forget that no statement says
+
 	// Forgets prevents storing the turn, because the message only asks to forget.
 	Forgets bool
 }
@@ -95,7 +97,7 @@ func (h *Heard) Append(b []byte) []byte {
 	for _, c := range []struct {
 		name  string
 		count int
-	}{{"promoted", h.Promoted}, {"pending", h.Pending}, {"ended", h.Ended}, {"refused", h.Refused}, {"unscoped", h.Unscoped}} {
+	}{{"promoted", h.Promoted}, {"pending", h.Pending}, {"ended", h.Ended}, {"refused", h.Refused}, {"unscoped", h.Unscoped}, {"unmatched", h.Unmatched}} {
 		if c.count > 0 {
 			b = append(append(append(b, "; "...), c.name...), '=')
 			b = strconv.AppendInt(b, int64(c.count), 10)

@@ -31,14 +31,15 @@ const (
 	maxRound   = 256 << 10 // bytes of a round
 )
 
-// Call adds a call. Its arguments are the first of several values that exists.
+// Call adds a call, unless it has neither id nor name. Its arguments are the first of several
+// values that exists.
 func (w *Work) Call(id, name string, arguments ...gjson.Result) {
-	if len(w.Calls) >= maxCalls {
+	if len(w.Calls) >= maxCalls || id == "" && name == "" {
 		return
 	}
 	c := Call{ID: strings.Clone(id), Name: strings.Clone(name)}
 	for _, a := range arguments {
-		if a.Exists() {
+		if a.Type != gjson.Null { // null, or absent
 			if c.Arguments = a.String(); gjson.Valid(c.Arguments) {
 				c.Arguments = string(appendClipped(nil, []byte(c.Arguments)))
 			} else {

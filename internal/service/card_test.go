@@ -341,8 +341,11 @@ func TestForgetThat(t *testing.T) {
 		if got := opens(t, m, widgets, "three", "What is the staging server called?"); !strings.Contains(got, "otter") || !strings.Contains(got, "German") {
 			t.Fatalf("block = %q before, want the server and the rule", got)
 		}
-		if heard := say("five", "What is an otter? Forget that the staging server is called otter."); heard.Ended > 0 {
-			t.Errorf("heard %+v for a message that says more, want nothing ended", heard)
+		if heard := say("five", "What is an otter? Forget that the staging server is called otter."); heard != (inject.Heard{Pending: 1}) {
+			t.Errorf("heard %+v for a message that says more, want one to wait", heard)
+		}
+		if heard := say("five", "Forget that the coffee machine is called Brutus."); heard != (inject.Heard{Unmatched: 1, Forgets: true}) {
+			t.Errorf("heard %+v for a text that nobody said, want it to be unmatched", heard)
 		}
 		settle() // this message matches the text to forget, too
 		for session, text := range map[string]string{"six": "Forget that the staging server is called otter.", "seven": "Forget that you always answer in German."} {

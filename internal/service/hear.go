@@ -81,8 +81,6 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	case one.TellsPassword() || s.sv.o.Pipeline.HoldsSecret(one.Text):
 		h.Refused++
 		return nil
-	case one.Act == card.Forget && !s.alone:
-		return nil
 	case one.Act == card.Forget:
 		return s.end(ctx, one.Text, h)
 	}
@@ -212,11 +210,12 @@ func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.
 	return nil
 }
 
-// end ends the matching statements of the message's place. Matching statements that apply
-// elsewhere end after the person's confirmation.
+// end ends the matching statements of the message's place. Those that apply elsewhere end
+// after the person's confirmation, and all of them if the message says more.
 func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 	groups, here := s.targets()
 	if here.Group == "" {
+		h.Unscoped++
 		return nil
 	}
 	reads := []graphiti.Target{here}
@@ -228,13 +227,15 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := false
+	before, waits, elsewhere := h.Ended, false, false
 	turns := make(map[string]bool)
 	for _, l := range lines {
 		switch {
 		case !l.Stands() || !card.Says(l.Text, text):
 		case l.State == card.Confirmed && (l.Personal || l.Group != here.Group), l.State != card.Confirmed && l.Place != s.Who.Place():
 			elsewhere = true
+		case !s.alone:
+			waits = true
 		default:
 			if err := s.sv.endLine(ctx, &l, s.Generation, groups...); err != nil {
 				return err
@@ -243,28 +244,45 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 			h.Ended++
 		}
 	}
-	ended, err := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
-	if err != nil {
-		return err
-	}
-	h.Ended += ended
-	if beside && !elsewhere {
-		found, err := s.sv.saying(ctx, own, text)
+	if s.alone {
+		ended, err := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
 		if err != nil {
 			return err
 		}
-		elsewhere = len(found) > 0
+		h.Ended += ended
+	} else if err := s.find(ctx, here.Group, text, &waits); err != nil {
+		return err
 	}
-	if !elsewhere {
+	if beside {
+		if err := s.find(ctx, own, text, &elsewhere); err != nil {
+			return err
+		}
+	}
+	if !waits && !elsewhere && h.Ended == before {
+		h.Unmatched++
+	}
+	for personal, wanted := range map[bool]bool{false: waits, true: elsewhere} {
+		l, ok := s.line(card.Statement{Act: card.Forget, Text: text, Personal: personal})
+		if !ok || !wanted {
+			continue
+		}
+		h.Pending++
+		l.Kind, l.State = card.KindForget, card.Pending
+		if err := s.sv.cards().Put(ctx, l, s.Generation, groups...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find sets found if messages of a group say a text.
+func (s *hearing) find(ctx context.Context, group, text string, found *bool) error {
+	if *found {
 		return nil
 	}
-	l, ok := s.line(card.Statement{Act: card.Forget, Text: text, Personal: true})
-	if !ok {
-		return nil
-	}
-	h.Pending++
-	l.Kind, l.State = card.KindForget, card.Pending
-	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
+	names, err := s.sv.saying(ctx, group, text)
+	*found = len(names) > 0
+	return err
 }
 
 // acceptForget ends the statements of a line's group that say its text.

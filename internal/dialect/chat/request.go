@@ -72,13 +72,13 @@ func (p *parser) message(int) bool {
 func (Dialect) Work(m gjson.Result, w *dialect.Work) {
 	m.Get("tool_calls").ForEach(func(_, call gjson.Result) bool {
 		f := call.Get("function")
-		if !f.Exists() {
+		if !f.IsObject() {
 			f = call.Get("custom")
 		}
 		w.Call(call.Get("id").String(), f.Get("name").String(), f.Get("arguments"), f.Get("input"))
 		return true
 	})
-	if one := m.Get("function_call"); dialect.Holds(one) {
+	if one := m.Get("function_call"); one.IsObject() {
 		w.Call("", one.Get("name").String(), one.Get("arguments"))
 	}
 	if role := m.Get("role").Str; role == "tool" || role == "function" {

@@ -289,7 +289,7 @@ func (Dialect) Work(content gjson.Result, w *dialect.Work) {
 
 func work(part gjson.Result, w *dialect.Work) {
 	for _, name := range []string{"functionCall", "function_call"} {
-		if v := part.Get(name); dialect.Holds(v) {
+		if v := part.Get(name); v.IsObject() {
 			w.Call(v.Get("id").String(), v.Get("name").String(), v.Get("args"))
 		}
 	}
@@ -297,7 +297,7 @@ func work(part gjson.Result, w *dialect.Work) {
 		v := part.Get(name)
 		if response := v.Get("response"); response.Exists() {
 			fault := response.Get("error")
-			failed := fault.Exists() && fault.Type != gjson.Null
+			failed := dialect.Holds(fault)
 			if failed {
 				response = fault
 			}
