@@ -42,7 +42,10 @@ type facts struct {
 	Kind                dialect.Kind
 	Tools, Held, Format bool
 	Fields              []string
-	Used                string
+	Used, Prefill       string
+	Prompt              uint64
+	Works, Round, Opens bool
+	Place               dialect.Place
 	Chain               []dialect.Fingerprint
 	Block               string // the body with a block
 }
@@ -53,7 +56,9 @@ func factsOf(t *testing.T, d dialect.Dialect, body string) (f facts) {
 	if !d.Parse([]byte(body), &c) {
 		t.Fatalf("not understood: %s", body)
 	}
-	f = facts{Last: c.Last, Newest: c.Newest, Kind: c.Kind, Tools: c.Tools, Held: c.HeldElsewhere(), Format: c.Format, Used: c.ToolsUsed(d)}
+	f = facts{Last: c.Last, Newest: c.Newest, Kind: c.Kind, Tools: c.Tools, Held: c.HeldElsewhere(), Format: c.Format, Used: c.ToolsUsed(d),
+		Prefill: c.Prefill(), Prompt: c.PromptHash(), Works: c.WorksOnFiles(), Round: c.Answered(), Opens: c.Opens(), Place: c.Place("", nil),
+	}
 	for i, m := range c.Messages {
 		f.Messages = append(f.Messages, fmt.Sprint(m.Role, m.Person, m.System, m.Results, m.Calls, c.Typed(i), string(c.Text(i))))
 	}
