@@ -33,10 +33,10 @@ func Document(data []byte) gjson.Result {
 	return gjson.Parse(unsafe.String(unsafe.SliceData(data), len(data)))
 }
 
-// Holds reports whether a value of a Document holds anything, as Scanner.Holds does.
-func Holds(v gjson.Result) bool {
+// Holds reports whether a value of a Document holds anything, in the sense of Scanner.Mark.
+func Holds(v gjson.Result) (holds bool) {
 	s := NewScanner([]byte(v.Raw))
-	holds, _ := s.Holds()
+	s.Mark(&holds)
 	return holds
 }
 

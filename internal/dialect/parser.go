@@ -56,27 +56,21 @@ func (p *Parser) Other(key []byte) bool {
 		}
 		return ok
 	}
-	return p.field(key)
+	return p.Field(fieldOf(key))
 }
 
 // formJSON is part of every request for a data format: a schema, an object, a media type.
 var formJSON = []byte("json")
 
-// field skips a member's value, and records its span if it is a Field and holds anything.
-func (p *Parser) field(key []byte) bool {
-	f := fieldOf(key)
+// Field skips a member's value, and records its span if it is a Field and holds anything.
+func (p *Parser) Field(f Field) bool {
 	if f == fieldNone {
 		return p.Skip()
 	}
-	return p.Field(f)
-}
-
-// Field reads the value of a Field.
-func (p *Parser) Field(f Field) bool {
 	p.space()
-	v := Span{Start: p.Offset()}
-	holds, ok := p.Holds()
-	if v.End = p.Offset(); ok && holds && v.End-v.Start <= maxField {
+	v, holds := Span{Start: p.Offset()}, false
+	ok := p.Mark(&holds)
+	if v.End = p.Offset(); holds && v.End-v.Start <= maxField {
 		p.c.fields[f] = v
 	}
 	return ok

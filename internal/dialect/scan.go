@@ -214,32 +214,29 @@ func (s *Scanner) Skip() bool {
 	return s.number()
 }
 
-// Holds reads any value and reports whether it holds anything: a number, true, or a text that
-// is not empty. An empty list or object means the same as null.
-func (s *Scanner) Holds() (holds, ok bool) {
+// Mark reads any value, and sets mark if the value holds anything: a number, true, or a text
+// that is not empty. An empty list or object means the same as null.
+func (s *Scanner) Mark(mark *bool) bool {
 	switch s.Peek() {
 	case '{':
-		ok = s.Object(func([]byte) bool { return s.Mark(&holds) })
+		return s.Object(func([]byte) bool { return s.Mark(mark) })
 	case '[':
-		ok = s.Array(func(int) bool { return s.Mark(&holds) })
+		return s.Array(func(int) bool { return s.Mark(mark) })
 	case '"':
-		var text Span
-		text, ok = s.Quoted()
-		holds = text.End > text.Start
-	case 'n', 'f':
-		ok = s.Skip()
+		text, ok := s.Quoted()
+		*mark = *mark || text.End > text.Start
+		return ok
+	case 'n', 'f', 0:
 	default:
-		ok = s.Skip()
-		holds = ok
+		*mark = true
 	}
-	return holds, ok
+	return s.Skip()
 }
 
-// Mark reads any value, and sets mark if the value holds anything.
-func (s *Scanner) Mark(mark *bool) bool {
-	holds, ok := s.Holds()
-	*mark = *mark || holds
-	return ok
+// Empty reads any value, and reports whether it holds nothing.
+func (s *Scanner) Empty() bool {
+	holds := false
+	return s.Mark(&holds) && !holds
 }
 
 // Object reads an object; member reads each value and gets its decoded key, which it must not

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -244,19 +245,19 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 			h.Ended++
 		}
 	}
-	if s.alone {
-		ended, err := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
-		if err != nil {
-			return err
-		}
-		h.Ended += ended
-	} else if err := s.find(ctx, here.Group, text, &waits); err != nil {
-		return err
+	says := func(group string) bool {
+		names, failed := s.sv.saying(ctx, group, text)
+		err = errors.Join(err, failed)
+		return len(names) > 0
 	}
-	if beside {
-		if err := s.find(ctx, own, text, &elsewhere); err != nil {
-			return err
-		}
+	if s.alone {
+		ended, failed := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
+		h.Ended, err = h.Ended+ended, failed
+	} else {
+		waits = waits || says(here.Group)
+	}
+	if elsewhere = elsewhere || beside && says(own); err != nil {
+		return err
 	}
 	if !waits && !elsewhere && h.Ended == before {
 		h.Unmatched++
@@ -273,16 +274,6 @@ func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
 		}
 	}
 	return nil
-}
-
-// find sets found if messages of a group say a text.
-func (s *hearing) find(ctx context.Context, group, text string, found *bool) error {
-	if *found {
-		return nil
-	}
-	names, err := s.sv.saying(ctx, group, text)
-	*found = len(names) > 0
-	return err
 }
 
 // acceptForget ends the statements of a line's group that say its text.

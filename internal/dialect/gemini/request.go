@@ -81,8 +81,7 @@ func (p *parser) member(key []byte) bool {
 		return p.content()
 	case "systemInstruction", "system_instruction":
 		if p.prompt {
-			holds, ok := p.Holds()
-			return ok && !holds // else ambiguous
+			return p.Empty() // else ambiguous
 		}
 		return p.PromptText(p.instruction)
 	case "tools":

@@ -42,8 +42,7 @@ func (p *parser) member(key []byte) bool {
 	case "input":
 		kind := p.Peek()
 		if p.input || kind != '[' && kind != '"' {
-			holds, ok := p.Holds()
-			return ok && !holds // else ambiguous
+			return p.Empty() // else ambiguous
 		}
 		p.input = true
 		if kind == '[' {
