@@ -48,6 +48,8 @@ func IsDone(data []byte) bool { return bytes.Equal(bytes.TrimSpace(data), []byte
 type Said struct {
 	prefill string // the beginning of the answer, from the request
 	text    strings.Builder
+	pieces  int
+	newest  int  // offset of the newest piece
 	apart   bool // the next piece begins another text
 	full    bool // further text is dropped
 }
@@ -73,13 +75,17 @@ func (t *Said) Add(piece string) {
 		}
 		piece, t.full = piece[:room], true
 	}
+	t.pieces, t.newest = t.pieces+1, t.text.Len()
 	t.text.WriteString(piece)
 }
 
 // Text returns the text that a person sees, including the prefill, which some servers
-// repeat.
+// repeat. Some repeat the whole text in the last piece.
 func (t *Said) Text() string {
 	text := t.text.String()
+	if before := WithoutThoughts(text[:t.newest]); before == strings.TrimSpace(text[t.newest:]) && (t.pieces > 2 || len(before) >= Telling) {
+		text = text[:t.newest]
+	}
 	if text != "" && !strings.HasPrefix(text, t.prefill) {
 		text = t.prefill + text
 	}
@@ -141,7 +147,7 @@ func EndOf(word string) End {
 		return EndUnknown
 	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
 		return EndLength
-	case "tool_calls", "tool_call", "tool_use", "function_call", "pause_turn":
+	case "tool_calls", "tool_call", "tool_use", "function_call", "pause_turn", "compaction":
 		return EndToolCalls
 	case "content_filter", "content_filtered", "refusal", "guardrail_intervened", "safety", "recitation", "language", "blocklist",
 		"prohibited_content", "spii", "image_safety", "image_prohibited_content", "image_recitation":

@@ -16,6 +16,7 @@ type reader struct {
 	said   dialect.Said
 	calls  *dialect.Calls // of tools; some servers end such an answer with "stop"
 	end    dialect.End
+	deltas bool // it comes in the member delta; some servers use message there, too
 	over   bool // all of it was read
 	failed bool
 	keys   dialect.Keys
@@ -28,20 +29,19 @@ func (r *reader) Event(_, data []byte) {
 		r.over = true
 		return
 	}
-	r.read(data, "delta")
+	r.read(data)
 }
 
 // Body implements dialect.Reader.
 func (r *reader) Body(body []byte) {
 	r.over = gjson.ValidBytes(body)
-	r.read(body, "message")
+	r.read(body)
 }
 
-// read takes a chunk or a whole answer; said is the member that holds the message.
-// Servers report an error within a stream in several ways: OpenAI and SGLang with an
+// read takes a chunk or a whole answer. Servers report an error within a stream in several ways: OpenAI and SGLang with an
 // error member, vLLM with an object "error", OpenRouter with both an error and a
 // choice.
-func (r *reader) read(data []byte, said string) {
+func (r *reader) read(data []byte) {
 	dialect.Document(data).ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "id":
@@ -57,7 +57,7 @@ func (r *reader) read(data []byte, said string) {
 		case "choices":
 			value.ForEach(func(_, choice gjson.Result) bool {
 				if choice.Get("index").Int() == 0 {
-					r.choice(choice, said)
+					r.choice(choice)
 				}
 				return true
 			})
@@ -66,8 +66,14 @@ func (r *reader) read(data []byte, said string) {
 	})
 }
 
-func (r *reader) choice(choice gjson.Result, said string) {
-	m := choice.Get(said)
+func (r *reader) choice(choice gjson.Result) {
+	m := choice.Get("delta")
+	for _, name := range []string{"content", "tool_calls", "function_call", "audio", "refusal"} {
+		r.deltas = r.deltas || dialect.Holds(m.Get(name))
+	}
+	if !r.deltas { // else the message repeats it
+		m = choice.Get("message")
+	}
 	if c := m.Get("content"); c.Type == gjson.String {
 		r.said.Add(c.Str)
 	} else if c.IsArray() {

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -15,6 +17,7 @@ func (Dialect) NewReader(prefill string) dialect.Reader {
 type reader struct {
 	said   dialect.Said
 	inText bool           // the current block is a text
+	begun  string         // its beginning, which some servers repeat in the first delta
 	calls  *dialect.Calls // of tools that the client has
 	block  int            // the block of the next piece of arguments
 	end    dialect.End
@@ -35,16 +38,20 @@ func (r *reader) Event(_, data []byte) {
 	case "content_block_start":
 		block := doc.Get("content_block")
 		if r.inText = block.Get("type").Str == "text"; r.inText {
+			r.begun = strings.Clone(block.Get("text").Str)
 			r.said.Next()
-			r.said.Add(block.Get("text").Str)
+			r.said.Add(r.begun)
 		}
 		r.call(&block, "")
 	case "content_block_delta":
 		if doc.Get("delta.type").Str == "input_json_delta" && r.calls != nil {
 			r.calls.Add(r.block, doc.Get("delta.partial_json").Str)
 		}
-		if doc.Get("delta.type").Str == "text_delta" && r.inText {
-			r.said.Add(doc.Get("delta.text").Str)
+		if text := doc.Get("delta.text").Str; doc.Get("delta.type").Str == "text_delta" && r.inText {
+			if text != r.begun {
+				r.said.Add(text)
+			}
+			r.begun = ""
 		}
 	case "message_start":
 		r.usage = dialect.Usage{}

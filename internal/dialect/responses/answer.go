@@ -14,11 +14,13 @@ import (
 func (Dialect) NewReader(string) dialect.Reader { return &reader{} }
 
 // reader assembles an answer from its last event, which holds all of it, or from the
-// earlier items: ChatGPT's backend leaves the last event's output empty.
+// earlier items: ChatGPT's backend leaves the last event's output empty. Other servers send
+// nothing but the pieces of the text.
 type reader struct {
 	id    string
 	item  string         // the id of the last message
 	said  dialect.Said   // from the completed messages
+	loose dialect.Said   // from the pieces behind them
 	calls *dialect.Calls // actions for the client before the turn ends
 	n     int            // number of those calls
 	end   dialect.End
@@ -39,6 +41,8 @@ func (r *reader) Event(_, data []byte) {
 		if doc.Get("response.background").Bool() { // a stream that breaks can be resumed
 			r.id = strings.Clone(doc.Get("response.id").Str)
 		}
+	case "response.output_text.delta":
+		r.loose.Add(doc.Get("delta").Str)
 	case "response.output_item.done":
 		r.add(doc.Get("item"))
 	case "response.completed":
@@ -98,7 +102,10 @@ func incomplete(reason string) dialect.End {
 // add takes an output item. It drops commentary, which is not part of the answer.
 func (r *reader) add(item gjson.Result) {
 	switch kind := item.Get("type").Str; {
-	case kind == "message" && item.Get("phase").Str != "commentary":
+	case kind == "message":
+		if r.loose = (dialect.Said{}); item.Get("phase").Str == "commentary" {
+			return
+		}
 		r.item = strings.Clone(item.Get("id").Str)
 		r.keys.Add(r.item)
 		item.Get("content").ForEach(func(_, part gjson.Result) bool {
@@ -134,6 +141,9 @@ func (r *reader) Answer() dialect.Answer {
 		return dialect.Answer{End: dialect.EndError}
 	}
 	a := dialect.Answer{Text: r.said.Text(), End: r.end, ID: r.id, Item: r.item, Keys: r.keys, Usage: r.usage, Calls: r.calls}
+	if a.Text == "" && (r.over || r.end != dialect.EndUnknown) {
+		a.Text = r.loose.Text()
+	}
 	if r.over {
 		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
 	}

@@ -45,7 +45,7 @@ func ReadEvent(message []byte) (e Event, ok bool) {
 	switch gjson.GetBytes(message, "type").Str {
 	case "response.created":
 		e.Says, e.Last = false, false
-	case "response.output_item.done":
+	case "response.output_item.done", "response.output_text.delta":
 		e.Last = false
 	case "response.completed", "response.incomplete", "response.cancelled":
 	case "response.failed":

@@ -42,7 +42,8 @@ func TestReadEvent(t *testing.T) {
 		{`{"type":"response.failed"}`, Event{Status: 500, Says: true, Last: true}, true},
 		{`{"type":"error"}`, Event{Status: 500, Says: true, Last: true}, true},
 		{`{"type":"error","status":429}`, Event{Status: 429, Says: true, Last: true}, true},
-		{`{"type":"response.output_text.delta"}`, Event{}, false},
+		{`{"type":"response.output_text.delta"}`, Event{Status: 200, Says: true}, true},
+		{`{"type":"response.output_text.done"}`, Event{}, false},
 	} {
 		if got, ok := ReadEvent([]byte(tc.message)); ok != tc.ok || ok && got != tc.want {
 			t.Errorf("%s: got %+v, %v; want %+v, %v", tc.message, got, ok, tc.want, tc.ok)
