@@ -28,7 +28,6 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 	}{
 		{"chat", chat.Dialect{}, `{"messages":[{"role":"system","content":"You are a context summarization agent."},{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
 		{"messages", messages.Dialect{}, `{"system":"You are a helpful AI assistant tasked with summarizing conversations.","messages":[{"role":"user","content":"one"},{"role":"user","content":`, "text", `}]}`},
-		{"responses", responses.Dialect{}, `{"input":[{"role":"user","content":"one"},{"role":"user","content":`, "input_text", `},{"type":"compaction_trigger"}]}`},
 	} {
 		part := `{"type":"` + d.part + `","text":"` + inJSON(blockOf(resumes+"x")) + `\n\n"},`
 		want := map[string]string{`[]`: `[]`, `[ ]`: `[ ]`, `null`: `null`, `""`: `"` + inJSON(blockOf(resumes+"x")) + `\n\n"`}
@@ -47,6 +46,33 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 			if got != d.before+with+d.behind || !json.Valid([]byte(got)) {
 				t.Errorf("%s, %s: got %s, want %s", d.name, content, got, d.before+with+d.behind)
 			}
+		}
+	}
+}
+
+// TestCompactionTrigger checks that a request for a compaction by the provider repeats the
+// blocks of its messages and gets no other block, byte for byte as the requests before.
+func TestCompactionTrigger(t *testing.T) {
+	plan := func(m *Planner, items string) (string, Plan) {
+		body := `{"input":[` + items + `]}`
+		var c dialect.Conversation
+		if !(responses.Dialect{}).Parse([]byte(body), &c) {
+			t.Fatalf("not understood: %s", body)
+		}
+		p := m.Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
+		return strings.TrimSuffix(string(dialect.Splice(nil, []byte(body), p.Inserts)), `]}`), p
+	}
+	const asked = `{"role":"user","content":"What is my cat called?"}`
+	for name, rest := range map[string]string{
+		"an answered turn": `,{"role":"assistant","content":[{"type":"output_text","text":"Miso."}]}`,
+		"a tool round":     `,{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"x"}`,
+		"an open question": ``,
+	} {
+		blocks := &fakeDecisions{}
+		before, _ := plan(memory(t, always("cat Miso"), blocks, &fakeFacts{}), asked)
+		got, p := plan(noted(t, blocks, snapshot{Asked: "x"}), asked+rest+`,{"type":"compaction_trigger"}`)
+		if want := before + rest + `,{"type":"compaction_trigger"}`; got != want || !strings.Contains(got, "cat Miso") || p.Outcome.Reason != ReasonSummary {
+			t.Errorf("%s:\n got %s\nwant %s (%+v)", name, got, want, p.Outcome)
 		}
 	}
 }

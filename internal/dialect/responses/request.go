@@ -20,8 +20,8 @@ func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 		return false
 	}
 	switch {
-	case p.trigger:
-		c.Kind = dialect.KindSummary
+	case p.trigger: // it asks, not the person's message before it, which has its block
+		c.Kind, c.Newest = dialect.KindSummary, len(c.Messages)-1
 	case p.prewarm:
 		c.Kind = dialect.KindProbe
 	}
