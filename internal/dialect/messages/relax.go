@@ -1,11 +1,6 @@
 package messages
 
 import (
-	"bytes"
-
-	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
-
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -18,17 +13,15 @@ const dropBound = `{"prefix_mismatch_behavior":"drop_block"}`
 // false if there is nothing to add: a client that sets the field itself has decided.
 func dropThinking(body []byte) (dialect.Insert, bool) {
 	at := objectAt(body, "thinking")
-	thinking := body[at.Start:at.End]
-	if len(thinking) == 0 || gjson.GetBytes(thinking, "block_binding").Exists() {
+	thinking := dialect.Document(body[at.Start:at.End])
+	if !thinking.IsObject() || thinking.Get("block_binding").Exists() {
 		return dialect.Insert{}, false
 	}
-	set, err := sjson.SetRawBytes(thinking, "block_binding", []byte(dropBound))
-	if err != nil {
-		return dialect.Insert{}, false
+	text := `"block_binding":` + dropBound
+	if len(thinking.Map()) > 0 {
+		text += ","
 	}
-	added, ok := addition(thinking, set)
-	added.At += at.Start
-	return added, ok
+	return dialect.Insert{At: at.Start + 1, Text: []byte(text)}, true
 }
 
 // objectAt returns the span of the last member with this name and an object as its value.
@@ -44,17 +37,4 @@ func objectAt(body []byte, name string) (at dialect.Span) {
 		return ok
 	})
 	return at
-}
-
-// addition returns the one piece that turns before into after; ok is false if they differ
-// by more than that.
-func addition(before, after []byte) (added dialect.Insert, ok bool) {
-	at := 0
-	for at < len(before) && at < len(after) && before[at] == after[at] {
-		at++
-	}
-	if len(after) <= len(before) || !bytes.HasSuffix(after, before[at:]) {
-		return dialect.Insert{}, false
-	}
-	return dialect.Insert{At: at, Text: after[at : at+len(after)-len(before)]}, true
 }
