@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -36,6 +37,7 @@ type doubts struct {
 type heldRef struct {
 	key, session string
 	before, with dialect.Fingerprint
+	client       string
 	at           time.Time
 	keep, drop   bool
 }
@@ -60,7 +62,7 @@ func (d *doubts) add(h *ledger.Held) {
 	defer d.mu.Unlock()
 	refs := d.refs[h.Turn.Session]
 	if !slices.ContainsFunc(refs, func(r *heldRef) bool { return r.key == h.Key }) {
-		d.addLocked(&heldRef{key: h.Key, session: h.Turn.Session, before: h.Before, with: h.With, at: h.At})
+		d.addLocked(&heldRef{key: h.Key, session: h.Turn.Session, client: h.Turn.Client, before: h.Before, with: h.With, at: h.At})
 	}
 }
 
@@ -76,10 +78,10 @@ func (d *doubts) retry(r *heldRef) {
 	d.addLocked(r)
 }
 
-func (d *doubts) isFull() bool {
+func (d *doubts) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.n >= maxHeld
+	return d.n
 }
 
 // Hold stores a turn on disk until its session shows whether it is one. before is the
@@ -90,7 +92,7 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, reason string, befor
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
 		return stored, nil
 	}
-	if p.isClosed() || p.doubts.isFull() {
+	if p.isClosed() || p.doubts.count() >= maxHeld {
 		return stored, p.Add(ctx, t)
 	}
 	p.clean(&t)
@@ -102,11 +104,60 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, reason string, befor
 	return graphiti.Fate{Name: graphiti.FateHeld, Reason: reason, Until: h.At.Add(holdFor)}, nil
 }
 
-// Holds reports whether the session has held turns.
-func (p *Pipeline) Holds(session string) bool {
+// HeldUntil returns the end of a hold.
+func HeldUntil(h *ledger.Held) time.Time { return h.At.Add(holdFor) }
+
+// Holds returns the number of held turns of a session.
+func (p *Pipeline) Holds(session string) int {
 	p.doubts.mu.Lock()
 	defer p.doubts.mu.Unlock()
-	return len(p.doubts.refs[session]) > 0
+	return len(p.doubts.refs[session])
+}
+
+// Held returns the held turns of a part.
+func (p *Pipeline) Held(part ledger.Part) (list []ledger.Held, err error) {
+	err = p.doubts.disk.EachHeld("", func(h *ledger.Held) error {
+		if part.Means(&h.Turn) {
+			list = append(list, *h)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Settle records or deletes a held turn, as its person decides.
+func (p *Pipeline) Settle(h *ledger.Held, keep bool) error {
+	p.doubts.remove(h)
+	if keep {
+		return p.recordHeld(h.Key)
+	}
+	p.settled(&h.Turn, graphiti.FateOff, graphiti.OffOptOut)
+	return p.doubts.disk.Unhold(h.Key)
+}
+
+// fates reports the fates of turns after their answers.
+type fates struct {
+	report atomic.Pointer[func(client string, f graphiti.Fate)] // nil before OnFate
+}
+
+// OnFate sets the function that is called with a turn's client and fate.
+func (s *fates) OnFate(report func(client string, f graphiti.Fate)) { s.report.Store(&report) }
+
+func (s *fates) settled(t *ledger.Turn, name graphiti.FateName, reason string) {
+	if f := s.report.Load(); f != nil {
+		(*f)(t.Client, graphiti.Fate{Name: name, Reason: reason})
+	}
+}
+
+func (d *doubts) remove(h *ledger.Held) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	refs := d.refs[h.Turn.Session]
+	rest := slices.DeleteFunc(refs, func(r *heldRef) bool { return r.key == h.Key })
+	d.n -= len(refs) - len(rest)
+	if d.refs[h.Turn.Session] = rest; len(rest) == 0 {
+		delete(d.refs, h.Turn.Session)
+	}
 }
 
 // GoesOn reports that a session continues with a history, given by its fingerprints. A held
@@ -176,6 +227,7 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 		}
 	}
 	for _, r := range drop {
+		p.settled(&ledger.Turn{Client: r.client}, graphiti.FateAbout, graphiti.AboutDropped)
 		if err := p.doubts.disk.Unhold(r.key); err != nil {
 			p.log.Warn("delete held turn failed", "error", err)
 		}
@@ -194,6 +246,9 @@ func (p *Pipeline) recordHeld(key string) error {
 	}
 	if _, err := p.AddAll(context.Background(), turns); err != nil {
 		return err
+	}
+	for i := range turns {
+		p.settled(&turns[i], graphiti.FateStored, "")
 	}
 	return p.doubts.disk.Unhold(key)
 }

@@ -54,8 +54,8 @@ func TestTurnInDoubt(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, e = embeddedPipeline(t, path)
-			if !p.Holds(tn.Session) {
-				t.Fatal("Holds = false after a restart, want true")
+			if n := p.Holds(tn.Session); n != 1 {
+				t.Fatalf("Holds = %d after a restart, want 1", n)
 			}
 			if tc.forget {
 				forget(t, p, ledger.Part{Group: "g"})

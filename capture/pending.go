@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
@@ -37,6 +38,8 @@ const (
 // PendingTurns holds unfinished turns. R is the state that a request needs to continue a
 // turn. It is safe for concurrent use.
 type PendingTurns[R any] struct {
+	fates
+
 	after time.Duration
 	keep  func(context.Context, ledger.Turn) error
 	log   *slog.Logger
@@ -260,11 +263,15 @@ func (d *PendingTurns[R]) takeEvicted() []ledger.Turn {
 func (d *PendingTurns[R]) keepAll(turns []ledger.Turn) {
 	for _, t := range turns {
 		if len(t.User)+len(t.Assistant) < minText && !words.States(t.User) {
+			d.settled(&t, graphiti.FateLost, graphiti.LostBrief)
 			continue
 		}
 		if err := d.keep(context.Background(), t); err != nil {
 			d.log.Warn("store abandoned turn failed", "error", err)
+			d.settled(&t, graphiti.FateLost, graphiti.LostStore)
+			continue
 		}
+		d.settled(&t, graphiti.FateStored, "")
 	}
 }
 

@@ -146,6 +146,7 @@ type Groups interface {
 
 // Pipeline records turns for a memory. It is safe for concurrent use.
 type Pipeline struct {
+	fates
 	Queue
 	Groups
 	*settings

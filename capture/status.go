@@ -19,6 +19,7 @@ type QueueStatus struct {
 	Evicted   int        `json:"evicted"` // part of Dropped: over the bounds or too old; by this process since its start
 	Dead      int        `json:"dead"`
 	Lost      int        `json:"lost"`            // lost by the memory and sent again, since the start
+	Held      int        `json:"held"`            // turns held until their sessions show whether they are some
 	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
 	Shortened int        `json:"shortened"`       // texts shortened in the middle, since the start
 	LeftOut   int        `json:"left_out"`        // turns of histories that exceeded the bounds, since the start
@@ -62,7 +63,7 @@ type QueueStatus struct {
 
 // Status returns the current state of the queue.
 func (p *Pipeline) Status() QueueStatus {
-	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load())}
+	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
 	p.record.status(&s)
 	p.waiting.status(&s, p.Fault())
 	return s

@@ -92,12 +92,12 @@ type Heard struct {
 	Forgets bool
 }
 
-// Append appends the counts in the format of the X-Graphiti-Memory response header.
-func (h *Heard) Append(b []byte) []byte {
+// appendCounts appends the counts in the format of the X-Graphiti-Memory response header.
+func (o *Outcome) appendCounts(b []byte) []byte {
 	for _, c := range []struct {
 		name  string
 		count int
-	}{{"promoted", h.Promoted}, {"pending", h.Pending}, {"ended", h.Ended}, {"refused", h.Refused}, {"unscoped", h.Unscoped}, {"unmatched", h.Unmatched}} {
+	}{{"promoted", o.Promoted}, {"pending", o.Pending}, {"ended", o.Ended}, {"refused", o.Refused}, {"unscoped", o.Unscoped}, {"unmatched", o.Unmatched}, {"held", o.Held}, {"lost", o.Lost}} {
 		if c.count > 0 {
 			b = append(append(append(b, "; "...), c.name...), '=')
 			b = strconv.AppendInt(b, int64(c.count), 10)
@@ -117,6 +117,8 @@ type Outcome struct {
 	Chars  int           // characters of the newest turn's block
 	Took   time.Duration // duration of all decisions; the caller of Plan measures it
 	Source Source
+	Held   int // messages of the conversation that are held
+	Lost   int // messages of the conversation that were lost
 }
 
 // Append appends the outcome in the format of the X-Graphiti-Memory response header.
@@ -134,5 +136,5 @@ func (o *Outcome) Append(b []byte) []byte {
 	if o.Reason != ReasonNone {
 		b = append(append(b, "; reason="...), o.Reason...)
 	}
-	return o.Heard.Append(b)
+	return o.appendCounts(b)
 }

@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"slices"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 )
 
 // fate decides the fate of a request's newest message, as far as the request shows it: open, if
@@ -12,7 +15,7 @@ import (
 func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fate {
 	m, f := r.memory, &at.session
 	switch no := m.Rules.refuses(&at.project); {
-	case r.route.match.Use != dialect.UseTurn || p.conv.Last < 0 && at.pending == nil:
+	case r.route.match.Use != dialect.UseTurn:
 		return graphiti.Fate{}
 	case no == inject.ReasonOptOut:
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffIgnored}
@@ -24,6 +27,8 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 		return graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}
 	case f.agent:
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientSubagent}
+	case p.conv.Last < 0 && at.pending == nil:
+		return graphiti.Fate{}
 	case f.summary:
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: string(inject.ReasonSummary)}
 	case f.kind != p.conv.Kind && f.kind != dialect.KindTurn: // its session or another turn shows it
@@ -77,7 +82,7 @@ func fateOf(no inject.Reason) graphiti.Fate {
 // summaries do.
 func mayWrite(f graphiti.Fate) bool {
 	switch f.Name {
-	case graphiti.FateOpen, graphiti.FateAbout:
+	case graphiti.FateNone, graphiti.FateOpen, graphiti.FateAbout:
 		return true
 	case graphiti.FateClient:
 		return f.Reason != graphiti.ClientSubagent && f.Reason != graphiti.ClientTemplate
@@ -110,9 +115,30 @@ func (p *pendingTurn) settle(f graphiti.Fate) {
 	p.fate = f
 	p.seen.Settled(f)
 	p.s.observer.Message(p.turn.Client, f)
-	if f.Name == graphiti.FateLost {
+	isLost := f.Name == graphiti.FateLost
+	if isLost {
 		p.memory.Figures.Lost(p.who, f.Reason)
 	}
+	if isLost || len(p.s.lostIn(p.at.base, p.who.Session)) > 0 {
+		p.s.memo.Update(lostKey(p.at.base, p.who.Session), func(was any) (any, int) {
+			turns, _ := was.([]string)
+			turns = slices.DeleteFunc(slices.Clone(turns), func(id string) bool { return id == p.turn.ID })
+			if isLost {
+				turns = append(turns, p.turn.ID)
+			}
+			return turns, 64 * len(turns)
+		})
+	}
+}
+
+func lostKey(base dialect.Fingerprint, session string) memo.Key {
+	return keyOf(base.Link(dialect.RoleOther, []byte(session)), lostName)
+}
+
+// lostIn returns the turns of a session with lost messages.
+func (s *decider) lostIn(base dialect.Fingerprint, session string) []string {
+	turns, _ := s.memo.Get(lostKey(base, session)).([]string)
+	return turns
 }
 
 // lost settles a turn that should have been stored, but is not.

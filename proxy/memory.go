@@ -73,8 +73,8 @@ type Doubts interface {
 	// or stored at once.
 	Hold(ctx context.Context, t ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error)
 
-	// Holds reports whether a session has held turns.
-	Holds(session string) bool
+	// Holds returns the number of held turns of a session.
+	Holds(session string) int
 
 	// GoesOn reports the history of another turn of a session. It stores the held turns in
 	// the history and, if drops is set, drops those that the history lacks. It does not
@@ -200,7 +200,7 @@ func (nothing) Put(context.Context, string, ...[16]byte) error         { return 
 func (nothing) PutAsync([16]byte, string)                              {}
 func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
-func (nothing) Holds(string) bool                                      { return false }
+func (nothing) Holds(string) int                                       { return 0 }
 func (nothing) GoesOn(string, []dialect.Fingerprint, bool)             {}
 func (nothing) Hold(context.Context, ledger.Turn, string, dialect.Fingerprint, dialect.Fingerprint) (graphiti.Fate, error) {
 	return graphiti.Fate{}, nil

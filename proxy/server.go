@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -171,6 +172,12 @@ func (s *Server) Set(m Memory) { s.memory.Store(m.orNothing()) }
 
 // Clients returns the clients that the observer has seen.
 func (s *Server) Clients() []observe.ClientSigns { return s.observer.Clients() }
+
+// Fate counts a message of a client that has got another fate after its answer.
+func (s *Server) Fate(client string, f graphiti.Fate) { s.observer.Message(client, f) }
+
+// Messages returns the number of messages with each fate since the start.
+func (s *Server) Messages() map[graphiti.FateName]int64 { return s.observer.Messages() }
 
 // Outcomes returns the number of requests since the start for each outcome.
 func (s *Server) Outcomes() map[string]int64 { return s.observer.Outcomes() }

@@ -50,6 +50,7 @@ const (
 	sentName
 	openingName
 	lastAnswerName
+	lostName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {

@@ -142,7 +142,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.opening = chain[conv.Last-1]
 	}
 	p.answers = answersBefore(conv, p.asksAt(conv, d.session.kind))
-	if c.memory.Doubts.Holds(d.who.Session) {
+	if c.memory.Doubts.Holds(d.who.Session) > 0 {
 		p.history = slices.Clone(chain[:max(0, conv.Last)])
 	}
 	if !d.session.agent || d.session.id == d.session.own { // its parent may not be known yet

@@ -276,7 +276,8 @@ func (a *app) status(ctx context.Context, fresh bool) health.Status {
 			Backend: a.cfg.Memory.Backend, Where: a.cfg.Memory.Endpoint, State: health.StateWorking,
 			Recall: read.Recall.Enabled, Ingest: read.Ingest.Enabled, Outcomes: a.proxy.Outcomes(),
 		},
-		Waiting: config.NeedRestart(a.cfg, read),
+		Messages: a.proxy.Messages(),
+		Waiting:  config.NeedRestart(a.cfg, read),
 	}
 	if s.Memory.Backend == "embedded" {
 		s.Memory.Where = a.cfg.DataDir

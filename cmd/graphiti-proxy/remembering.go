@@ -54,6 +54,8 @@ func (r *remembering) serving() proxy.Memory { return r.given.wanted }
 func (r *remembering) start(p *proxy.Server, _ func(*config.Config)) {
 	r.service.Listen()
 	r.given.proxy = p
+	r.pipeline.OnFate(p.Fate)
+	r.pending.OnFate(p.Fate)
 	r.facts.start(r)
 	r.given.files.Watch([]datadir.Database{r.state, r.pipeline}, r.given.filesChanged)
 	r.stop.OnClose("files", closes(r.given.files.Close))

@@ -34,6 +34,12 @@ func (s *Status) Print(w io.Writer) {
 	if len(m.Outcomes) > 0 {
 		fmt.Fprintf(w, "          requests since the start: %s\n", outcomes(m.Outcomes))
 	}
+	if len(s.Messages) > 0 {
+		fmt.Fprintf(w, "          messages since the start: %s\n", outcomes(s.Messages))
+	}
+	if n := s.Queue.Held; n > 0 {
+		fmt.Fprintf(w, "          %s held until their conversations show whether a person wrote them; memory show lists them\n", terminal.Count(n, "message"))
+	}
 	if m.ConsentSince != nil {
 		fmt.Fprintf(w, "          consent for %s, since %s\n", m.ConsentFor, m.ConsentSince.Local().Format(time.DateTime))
 	}
@@ -187,12 +193,14 @@ func PrintQueue(w io.Writer, q *capture.QueueStatus) {
 }
 
 // outcomes formats the counts of outcomes, the most frequent first.
-func outcomes(of map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+func outcomes[K ~string](of map[K]int64) string {
+	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
 		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
 	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d %s", of[name], strings.Replace(name, ", ", " (", 1))
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		name := string(k)
+		names[i] = fmt.Sprintf("%d %s", of[k], strings.Replace(name, ", ", " (", 1))
 		if strings.Contains(name, ", ") {
 			names[i] += ")"
 		}

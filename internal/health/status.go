@@ -44,6 +44,10 @@ type Status struct {
 	// is in doubt.
 	Unconfirmed []Unconfirmed `json:"unconfirmed_people,omitempty"`
 
+	// Messages counts the messages of the role user since the start, by fate. The messages
+	// that are held now are in Queue.
+	Messages map[graphiti.FateName]int64 `json:"messages,omitempty"`
+
 	// Clients lists the clients with a rule that may be outdated.
 	Clients []ClientCounts `json:"clients,omitempty"`
 

@@ -36,6 +36,8 @@ type LoggedRequest struct {
 	Memory string `json:"memory,omitempty"` // status, as in the X-Graphiti-Memory header
 	Reason string `json:"reason,omitempty"`
 	Source string `json:"source,omitempty"`
+	Fate   string `json:"fate,omitempty"` // of the newest message; in a tool round, of its turn's message
+	Cause  string `json:"fate_reason,omitempty"`
 	Facts  int    `json:"facts,omitempty"`
 	Chars  int    `json:"chars,omitempty"`
 	Blocks int    `json:"blocks,omitempty"` // blocks in the sent request, including repeated ones

@@ -56,6 +56,7 @@ type Shown struct {
 	Earlier  string         `json:"earlier,omitempty"`  // end of the previous page, or "" if there is none
 	Card     []string       `json:"card,omitempty"`     // card of new conversations, by importance
 	Pending  []Standing     `json:"pending,omitempty"`  // lines that wait for confirmation
+	Held     []HeldMessage  `json:"held,omitempty"`     // messages that are not stored yet
 	Others   []ledger.Owned `json:"others,omitempty"`   // the owner's other groups
 	Unlisted []string       `json:"unlisted,omitempty"` // groups that the memory does not list, though a search has results
 	Groups   []string       `json:"-"`
@@ -163,6 +164,13 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 			slices.Reverse(stored)
 		}
 		l.all = append(append(l.all, stored...), queued...)
+	}
+	held, err := sv.heldIn(places)
+	for i := range held {
+		shown.Held = append(shown.Held, heldMessage(&held[i]))
+	}
+	if err != nil {
+		return err
 	}
 	shown.Messages, shown.Earlier = l.page()
 	return sv.markRecords(ctx, shown.Groups, shown.Messages)
