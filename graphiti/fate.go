@@ -8,7 +8,7 @@ type FateName string
 // The fates of a message. FateOpen and FateHeld end with another fate.
 const (
 	FateNone   FateName = ""       // the request has no new message
-	FateStored FateName = "stored" // a stored turn has it
+	FateStored FateName = "stored" // its turn is stored
 	FateHeld   FateName = "held"   // it is on disk until its session shows whether it is a turn
 	FateOpen   FateName = "open"   // its turn has no answer yet
 	FateClient FateName = "client" // a program wrote it; the reason is the rule
@@ -48,7 +48,7 @@ const (
 // LostReasons is the closed list of reasons, for metrics and tests.
 var LostReasons = []string{LostCutOff, LostFailed, LostFiltered, LostNoEnd, LostEncoding, LostUnread, LostStore, LostLate, LostBrief, LostTooLarge, LostBusy, LostPlan}
 
-// The reasons of other fates, beside those of the X-Graphiti-Memory header.
+// The reasons of other fates. Further ones are those of the X-Graphiti-Memory header.
 const (
 	HeldDoubt      = "doubt"    // the request may be about another turn
 	HeldTitle      = "title"    // the answer may be a title of the turn before

@@ -19,13 +19,45 @@ import (
 
 func newMemoryShowCommand() *cobra.Command {
 	c, in := described("memory-show"), service.ShowRequest{Last: 20}
+	var held service.HeldRequest
 	cli.InputFlags(c, &in)
-	return operation(c, service.Show, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Shown) {
-		if printUnlisted(errOut, answer.Unlisted); len(answer.Messages)+len(answer.Unlisted) == 0 {
+	c.Flags().StringSliceVar(&held.Keep, "keep", nil, "store held messages, by their ids")
+	c.Flags().StringSliceVar(&held.Drop, "drop", nil, "delete held messages, by their ids")
+	operation(c, service.Show, openMemoryFiles, &in, &in.Selector, func(w, errOut io.Writer, answer *service.Shown) {
+		if printUnlisted(errOut, answer.Unlisted); len(answer.Messages)+len(answer.Unlisted)+len(answer.Held) == 0 {
 			fmt.Fprintf(errOut, "no memory yet for %s\n", in.Whose())
 		}
 		printMessages(w, errOut, &in.Selector, answer)
+		printHeld(w, answer.Held)
 	})
+	show := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(held.Keep)+len(held.Drop) == 0 {
+			return show(c, args)
+		}
+		return withPlace(openMemoryFiles, &in.Selector, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+			held.Selector = in.Selector
+			return answer(c, at, service.SettleHeld, &held, nil, func(w, _ io.Writer, done *service.HeldSettled) {
+				fmt.Fprintf(w, "%s stored, %s deleted\n", terminal.Count(len(done.Kept), "held message"), terminal.Count(len(done.Dropped), "held message"))
+			})
+		})(c, args)
+	}
+	return c
+}
+
+// printHeld prints messages that are not stored yet.
+func printHeld(w io.Writer, held []service.HeldMessage) {
+	if len(held) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nheld until their conversations show whether a person wrote them:")
+	var t terminal.Table
+	t.Row("ID", "SAID", "STORED AT", "REASON", "TEXT")
+	for _, h := range held {
+		t.Row(h.ID, minute(h.Time), minute(h.Until), h.Reason, h.Text)
+	}
+	t.Print(w)
+	fmt.Fprintln(w, "to store one now: graphiti-proxy memory show --keep ID; to delete it: --drop ID")
 }
 
 // printUnlisted prints the groups that the memory does not list, with the remedy.

@@ -74,6 +74,7 @@ var routes = map[string]func(*visit) error{
 	"GET /memory/facts":   (*visit).facts,
 	"POST /memory/card":   (*visit).takeOff,
 	"POST /memory/lines":  (*visit).settle,
+	"POST /memory/held":   (*visit).settleHeld,
 	"POST /memory/export": (*visit).export,
 	"GET /memory/import":  (*visit).importForm,
 	"POST /memory/import": (*visit).importFile,

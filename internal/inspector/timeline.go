@@ -9,6 +9,7 @@ import (
 type timeline struct {
 	*about
 	Lines    standings
+	Held     []service.HeldMessage
 	Days     []day
 	Pager    pager
 	Unlisted bool
@@ -47,13 +48,26 @@ func (v *visit) timeline() error {
 		d := &t.Days[len(t.Days)-1]
 		d.Messages = append(d.Messages, one)
 	}
-	if before != "" {
-		t.Pager.Newer = a.Timeline()
+	if t.Held = got.Held; before != "" {
+		t.Pager.Newer, t.Held = a.Timeline(), nil
 	}
 	if got.Earlier != "" {
 		t.Pager.Older = a.at("/memory/show", "group", a.Group, "before", got.Earlier)
 	}
 	return v.show(upper(a.Name), t.main())
+}
+
+// settleHeld stores or deletes a held message, as its form says.
+func (v *visit) settleHeld() error {
+	ids := []string{v.r.FormValue("id")}
+	keep := v.r.FormValue("do") == "keep"
+	return act(v, service.SettleHeld, v.backToMemory(), map[bool]string{true: "held-kept", false: "held-dropped"}[keep], func(in *service.HeldRequest) {
+		if in.Group = v.r.FormValue("group"); keep {
+			in.Keep = ids
+		} else {
+			in.Drop = ids
+		}
+	})
 }
 
 // facts is the page of the facts in one memory.

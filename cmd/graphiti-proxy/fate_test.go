@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
+)
+
+// fateStep is a request with the answer of its upstream; "" is a 503.
+type fateStep struct {
+	body   m
+	answer string
+	header []string
+}
+
+func fateAnswer(text string) string {
+	raw, _ := json.Marshal(m{"id": "1", "object": "chat.completion", "choices": []m{{"index": 0, "finish_reason": "stop", "message": replied(text)}}})
+	return string(raw)
+}
+
+// TestFates checks that each fate of a message is in the request log, the log, the status, the
+// metrics and, while the conversation goes on, the header, and that memory show lists held
+// messages and settles them.
+func TestFates(t *testing.T) {
+	t.Parallel()
+	const asked, answered = "Which port does the staging database of the shop use?", "The staging database of the shop listens on port 6433."
+	session := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
+	with := func(body m, more m) m {
+		for k, v := range more {
+			body[k] = v
+		}
+		return body
+	}
+	tools := m{"tools": []m{{"type": "function", "function": m{"name": "bash", "parameters": m{"type": "object", "properties": m{"command": m{"type": "string"}}}}}}}
+	begins := fateStep{with(chat(user(asked)), tools), fateAnswer(answered), session}
+	goesOn := func(text, answer string) fateStep {
+		return fateStep{chat(user(asked), replied(answered), user(text)), answer, session}
+	}
+	for _, tc := range []struct {
+		name, mode, header string // header is a part of the last answer's
+		steps              []fateStep
+		fate               graphiti.Fate
+	}{
+		{"stored", "single", "empty", []fateStep{{chat(user(fact)), fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateStored}},
+		{"open", "single", "", []fateStep{{chat(user(fact)), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"held", "single", "", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted."))}, graphiti.Fate{Name: graphiti.FateHeld, Reason: graphiti.HeldDoubt}},
+		{"held, seen in the next header", "single", "held=1", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted.")), {with(chat(user(asked), replied(answered), user("And the old one?")), tools), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"title", "single", "reason=title", []fateStep{{with(chat(user(asked)), m{"response_format": m{"type": "json_schema", "json_schema": m{"name": "t", "schema": m{"type": "object", "properties": m{"title": m{"type": "string"}}}}}}), fateAnswer("{}"), session}}, graphiti.Fate{Name: graphiti.FateClient, Reason: "title"}},
+		{"about", "single", "reason=probe", []fateStep{begins, {chat(m{"role": "system", "content": "Judge."}, user("Is this a good answer?\n"+asked+"\n"+answered)), fateAnswer("Yes."), nil}}, graphiti.Fate{Name: graphiti.FateAbout, Reason: "probe"}},
+		{"nobody", "multi", "reason=nobody", []fateStep{{chat(user(fact)), fateAnswer("Noted."), []string{"Authorization", ""}}}, graphiti.Fate{Name: graphiti.FateNobody, Reason: "nobody"}},
+		{"off", "single", "off; ", []fateStep{{chat(user(fact)), fateAnswer("Noted."), append([]string{"X-Graphiti-Memory", "off"}, session...)}}, graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}},
+		{"place", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), nil}}, graphiti.Fate{Name: graphiti.FatePlace, Reason: "place"}},
+		{"lost", "single", "", []fateStep{{chat(user(fact)), "<p>Noted.", session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostNoEnd}},
+		{"lost, seen in the next header", "single", "lost=1", []fateStep{{chat(user(asked)), "<p>Noted.", session}, goesOn(fact, "")}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"unreadable", "single", "skipped; facts=0; chars=0; ms=0; reason=encoding", []fateStep{{m{"model": "m"}, fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostEncoding}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			answer := ""
+			up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+				if answer == "" {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				_, _ = io.WriteString(w, answer)
+			})
+			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "identity.mode": tc.mode, "log.requests": "true"})
+			var header string
+			var last service.LoggedRequest
+			for _, s := range tc.steps {
+				answer = s.answer
+				_, h := w.exchange("/v1/chat/completions", s.body, s.header...)
+				header = h.Get("X-Graphiti-Memory")
+				waitUntil(t, "the settled message", func() bool {
+					p, err := w.passes(service.Caller{Operator: true})
+					if err != nil || len(p.Requests) == 0 {
+						return false
+					}
+					last = p.Requests[len(p.Requests)-1]
+					return last.Fate != "open" || s.answer == ""
+				})
+			}
+			if last.Fate != string(tc.fate.Name) || last.Cause != tc.fate.Reason || !strings.Contains(header, tc.header) {
+				t.Errorf("%s %s, header %q; want %+v, %q", last.Fate, last.Cause, header, tc.fate, tc.header)
+			}
+			if got := w.metric(`graphiti_proxy_messages_total{fate="` + last.Fate + `"}`); got == "0" || got == "not there" {
+				t.Errorf("the metric is %s", got)
+			}
+			if s := w.status(); !strings.Contains(s, " "+last.Fate) || w.app.status(t.Context(), false).Messages[tc.fate.Name] == 0 {
+				t.Errorf("the status has no %s: %s", last.Fate, s)
+			}
+			if !strings.Contains(w.log.String(), "fate="+last.Fate) && !strings.Contains(w.log.String(), `"fate":"`+last.Fate) {
+				t.Errorf("the log has no %s: %s", last.Fate, w.log.String())
+			}
+		})
+	}
+}
+
+// TestHeldMessage_Settled checks that memory show lists a held message, and that the person
+// stores or deletes it.
+func TestHeldMessage_Settled(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]bool{"--keep": true, "--drop": false} {
+		up := newScripted(t, func(w http.ResponseWriter, _ *http.Request, _ string) { _, _ = io.WriteString(w, fateAnswer("Noted.")) })
+		w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL})
+		headers := []string{"X-Graphiti-Session", "one", "X-Graphiti-Workspace", widgets}
+		first := chat(user("Hello there."))
+		first["tools"] = []m{{"type": "function", "function": m{"name": "f", "parameters": m{"type": "object"}}}}
+		w.request(first, headers...)
+		w.request(chat(user("Hello there."), replied("Noted."), user(fact)), headers...)
+		show := func(more ...string) string {
+			out, err := w.cli(append([]string{"memory", "show", "--workspace", widgets}, more...)...)
+			if err != nil {
+				t.Fatalf("%v: %v, %s", more, err, out)
+			}
+			return out
+		}
+		waitUntil(t, "the held message", func() bool { return strings.Contains(show(), "held until") })
+		if s := w.status(); !strings.Contains(s, "1 message held") {
+			t.Errorf("got the status %s, want a held message", s)
+		}
+		fields := strings.Fields(show()[strings.Index(show(), "REASON"):])
+		id := fields[slices.Index(fields, "TEXT")+1]
+		show(flag, id)
+		if out := show(); strings.Contains(out, "held until") || strings.Contains(out, fact) != want {
+			t.Errorf("%s: got %s, want the message in it: %v, and none held", flag, out, want)
+		}
+		if out, err := w.cli("memory", "show", "--workspace", widgets, flag, id); err == nil {
+			t.Errorf("%s again: got %s, want an error", flag, out)
+		}
+	}
+}
