@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/response"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -61,8 +62,9 @@ func (r *request) reading() wire.Reading {
 
 // parsed is the content of a request's head and body. No later step changes it.
 type parsed struct {
-	text     []byte // the body, decoded
-	decoded  bool   // the body was sent with a Content-Encoding
+	text     []byte          // the body, decoded
+	decoded  bool            // the body was sent with a Content-Encoding
+	dialect  dialect.Dialect // of the body; rarely another than that of its path
 	conv     *dialect.Conversation
 	claims   *identity.Claims
 	states   dialect.Place // the place that the client states
@@ -96,7 +98,12 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 	memo.Lend(p.conv, len(p.text))
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
 	p.claims = r.buffers.claims.ReadHead(r.head)
-	known, ok := s.read(r.route.dialect, &p, &r.buffers.known)
+	p.dialect = r.route.dialect
+	known, ok := s.read(&p, &r.buffers.known)
+	if meant := registry.Meant(p.dialect); !ok && meant != nil && p.conv.Stopped() == dialect.NotStopped {
+		p.dialect = meant
+		known, ok = s.read(&p, &r.buffers.known)
+	}
 	if !ok {
 		return p, stopped(p.conv)
 	}
@@ -112,12 +119,12 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 
 // read parses the body. For a long body, it starts at the end of the conversation's
 // previous body, and may return notes about its prompts too.
-func (s *decider) read(d dialect.Dialect, p *parsed, known *memo.Reading) (dialect.Prompts, bool) {
+func (s *decider) read(p *parsed, known *memo.Reading) (dialect.Prompts, bool) {
 	if !s.memo.Worth(len(p.text)) {
-		return nil, d.Parse(p.text, p.conv)
+		return nil, p.dialect.Parse(p.text, p.conv)
 	}
 	var buf [256]byte
-	return known, s.memo.Parse(d, p.claims.AppendCredentials(buf[:0]), p.text, p.conv, known)
+	return known, s.memo.Parse(p.dialect, p.claims.AppendCredentials(buf[:0]), p.text, p.conv, known)
 }
 
 // wanted returns the mode in the request's X-Graphiti-Memory fields.

@@ -64,7 +64,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
 	}
 	if d.plan.Forgotten && r.memory.DropThinking {
-		d.plan.Inserts, d.relax = r.route.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
+		d.plan.Inserts, d.relax = p.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)

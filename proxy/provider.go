@@ -24,6 +24,7 @@ func (c *call) sawProvider(owner string) {
 		return
 	}
 	path, _, _ := bytes.Cut(c.head.RequestURI(), []byte{'?'})
+	path = bytes.TrimRight(path, "/")
 	base, ok := chatBase(string(path))
 	key, single := identity.Secret(c.head)
 	if !ok || !single || strings.HasSuffix(string(path), "/messages") && len(c.head.Peek(fasthttp.HeaderAuthorization)) > 0 {

@@ -206,7 +206,7 @@ func textsOf(c *dialect.Conversation, at *where) (keys []memo.Key) {
 // a label.
 func (s *decider) subagent(ctx context.Context, r *request, p *parsed, at *placed) {
 	c, f, known := p.conv, &at.session, r.memory.Sessions
-	s.closeCalls(r.route.dialect, c, f.chain, &at.where)
+	s.closeCalls(p.dialect, c, f.chain, &at.where)
 	m := firstOf(c, f.chain, &at.where)
 	of, is := s.isTask(m.texts, m.at, at.place, time.Now())
 	thread := m.thread(f.own)

@@ -57,7 +57,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
-	tee = c.memory.Responses.Read(c.route.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
+	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
 		p.lost(graphiti.LostEncoding)
@@ -92,7 +92,7 @@ func (s *Server) pendingTurn(c *call, d *decision) (p *pendingTurn, backfill fun
 		}
 	}
 	if (p.recall || p.child) && c.memory.Note.Work {
-		p.read, p.round = c.route.dialect, d.parsed.conv.Round()
+		p.read, p.round = d.parsed.dialect, d.parsed.conv.Round()
 		held += len(p.round)
 	}
 	if len(p.turn.Targets) > 0 {
@@ -171,7 +171,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 	p.child = d.child
 	p.recall = p.recall && len(d.plan.Write) > 0
 	if len(d.plan.Write) > 0 && c.memory.Note.Tools {
-		p.turn.Tools = conv.ToolsUsed(c.route.dialect)
+		p.turn.Tools = conv.ToolsUsed(d.parsed.dialect)
 	}
 	return p, held
 }

@@ -122,7 +122,9 @@ const (
 // formOf returns the form of an answer by its first bytes, and the bytes without leading
 // white space.
 func formOf(b []byte) (form, []byte) {
-	b = bytes.TrimLeft(b, " \t\r\n")
+	for len(b) > 0 && bytes.IndexByte([]byte(" \t\r\n\xef\xbb\xbf"), b[0]) >= 0 { // also a byte order mark
+		b = b[1:]
+	}
 	switch {
 	case len(b) == 0:
 		return formUnknown, nil
@@ -515,6 +517,6 @@ func (a *transcript) decode() {
 	}
 	a.share.Shrink(a.share.Held() - window) // Decode accounts for its own
 	if body, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share}); err == nil {
-		a.reader.Body(body)
+		a.reader.Body(dialect.WithoutMark(body))
 	}
 }

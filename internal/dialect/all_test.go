@@ -369,6 +369,9 @@ func checkHead(t *testing.T, tc *testCase) {
 	if m.Use != dialect.UseNone && (found.Dialect == nil || found.Info.Name != tc.info.Name) {
 		t.Error("another dialect claims the request")
 	}
+	if r.Path = append(r.Path, '/'); m.Use != dialect.UseNone && m.Use != dialect.UseFetch && registry.Find(r).Dialect != tc.d {
+		t.Error("a slash at the end of the path makes a difference")
+	}
 	if m.Upstream && found.Upstream != tc.info.Upstream {
 		t.Errorf("it goes to %s", found.Upstream)
 	}

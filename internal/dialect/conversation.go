@@ -50,10 +50,11 @@ type Message struct {
 // part up to the block.
 type Form string
 
-// The forms that all dialects have.
+// The forms that several dialects have.
 const (
 	FormNone   Form = ""  // there is no position for a block
 	FormString Form = `"` // at the beginning of a JSON string
+	FormInput  Form = `{"type":"input_text","text":"`
 )
 
 // Conversation holds the facts about a request body that memory needs. Parse, Signals and

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Fingerprint is a hash of a conversation up to some message: its owner, its place, and its
@@ -50,7 +52,13 @@ func (f Fingerprint) In(workspace string, p Place) Fingerprint {
 // Link returns the fingerprint after one more message. It ignores white space around the
 // text.
 func (f Fingerprint) Link(role Role, text []byte) Fingerprint {
-	return f.link(role, xxhash.Sum64(trim(text)))
+	return f.link(role, textHash(trim(text)))
+}
+
+// textHash returns the hash of a text. Clients send a text back with other line ends, or with
+// its letters composed.
+func textHash(text []byte) uint64 {
+	return xxhash.Sum64(norm.NFC.Bytes(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
 }
 
 // Reference returns the fingerprint of a reference to an item that the provider holds.
@@ -132,11 +140,11 @@ func (h *Hasher) Chain(c *Conversation, root Fingerprint, dst []Fingerprint) []F
 func (h *Hasher) text(c *Conversation, i int) uint64 {
 	m := &c.Messages[i]
 	if m.cleaned || m.to-m.from != 1 {
-		return xxhash.Sum64(c.Text(i))
+		return textHash(c.Text(i))
 	}
 	raw := trimRaw(c.body[c.spans[m.from].Start:c.spans[m.from].End])
 	if !c.spans[m.from].Escaped {
-		return xxhash.Sum64(raw)
+		return textHash(raw)
 	}
 	if len(raw) < longText {
 		return c.decodedHash(raw)
@@ -153,5 +161,5 @@ func (h *Hasher) text(c *Conversation, i int) uint64 {
 // decodedHash returns the hash of the text of a JSON string's inside.
 func (c *Conversation) decodedHash(raw []byte) uint64 {
 	c.scratch = appendText(c.scratch[:0], raw)
-	return xxhash.Sum64(c.scratch)
+	return textHash(c.scratch)
 }

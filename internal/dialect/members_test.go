@@ -11,6 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/registry"
 )
 
 // knownMembers are names with a meaning in some API. Without a value they have none.
@@ -106,6 +108,61 @@ func TestMembersWithoutMeaning(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestByteOrderMark checks in each API that a mark before the body makes no difference.
+func TestByteOrderMark(t *testing.T) {
+	for name, s := range spellings {
+		for i, body := range s.talks() {
+			want, got := factsOf(t, s.d, body), factsOf(t, s.d, "\uFEFF"+body)
+			if got.Block = strings.TrimPrefix(got.Block, "\uFEFF"); !reflect.DeepEqual(want, got) {
+				t.Errorf("%s: talk %d (-want +got):\n%s", name, i, cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
+// TestMeant checks that a request of the Responses API at the path of Chat Completions is read
+// as what it is, and its answer in the form of either API.
+func TestMeant(t *testing.T) {
+	meant := registry.Meant(chat.Dialect{})
+	for _, tc := range []struct{ body, last, block string }{
+		{`{"input":"Hello."}`, "Hello.", `{"input":"` + string(dialect.AppendJSON(nil, testBlock)) + `\n\nHello."}`},
+		{`{"input":[{"role":"user","content":[{"type":"input_text","text":"Hello."}]}]}`, "Hello.", ""},
+	} {
+		var c dialect.Conversation
+		if (chat.Dialect{}).Parse([]byte(tc.body), &c) || !meant.Parse([]byte(tc.body), &c) || c.Last < 0 || string(c.Text(c.Last)) != tc.last {
+			t.Errorf("%s: not understood", tc.body)
+		}
+		if got := factsOf(t, meant, tc.body).Block; tc.block != "" && got != tc.block {
+			t.Errorf("%s: got %s, want %s", tc.body, got, tc.block)
+		}
+	}
+	for _, tc := range slices.Concat(ofSection(t, "events"), ofSection(t, "body")) {
+		if name := tc.info.Name; name != "chat" && name != "responses" {
+			continue
+		}
+		both, own := meant.NewReader(""), tc.d.NewReader("")
+		if tc.section == "body" {
+			both.Body([]byte(tc.text))
+			own.Body([]byte(tc.text))
+		} else {
+			events := dialect.EventReader{Emit: func(name, data []byte) { both.Event(name, data); own.Event(name, data) }}
+			events.Feed([]byte(tc.text))
+			events.End()
+		}
+		if got, want := both.Answer(), own.Answer(); got.End != want.End || want.End != dialect.EndUnknown && got.Text != want.Text {
+			t.Errorf("%s, %s: got %+v, want %+v", tc.info.Name, tc.name, got, want)
+		}
+	}
+}
+
+// TestInputTextInChat checks that a block before a part of type input_text has that type, too.
+func TestInputTextInChat(t *testing.T) {
+	body := `{"messages":[{"role":"user","content":[{"type":"input_text","text":"Hello."}]}]}`
+	if got := factsOf(t, chat.Dialect{}, body); got.Last != 0 || !strings.Contains(got.Block, `[{"type":"input_text","text":"<graphiti_memory>`) {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -20,6 +20,7 @@ func NewParser(body []byte, c *Conversation) Parser {
 		c.from = nil
 	}
 	s := NewScanner(body)
+	s.i = len(body) - len(WithoutMark(body))
 	if !c.limits.Until.IsZero() {
 		s.hurry, s.next = c, stride
 	}
@@ -166,8 +167,7 @@ func (p *Parser) States(client, directory string) { p.c.opening = &opener{client
 
 // Parts describes a content that is an array.
 type Parts struct {
-	Form   Form                   // the form of a block as a part
-	IsText func(kind []byte) bool // reports whether parts of this type hold text
+	Form Form // the form of a block as a part
 
 	// Each, if any, is called for every part with its type, its offset, and whether it held
 	// text.
@@ -189,6 +189,11 @@ func (p *Parser) Content(m *Message, parts *Parts) bool {
 		})
 	}
 	return p.Mark(&m.Mixed)
+}
+
+// isText reports whether parts of this type hold text.
+func isText(kind []byte) bool {
+	return string(kind) == "text" || string(kind) == "input_text" || string(kind) == "output_text"
 }
 
 // isThought reports whether parts of this type hold thoughts of the model.
@@ -248,11 +253,14 @@ func (p *Parser) part(m *Message, parts *Parts) bool {
 		}
 		return p.Skip() // an unknown member is no content, but an unknown part may be
 	})
-	isText := parts.IsText(kind)
+	isText := isText(kind)
 	has = has && isText
 	m.Mixed = m.Mixed || !isText && !isThought(kind)
 	if ok && parts.Each != nil {
 		parts.Each(kind, at, has)
+	}
+	if has && string(kind) == "input_text" { // some gateways take such parts in Chat Completions, too
+		m.Form = FormInput
 	}
 	if ok && has {
 		return p.AddPart(text, at, cached)

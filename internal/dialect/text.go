@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// WithoutMark returns a body without the byte order mark at its beginning.
+func WithoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\uFEFF")) }
+
 // appendText appends the text of a JSON string's inside.
 func appendText(dst, raw []byte) []byte {
 	for len(raw) > 0 {

@@ -39,7 +39,10 @@ func FromWeb(h *fasthttp.RequestHeader) bool {
 // Browser extensions and desktop programs have schemes of their own and count as local.
 func foreignOrigin(origin string) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
+	switch {
+	case origin == "file://":
+		return false // a desktop program; a browser sends "null" for a file
+	case err != nil || u.Scheme == "" || u.Host == "" || u.Scheme == "file" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin):
 		return true // a sandboxed page sends "null"
 	}
 	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))

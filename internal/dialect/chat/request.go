@@ -7,10 +7,7 @@ import (
 )
 
 // parts describes the parts of a message's content.
-var parts = dialect.Parts{
-	Form:   `{"type":"text","text":"`,
-	IsText: func(kind []byte) bool { return string(kind) == "text" },
-}
+var parts = dialect.Parts{Form: `{"type":"text","text":"`}
 
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {

@@ -9,14 +9,12 @@ import (
 const textPart = `{"type":"text","text":"`
 
 // prompt describes the parts of a system prompt.
-var prompt = dialect.Parts{Form: textPart, IsText: isText}
-
-func isText(kind []byte) bool { return string(kind) == "text" }
+var prompt = dialect.Parts{Form: textPart}
 
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
 	p := parser{Parser: dialect.NewParser(body, c)}
-	p.content = dialect.Parts{Form: textPart, IsText: isText, Each: p.part}
+	p.content = dialect.Parts{Form: textPart, Each: p.part}
 	p.messages = p.GoesOn()
 	return p.Whole(p.member, p.message) && p.messages && p.Settle()
 }

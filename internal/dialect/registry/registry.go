@@ -46,8 +46,9 @@ type Route struct {
 	Speaks dialect.Dialect
 }
 
-// Find returns the route of a request.
+// Find returns the route of a request. A slash at the end of the path makes no difference.
 func Find(r dialect.Request) Route {
+	r.Path = bytes.TrimRight(r.Path, "/")
 	found := Route{Upstream: DefaultUpstream, Speaks: chat.Dialect{}}
 	for i, d := range All {
 		m := d.Match(r)
@@ -65,6 +66,46 @@ func Find(r dialect.Request) Route {
 	return found
 }
 
+// Meant returns the dialect of a body that the dialect of its path does not understand; nil if
+// there is none. Some gateways take requests of the Responses API at the path of Chat
+// Completions, and answer in either form.
+func Meant(d dialect.Dialect) dialect.Dialect {
+	if d != (chat.Dialect{}) {
+		return nil
+	}
+	return misplaced{}
+}
+
+type misplaced struct{ responses.Dialect }
+
+// NewReader implements dialect.Dialect.
+func (misplaced) NewReader(string) dialect.Reader {
+	return readers{chat.Dialect{}.NewReader(""), responses.Dialect{}.NewReader("")}
+}
+
+// readers read an answer in the form of either; each ignores the other's.
+type readers [2]dialect.Reader
+
+// Event implements dialect.Reader.
+func (r readers) Event(name, data []byte) {
+	r[0].Event(name, data)
+	r[1].Event(name, data)
+}
+
+// Body implements dialect.Reader.
+func (r readers) Body(body []byte) {
+	r[0].Body(body)
+	r[1].Body(body)
+}
+
+// Answer implements dialect.Reader.
+func (r readers) Answer() dialect.Answer {
+	if a := r[0].Answer(); a.End != dialect.EndUnknown {
+		return a
+	}
+	return r[1].Answer()
+}
+
 // modelCalls are the last words of the paths at which a model answers: those of Amazon
 // Bedrock, Ollama, Cohere, Google, Mistral, text-generation servers, and the older APIs of
 // OpenAI.
@@ -79,8 +120,7 @@ func asksModel(r dialect.Request) bool {
 	if string(r.Method) != "POST" {
 		return false
 	}
-	path := bytes.TrimRight(r.Path, "/")
-	word := path[bytes.LastIndexAny(path, "/:")+1:]
+	word := r.Path[bytes.LastIndexAny(r.Path, "/:")+1:]
 	return slices.ContainsFunc(modelCalls, func(call string) bool { return string(word) == call })
 }
 

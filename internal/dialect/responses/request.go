@@ -9,7 +9,7 @@ import (
 )
 
 // parts describes the parts of a message's content.
-var parts = dialect.Parts{Form: `{"type":"input_text","text":"`, IsText: isText}
+var parts = dialect.Parts{Form: dialect.FormInput}
 
 // Parse implements dialect.Dialect.
 func (Dialect) Parse(body []byte, c *dialect.Conversation) bool {
@@ -149,14 +149,6 @@ func isCall(kind []byte) bool {
 // isResult reports whether such an item holds the result of the client's action.
 func isResult(kind []byte) bool {
 	return bytes.HasSuffix(kind, []byte("_output")) || string(kind) == "mcp_approval_response"
-}
-
-func isText(kind []byte) bool {
-	switch string(kind) {
-	case "input_text", "output_text", "text":
-		return true
-	}
-	return false
 }
 
 // Work implements dialect.Dialect.
