@@ -161,23 +161,18 @@ func EndOf(word string) End {
 	return EndStop
 }
 
-// Whole returns the end of an answer that was read to its last byte: an answer with content
-// has ended, even without a word for that.
-func (e End) Whole(holds bool) End {
-	if e == EndUnknown && holds {
-		return EndStop
-	}
-	return e
-}
-
-// WithCalls turns EndStop into EndToolCalls if the answer called tools: the turn continues
-// with their results. OpenAI ends a call that the request forced with "stop", and many
+// Ended determines the end of an answer. An answer with content that was read to its last byte
+// has ended, even without a word for that. If it calls tools, the turn continues with their
+// results, whatever the word: OpenAI ends a call that the request forced with "stop", and many
 // compatible servers end all calls that way.
-func (e End) WithCalls(calls bool) End {
-	if calls && e == EndStop {
-		return EndToolCalls
+func (a Answer) Ended(over bool) Answer {
+	if over && a.End == EndUnknown && (a.Text != "" || a.Calls != nil) {
+		a.End = EndStop
 	}
-	return e
+	if a.Calls != nil && a.End == EndStop {
+		a.End = EndToolCalls
+	}
+	return a
 }
 
 // Usage is the number of tokens of a request and its answer, as reported by the provider;

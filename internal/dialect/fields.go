@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Field is a member of a request outside the messages that may name the person or the
 // place.
 type Field uint8
@@ -21,31 +23,14 @@ const (
 	fieldCount
 )
 
-func fieldOf(key []byte) Field {
-	switch string(key) {
-	case "user":
-		return FieldUser
-	case "safety_identifier":
-		return FieldSafetyIdentifier
-	case "prompt_cache_key":
-		return FieldPromptCacheKey
-	case "session_id":
-		return FieldSessionID
-	case "litellm_session_id":
-		return FieldLiteLLMSessionID
-	case "metadata":
-		return FieldMetadata
-	case "litellm_metadata":
-		return FieldLiteLLMMetadata
-	case "client_metadata":
-		return FieldClientMetadata
-	case "conversation":
-		return FieldConversation
-	case "previous_response_id":
-		return FieldPreviousResponseID
-	}
-	return fieldNone
+// fieldNames are the names of the fields that a request has at its top.
+var fieldNames = [fieldCount]string{
+	FieldUser: "user", FieldSafetyIdentifier: "safety_identifier", FieldPromptCacheKey: "prompt_cache_key", FieldSessionID: "session_id", FieldLiteLLMSessionID: "litellm_session_id",
+	FieldMetadata: "metadata", FieldLiteLLMMetadata: "litellm_metadata", FieldClientMetadata: "client_metadata",
+	FieldConversation: "conversation", FieldPreviousResponseID: "previous_response_id",
 }
+
+func fieldOf(key []byte) Field { return Field(max(0, slices.Index(fieldNames[:], string(key)))) }
 
 // maxField bounds a field's value, in bytes; longer ones are ignored.
 const maxField = 16 << 10

@@ -303,12 +303,8 @@ func (c *Conversation) said(m *Message) (first, texts int) {
 }
 
 func (c *Conversation) blank(m *Message) bool {
-	for _, s := range c.spans[m.from:m.to] {
-		if len(trimRaw(c.body[s.Start:s.End])) > 0 {
-			return false
-		}
-	}
-	return true
+	_, texts := c.said(m)
+	return texts == 0
 }
 
 // mayHoldHarness reports whether a part of a message, given as the inside of a JSON string,

@@ -125,10 +125,5 @@ func (r *reader) Answer() dialect.Answer {
 	if r.failed {
 		return dialect.Answer{End: dialect.EndError}
 	}
-	a := dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}
-	if r.over {
-		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
-	}
-	a.End = a.End.WithCalls(r.calls != nil)
-	return a
+	return dialect.Answer{Text: r.said.Text(), End: r.end, Keys: r.keys, Usage: r.usage, Calls: r.calls}.Ended(r.over)
 }

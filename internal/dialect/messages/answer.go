@@ -116,10 +116,10 @@ func (r *reader) Answer() dialect.Answer {
 		return dialect.Answer{End: dialect.EndError}
 	}
 	a := dialect.Answer{Text: r.said.Text(), Keys: r.keys, Usage: r.usage, Calls: r.calls}
-	if r.over {
-		a.End = r.end.Whole(a.Text != "" || r.calls != nil).WithCalls(r.calls != nil)
+	if r.over { // else its end is unknown
+		a.End = r.end
 	}
-	return a
+	return a.Ended(r.over)
 }
 
 // addUsage adds the usage in an event. Anthropic's input_tokens do not include cached

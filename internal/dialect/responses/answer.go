@@ -144,9 +144,5 @@ func (r *reader) Answer() dialect.Answer {
 	if a.Text == "" && (r.over || r.end != dialect.EndUnknown) {
 		a.Text = r.loose.Text()
 	}
-	if r.over {
-		a.End = a.End.Whole(a.Text != "" || r.calls != nil)
-	}
-	a.End = a.End.WithCalls(r.calls != nil)
-	return a
+	return a.Ended(r.over)
 }
