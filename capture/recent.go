@@ -114,11 +114,18 @@ func (r recent) settle(turns []ledger.Turn, err error) {
 		return
 	}
 	for i := range turns {
-		if t := &turns[i]; len(t.Targets) > 0 && !t.Open && !t.Backfill { // else the end or the turn itself may still arrive
+		switch t := &turns[i]; {
+		case len(t.Targets) == 0:
+		case t.Open: // its end may still arrive
+			r.recorded(BeginningOf(t.ID), t.Targets)
+		case !t.Backfill: // else the turn itself may
 			r.recorded(t.ID, t.Targets)
 		}
 	}
 }
+
+// BeginningOf names the beginning of a turn, for Kept.
+func BeginningOf(turn string) string { return turn + ".open" }
 
 // release removes turns that were not recorded, so that later requests offer them again.
 func (r recent) release(turns []ledger.Turn) {

@@ -227,6 +227,8 @@ func (p *Pipeline) addUnknown(ctx context.Context, turns []ledger.Turn) error {
 			list = append(list, turns[i])
 		}
 	}
-	_, err = p.write(ctx, p.prepare(list))
+	if _, err = p.write(ctx, p.prepare(list)); err == nil {
+		p.recent.settle(list, nil)
+	}
 	return err
 }

@@ -210,7 +210,7 @@ func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 		// lost. It continues without a block.
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNothing}
 	default:
-		d, o = m.recall(t, who, query(t.c, m.opts().Search.Weighs()))
+		d, o = m.recall(t, who)
 	}
 	t.decided = true
 	if d.Ingest = t.mode.Ingest; d.Block == "" {
@@ -255,9 +255,9 @@ func outcomeOf(d *Decision, s Source) Outcome {
 func (t *turn) read(who graphiti.Who) (apart bool) {
 	var said []byte
 	if t.c.Last >= 0 {
-		said = cut(t.c.Text(t.c.Last), maxQuery)
+		said, _ = t.said()
 	}
-	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(said)))
+	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(cut(said, maxQuery))))
 	person, apart := t.o.Person(who)
 	if apart = apart && !slices.Contains(t.reads, person); apart {
 		t.reads = append(t.reads, person)
@@ -269,16 +269,17 @@ func (t *turn) read(who graphiti.Who) (apart bool) {
 }
 
 // recall searches for the newest turn and makes a block of the results.
-func (m *Planner) recall(t *turn, who graphiti.Who, query string) (Decision, Outcome) {
-	query, ok := m.question(query, t.deadline)
+func (m *Planner) recall(t *turn, who graphiti.Who) (Decision, Outcome) {
+	said, first := t.said()
+	weighs := m.opts().Search.Weighs()
+	query, ok := m.question(query(t.c, said, first, weighs), t.deadline)
 	if !ok {
 		return Decision{}, Outcome{Status: StatusTimeout}
 	}
 	apart := t.read(who)
 	reads := t.reads
 	before := m.opening(t, who)
-	weighs := m.opts().Search.Weighs()
-	if said := t.c.Text(t.c.Last); t.o.MinScore > 0 && !asks(said) && (weighs || !asksBriefly(said)) {
+	if t.o.MinScore > 0 && !asks(said) && (weighs || !asksBriefly(said)) {
 		return t.withoutSearch(before, StatusEmpty, ReasonRoutine)
 	}
 	facts, atOnce := m.prepared(t.sessionID(who), query, t.mode.Generation, reads)

@@ -31,17 +31,18 @@ func (m *Planner) question(query string, by time.Time) (_ string, ok bool) {
 	return string(cut([]byte(query), maxQuery)), ok
 }
 
-// query returns the search query for the newest turn: its text as one paragraph, and
-// earlier messages after it if the text is short. A backend without weights would search
-// for the earlier subject, so it gets earlier messages only for dependent questions.
-func query(c *dialect.Conversation, weighs bool) string {
-	q := paragraph(cutWord(reduced(c.Text(c.Last)), maxQuery))
+// query returns the search query for what was said in the newest turn: as one paragraph, and,
+// if it is short, with messages before the first one of the turn. A backend without weights
+// would search for the earlier subject, so it gets earlier messages only for dependent
+// questions.
+func query(c *dialect.Conversation, said []byte, first int, weighs bool) string {
+	q := paragraph(cutWord(reduced(said), maxQuery))
 	if len(q) >= shortQuestion || !weighs && !leans(q) {
 		return string(q)
 	}
 	out := append([]byte(nil), q...)
 	sep, n := graphiti.Earlier, 0
-	for i := c.Last - 1; i >= 0 && n < len(window); i-- {
+	for i := first - 1; i >= 0 && n < len(window); i-- {
 		if !c.Messages[i].Person {
 			continue
 		}

@@ -60,7 +60,7 @@ func TestQuery(t *testing.T) {
 		}
 		body, _ := json.Marshal(map[string]any{"messages": messages})
 		c, _ := parse(t, string(body))
-		q := query(c, true)
+		q := query(c, c.Text(c.Last), c.Last, true)
 		if len(q) > maxQuery {
 			t.Errorf("%s: %d bytes", tc.name, len(q))
 		}
@@ -185,10 +185,10 @@ func TestQueryOfAService(t *testing.T) {
 		if leans {
 			want += graphiti.Earlier + before
 		}
-		if got := query(c, false); got != want {
+		if got := query(c, c.Text(c.Last), c.Last, false); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
-		if got := query(c, true); got != said+graphiti.Earlier+before {
+		if got := query(c, c.Text(c.Last), c.Last, true); got != said+graphiti.Earlier+before {
 			t.Errorf("%q, weighed: %q", said, got)
 		}
 	}

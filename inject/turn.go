@@ -215,6 +215,20 @@ func (t *turn) repeated() []dialect.Insert {
 	return inserts
 }
 
+// said returns the text to search for: the person's newest message, and before it those that
+// have neither an answer nor a decision, as after a failed request. first is the first of them.
+func (t *turn) said() (text []byte, first int) {
+	n := len(t.at) - 1
+	text = t.c.Text(t.at[n])
+	for ; n > 0 && t.earlier[n-1] == nil; n-- {
+		if _, ended := t.c.AnswerTo(t.at[n-1]); ended {
+			break
+		}
+		text = slices.Concat(text, []byte{'\n'}, t.c.Text(t.at[n-1]))
+	}
+	return text, t.at[n]
+}
+
 // episodes returns the episode names of the conversation's turns.
 func (t *turn) episodes() map[string]struct{} {
 	names := make(map[string]struct{}, 2*len(t.keys))

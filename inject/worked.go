@@ -208,7 +208,8 @@ func (m *Planner) experience(t *turn, who graphiti.Who) (lines []string) {
 	ctx, cancel := context.WithDeadline(context.Background(), t.deadline)
 	defer cancel()
 	k := m.read(ctx, group.Group, t.mode.Generation)
-	said := string(cut(t.c.Text(t.c.Last), maxQuery))
+	text, _ := t.said()
+	said := string(cut(text, maxQuery))
 	asked := askedAbout(said)
 	var keys []string
 	if len(k.cures) > 0 {

@@ -69,7 +69,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
-			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv, &at.where)
+			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,

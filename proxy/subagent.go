@@ -103,10 +103,9 @@ func (p *pendingTurn) wroteAnswer(text string) {
 	}
 }
 
-// byModel reports whether the model recently wrote the person's newest message for the same
-// caller.
-func (s *decider) byModel(c *dialect.Conversation, at *where) bool {
-	return s.memo.Get(textKey(at.person, c.Text(c.Last))) != nil
+// byModel reports whether the model recently wrote a text for the same caller.
+func (s *decider) byModel(text []byte, at *where) bool {
+	return s.memo.Get(textKey(at.person, text)) != nil
 }
 
 // launched matches the result of a call that started a subagent in the background: it names an

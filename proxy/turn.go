@@ -222,31 +222,35 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order. A history that the client has begun itself is not recorded.
+// their order. A history that the client has begun itself is not recorded. A message before
+// the next one of the person, without an answer between, is an open turn.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
-	plan, conv := &d.plan, d.parsed.conv
+	plan, conv, known := &d.plan, d.parsed.conv, c.memory.Turns
 	if conv.Prepared() {
 		return func() {}, 0
 	}
 	var turns []ledger.Turn
 	for i, u := range plan.Unseen {
-		if c.memory.Turns.Known(u.Turn) || conv.AsksForSummary(u.Message) {
+		id := u.Turn.String()
+		answer, ended := conv.AnswerTo(u.Message)
+		isKnown := ended && known.Known(u.Turn) || !ended && (known.Kept(id, plan.Write) || known.Kept(capture.BeginningOf(id), plan.Write))
+		if isKnown || conv.AsksForSummary(u.Message) {
 			continue
 		}
-		id := u.Turn.String()
-		answer := conv.AnswerTo(u.Message)
 		same, repeats := conv.Repeats(u.Message)
-		if answer == nil || repeats && bytes.Equal(answer, same) {
-			c.memory.Turns.Begin(id) // nothing to record
+		if ended && (answer == nil || repeats && bytes.Equal(answer, same)) || !ended && (repeats || s.byModel(conv.Text(u.Message), &d.where)) {
+			known.Begin(id) // nothing to record
 			continue
 		}
 		t := s.turn(c, d, id, u.Generation)
-		t.Backfill = true
+		t.Backfill, t.Open = true, !ended
 		if !repeats {
 			t.User = string(conv.Text(u.Message))
 		}
 		t.Asked = asked(conv, u.Message)
-		t.Assistant = string(answer)
+		if ended { // else the process that saw the rounds stores their texts
+			t.Assistant = string(answer)
+		}
 		t.Said = t.Said.Add(time.Duration(i-len(plan.Unseen)) * 2 * time.Millisecond)
 		t.Answered = t.Said.Add(time.Millisecond)
 		turns = append(turns, t)

@@ -159,14 +159,15 @@ func (b *batch) put(tx *sqlite.Tx) error {
 // recordNew inserts a turn that its group does not have. recordTurn also decides about
 // backfills and the turns of the group, from which it reads, and takes several times as long.
 // ?1 is the turn, ?2 the group, ?8 marks a backfill, ?9 a standalone text and ?13 an imported
-// turn. Equal texts do not make two imported turns one: transcripts have each turn once. A
-// replaced row moves to the end of the order of arrival.
+// turn. Equal texts do not make two imported turns one: transcripts have each turn once. An
+// interrupted answer to the same message does not prevent an open turn, ?4. A replaced row
+// moves to the end of the order of arrival.
 const (
 	recordNew  = "INSERT " + intoTurns + "VALUES (" + turnValues + ") ON CONFLICT DO NOTHING"
 	recordTurn = "INSERT OR REPLACE " + intoTurns + "SELECT " + turnValues + `
 	WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turn = ?1 AND grp = ?2
 			AND NOT (state = 'cut' AND NOT ?8 OR state = 'forgotten' AND ?9))
-		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?13)))`
+		AND NOT (?8 AND EXISTS (SELECT 1 FROM turns WHERE grp = ?2 AND digest = ?3 AND NOT (imported AND ?13) AND NOT (state = 'cut' AND ?4)))`
 
 	intoTurns  = "INTO turns (turn, grp, state, digest, open, at, scope, bytes, backfill, body, generation, imported) "
 	turnValues = "?1, ?2, ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?12, ?13"

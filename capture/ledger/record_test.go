@@ -45,6 +45,11 @@ func history(answer string, taken int) event {
 	return told(answer, taken, func(tn *Turn) { tn.Backfill = true })
 }
 
+// message is a message of the person in a history without an answer.
+func message(taken int) event {
+	return told("", taken, func(tn *Turn) { tn.Backfill, tn.Open = true, true })
+}
+
 func text(taken int) event {
 	return told("", taken, func(tn *Turn) { tn.Standalone = true })
 }
@@ -122,26 +127,29 @@ func TestStates(t *testing.T) {
 		events []event
 		want   []string // queued answers at the end
 	}{
-		"an answer once":                 {[]event{live("a", 1), live("a", 0), live("b", 0), history("a", 0)}, []string{"a"}},
-		"a history once":                 {[]event{history("a", 1), history("a", 0), live("a", 0)}, []string{"a"}},
-		"delivered":                      {[]event{live("a", 1), deliver, live("a", 0), history("a", 0)}, nil},
-		"dead, and retried":              {[]event{live("a", 1), die, live("a", 0), retry, live("a", 0)}, []string{"a"}},
-		"dropped":                        {[]event{live("a", 1), die, drop, live("a", 0), history("a", 0)}, nil},
-		"interrupted":                    {[]event{interrupted("ha"), history("ha", 0), history("half", 0)}, nil},
-		"interrupted and given again":    {[]event{interrupted("ha"), live("half", 1), history("half", 0)}, []string{"half"}},
-		"a loop and its end":             {[]event{loop("a", 1), live("ab", 1), history("ab", 0)}, []string{"a", "ab"}},
-		"a loop and its end, delivered":  {[]event{loop("a", 1), deliver, live("ab", 1), live("ab", 0)}, []string{"ab"}},
-		"a loop and its end, dropped":    {[]event{loop("a", 1), die, drop, live("ab", 1)}, []string{"ab"}},
-		"a loop that ends as it was":     {[]event{loop("a", 1), live("a", 0)}, []string{"a"}},
-		"a loop, and no answer":          {[]event{loop("a", 1), live("", 0)}, []string{"a"}},
-		"a loop whose end is in history": {[]event{loop("a", 1), deliver, history("ab", 1), history("ab", 0)}, []string{"ab"}},
-		"a loop that goes on twice":      {[]event{loop("a", 1), loop("ab", 1), live("abc", 1)}, []string{"a", "ab", "abc"}},
-		"a loop, then interrupted":       {[]event{loop("a", 1), interrupted("ab"), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
-		"interrupted, then a loop":       {[]event{interrupted("ab"), loop("a", 1), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
-		"forgotten while it waits":       {[]event{live("a", 1), forget, live("a", 0), history("a", 0)}, nil},
-		"forgotten when delivered":       {[]event{live("a", 1), deliver, forget, live("a", 0), history("a", 0)}, nil},
-		"a text told again":              {[]event{text(1), text(0), deliver, text(0), forget, text(1)}, []string{""}},
-		"interrupted before the forget":  {[]event{interrupted("ha"), forget, history("ha", 0), live("half", 1)}, []string{"half"}},
+		"an answer once":                  {[]event{live("a", 1), live("a", 0), live("b", 0), history("a", 0)}, []string{"a"}},
+		"a history once":                  {[]event{history("a", 1), history("a", 0), live("a", 0)}, []string{"a"}},
+		"delivered":                       {[]event{live("a", 1), deliver, live("a", 0), history("a", 0)}, nil},
+		"dead, and retried":               {[]event{live("a", 1), die, live("a", 0), retry, live("a", 0)}, []string{"a"}},
+		"dropped":                         {[]event{live("a", 1), die, drop, live("a", 0), history("a", 0)}, nil},
+		"interrupted":                     {[]event{interrupted("ha"), history("ha", 0), history("half", 0)}, nil},
+		"interrupted and given again":     {[]event{interrupted("ha"), live("half", 1), history("half", 0)}, []string{"half"}},
+		"a loop and its end":              {[]event{loop("a", 1), live("ab", 1), history("ab", 0)}, []string{"a", "ab"}},
+		"a loop and its end, delivered":   {[]event{loop("a", 1), deliver, live("ab", 1), live("ab", 0)}, []string{"ab"}},
+		"a loop and its end, dropped":     {[]event{loop("a", 1), die, drop, live("ab", 1)}, []string{"ab"}},
+		"a loop that ends as it was":      {[]event{loop("a", 1), live("a", 0)}, []string{"a"}},
+		"a loop, and no answer":           {[]event{loop("a", 1), live("", 0)}, []string{"a"}},
+		"a loop whose end is in history":  {[]event{loop("a", 1), deliver, history("ab", 1), history("ab", 0)}, []string{"ab"}},
+		"a loop that goes on twice":       {[]event{loop("a", 1), loop("ab", 1), live("abc", 1)}, []string{"a", "ab", "abc"}},
+		"a loop, then interrupted":        {[]event{loop("a", 1), interrupted("ab"), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
+		"interrupted, then a loop":        {[]event{interrupted("ab"), loop("a", 1), history("ab", 0), live("abc", 1)}, []string{"a", "abc"}},
+		"a message and its answer":        {[]event{message(1), message(0), live("a", 1), message(0)}, []string{"a", ""}},
+		"a message whose answer is known": {[]event{live("a", 1), message(0)}, []string{"a"}},
+		"interrupted, then a message":     {[]event{interrupted(""), message(1), message(0), history("ab", 0), live("abc", 1)}, []string{"abc", ""}},
+		"forgotten while it waits":        {[]event{live("a", 1), forget, live("a", 0), history("a", 0)}, nil},
+		"forgotten when delivered":        {[]event{live("a", 1), deliver, forget, live("a", 0), history("a", 0)}, nil},
+		"a text told again":               {[]event{text(1), text(0), deliver, text(0), forget, text(1)}, []string{""}},
+		"interrupted before the forget":   {[]event{interrupted("ha"), forget, history("ha", 0), live("half", 1)}, []string{"half"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

@@ -29,7 +29,7 @@ type Message struct {
 	System  bool // the client speaks for itself
 	Results bool // it holds results of tools
 	Calls   bool // it calls tools of the client
-	Mixed   bool // it holds content other than texts and thoughts
+	Mixed   bool // it holds content other than texts, thoughts and results
 	Silent  bool // it is no message, but thoughts or a list of tools
 	cleaned bool // a client's additions were removed
 	whole   bool // it was cleaned, but held no additions of a client
@@ -244,7 +244,8 @@ func (c *Conversation) Repeats(i int) (same []byte, ok bool) {
 	if times < 2 || len(c.Text(i)) < minRepeated {
 		return nil, false
 	}
-	return c.AnswerTo(newest), true
+	same, _ = c.AnswerTo(newest)
+	return same, true
 }
 
 // Insertable reports whether message i has a position for a block.

@@ -255,7 +255,7 @@ func (p *Parser) part(m *Message, parts *Parts) bool {
 	})
 	isText := isText(kind)
 	has = has && isText
-	m.Mixed = m.Mixed || !isText && !isThought(kind)
+	m.Mixed = m.Mixed || !isText && !isThought(kind) && string(kind) != "tool_result"
 	if ok && parts.Each != nil {
 		parts.Each(kind, at, has)
 	}

@@ -159,11 +159,18 @@ const (
 // client's frame reaches to the last of its ends: a file in it may hold one, too. The words
 // may share memory with text.
 func wordsIn(text []byte, in textContext) ([]byte, origin) {
+	text = withoutElement(text, "graphiti_memory") // some clients send our block back
 	before := len(text)
 	text = WithoutMedia(text)
 	media := len(text) < before
 	if text = trim(text); len(text) == 0 {
 		return nil, byClient
+	}
+	if words := sentAmid(text); len(words) > 0 {
+		if foreign(words) {
+			return words, byBoth
+		}
+		return words, byPerson
 	}
 	left, behind := behindPreface(text)
 	if !behind && (isHarness(text, in) || command.Match(text) || !in.early() && isAutomated(text)) {
@@ -194,6 +201,19 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 		return left, byBoth
 	}
 	return left, byPerson
+}
+
+// reported matches a client's report of words that the person sent while the model worked, with
+// the client's last paragraph. Claude Code puts it into a reminder, or behind the results.
+var reported = regexp.MustCompile(`(?s)^(?:<system-reminder>\s*)?The user sent (?:a new|the following) message[^\n]{0,40}:\n(.*?)` +
+	`(?:\n\n(?:This is how Claude Code|IMPORTANT: |Please address this message)[^\n]*)?\s*(?:</system-reminder>)?\s*$`)
+
+// sentAmid returns the words in such a report, or nil.
+func sentAmid(text []byte) []byte {
+	if m := reported.FindSubmatch(trim(text)); m != nil {
+		return trim(m[1])
+	}
+	return nil
 }
 
 // command matches a text that is only a command to the client, not to the model.

@@ -10,24 +10,23 @@ import (
 
 // AnswerTo returns the model's last words after message i and before the person's next
 // message; nil if there are none, or if a model had asked. Answers to a client's own
-// messages do not count: some clients write those themselves.
-func (c *Conversation) AnswerTo(i int) (text []byte) {
+// messages do not count: some clients write those themselves. ended is false if the person
+// spoke again before the model had answered in words.
+func (c *Conversation) AnswerTo(i int) (text []byte, ended bool) {
 	if c.spawned {
-		return nil
+		return nil, true
 	}
-	ended := false
 	for j := i + 1; j < len(c.Messages) && !c.Messages[j].Person && (!ended || !c.asks(j)); j++ {
 		if c.isSummary(j) {
-			return nil // message i is much older
+			return nil, true // message i is much older
 		}
 		if c.Messages[j].Role == RoleAssistant {
 			if said := c.Text(j); len(said) > 0 {
-				text = said
+				text, ended = said, ended || c.ends(j)
 			}
-			ended = ended || c.ends(j)
 		}
 	}
-	return text
+	return text, ended
 }
 
 // Prepared reports whether the client has put an exchange of its own before the person's

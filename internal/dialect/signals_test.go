@@ -41,8 +41,8 @@ func TestCodexSubagentsThread(t *testing.T) {
 		if got := c.Signals(oneHeader{"X-Codex-Turn-Metadata", told}); got != tc.subagent {
 			t.Errorf("%s: subagent %v", told, got)
 		}
-		if got := c.AnswerTo(0) != nil; got != tc.history {
-			t.Errorf("%s: its history is a person's: %v", told, got)
+		if text, _ := c.AnswerTo(0); (text != nil) != tc.history {
+			t.Errorf("%s: its history is a person's: %v", told, !tc.history)
 		}
 	}
 }

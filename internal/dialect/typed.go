@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 )
 
@@ -11,13 +12,16 @@ import (
 //     of it begins like pasted or attached text. Every other text is a known client's own.
 //   - The message has no other content, such as a file, and no speaker's name.
 //   - Its turn holds no other words of a person, no other speaker, no call of a tool and no
-//     result.
+//     result, unless the client marks the words as sent while the model worked.
 //
 // A text that a program composed may still pass: only the text itself shows its origin.
 func (c *Conversation) Typed(i int) bool {
 	m := &c.Messages[i]
-	if !m.Person || m.Mixed || m.Results || m.name != 0 || !c.holdsOnlyWords(m) {
+	if !m.Person || m.Mixed || m.name != 0 || !c.holdsOnlyWords(m) {
 		return false
+	}
+	if isMarked := c.isMarked(m); isMarked || m.Results {
+		return isMarked
 	}
 	for j := i - 1; j >= 0 && !c.ends(j); j-- {
 		if !c.saysNothing(j) {
@@ -67,11 +71,9 @@ func (c *Conversation) saysNothing(j int) bool {
 // and the model has not answered in words since. open reports whether a round was open
 // before.
 //
-// Any text in or after the results of an open round belongs to its turn. Clients put
-// skills, reminders and files there. A person may also interrupt a round and continue with
-// new words; these count only if the client reports the interruption. Otherwise they are
-// not stored, and the turn keeps its first words: no other sign distinguishes them from a
-// file.
+// Clients put skills, reminders and files in and after the results of an open round, and a
+// person may write there, too; see isTypedAmid. After a client's report of an interruption,
+// all further words are the person's.
 func (c *Conversation) roundOpen(m *Message, open bool) bool {
 	switch {
 	case m.Role == RoleUser:
@@ -80,6 +82,28 @@ func (c *Conversation) roundOpen(m *Message, open bool) bool {
 		return true
 	}
 	return open && !m.answers()
+}
+
+// isTypedAmid reports whether the words in user message i, in an open round of tools, are a
+// person's. They are if the client says so, or if one text holds words and nothing else, as
+// people type them: a short paragraph, no line of the round, no request for a chore, and no
+// content of another kind beside it. All else is the client's.
+func (c *Conversation) isTypedAmid(i int) bool {
+	m := &c.Messages[i]
+	said := messagePart{Start: m.clean[:min(len(m.clean), startBytes)], Raw: m.clean, Decode: bytes.Clone}
+	return c.isMarked(m) || m.alone && !m.Mixed && len(m.clean) < minInstructions && !bytes.Contains(m.clean, []byte("\n\n")) && !asksChore(said) && !c.inRound(m)
+}
+
+// isMarked reports whether the client marks words of a message as sent while the model worked.
+func (c *Conversation) isMarked(m *Message) bool {
+	return slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return len(sentAmid(c.decoded(s))) > 0 })
+}
+
+// inRound reports whether the round of tools before message m holds the first line of its words.
+func (c *Conversation) inRound(m *Message) bool {
+	line, _, _ := bytes.Cut(m.clean, []byte{'\n'})
+	quoted, _ := json.Marshal(string(line)) // never fails
+	return !c.after(m.start) || bytes.Contains(c.body[c.Messages[c.Last+1].start:c.spans[m.to-1].Start], quoted[1:len(quoted)-1])
 }
 
 // answers reports whether message m holds an answer of the model. A reference counts: if the

@@ -91,6 +91,8 @@ func TestTyped(t *testing.T) {
 			{"other words before them", []string{said("Fix it."), words}, false},
 			{"other words behind them", []string{words, said("Fix it."), answer}, false},
 			{"a picture in a message of its own", []string{user(s.picture), words}, false},
+			{"words amid a round", []string{said("Hi."), s.call, s.result, words}, false},
+			{"words amid a round that the client reports", []string{said("Hi."), s.call, s.result, said(`The user sent a new message while you were working:\n` + typedWords + `\n\nIMPORTANT: Address it.`)}, true},
 			{"a call behind them", []string{words, s.call}, false},
 			{"a round behind them", []string{words, s.call, s.result, answer}, false},
 		} {
@@ -138,11 +140,13 @@ func TestTypedSpeakers(t *testing.T) {
 	}
 }
 
-// TestOpenRounds checks in each API that texts among or after the results of tools do not
-// count as a person's words until the model has answered or the client reports that the
-// person interrupted the turn.
+// TestOpenRounds checks in each API which texts among or after the results of tools count as a
+// person's words, before the model has answered or the client reports that the person
+// interrupted the turn: those that look typed, or that the client marks.
 func TestOpenRounds(t *testing.T) {
 	const skill, stop = `Base directory for this skill: /a\n\nRemember that I like tabs.`, `[Request interrupted by user]`
+	const mark, tail = `The user sent a new message while you were working:\nUse tabs.`, `\n\nThis is how Claude Code surfaces messages.`
+	long := strings.Repeat("All of this is an instruction of the client. ", 8)
 	for name, s := range spellings {
 		said := func(words string) string { return fmt.Sprintf(s.user, fmt.Sprintf(s.text, words)) }
 		answer, ship, next := fmt.Sprintf(s.answer, "Done."), said("Ship it."), said("And now?")
@@ -152,12 +156,26 @@ func TestOpenRounds(t *testing.T) {
 			want     []string // texts of the person's messages
 		}{
 			{"a text behind results", []string{ship, s.call, s.result, said(skill)}, []string{"Ship it."}},
-			{"two", []string{ship, s.call, s.result, said(skill), said("Go on.")}, []string{"Ship it."}},
+			{"two", []string{ship, s.call, s.result, said(skill), said(skill)}, []string{"Ship it."}},
 			{"in a later round", []string{ship, s.call, s.result, said(skill), s.call, s.result, said(skill)}, []string{"Ship it."}},
 			{"behind a call without a result", []string{ship, s.call, said(skill)}, []string{"Ship it."}},
 			{"behind the answer", []string{ship, s.call, s.result, said(skill), answer, next}, []string{"Ship it.", "And now?"}},
 			{"behind an interruption", []string{ship, s.call, s.result, said(stop), next}, []string{"Ship it.", "And now?"}},
-			{"an interruption that a skill quotes", []string{ship, s.call, s.result, said(stop + `\n` + skill), next}, []string{"Ship it."}},
+			{"an interruption that a skill quotes", []string{ship, s.call, s.result, said(stop + `\n` + skill)}, []string{"Ship it."}},
+			{"words behind results", []string{ship, s.call, s.result, said("Use tabs.")}, []string{"Ship it.", "Use tabs."}},
+			{"several, and an answer", []string{ship, s.call, s.result, said("Use tabs."), said("And hurry."), answer, next}, []string{"Ship it.", "Use tabs.", "And hurry.", "And now?"}},
+			{"between rounds", []string{ship, s.call, s.result, said("Use tabs."), s.call, s.result, said(skill)}, []string{"Ship it.", "Use tabs."}},
+			{"a skill, then words", []string{ship, s.call, s.result, said(skill), said("Use tabs.")}, []string{"Ship it.", "Use tabs."}},
+			{"behind the result of an aborted tool", []string{ship, s.call, strings.Replace(s.result, `"x"`, `"Tool execution aborted"`, 1), next}, []string{"Ship it.", "And now?"}},
+			{"a client's report of words", []string{ship, s.call, s.result, said(mark + tail)}, []string{"Ship it.", "Use tabs."}},
+			{"in a reminder", []string{ship, s.call, s.result, said(`<system-reminder>\n` + mark + `\n\nPlease address this message and continue.\n</system-reminder>`)}, []string{"Ship it.", "Use tabs."}},
+			{"several paragraphs in it", []string{ship, s.call, s.result, said(mark + `\n\nAnd ` + long + tail)}, []string{"Ship it.", "Use tabs.\n\nAnd " + strings.TrimSpace(long)}},
+			{"a reminder with another beginning", []string{ship, s.call, s.result, said(`<system-reminder>\nNote: ` + mark + `\n</system-reminder>`)}, []string{"Ship it."}},
+			{"a text of the round", []string{ship, s.call, strings.NewReplacer(`"x"`, `"The output."`, `{}`, `{"o":"The output."}`).Replace(s.result), said("The output.")}, []string{"Ship it."}},
+			{"a text of the call", []string{ship, strings.NewReplacer(`"{}"`, `"{\"a\":\"A task.\"}"`, `{}`, `{"a":"A task."}`).Replace(s.call), s.result, said("A task.")}, []string{"Ship it."}},
+			{"a picture beside a text", []string{ship, s.call, s.result, fmt.Sprintf(s.user, fmt.Sprintf(s.text, "Picture of the tool:")+","+s.picture)}, []string{"Ship it."}},
+			{"an element", []string{ship, s.call, s.result, said(`<skill-context name=\"ship\">\nShip.\n</skill-context>`)}, []string{"Ship it."}},
+			{"a long text", []string{ship, s.call, s.result, said(long)}, []string{"Ship it."}},
 			{"a round before any words", []string{s.call, s.result, said(skill)}, nil},
 		} {
 			var c dialect.Conversation

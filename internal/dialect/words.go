@@ -83,9 +83,9 @@ func (c *Conversation) settleMessage(i, newest int, person uint32, open, round b
 	}
 	switch {
 	case m.Role == RoleOther || m.from == m.to:
-	case m.Role == RoleUser && (open || m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
+	case m.Role == RoleUser && (m.name != 0 && m.name != person || i < newest && c.asked(i) || c.answeredByClient(i)):
 		m.cleaned = true
-	case !c.suspicious(m):
+	case !c.suspicious(m) && (m.Role != RoleUser || !open):
 		first, texts := c.said(m)
 		m.Person = m.Role == RoleUser && texts > 0
 		c.standBefore(m, first)
@@ -181,10 +181,12 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 			texts[n], origins[n] = wordsIn(texts[n], within{c, i})
 		}
 	}
+	ended := 0 // number of parts up to an interruption; -1 without one
 	if round {
-		for n := range c.afterInterruption(m) {
-			origins[n] = byClient
-		}
+		ended = c.afterInterruption(m)
+	}
+	for n := range ended {
+		origins[n] = byClient
 	}
 	c.settleDocuments(m, origins)
 	if !chore {
@@ -207,6 +209,9 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 	m.Person = len(m.clean) > 0 && of != inUnknownFrame
 	m.alone = m.alone && m.Person
 	m.whole = m.Person && m.to-m.from == 1 && len(m.clean) == all
+	if ended < 0 && m.Person && !c.isTypedAmid(i) {
+		first, m.Person, m.whole, m.clean = -1, false, false, nil
+	}
 	if first >= 0 {
 		c.standBefore(m, m.from+first)
 	}

@@ -252,15 +252,19 @@ func TestAnswersToClientsOwnMessages(t *testing.T) {
 		name     string
 		messages []any
 		want     string
+		ended    bool
 	}{
-		{"aider", []any{message(t, "Which port?"), answer("6543."), message(t, "I am not sharing any files that you can edit yet."), answer("Ok."), message(t, "And the host?")}, "6543."},
-		{"a round", []any{message(t, "Which port?"), answer("I look."), called, result, answer("6543."), message(t, "Thanks.")}, "6543."},
-		{"a round with a reminder", []any{message(t, "Which port?"), called, result, message(t, "<system-reminder>x</system-reminder>"), answer("6543."), message(t, "Thanks.")}, "6543."},
-		{"nothing", []any{message(t, "Which port?"), message(t, "And the host?")}, ""},
-		{"what was said before a summary", []any{message(t, "Which port?"), message(t, "It was long:\n<summary>\nx\n</summary>"), answer("I go on."), message(t, "Thanks.")}, ""},
+		{"aider", []any{message(t, "Which port?"), answer("6543."), message(t, "I am not sharing any files that you can edit yet."), answer("Ok."), message(t, "And the host?")}, "6543.", true},
+		{"a round", []any{message(t, "Which port?"), answer("I look."), called, result, answer("6543."), message(t, "Thanks.")}, "6543.", true},
+		{"a round with a reminder", []any{message(t, "Which port?"), called, result, message(t, "<system-reminder>x</system-reminder>"), answer("6543."), message(t, "Thanks.")}, "6543.", true},
+		{"nothing", []any{message(t, "Which port?"), message(t, "And the host?")}, "", false},
+		{"a round and another message", []any{message(t, "Which port?"), answer("I look."), called, result, message(t, "And the host?"), answer("db1.")}, "I look.", false},
+		{"an empty answer", []any{message(t, "Which port?"), answer(""), message(t, "And the host?")}, "", false},
+		{"an empty answer, then a client's question", []any{message(t, "Which port?"), answer(" "), message(t, "<system-reminder>x</system-reminder>"), answer("6543."), message(t, "Thanks.")}, "6543.", true},
+		{"what was said before a summary", []any{message(t, "Which port?"), message(t, "It was long:\n<summary>\nx\n</summary>"), answer("I go on."), message(t, "Thanks.")}, "", true},
 	} {
-		if got := string(parsed(t, tc.messages...).AnswerTo(0)); got != tc.want {
-			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		if got, ended := parsed(t, tc.messages...).AnswerTo(0); string(got) != tc.want || ended != tc.ended {
+			t.Errorf("%s: %q, %v, want %q, %v", tc.name, got, ended, tc.want, tc.ended)
 		}
 	}
 }

@@ -110,8 +110,9 @@ func said(c *dialect.Conversation, understood bool, known dialect.Prompts) strin
 	chain := hasher.Chain(c, root, nil)
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q\n",
-			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), c.AnswerTo(i))
+		answer, ended := c.AnswerTo(i)
+		fmt.Fprintf(&b, "%d person %v system %v results %v at %d form %q insertable %v chain %x: %q, answered %q, ended %v\n",
+			m.Role, m.Person, m.System, m.Results, m.At, m.Form, c.Insertable(i), chain[i], c.Text(i), answer, ended)
 	}
 	fmt.Fprintf(&b, "as Codex %+v %x\n", c.Place(dialect.Codex, known), hasher.Chain(c, dialect.Root("other", "person"), nil))
 	return b.String()

@@ -33,8 +33,9 @@ if floor > tonumber(a.generation) then
 	note(said, '0', '', 'NX')
 	return answer(0)
 end
--- Its answer came to no clean end, whatever a history shows.
-if a.later == '1' and redis.call('EXISTS', cut) == 1 then return answer(0) end
+-- Its answer came to no clean end, whatever a history shows. That is no matter for
+-- what the person said.
+if a.later == '1' and a.open ~= '1' and redis.call('EXISTS', cut) == 1 then return answer(0) end
 local open, all, gone = known(turn)
 if gone and a.again then open = nil end
 if open == '1' and not gone and a.ends and all ~= a.said then return answer(-1) end

@@ -246,8 +246,9 @@ func (p *parser) part(c *contentParts) bool {
 		p.DropTexts(c.m)
 	case text.End > text.Start && !thought:
 		return p.text(c, text, at)
+	default:
+		c.m.Mixed = c.m.Mixed || !thought && (data || !has)
 	}
-	c.m.Mixed = c.m.Mixed || !thought && (data || !has)
 	if c.list { // not in an empty list: the form ends with a comma
 		c.m.At, c.m.Form = c.first, textPart
 	}
