@@ -191,7 +191,7 @@ func (x *intercept) newExchange(c *call, d *decision) *exchange {
 		ex.pending, ex.backfill, held = x.s.pendingTurn(c, d)
 		ex.pending.end = ex.end
 		ex.tee = c.memory.Responses.Read(x.route.dialect.NewReader(""), response.Meta{Order: ex.pending.order(), Lost: ex.pending.unread},
-			callback(ex.pending, ex.seen.Read()))
+			callback(ex.pending, false, ex.seen.Read()))
 	}
 	c.share.Shrink(held)
 	ex.share, c.share = c.share, budget.Share{}

@@ -57,7 +57,7 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	p, backfill, held := s.pendingTurn(c, d)
 	backfill()
 	meta.Order, meta.Lost, meta.Of = p.order(), p.unread, p.referredBy()
-	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, c.seen.Read()))
+	tee = c.memory.Responses.Read(d.parsed.dialect.NewReader(d.parsed.conv.Prefill()), meta, callback(p, d.parsed.conv.Threaded(), c.seen.Read()))
 	if tee == nil {
 		c.seen.Unread()
 		p.lost(graphiti.LostEncoding)
@@ -65,12 +65,16 @@ func (s *Server) startReader(c *call, head *wire.AnswerHead, d *decision) (tee *
 	return tee, held
 }
 
-// callback returns the function to call with an answer after it was read.
-func callback(p *pendingTurn, read observe.Answered) func(dialect.Answer, bool) {
+// callback returns the function to call with an answer after it was read. In a thread, the next
+// request names the answer by its first key.
+func callback(p *pendingTurn, threaded bool, read observe.Answered) func(dialect.Answer, bool) {
 	p.seen = read
 	return func(a dialect.Answer, clean bool) {
 		read.Report(&a)
 		p.memory.Figures.Used(p.who, a.Usage.Input, a.Usage.Cached)
+		if threaded && len(a.Keys) > 0 {
+			a.ID = a.Keys[0]
+		}
 		p.answered(a, clean)
 	}
 }

@@ -20,6 +20,7 @@ const (
 	FieldConversation
 	FieldPreviousResponseID
 	fieldFormat // of the answer, if it is a data format
+	fieldThread
 	fieldCount
 )
 
@@ -55,6 +56,10 @@ func (c *Conversation) References(f func(id []byte)) {
 		f(c.body[c.refs[i].Start:c.refs[i].End])
 	}
 }
+
+// Threaded reports whether the provider is to hold the conversation, though its API does not in
+// general: a later request may name the answer.
+func (c *Conversation) Threaded() bool { return c.Field(fieldThread) != nil }
 
 // HeldElsewhere reports whether the provider holds the earlier messages.
 func (c *Conversation) HeldElsewhere() bool {

@@ -77,6 +77,22 @@ func (p *Parser) Field(f Field) bool {
 	return ok
 }
 
+// Thread reads the object by which a request makes the provider hold the conversation. One
+// member names the answer that the request continues.
+func (p *Parser) Thread(previous string) bool {
+	isObject, at := p.Peek() == '{', p.i
+	if !p.Field(fieldThread) || !isObject {
+		return !isObject
+	}
+	p.i = at
+	return p.Object(func(key []byte) bool {
+		if string(key) == previous {
+			return p.Field(FieldPreviousResponseID)
+		}
+		return p.Skip()
+	})
+}
+
 // Word reads a string into w, or skips any other value and an empty string.
 func (p *Parser) Word(w *[]byte) bool {
 	if p.Peek() != '"' {

@@ -38,6 +38,8 @@ func (p *parser) member(key []byte) bool {
 		return p.Messages(p.message)
 	case "system":
 		return p.Prompt(&prompt)
+	case "thread": // the provider holds the messages up to the one named
+		return p.Thread("previous_message_id")
 	}
 	return p.Other(key)
 }
