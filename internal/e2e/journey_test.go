@@ -31,12 +31,23 @@ var olderGemini = coder{name: "Gemini CLI, older models", tool: theCoders[3].too
 
 var qwenCode = coder{name: "Qwen Code", tool: `run_shell_command {"command":"echo forty-two","description":"counts"}`, run: qwen}
 
+// builtInCodex is Codex as connect sets it: with its built-in provider and its default model.
+var builtInCodex = coder{name: "Codex, built-in provider", tool: theCoders[0].tool, run: func(t *testing.T, url, home, repo, prompt string, how how) string {
+	write(t, fmt.Sprintf("openai_base_url = %q\n", url+"/v1"), home, ".codex", "config.toml")
+	args := []string{"exec", "--skip-git-repo-check"}
+	if how.goOn {
+		args = append(args, "resume", "--last")
+	}
+	return cli(t, repo, append(os.Environ(), "HOME="+home, "CODEX_API_KEY=sk-test"), ".bin/codex", append(args, prompt)...)
+}}
+
 // theJourneys are the clients of TestClients.
 var theJourneys = []journey{
 	{coder: theCoders[0], needs: "cli/node_modules/@openai/codex", compact: func(t *testing.T, url, home, repo string) {
 		// Codex compacts before a turn if the previous one was too long.
 		cli(t, repo, append(os.Environ(), "HOME="+home, "OPENAI_API_KEY=sk-test"), ".bin/codex", "exec", "--skip-git-repo-check", "-c", "model_auto_compact_token_limit=1", "resume", "--last", goOn)
 	}},
+	{coder: builtInCodex, needs: "cli/node_modules/@openai/codex"},
 	{coder: theCoders[1], needs: "cli/node_modules/opencode-linux-x64", attaches: true},
 	{coder: theCoders[2], needs: "cli/node_modules/@anthropic-ai/claude-code", attaches: true, compact: func(t *testing.T, url, home, repo string) {
 		theCoders[2].run(t, url, home, repo, "/compact", how{goOn: true})
@@ -64,7 +75,7 @@ var theJourneys = []journey{
 	},
 	{
 		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
-		needs: "clients/pi/node_modules/@mariozechner/pi-coding-agent", attaches: true, compact: piCompacts,
+		needs: "clients/pi/node_modules/@earendil-works/pi-coding-agent", attaches: true, compact: piCompacts,
 	},
 	{
 		coder: coder{name: "Continue", tool: `Bash {"command":"echo forty-two"}`, run: continues},

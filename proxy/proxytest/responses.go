@@ -13,7 +13,8 @@ var responseFields = strings.Fields(`type generate stream_id model input instruc
 	temperature top_p max_output_tokens max_tool_calls tools tool_choice parallel_tool_calls metadata user safety_identifier
 	prompt_cache_key prompt_cache_retention service_tier reasoning text truncation include background client_metadata`)
 
-// itemFields are the members that each type of item may have.
+// itemFields are the members that each type of item may have, besides the one that Codex adds
+// to every item.
 var itemFields = map[string]string{
 	"message":                 "type role content id status phase",
 	"function_call":           "type id call_id name arguments status namespace",
@@ -24,7 +25,7 @@ var itemFields = map[string]string{
 	"item_reference":          "type id",
 	"compaction":              "type id encrypted_content",
 	"compaction_trigger":      "type",
-	"additional_tools":        "type tools",
+	"additional_tools":        "type id role tools",
 }
 
 // responseParts are the types of parts that each role may send.
@@ -111,7 +112,7 @@ func readResponses(body []byte, before func(id string) ([]Message, bool)) (c Inp
 		if !ok {
 			return c, r, fmt.Sprintf("Invalid value: '%s' for %stype.", it.Type, where)
 		}
-		if wrong := unknown(raw, where, strings.Fields(allowed)); wrong != "" {
+		if wrong := unknown(raw, where, strings.Fields(allowed+" internal_chat_message_metadata_passthrough")); wrong != "" {
 			return c, r, wrong
 		}
 		switch it.Type {
