@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -17,6 +18,8 @@ type sentTurn struct {
 	with    [16]byte // the conversation up to its message
 	turn    string
 	targets []graphiti.Target
+	said    string    // its message, if that is short
+	at      time.Time // end of its answer
 }
 
 func sentKey(session string, before dialect.Fingerprint) memo.Key {
@@ -28,15 +31,43 @@ func (p *pendingTurn) sent() {
 	p.s.memo.Update(sentKey(p.turn.Session, p.opening), func(was any) (any, int) {
 		turns, _ := was.([]sentTurn)
 		if !slices.ContainsFunc(turns, func(t sentTurn) bool { return t.with == p.last }) {
-			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.last, p.turn.ID, p.turn.Targets})
+			turns = append(slices.Clone(turns[max(0, len(turns)-maxSent+1):]), sentTurn{p.last, p.turn.ID, p.turn.Targets, p.turn.User[:min(len(p.turn.User), maxTitled)], p.turn.Answered})
 		}
-		return turns, 128 * len(turns)
+		return turns, (128 + maxTitled) * len(turns)
 	})
 }
 
+// versions returns the turns of which this turn's message is an edited version: it follows the
+// same history, came after their answers, and differs from theirs in less than half of the
+// text. Without a history, a program may send all its messages so.
+func (p *pendingTurn) versions() (old []sentTurn) {
+	if p.answers == 0 {
+		return nil
+	}
+	turns, _ := p.s.memo.Get(sentKey(p.turn.Session, p.opening)).([]sentTurn)
+	for _, t := range turns {
+		if t.with != p.last && t.at.Before(p.turn.Said) && isEdit(t.said, p.turn.User) {
+			old = append(old, t)
+		}
+	}
+	return old
+}
+
+// isEdit reports whether two texts have most of their beginning and end in common.
+func isEdit(a, b string) bool {
+	n, m, most := 0, 0, min(len(a), len(b))
+	for n < most && a[n] == b[n] {
+		n++
+	}
+	for m < most-n && a[len(a)-1-m] == b[len(b)-1-m] {
+		m++
+	}
+	return 2*(n+m) > max(len(a), len(b))
+}
+
 // editedAway returns the turns that the person has replaced: they had the same history as
-// the turn before the newest, and the conversation continues without them. An edited message
-// alone is no evidence, because programs also send other messages after the same history.
+// the turn before the newest, and the conversation continues without them. Another message
+// alone is no evidence, unless it is alike: programs also send messages after the same history.
 func (s *decider) editedAway(c *dialect.Conversation, chain []dialect.Fingerprint, session string, root dialect.Fingerprint) (away []sentTurn) {
 	i := c.Last - 1
 	for i >= 0 && !c.Messages[i].Person {

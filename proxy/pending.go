@@ -285,7 +285,7 @@ func (p *pendingTurn) add(answer string) error {
 	}
 	p.quotable()
 	p.sent()
-	p.endTurns(p.edited)
+	p.endTurns(append(p.edited, p.versions()...))
 	return p.memory.Turns.Add(context.Background(), p.turn)
 }
 

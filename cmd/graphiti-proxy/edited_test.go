@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestEditedMessagesReplaceEarlierOnes: a message after the same history ends the earlier
-// turn as soon as the conversation continues with it.
+// TestEditedMessagesReplaceEarlierOnes: an edited message after the same history ends the
+// earlier turn as soon as it is answered, and any other as soon as the conversation continues
+// with it.
 func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 	t.Parallel()
 	const noted = "Understood, I will keep that in mind."
@@ -29,7 +30,9 @@ func TestEditedMessagesReplaceEarlierOnes(t *testing.T) {
 		{"edited, without a session id", "", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1]), with(cat, bello, []m{thanks})}, false},
 		{"the first message", "s", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, false},
 		{"two conversations that begin alike", "", [][]m{with(rex[:1]), with(bello[:1]), with(bello, []m{thanks})}, true},
-		{"not continued", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1])}, true},
+		{"not continued", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, bello[:1])}, false},
+		{"another message, not continued", "s", [][]m{with(cat[:1]), with(cat, rex[:1]), with(cat, []m{thanks})}, true},
+		{"the first message, not continued", "s", [][]m{with(rex[:1]), with(bello[:1])}, true},
 		{"continued with the first", "s", [][]m{with(cat[:1]), with(cat, bello[:1]), with(cat, rex[:1]), with(cat, rex, []m{thanks})}, true},
 		{"one after the other", "s", [][]m{with(rex[:1]), with(rex, bello[:1]), with(rex, bello, []m{thanks})}, true},
 	} {
