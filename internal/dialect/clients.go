@@ -19,6 +19,8 @@ type client struct {
 	// interrupted the model.
 	interrupted []string
 
+	quotes []string // in its prompt: it puts the words of its command line into quotation marks
+
 	// answers holds the beginnings of the client's own answers to a summary that it put
 	// into a message.
 	answers []string
@@ -64,7 +66,8 @@ type chore struct {
 // is a turn.
 var clients = []client{
 	{
-		name: "opencode, Kilo",
+		name:   "opencode, Kilo",
+		quotes: []string{"opencode", "You are Kilo"},
 		chores: []chore{
 			{kind: KindTitle, system: "You are a title generator."},
 			{kind: KindSummary, system: "You are a context summarization agent."},
@@ -80,9 +83,8 @@ var clients = []client{
 			{start: "The following tool was executed by the user", whole: true},
 			{start: "Summarize the task tool output above and continue with your task.", whole: true},
 			// Attached files.
-			{start: "Called the Read tool with the following input: {"},
+			{start: attaching},
 			{start: "Read tool failed to read ", then: " with the following error: "},
-			{start: "<path>", then: "</path>\n<type>"},
 		},
 	},
 	{

@@ -19,6 +19,7 @@ var (
 	wordsWithin     = gather(func(cl *client) []string { return cl.within })
 	wordsAround     = gather(func(cl *client) []string { return cl.around })
 	interruptions   = gather(func(cl *client) []string { return cl.interrupted })
+	quoters         = gather(func(cl *client) []string { return cl.quotes })
 	ownAnswers      = gather(func(cl *client) []string { return cl.answers })
 )
 
@@ -74,7 +75,7 @@ func mayHoldClientText(raw []byte) bool {
 	if len(raw) == 0 {
 		return false
 	}
-	if raw[0] == '/' || raw[0] == '[' {
+	if raw[0] == '/' || raw[0] == '[' || begins(raw, `\"`) && bytes.HasSuffix(raw, []byte(`\"`)) {
 		return true
 	}
 	for _, line := range harnessStarts[raw[0]] {
@@ -82,7 +83,7 @@ func mayHoldClientText(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw)
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw) || mayStateTime(raw)
 }
 
 // mayBeForeign reports whether another author may have written a part of a text: one of its
@@ -133,9 +134,11 @@ func tail(text []byte) int {
 
 // textContext provides facts about the message of a text.
 type textContext interface {
-	// opens reports whether the message opens the conversation, and the system
-	// prompt holds this text.
-	opens(prompt string) bool
+	// opens reports whether the message opens the conversation.
+	opens() bool
+
+	// prompted reports whether the system prompt holds this text.
+	prompted(text string) bool
 
 	// early reports whether the message comes before the model's first answer.
 	early() bool
@@ -179,12 +182,11 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	if frame, known := framed(text); frame && known && !behind {
 		return nil, byClient
 	}
-	left = left[len(stamp.Find(left)):]
+	left = withoutClock(left)
 	if rest, ok := behindSummary(left, in); ok {
 		left = rest
 	}
-	left = trim(withoutElements(left, in))
-	left, _ = behindPreface(left)
+	left, _ = behindPreface(withoutClock(trim(withoutElements(left, in))))
 	left, whole := withinElement(left)
 	// Only in a paragraph of its own: elsewhere a person may ask about it.
 	if i := tail(left); i == 0 || i > 1 && left[i-1] == '\n' && left[i-2] == '\n' {
@@ -195,6 +197,8 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 	switch {
 	case len(left) == 0:
 		return nil, byClient
+	case len(left) == len(text) && left[0] == '"' && len(Unquoted(string(left))) < len(left) && slices.ContainsFunc(quoters, in.prompted):
+		return trim([]byte(Unquoted(string(left)))), byPerson
 	case frame && !whole:
 		return left, inUnknownFrame
 	case len(left) < len(text) && !whole || media || foreign(left):
@@ -216,6 +220,17 @@ func sentAmid(text []byte) []byte {
 	return nil
 }
 
+// Unquoted returns a text without the quotation marks that enclose all of it, and without the
+// escapes of others within.
+func Unquoted(text string) string {
+	inner, opened := strings.CutPrefix(strings.TrimSpace(text), `"`)
+	inner, closed := strings.CutSuffix(inner, `"`)
+	if !opened || !closed || strings.Contains(strings.ReplaceAll(inner, `\"`, ""), `"`) {
+		return text
+	}
+	return strings.ReplaceAll(inner, `\"`, `"`)
+}
+
 // command matches a text that is only a command to the client, not to the model.
 var command = regexp.MustCompile(`^/[a-z][a-z0-9:_-]*$`)
 
@@ -232,9 +247,6 @@ func mayBeAutomated(text []byte) bool {
 	i := bytes.IndexByte(text, '(')
 	return i >= 0 && bytes.Contains(text[i:], []byte("utomated "))
 }
-
-// stamp matches the date that a client puts before a person's words.
-var stamp = regexp.MustCompile(`^\[[^\[\]\n]{0,40}\d{4}-\d\d-\d\d[^\[\]\n]{0,40}\]\s+`)
 
 // framed reports whether a text is in one frame, and whether clients use that frame for
 // their own text.
@@ -295,7 +307,7 @@ func foreign(text []byte) bool {
 func isHarness(text []byte, in textContext) bool {
 	for _, m := range harnessTexts[text[0]] {
 		if bytes.HasPrefix(text, []byte(m.start)) && (!m.whole || len(text) == len(m.start)) &&
-			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.opens(m.opens)) {
+			bytes.Contains(text[len(m.start):], []byte(m.then)) && (m.opens == "" || in.opens() && in.prompted(m.opens)) {
 			return true
 		}
 	}

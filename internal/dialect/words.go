@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 )
 
@@ -189,6 +190,7 @@ func (c *Conversation) settleWords(i int, round, chore bool) {
 		origins[n] = byClient
 	}
 	c.settleDocuments(m, origins)
+	c.settleAttached(m, texts, origins)
 	if !chore {
 		settleQuotes(texts, origins)
 	}
@@ -267,6 +269,33 @@ func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 	}
 }
 
+// settleAttached finds the texts that a client put beside a picture or a file: between its
+// report of a tool that it has run and the words, or behind the words; and a label in brackets
+// behind the words.
+func (c *Conversation) settleAttached(m *Message, texts [][]byte, origins []origin) {
+	said, attached, last := false, false, len(origins)-1
+	for last > 0 && origins[last] == byClient {
+		last--
+	}
+	for n := range origins {
+		raw := trimRaw(c.body[c.spans[m.from+n].Start:c.spans[m.from+n].End])
+		attached = attached || origins[n] == byClient && begins(raw, attaching)
+		switch {
+		case origins[n] == byClient:
+		case attached && (said || n < last), said && m.Mixed && label.Match(texts[n]):
+			origins[n] = byClient
+		default:
+			said = true
+		}
+	}
+}
+
+// attaching begins a client's report of the tool with which it has read a file.
+const attaching = "Called the Read tool with the following input: {"
+
+// label matches the name of a picture.
+var label = regexp.MustCompile(`^\[[^\[\]\n:]{1,24}: [^\[\]\n]+\]$`)
+
 // answeredByClient reports whether message i opens the conversation and the client itself
 // has answered it: then it is a summary of earlier messages.
 func (c *Conversation) answeredByClient(i int) bool {
@@ -334,17 +363,13 @@ func (w within) after(n int) bool { return w.c.after(n) }
 
 func (w within) early() bool { return w.message <= w.c.answer }
 
-func (w within) opens(prompt string) bool {
+func (w within) opens() bool {
+	return !slices.ContainsFunc(w.c.Messages[:w.message], func(m Message) bool { return m.Role == RoleAssistant })
+}
+
+func (w within) prompted(text string) bool {
 	holds := func(m *Message) bool {
-		return slices.ContainsFunc(w.c.spans[m.from:m.to], func(s Span) bool { return bytes.Contains(w.c.body[s.Start:s.End], []byte(prompt)) })
+		return slices.ContainsFunc(w.c.spans[m.from:m.to], func(s Span) bool { return bytes.Contains(w.c.body[s.Start:s.End], []byte(text)) })
 	}
-	found := holds(&w.c.prompt)
-	for i := range w.message {
-		m := &w.c.Messages[i]
-		if m.Role == RoleAssistant {
-			return false
-		}
-		found = found || m.System && holds(m)
-	}
-	return found
+	return holds(&w.c.prompt) || slices.ContainsFunc(w.c.Messages[:w.message], func(m Message) bool { return m.System && holds(&m) })
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
 func readCline(s *source, t *turns) error {
@@ -197,7 +199,7 @@ func (t *turns) openMessage(m *openMessage) {
 	case role == "user" && (compaction || len(words) == 0):
 		t.last = nil
 	case role == "user":
-		t.say(m.id, strings.Join(words, "\n"), at)
+		t.say(m.id, dialect.Unquoted(strings.Join(words, "\n")), at)
 	case role == "assistant" && !m.data.Get("summary").Bool() && m.data.Get("agent").Str != "compaction":
 		t.answer("", strings.Join(words, "\n"), at, calls...)
 	}
