@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,39 +19,96 @@ const (
 	// holdFor is the longest time that a turn is held.
 	holdFor = 30 * time.Minute
 
+	// twinFor is the time in which a turn shows that a held one is a program's question about
+	// its message. Of two held ones, one has pairFor to continue.
+	twinFor = 5 * time.Second
+	pairFor = time.Minute
+
 	// maxHeld is the most held turns. Further ones are recorded at once.
 	maxHeld = 1000
+
+	maxBegun  = 64 // turns that held ones may be about
+	minQuoted = 24 // bytes; programs shorten the messages of agents in a title's request
 )
 
 // doubts are the held turns: each is recorded if its session continues with it, dropped
-// if its session continues without it, and otherwise recorded after holdFor. Their texts are
-// on disk only.
+// if its session continues without it, and otherwise recorded at the end of its hold. Their
+// texts are on disk only.
 type doubts struct {
 	disk *ledger.Ledger
 	wake chan struct{} // the verdict on a turn is known
 
-	mu   sync.Mutex // protects the fields below
-	n    int
-	refs map[string][]*heldRef // by session
+	mu    sync.Mutex // protects the fields below
+	refs  []*heldRef
+	begun []begunTurn // the newest turns, for twins
 }
 
 // heldRef refers to a held turn.
 type heldRef struct {
+	Doubt
 	key, session string
-	before, with dialect.Fingerprint
 	client       string
-	at           time.Time
+	at, until    time.Time
 	keep, drop   bool
 }
 
-func newDoubts() doubts {
-	return doubts{wake: make(chan struct{}, 1), refs: make(map[string][]*heldRef)}
+// Doubt says why a turn is held, and what shows whether it is one.
+type Doubt struct {
+	Reason       string
+	Before, With dialect.Fingerprint // the conversation before and with the person's message
+	Twin         Twin                // for the reason HeldTwin
 }
+
+// Twin is a message that two requests may have: a program asks about the message of a turn, with
+// another system prompt.
+type Twin struct {
+	Of          dialect.Fingerprint // its caller
+	Text, Whole []byte              // letters and digits of the words, and of the whole message
+	Prompt      uint64              // hash of the system prompt
+	Form, Tools bool                // the request asks for a data format, or offers tools
+}
+
+// begunTurn is a turn that has begun.
+type begunTurn struct {
+	Twin
+	at     time.Time
+	stored bool
+}
+
+// quotes reports whether a message holds the words of another one, with another prompt.
+func (t *Twin) quotes(o *Twin) bool {
+	words := o.Text
+	if o.Tools {
+		words = words[:min(len(words), minQuoted)]
+	}
+	return t.Of == o.Of && t.Prompt != o.Prompt && len(words) > 0 && bytes.Contains(t.Whole, words)
+}
+
+// isPair reports whether one of two held turns is about the other.
+func (r *heldRef) isPair(o *heldRef) bool {
+	return !o.drop && (r.Twin.quotes(&o.Twin) || o.Twin.quotes(&r.Twin))
+}
+
+// yields reports whether a turn is about another one, as far as the requests show it: programs
+// ask for data, quote the message, or come first.
+func (r *heldRef) yields(o *heldRef) bool {
+	switch {
+	case !r.isPair(o):
+		return false
+	case r.Twin.Form != o.Twin.Form:
+		return r.Twin.Form
+	case len(r.Twin.Text) != len(o.Twin.Text):
+		return len(r.Twin.Text) > len(o.Twin.Text)
+	}
+	return r.at.Before(o.at)
+}
+
+func newDoubts() doubts { return doubts{wake: make(chan struct{}, 1)} }
 
 // load reads the turns that the last process held.
 func (d *doubts) load(log *slog.Logger) {
 	err := d.disk.EachHeld("", func(h *ledger.Held) error {
-		d.add(h)
+		d.add(h, Twin{})
 		return nil
 	})
 	if err != nil {
@@ -57,37 +116,60 @@ func (d *doubts) load(log *slog.Logger) {
 	}
 }
 
-func (d *doubts) add(h *ledger.Held) {
+// add adds a held turn, and returns the end of its hold.
+func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	refs := d.refs[h.Turn.Session]
-	if !slices.ContainsFunc(refs, func(r *heldRef) bool { return r.key == h.Key }) {
-		d.addLocked(&heldRef{key: h.Key, session: h.Turn.Session, client: h.Turn.Client, before: h.Before, with: h.With, at: h.At})
+	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
+	if isBegun := func(b begunTurn) bool { return !b.stored && (twin.Form || !b.Form) && twin.quotes(&b.Twin) }; h.Reason == graphiti.HeldTwin && !slices.ContainsFunc(d.begun, isBegun) {
+		ref.until = h.At.Add(twinFor)
 	}
+	for _, r := range d.refs {
+		if ref.isPair(r) {
+			r.until, ref.until = h.At.Add(pairFor), h.At.Add(pairFor)
+		}
+	}
+	if !slices.ContainsFunc(d.refs, func(r *heldRef) bool { return r.key == ref.key }) {
+		d.refs = append(d.refs, ref)
+	}
+	time.AfterFunc(time.Until(ref.until), d.settle)
+	return ref.until
 }
 
-func (d *doubts) addLocked(r *heldRef) {
-	d.refs[r.session] = append(d.refs[r.session], r)
-	d.n++
+// settle starts settleDoubts. It does not wait.
+func (d *doubts) settle() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
 }
 
 // retry returns a turn that could not be recorded.
 func (d *doubts) retry(r *heldRef) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.addLocked(r)
+	d.refs = append(d.refs, r)
 }
 
 func (d *doubts) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.n
+	return len(d.refs)
 }
 
-// Hold stores a turn on disk until its session shows whether it is one. before is the
-// fingerprint of the conversation before the person's message, and with includes it. If the
-// turn cannot be held, it is recorded at once.
-func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error) {
+// isAbout reports whether a message is a program's about a stored turn of the last minute: the
+// turn is an agent's, or has the same words.
+func (d *doubts) isAbout(t *Twin) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.begun, func(b begunTurn) bool {
+		return b.stored && time.Since(b.at) < pairFor && t.quotes(&b.Twin) && (b.Tools || bytes.Equal(b.Text, t.Text))
+	})
+}
+
+// Hold stores a turn on disk until its session, or a twin, shows whether it is one. If the turn
+// cannot be held, it is recorded at once.
+func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, why *Doubt) (graphiti.Fate, error) {
 	stored := graphiti.Fate{Name: graphiti.FateStored}
 	if len(t.Targets) == 0 || p.recent.has(t.ID, t.Targets) {
 		return stored, nil
@@ -95,23 +177,33 @@ func (p *Pipeline) Hold(ctx context.Context, t ledger.Turn, reason string, befor
 	if p.isClosed() || p.doubts.count() >= maxHeld {
 		return stored, p.Add(ctx, t)
 	}
+	if p.doubts.isAbout(&why.Twin) {
+		return graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin}, nil
+	}
 	p.clean(&t)
-	h := ledger.Held{Key: pendingKey(&t), Turn: t, Before: before, With: with, At: time.Now(), Reason: reason}
+	h := ledger.Held{Key: pendingKey(&t), Turn: t, Before: why.Before, With: why.With, At: time.Now(), Reason: why.Reason}
+	if why.Reason == graphiti.HeldTwin { // both may be one turn
+		h.Key += strconv.FormatUint(why.Twin.Prompt, 36)
+	}
 	if err := p.doubts.disk.Hold(&h); err != nil {
 		return stored, p.Add(ctx, t)
 	}
-	p.doubts.add(&h)
-	return graphiti.Fate{Name: graphiti.FateHeld, Reason: reason, Until: h.At.Add(holdFor)}, nil
+	return graphiti.Fate{Name: graphiti.FateHeld, Reason: why.Reason, Until: p.doubts.add(&h, why.Twin)}, nil
 }
 
-// HeldUntil returns the end of a hold.
-func HeldUntil(h *ledger.Held) time.Time { return h.At.Add(holdFor) }
+// HeldUntil returns the end of a hold. Of twins, it is the earliest.
+func HeldUntil(h *ledger.Held) time.Time {
+	if h.Reason == graphiti.HeldTwin {
+		return h.At.Add(twinFor)
+	}
+	return h.At.Add(holdFor)
+}
 
 // Holds returns the number of held turns of a session.
 func (p *Pipeline) Holds(session string) int {
 	p.doubts.mu.Lock()
 	defer p.doubts.mu.Unlock()
-	return len(p.doubts.refs[session])
+	return len(slices.DeleteFunc(slices.Clone(p.doubts.refs), func(r *heldRef) bool { return r.session != session }))
 }
 
 // Held returns the held turns of a part.
@@ -152,12 +244,25 @@ func (s *fates) settled(t *ledger.Turn, name graphiti.FateName, reason string) {
 func (d *doubts) remove(h *ledger.Held) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	refs := d.refs[h.Turn.Session]
-	rest := slices.DeleteFunc(refs, func(r *heldRef) bool { return r.key == h.Key })
-	d.n -= len(refs) - len(rest)
-	if d.refs[h.Turn.Session] = rest; len(rest) == 0 {
-		delete(d.refs, h.Turn.Session)
+	d.refs = slices.DeleteFunc(d.refs, func(r *heldRef) bool { return r.key == h.Key })
+}
+
+// Twin reports a turn that has begun or is stored: held turns that are about it wait for its
+// end, or are dropped. It does not wait.
+func (p *Pipeline) Twin(t *Twin, stored bool) {
+	d := &p.doubts
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.refs {
+		if r.Twin.quotes(t) {
+			r.drop, r.until = r.drop || stored, time.Now().Add(holdFor)
+		}
 	}
+	d.begun = slices.DeleteFunc(d.begun, func(b begunTurn) bool {
+		return b.Of == t.Of && b.Prompt == t.Prompt && bytes.Equal(b.Text, t.Text)
+	})
+	d.begun = append(d.begun[max(0, len(d.begun)-maxBegun+1):], begunTurn{*t, time.Now(), stored})
+	d.settle()
 }
 
 // GoesOn reports that a session continues with a history, given by its fingerprints. A held
@@ -168,13 +273,27 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.refs[session] {
-		r.keep = r.keep || slices.Contains(history, r.with)
-		r.drop = !r.keep && (r.drop || drops && slices.Contains(history, r.before))
+	for _, r := range d.refs {
+		if r.session == session {
+			r.keep = r.keep || slices.Contains(history, r.With)
+			r.drop = !r.keep && (r.drop || drops && slices.Contains(history, r.Before))
+		}
 	}
-	select {
-	case d.wake <- struct{}{}:
-	default:
+	d.settle()
+}
+
+// judge decides on a turn whose session continues, or whose time is over: its twin loses or
+// wins.
+func (d *doubts) judge(r *heldRef, now time.Time) {
+	if r.drop || !r.keep && now.Before(r.until) {
+		return
+	}
+	for _, o := range d.refs {
+		r.drop = r.drop || (o.keep || !r.keep) && r.yields(o)
+	}
+	r.keep = !r.drop
+	for _, o := range d.refs {
+		o.drop = o.drop || r.keep && r.isPair(o) && (!o.keep || o.yields(r))
 	}
 }
 
@@ -182,23 +301,18 @@ func (p *Pipeline) GoesOn(session string, history []dialect.Fingerprint, drops b
 func (d *doubts) take(now time.Time) (keep, drop []*heldRef) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for session, refs := range d.refs {
-		rest := slices.DeleteFunc(refs, func(r *heldRef) bool {
-			switch {
-			case r.drop:
-				drop = append(drop, r)
-			case r.keep || now.Sub(r.at) >= holdFor:
-				keep = append(keep, r)
-			default:
-				return false
-			}
-			d.n--
-			return true
-		})
-		if d.refs[session] = rest; len(rest) == 0 {
-			delete(d.refs, session)
-		}
+	for _, r := range d.refs {
+		d.judge(r, now)
 	}
+	d.refs = slices.DeleteFunc(d.refs, func(r *heldRef) bool {
+		switch {
+		case r.drop:
+			drop = append(drop, r)
+		case r.keep:
+			keep = append(keep, r)
+		}
+		return r.drop || r.keep
+	})
 	return keep, drop
 }
 
@@ -227,7 +341,11 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 		}
 	}
 	for _, r := range drop {
-		p.settled(&ledger.Turn{Client: r.client}, graphiti.FateAbout, graphiti.AboutDropped)
+		why := graphiti.AboutDropped
+		if r.Reason == graphiti.HeldTwin {
+			why = graphiti.AboutTwin
+		}
+		p.settled(&ledger.Turn{Client: r.client}, graphiti.FateAbout, why)
 		if err := p.doubts.disk.Unhold(r.key); err != nil {
 			p.log.Warn("delete held turn failed", "error", err)
 		}

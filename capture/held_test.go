@@ -2,6 +2,7 @@ package capture
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestTurnInDoubt(t *testing.T) {
 			tn := turn("1", "g")
 			tn.Session = "session:s"
 			for range 2 { // a retry
-				if f, err := p.Hold(t.Context(), tn, graphiti.HeldDoubt, before, with); err != nil || f.Name != graphiti.FateHeld || f.Until.IsZero() {
+				if f, err := p.Hold(t.Context(), tn, &Doubt{Reason: graphiti.HeldDoubt, Before: before, With: with}); err != nil || f.Name != graphiti.FateHeld || f.Until.IsZero() {
 					t.Fatalf("Hold = %v, %v, want a held turn", f, err)
 				}
 			}
@@ -71,6 +72,90 @@ func TestTurnInDoubt(t *testing.T) {
 			waitFor(t, "the verdict", func() bool { return len(heldBy(t, e, "g")) == len(want) && isInDoubt(t, e) == tc.held })
 			isHeld(t, e, "g", want)
 		})
+	}
+}
+
+// TestHeldTwins checks which of two held turns with one message is recorded: the one that goes
+// on, else the one that asks for no data, has no other text, or came last.
+func TestHeldTwins(t *testing.T) {
+	person := dialect.Root("", "ann")
+	twin := func(of dialect.Fingerprint, text string, prompt uint64) Twin {
+		return Twin{Of: of, Text: []byte(text), Whole: []byte(text), Prompt: prompt}
+	}
+	check, form, agent := twin(person, "isitsafemycatismiso", 1), twin(person, "mycatismiso", 2), twin(person, "mycatismiso", 3)
+	other, same, next := twin(dialect.Root("", "bob"), "mycatismiso", 4), agent, twin(person, "mycatismiso", 5)
+	form.Form = true
+	for _, tc := range []struct {
+		name   string
+		held   []Twin
+		report func(p *Pipeline)
+		wait   time.Duration
+		want   []string // numbers of the turns
+		isHeld bool
+	}{
+		{"alone, at once", []Twin{check}, nil, twinFor / 2, nil, true},
+		{"alone", []Twin{check}, nil, twinFor, []string{"0"}, false},
+		{"a pair, at once", []Twin{form, agent}, nil, twinFor, nil, true},
+		{"a form", []Twin{agent, form}, nil, pairFor, []string{"0"}, false},
+		{"a quotation", []Twin{agent, check}, nil, pairFor, []string{"0"}, false},
+		{"three", []Twin{check, form, agent}, nil, pairFor, []string{"2"}, false},
+		{"the last of two", []Twin{agent, next}, nil, pairFor, []string{"1"}, false},
+		{"two people", []Twin{agent, other}, nil, twinFor, []string{"0", "1"}, false},
+		{"one prompt", []Twin{agent, same}, nil, twinFor, []string{"0", "1"}, false},
+		{"the first goes on", []Twin{form, agent}, func(p *Pipeline) { p.GoesOn("0", []dialect.Fingerprint{{1}}, true) }, 0, []string{"0"}, false},
+		{"both go on", []Twin{agent, form}, func(p *Pipeline) {
+			p.GoesOn("0", []dialect.Fingerprint{{1}}, true)
+			p.GoesOn("1", []dialect.Fingerprint{{2}}, true)
+		}, 0, []string{"0"}, false},
+		{"a turn begins", []Twin{check}, func(p *Pipeline) { p.Twin(&agent, false) }, pairFor, nil, true},
+		{"a turn is stored", []Twin{check, form}, func(p *Pipeline) { p.Twin(&agent, true) }, 0, nil, false},
+		{"a turn of somebody else", []Twin{check}, func(p *Pipeline) { p.Twin(&other, true) }, twinFor, []string{"0"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+			for i, twin := range tc.held {
+				tn := turn(strconv.Itoa(i), "g")
+				tn.Session, tn.User = strconv.Itoa(i), "My cat is number "+strconv.Itoa(i)
+				if f, err := p.Hold(t.Context(), tn, &Doubt{Reason: graphiti.HeldTwin, With: dialect.Fingerprint{byte(i + 1)}, Twin: twin}); err != nil || f.Name != graphiti.FateHeld {
+					t.Fatalf("Hold = %v, %v, want a held turn", f, err)
+				}
+			}
+			if tc.report != nil {
+				tc.report(p)
+			}
+			p.settleDoubts(time.Now().Add(tc.wait))
+			var want []string
+			for _, n := range tc.want {
+				want = append(want, "My cat is number "+n)
+			}
+			waitFor(t, "the verdict", func() bool { return len(heldBy(t, e, "g")) == len(want) && isInDoubt(t, e) == tc.isHeld })
+			isHeld(t, e, "g", want)
+		})
+	}
+}
+
+// TestTwinsOfStoredTurns checks which messages are about a turn that is stored.
+func TestTwinsOfStoredTurns(t *testing.T) {
+	person := dialect.Root("", "ann")
+	for _, tc := range []struct {
+		name  string
+		turn  Twin
+		asks  string
+		about bool
+	}{
+		{"the same words", Twin{Text: []byte("mycatismiso")}, "mycatismiso", true},
+		{"more words", Twin{Text: []byte("mycatismiso")}, "mycatismisomydogisrex", false},
+		{"words of an agent", Twin{Text: []byte("mycatismisopleasewriteitintothereadme"), Tools: true}, "titleformycatismisopleasewriteitinto", true},
+		{"the same prompt", Twin{Text: []byte("mycatismiso"), Prompt: 9}, "mycatismiso", false},
+	} {
+		p, e := embeddedPipeline(t, filepath.Join(t.TempDir(), "memory.db"))
+		tc.turn.Of = person
+		p.Twin(&tc.turn, true)
+		f, err := p.Hold(t.Context(), turn("1", "g"), &Doubt{Reason: graphiti.HeldTwin, Twin: Twin{Of: person, Text: []byte(tc.asks), Whole: []byte(tc.asks), Prompt: 9}})
+		if err != nil || (f.Name == graphiti.FateAbout) != tc.about || isInDoubt(t, e) == tc.about {
+			t.Errorf("%s: Hold = %v, %v, want a request about the turn: %v", tc.name, f, err, tc.about)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ var LostReasons = []string{LostCutOff, LostFailed, LostFiltered, LostNoEnd, Lost
 const (
 	HeldDoubt      = "doubt"    // the request may be about another turn
 	HeldTitle      = "title"    // the answer may be a title of the turn before
+	HeldTwin       = "check"    // a program may have asked about the message of another turn
 	AboutTwin      = "twin"     // a turn quotes the message at the same time
 	AboutDropped   = "dropped"  // its session continued without it
 	AboutMemory    = "forget"   // it only asks the memory to forget

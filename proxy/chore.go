@@ -8,6 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
@@ -133,10 +136,10 @@ func answeredBefore(c *dialect.Conversation) bool {
 const (
 	quotableTurns = 16
 	quotableFor   = 2 * time.Hour
-	twinFor       = time.Minute
-	quotedRunes   = 24  // programs shorten the messages that they quote
-	minQuoted     = 10  // runes
-	maxTwin       = 512 // runes
+	quotedRunes   = 24      // programs shorten the messages that they quote
+	minQuoted     = 10      // runes
+	maxTwin       = 512     // runes
+	maxWhole      = 8 << 10 // runes
 	maxQuoting    = 64 << 10
 	maxTitle      = 80  // bytes
 	maxTitled     = 512 // bytes of each message
@@ -145,13 +148,11 @@ const (
 // quotable is how a recent turn of a caller begins: by it a request about the turn is
 // recognized.
 type quotable struct {
-	said, answered []byte // normalized; answered is empty before the end of the answer
-	twin           []byte // more of the message, if the turn opens its conversation without tools
+	said, answered []byte // normalized
 	tools          bool   // it offered tools
 	prompt         uint64 // hash of its system prompt
 	at             time.Time
-	stored         sentTurn // zero if the turn is not stored
-	of             parent   // its session and place
+	of             parent // its session and place
 }
 
 // normalized returns the letters and digits of a text, up to most runes, in lower case. It
@@ -172,62 +173,40 @@ func normalized(text []byte, most int) []byte {
 	return out
 }
 
-func quotablesKey(caller dialect.Fingerprint) memo.Key { return keyOf(caller, quotablesName) }
-
-// quotables returns the recent turns of a caller.
-func (s *decider) quotables(caller dialect.Fingerprint) []quotable {
-	all, _ := s.memo.Get(quotablesKey(caller)).([]quotable)
-	return all
-}
-
-// addQuotable stores the beginning of a turn. It replaces an entry of the same turn without an
-// answer.
-func (s *decider) addQuotable(caller dialect.Fingerprint, q quotable) {
-	s.memo.Update(quotablesKey(caller), func(was any) (any, int) {
-		all, _ := was.([]quotable)
-		all = slices.DeleteFunc(slices.Clone(all), func(o quotable) bool {
-			return len(o.answered) == 0 && o.prompt == q.prompt && o.tools == q.tools && bytes.Equal(o.said, q.said)
-		})
-		all = append(all[max(0, len(all)-quotableTurns+1):], q)
-		return all, len(all) * (2*quotedRunes + maxTwin)
-	})
-}
-
-// quotableOf returns how a turn with this message begins; ok is false for a short message.
-func quotableOf(said string, tools bool, prompt uint64, opens bool) (q quotable, ok bool) {
-	q = quotable{said: normalized([]byte(said), quotedRunes), tools: tools, prompt: prompt, at: time.Now()}
-	if opens && !tools {
-		q.twin = normalized([]byte(said), maxTwin)
+// twinOf returns the newest message for a comparison with others. A short message has no words.
+func twinOf(c *dialect.Conversation, at *where) *capture.Twin {
+	t := &capture.Twin{Of: at.person, Prompt: c.PromptHash(), Form: c.Format, Tools: c.Tools}
+	if c.Last < 0 {
+		return t
 	}
-	return q, utf8.RuneCount(q.said) >= minQuoted
+	if t.Text = normalized(c.Text(c.Last), maxTwin); utf8.RuneCount(t.Text) < minQuoted {
+		t.Text = nil
+	} else if c.Opens() && !c.Tools && (t.Form || t.Prompt != noPrompt) {
+		t.Whole = normalized(c.Raw(c.Last), maxWhole)
+	}
+	return t
 }
 
-// noteOpening stores how a conversation begins when its first request arrives: requests
-// about a turn may arrive before its answer.
-func (s *decider) noteOpening(c *dialect.Conversation, at *where) {
-	if c.Last < 0 || !c.Opens() {
-		return
-	}
-	if q, ok := quotableOf(string(c.Text(c.Last)), c.Tools, c.PromptHash(), true); ok {
-		s.addQuotable(at.person, q)
-	}
-}
+// noPrompt is the hash of no system prompt.
+var noPrompt = xxhash.Sum64(nil)
 
 // quotable stores how the turn begins and how its answer begins.
 func (p *pendingTurn) quotable() {
-	q, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
-	q.answered = normalized([]byte(p.turn.Assistant), quotedRunes)
-	if ok && utf8.RuneCount(q.answered) >= minQuoted {
-		q.stored, q.of = sentTurn{turn: p.turn.ID, targets: p.turn.Targets}, parent{p.own, p.at.place}
-		p.s.addQuotable(p.at.person, q)
+	q := quotable{normalized([]byte(p.turn.User), quotedRunes), normalized([]byte(p.turn.Assistant), quotedRunes), p.twin.Tools, p.twin.Prompt, time.Now(), parent{p.own, p.at.place}}
+	if utf8.RuneCount(q.said) < minQuoted || utf8.RuneCount(q.answered) < minQuoted {
+		return
 	}
+	p.s.memo.Update(keyOf(p.at.person, quotablesName), func(was any) (any, int) {
+		all, _ := was.([]quotable)
+		all = append(slices.Clone(all[max(0, len(all)-quotableTurns+1):]), q)
+		return all, len(all) * 4 * quotedRunes
+	})
 }
 
-// quoted returns the newest turn of the caller, if there is one, that a request quotes: its
-// message and its answer, or its message shortly before or after the turn offers tools. It
-// also returns the number of the quoted turns of that session.
+// quoted returns the newest turn of the caller, if there is one, whose message and answer a
+// request quotes. It also returns the number of the quoted turns of that session.
 func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, turns int) {
-	all := s.quotables(at.person)
+	all, _ := s.memo.Get(keyOf(at.person, quotablesName)).([]quotable)
 	if len(all) == 0 {
 		return nil, 0
 	}
@@ -235,8 +214,7 @@ func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, 
 	text := normalized(raw[:min(len(raw), maxQuoting)], maxQuoting)
 	for i := len(all) - 1; i >= 0; i-- {
 		q := &all[i]
-		answered := len(q.answered) > 0 && bytes.Contains(text, q.answered)
-		if time.Since(q.at) < quotableFor && bytes.Contains(text, q.said) && (answered || c.Opens() && q.isTwin(c.PromptHash(), time.Now())) {
+		if time.Since(q.at) < quotableFor && bytes.Contains(text, q.said) && bytes.Contains(text, q.answered) {
 			if newest == nil {
 				newest = q
 			}
@@ -246,42 +224,6 @@ func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, 
 		}
 	}
 	return newest, turns
-}
-
-// isTwin reports whether a request without tools, with the message of the turn in its own,
-// is about the turn: agents ask so for a title, or check the message.
-func (q *quotable) isTwin(prompt uint64, at time.Time) bool {
-	return q.tools && q.prompt != prompt && at.Sub(q.at).Abs() < twinFor
-}
-
-// hasTwin reports whether the turn, which opens a conversation without tools, is about a
-// turn that arrived after it.
-func (p *pendingTurn) hasTwin() bool {
-	if p.tools || !p.opens {
-		return false
-	}
-	text := normalized([]byte(p.turn.User), maxTwin)
-	return slices.ContainsFunc(p.s.quotables(p.at.person), func(q quotable) bool {
-		return q.isTwin(p.prompt, p.turn.Said) && bytes.Contains(text, q.said)
-	})
-}
-
-// twins returns the stored turns that are about this turn, if it opens a conversation with
-// tools.
-func (p *pendingTurn) twins() (stored []sentTurn) {
-	if !p.tools || !p.opens || !p.kept() {
-		return nil
-	}
-	own, ok := quotableOf(p.turn.User, p.tools, p.prompt, p.opens)
-	if own.at = p.turn.Said; !ok {
-		return nil
-	}
-	for _, q := range p.s.quotables(p.at.person) {
-		if q.stored.turn != "" && own.isTwin(q.prompt, q.at) && bytes.Contains(q.twin, own.said) {
-			stored = append(stored, q.stored)
-		}
-	}
-	return stored
 }
 
 // aboutTurn returns KindProbe for a request about an earlier turn, such as for its title:

@@ -141,7 +141,9 @@ func (s *decider) note(r *request, d *decision) {
 		s.noteChore(of, d.session.chain[d.parsed.conv.Last])
 	case d.session.kind == dialect.KindTurn:
 		s.noteTurn(of, &d.placed, d.parsed.conv)
-		s.noteOpening(d.parsed.conv, &d.where)
+		if c := d.parsed.conv; c.Last >= 0 && !c.Answered() {
+			r.memory.Doubts.Twin(twinOf(c, &d.where), false)
+		}
 		s.countOpening(d.person, d.session.id, d.parsed.conv)
 	}
 	if d.plan.Turn != "" && d.pending == nil {

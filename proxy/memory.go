@@ -68,13 +68,15 @@ type Turns interface {
 
 // Doubts holds turns of requests that may be about another turn.
 type Doubts interface {
-	// Hold records a turn when its session continues with it, or after a while. before and
-	// with are the conversation before and with its message. The turn is held for the reason,
-	// or stored at once.
-	Hold(ctx context.Context, t ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error)
+	// Hold records a turn when its session continues with it, or after a while. The turn is
+	// held for the reason, or stored at once.
+	Hold(ctx context.Context, t ledger.Turn, why *capture.Doubt) (graphiti.Fate, error)
 
 	// Holds returns the number of held turns of a session.
 	Holds(session string) int
+
+	// Twin reports the message of a turn that has begun or is stored. It does not wait.
+	Twin(t *capture.Twin, stored bool)
 
 	// GoesOn reports the history of another turn of a session. It stores the held turns in
 	// the history and, if drops is set, drops those that the history lacks. It does not
@@ -201,8 +203,10 @@ func (nothing) PutAsync([16]byte, string)                              {}
 func (nothing) Add(context.Context, ledger.Turn) error                 { return nil }
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
 func (nothing) Holds(string) int                                       { return 0 }
-func (nothing) GoesOn(string, []dialect.Fingerprint, bool)             {}
-func (nothing) Hold(context.Context, ledger.Turn, string, dialect.Fingerprint, dialect.Fingerprint) (graphiti.Fate, error) {
+
+func (nothing) GoesOn(string, []dialect.Fingerprint, bool) {}
+func (nothing) Twin(*capture.Twin, bool)                   {}
+func (nothing) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
 	return graphiti.Fate{}, nil
 }
 func (nothing) EndTurn(context.Context, graphiti.Who, string, []graphiti.Target, int64) error {

@@ -18,6 +18,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
 )
 
+// maxHistory bounds the messages among which a turn looks for held turns.
+const maxHistory = 128
+
 // pendingTurn is a turn without a complete answer.
 type pendingTurn struct {
 	s       *Server
@@ -45,11 +48,10 @@ type pendingTurn struct {
 	// For requests about turns; see chore.go.
 	doubt   bool                  // the request may be about another turn
 	about   string                // the end of the turn before, which a title is about; may be empty
-	tools   bool                  // the request offers tools
 	opens   bool                  // the request opens its conversation
-	prompt  uint64                // hash of its system prompt
+	twin    *capture.Twin         // its message, for others with the same
 	opening dialect.Fingerprint   // the conversation before the person's message
-	history []dialect.Fingerprint // of the conversation up to there; nil if no turns are held
+	history []dialect.Fingerprint // of the newest messages up to there
 
 	sequel  *lastAnswer // see sequel.go
 	answers int         // number of the model's messages before the person's, or the client's
@@ -75,9 +77,6 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
-	}
-	if clean {
-		wire.Contain(p.s.log, "ending requests about a turn", func() { p.endTurns(p.twins()) })
 	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
@@ -268,25 +267,31 @@ func (p *pendingTurn) add(answer string) error {
 	if p.turn.Kind != "" {
 		return p.memory.Turns.Add(context.Background(), p.turn)
 	}
-	inDoubt := p.doubt || isTitle(p.about, p.turn.User, answer)
-	if p.history != nil {
-		p.memory.Doubts.GoesOn(p.who.Session, p.history, !inDoubt)
+	why := capture.Doubt{Before: p.opening, With: p.last}
+	switch {
+	case p.doubt:
+		why.Reason = graphiti.HeldDoubt
+	case isTitle(p.about, p.turn.User, answer):
+		why.Reason = graphiti.HeldTitle
+	case len(p.twin.Whole) > 0:
+		why.Reason, why.Twin = graphiti.HeldTwin, *p.twin
 	}
-	if inDoubt {
-		why := graphiti.HeldTitle
-		if p.doubt {
-			why = graphiti.HeldDoubt
-		}
-		fate, err := p.memory.Doubts.Hold(context.Background(), p.turn, why, p.opening, p.last)
-		if err == nil {
-			p.settle(fate)
-		}
-		return err
+	isTurn := why.Reason == "" || why.Reason == graphiti.HeldTwin
+	p.memory.Doubts.GoesOn(p.who.Session, p.history, isTurn && !p.opens)
+	if isTurn {
+		p.quotable()
+		p.sent()
+		p.endTurns(append(p.edited, p.versions()...))
 	}
-	p.quotable()
-	p.sent()
-	p.endTurns(append(p.edited, p.versions()...))
-	return p.memory.Turns.Add(context.Background(), p.turn)
+	if why.Reason == "" {
+		p.memory.Doubts.Twin(p.twin, true)
+		return p.memory.Turns.Add(context.Background(), p.turn)
+	}
+	fate, err := p.memory.Doubts.Hold(context.Background(), p.turn, &why)
+	if err == nil {
+		p.settle(fate)
+	}
+	return err
 }
 
 // isKnown reports whether a turn only repeats the memory block before it: the person only

@@ -289,12 +289,8 @@ func (s *decider) setParent(known Sessions, of dialect.Fingerprint, p parent) {
 
 // recheck calls isTask again when the answer has ended: a subagent's request may arrive
 // before the proxy has read the answer with the call, even if its client states that a model
-// speaks. So may a request about a turn before the turn.
+// speaks.
 func (p *pendingTurn) recheck() {
-	if p.hasTwin() {
-		p.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin})
-		p.turn.Targets, p.recall, p.late = nil, false, nil
-	}
 	if len(p.first.texts) == 0 {
 		return
 	}

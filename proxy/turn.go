@@ -131,9 +131,8 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		fate:    d.fate,
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
-		tools:   conv.Tools,
+		twin:    twinOf(conv, &d.where),
 		opens:   conv.Opens(),
-		prompt:  conv.PromptHash(),
 		opening: d.root,
 		sequel:  d.session.sequel,
 
@@ -146,9 +145,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		p.opening = chain[conv.Last-1]
 	}
 	p.answers = answersBefore(conv, p.asksAt(conv, d.session.kind))
-	if c.memory.Doubts.Holds(d.who.Session) > 0 {
-		p.history = slices.Clone(chain[:max(0, conv.Last)])
-	}
+	p.history = slices.Clone(chain[max(0, conv.Last-maxHistory):max(0, conv.Last)])
 	if !d.session.agent || d.session.id == d.session.own { // its parent may not be known yet
 		p.first = firstOf(conv, chain, &p.at)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
@@ -106,13 +107,13 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 		s.kept = append(s.kept, tn)
 		return nil
 	}, slog.New(slog.DiscardHandler))
-	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Pending: s.pending}}
+	m := &Memory{Services: Services{Planner: s, Sessions: s, Turns: stepTurns{steps: s}, Figures: stepFigures{steps: s}, Doubts: nothing{}, Pending: s.pending}}
 	observer, err := observe.New(noop.Meter{}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &pendingTurn{
-		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
+		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, twin: &capture.Twin{}, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
 	}
 }

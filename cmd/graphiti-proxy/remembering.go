@@ -17,7 +17,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/card"
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/health"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy"
@@ -205,12 +204,12 @@ func (t ownedTurns) Add(ctx context.Context, turn ledger.Turn) error {
 	return t.AddTurns(ctx, t.owned([]ledger.Turn{turn})) //nolint:wrapcheck // the pipeline's
 }
 
-func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, reason string, before, with dialect.Fingerprint) (graphiti.Fate, error) {
+func (t ownedTurns) Hold(ctx context.Context, turn ledger.Turn, why *capture.Doubt) (graphiti.Fate, error) {
 	all := t.owned([]ledger.Turn{turn})
 	if err := t.AddTurns(ctx, all[:len(all)-1]); err != nil {
 		return graphiti.Fate{}, err //nolint:wrapcheck // the pipeline's
 	}
-	return t.Pipeline.Hold(ctx, turn, reason, before, with) //nolint:wrapcheck // the pipeline's
+	return t.Pipeline.Hold(ctx, turn, why) //nolint:wrapcheck // the pipeline's
 }
 
 func (t ownedTurns) AddAsync(turns []ledger.Turn) bool { return t.Pipeline.AddAsync(t.owned(turns)) }

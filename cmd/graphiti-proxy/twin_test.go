@@ -44,7 +44,6 @@ func TestTwins(t *testing.T) {
 				switch when {
 				case "before":
 					send(tc.about)
-					w.delivered(1)
 					send(turn)
 				case "beside":
 					ended := make(chan struct{})
@@ -57,6 +56,9 @@ func TestTwins(t *testing.T) {
 					send(turn)
 					w.delivered(1)
 					send(tc.about)
+				}
+				if tc.kept { // after it was held
+					w.delivered(2)
 				}
 				w = w.restart()
 				rows := strings.Join(w.held(), "\n")
@@ -79,7 +81,6 @@ func TestTwinBeforeToolRound(t *testing.T) {
 	w := start(t, t.TempDir(), nil)
 	const words = "The pager of team Ibex is 5512, note it in the runbook."
 	w.exchange("/v1/chat/completions", chat(m{"role": "system", "content": "You check messages."}, user("Is this safe?\n\n"+words+"\n\nSay yes or no.")))
-	w.delivered(1)
 	turn := chat(m{"role": "system", "content": "You are an agent."}, user(words))
 	turn["tools"] = []m{{"type": "function", "function": m{"name": "note", "parameters": m{"type": "object"}}}}
 	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Tool: "note", Arguments: "{}"} })
