@@ -48,7 +48,7 @@ type Config struct {
 		Trusted     []string `key:"workspace.trusted" reload:"yes" doc:"the only workspaces with memory, by key (github_repo:github.com/acme/*) or directory (/home/me/src/*); requests without a project then have none. Empty allows all"`
 		Ignored     []string `key:"workspace.ignored" reload:"yes" doc:"workspaces without memory; a file .graphiti-proxy-ignore in a workspace has the same effect"`
 		RemotePaths bool     `key:"workspace.remote_paths" reload:"yes" default:"false" doc:"true makes a directory that a client names and this machine lacks a project, identified by its path; use it only if each path is one project. With false, such a request has no memory without X-Graphiti-Workspace or a stated remote"`
-		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that runs commands or writes files without naming a directory. With false, such a client has no memory without X-Graphiti-Workspace"`
+		Optional    bool     `key:"workspace.optional" reload:"yes" default:"false" doc:"true gives the person's own memory to a client that offers tools without naming a directory. With false, such a client has the memory of its conversation only, unless its tools are known to be harmless, or X-Graphiti-Workspace names the project"`
 		Clones      []string `key:"workspace.clones" reload:"yes" doc:"directories (/home/me/src/*) with a trusted git remote; any other directory belongs to its remote's project only if it was the first one seen with that remote, or graphiti-proxy workspace join added it"`
 	}
 	Recall struct {
@@ -112,7 +112,7 @@ type Config struct {
 		Owner        string   `key:"identity.owner" doc:"the person in single mode, such as github_login:octocat; default: random, kept in data_dir"`
 		UsersFile    string   `key:"identity.users_file" reload:"yes" doc:"the registry of people, a YAML file; read again on SIGHUP"`
 		TrustedKeys  []string `key:"identity.trusted_keys" reload:"yes" secret:"yes" doc:"credentials, or their sha256:<hex>, of trusted gateways, which may name the person"`
-		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept a trusted gateway's person also from the body (safety_identifier, user, metadata.user_id) and from ?userId=; use it only if the gateway's callers cannot set them"`
+		BodyUsers    bool     `key:"identity.body_users" reload:"yes" default:"false" doc:"accept the person of a trusted gateway, or in single mode of any client, also from the body (safety_identifier, user, metadata.user_id) and from ?userId=; use it only if the gateway's callers cannot set them"`
 		OpenWebUI    string   `key:"identity.openwebui_jwt_secret" reload:"yes" secret:"yes" doc:"Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET, to read the person from the signed header X-OpenWebUI-User-Jwt; if empty, requests with that header have no memory"`
 		GroupIDs     string   `key:"identity.group_ids" default:"canonical" kind:"one of canonical, raw" doc:"canonical: hashed, shared with other Graphiti clients; raw: readable"`
 		WorkspaceIDs string   `key:"identity.workspace_ids" default:"canonical" kind:"one of canonical, raw" doc:"raw makes an X-Graphiti-Workspace that is a valid group ID name that very group, which other clients may share; other workspaces, and all with canonical, follow identity.group_ids"`

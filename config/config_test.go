@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -327,7 +328,7 @@ func TestPrintCanBeReadAgain(t *testing.T) {
 func TestReferenceIsCurrent(t *testing.T) {
 	var want bytes.Buffer
 	want.WriteString("# Settings\n\nMade from the code; see settings.md for where settings come from. Durations as `400ms` or `30d`, sizes as `8MiB`, lists in the environment with commas.\n\n")
-	Reference(&want)
+	reference(&want)
 	const path = "../docs/configuration.md"
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
@@ -474,5 +475,17 @@ func TestConsentForFacts(t *testing.T) {
 		if c, err := load(t, tc.file, tc.env, nil); err != nil || c.DistilConsented() != tc.want {
 			t.Errorf("%s: got consent %v, %v; want %v", tc.name, c.DistilConsented(), err, tc.want)
 		}
+	}
+}
+
+// reference writes the table of all settings for the documentation.
+func reference(w io.Writer) {
+	fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
+	for _, f := range new(Config).fields() {
+		doc, def := f.about(), "empty"
+		if f.def != "" {
+			def = "`" + f.def + "`"
+		}
+		fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
 	}
 }

@@ -150,18 +150,6 @@ func wrapped(text string, most int) string {
 	return b.String()
 }
 
-// Reference writes the table of all settings for the documentation.
-func Reference(w io.Writer) {
-	fmt.Fprint(w, "| key | environment | default | meaning |\n| --- | --- | --- | --- |\n")
-	for _, f := range new(Config).fields() {
-		doc, def := f.about(), "empty"
-		if f.def != "" {
-			def = "`" + f.def + "`"
-		}
-		fmt.Fprintf(w, "| `%s` | `%s` | %s | %s |\n", f.key, f.env(), def, doc)
-	}
-}
-
 // Key is a setting's name, with its allowed values if the list is closed.
 type Key struct {
 	Name   string

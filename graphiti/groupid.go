@@ -21,6 +21,9 @@ const (
 // so Group returns no other characters.
 func (n Namer) Group(s Scope, w Who) (id string, ok bool) {
 	key, name := "", ""
+	if w.Alone && s != ScopeSession && s != ScopeSystem {
+		return "", false
+	}
 	switch s {
 	case ScopeSession:
 		if strings.HasPrefix(w.Session, hashed) {

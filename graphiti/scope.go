@@ -34,6 +34,9 @@ type Who struct {
 	// Application is a hash of the client program and its credential, and Program the
 	// program's name. They are part of no key.
 	Application, Program string
+
+	// Alone limits the caller to the memory of its session: it may work in any project.
+	Alone bool
 }
 
 // Place returns a hash of a request's project, or of its application outside projects.
@@ -89,10 +92,11 @@ func (n Namer) Reads(w Who, about bool) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
 	}
-	if n.Recall.list != nil {
-		return n.targets(w, n.Recall.list...)
-	}
 	switch {
+	case w.Alone:
+		return n.targets(w, ScopeSession)
+	case n.Recall.list != nil:
+		return n.targets(w, n.Recall.list...)
 	case w.Workspace != "" && about:
 		return n.targets(w, ScopeSession, ScopeWorkspace, ScopeUser, ScopeAgent)
 	case w.Workspace != "":
@@ -114,10 +118,12 @@ func (n Namer) Writes(w Who) []Target {
 	if w.SystemActor != "" {
 		return n.targets(w, ScopeSystem)
 	}
-	if n.Ingest.list != nil {
+	switch {
+	case w.Alone:
+		return n.targets(w, ScopeSession)
+	case n.Ingest.list != nil:
 		return n.targets(w, n.Ingest.list...)
-	}
-	if w.Workspace != "" {
+	case w.Workspace != "":
 		return n.targets(w, ScopeWorkspace, ScopeAgent)
 	}
 	return n.targets(w, ScopeUser, ScopeAgent)

@@ -26,7 +26,7 @@ var Explanations = []Explanation{
 	{ReasonOptOut, "the request or a setting switched memory off", ""},
 	{ReasonUntrusted, "the sender is not confirmed, or workspace.trusted does not list the project, or there is no project", "confirm the person with graphiti-proxy registry accept, or add the project to workspace.trusted"},
 	{ReasonNobody, "the caller is unknown: a gateway named no person, or a request in multi mode had no credential that a provider has accepted", ""},
-	{ReasonPlace, "the project is unknown", "send the header X-Graphiti-Workspace, or report the client and its version"},
+	{ReasonPlace, "the client names no project, so it has no memory, or its conversation's only", "send the header X-Graphiti-Workspace, or report the client and its version"},
 	{ReasonForgotten, "a forget emptied a block of this conversation, which gets no further blocks", "start a new conversation"},
 	{ReasonAPI, "this model API has no memory", "let the client use Chat Completions, Responses, Messages or Gemini"},
 	{ReasonRefused, "the provider refused the request with a new block (400 or 413) and received your own request instead", ""},

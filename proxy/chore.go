@@ -28,6 +28,7 @@ type sessionOf struct {
 type sessionNote struct {
 	place  dialect.Place
 	placed bool // place is known
+	alone  bool // a request had unknown tools and no place
 
 	// Common properties of the session's turns. A client's own request in the session (a
 	// chore) differs in them.
@@ -62,7 +63,7 @@ func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 
 // noteTurn notes the place that a turn states, because other requests of the session may
 // state none. It is called only for turns: the request for a title, or a probe, may state
-// no place, or another place.
+// no place, or another place. alone stays for the session: later requests may offer no tools.
 func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 	change := func(n *sessionNote) {
 		switch lacks := n.lacksTools(c); {
@@ -74,6 +75,7 @@ func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 		if !at.seen || at.says {
 			n.place, n.placed = at.place, true
 		}
+		n.alone = n.alone || at.project.alone
 		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
 		if c.Tools {
 			n.prompt = c.PromptHash()

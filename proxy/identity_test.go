@@ -98,7 +98,7 @@ func TestClientsModesAndTricks(t *testing.T) {
 		below    func(person, key string) string
 		proven   bool
 	}{
-		{"single", identity.Settings{Owner: "user:owner"}, func(c string) string { return or(c, "user:owner") }, func(_, k string) string { return k }, true},
+		{"single", identity.Settings{Owner: "user:owner", BodyUsers: true}, func(c string) string { return or(c, "user:owner") }, func(_, k string) string { return k }, true},
 		{"multi", identity.Settings{Multi: true}, func(c string) string { return or(c, "user:credential") }, func(_, k string) string { return "tenant:" + tenant + "|" + k }, false},
 		{"multi, registered", identity.Settings{Multi: true, People: registry}, func(string) string { return "user:josh" }, personal, true},
 		{"multi, gateway", identity.Settings{Multi: true, Trusted: trusted, BodyUsers: true}, func(c string) string { return c }, personal, true},
@@ -273,9 +273,9 @@ func TestTemporaryChatIsNotKept(t *testing.T) {
 	}
 }
 
-// TestBodyNamesNobodyBehindAGateway checks that the body and the query of a gateway's
-// request name no person, unless the operator allows it with BodyUsers.
-func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
+// TestBodyNamesNobody checks that the body and the query of a gateway's request, or in single mode,
+// name no person, unless the operator allows it with BodyUsers.
+func TestBodyNamesNobody(t *testing.T) {
 	trusted, err := identity.NewFingerprints("keys", []string{"sk-gateway"})
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +285,7 @@ func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 		{chatPath, `"user":"josh"`},
 		{chatPath, `"safety_identifier":"josh"`},
 		{chatPath, `"metadata":{"user_id":"josh"}`},
+		{chatPath, `"metadata":{"user_id":"{\"account_uuid\":\"josh\"}"}`},
 		{chatPath, `"litellm_metadata":{"user":"josh"}`},
 	} {
 		for _, allowed := range []bool{false, true} {
@@ -294,6 +295,12 @@ func TestBodyNamesNobodyBehindAGateway(t *testing.T) {
 			if named := e.Claims[identity.User].Key != ""; named != allowed || (len(e.Reads) > 0) != allowed {
 				t.Errorf("%+v, allowed %v: %+v", tc, allowed, e)
 			}
+			m.Identity.Multi, m.Identity.Owner = false, "user:owner"
+			e = explained(t, m, graphiti.Namer{}, tc.path, header, []byte(said(tc.members, "")))
+			if named := e.Claims[identity.User].Key != "user:owner"; named != allowed {
+				t.Errorf("%+v, single mode, allowed %v: %+v", tc, allowed, e)
+			}
+			m.Identity.Multi = true
 			header["Authorization"] = []string{"Bearer sk-any"} // names people in its own tenant
 			if e = explained(t, m, graphiti.Namer{}, tc.path, header, []byte(said(tc.members, ""))); e.Claims[identity.User].Key == "user:credential" {
 				t.Errorf("%+v: below a credential of its own: %+v", tc, e)
@@ -362,7 +369,7 @@ func TestExplanationFollowsTheConfiguration(t *testing.T) {
 // TestQueryThatContradictsItself checks that two different users in a query turn memory
 // off.
 func TestQueryThatContradictsItself(t *testing.T) {
-	e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o"}}}, graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
+	e := explained(t, &Memory{MemorySettings: MemorySettings{Recall: true, Ingest: true, Identity: identity.Settings{Owner: "user:o", BodyUsers: true}}}, graphiti.Namer{}, chatPath+"?userId=a&userId=b", nil, []byte(said("", "")))
 	if e.Off == "" || len(e.Reads)+len(e.Writes) > 0 {
 		t.Errorf("two people in the query: %+v", e)
 	}

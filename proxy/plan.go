@@ -33,7 +33,7 @@ var ofTheSearch = []inject.Reason{inject.ReasonNone, inject.ReasonNothing, injec
 func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c *caller, at *placed) (d planned) {
 	f, w := &at.session, &at.project
 	d.who, d.promises = c.Who, c.promises
-	d.who.Session, d.who.Workspace, d.who.Directory = f.id, w.key, w.Directory
+	d.who.Session, d.who.Workspace, d.who.Directory, d.who.Alone = f.id, w.key, w.Directory, w.alone
 	if w.key == "" { // the place of standing texts
 		d.who.Application, d.who.Program = p.claims.Application()
 	}
@@ -60,8 +60,10 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		d.plan.Write, d.plan.Unseen = nil, nil
 	}
 	d.fate = d.fateAfter(r.memory, f.kind == dialect.KindTurn && at.pending == nil)
-	if o := &d.plan.Outcome; f.agent && slices.Contains(ofTheSearch, o.Reason) {
-		o.Reason = inject.ReasonSubagent // subagents' turns are not stored
+	if o := &d.plan.Outcome; (f.agent || w.alone && f.kind == dialect.KindTurn) && slices.Contains(ofTheSearch, o.Reason) {
+		if o.Reason = inject.ReasonPlace; f.agent {
+			o.Reason = inject.ReasonSubagent // subagents' turns are not stored
+		}
 	}
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = p.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
@@ -125,7 +127,7 @@ type Rules struct {
 	SkipPaths, SkipModels []string // requests
 
 	RemotePaths bool // the path of a directory that is not on this machine names a project
-	Optional    bool // a client that works on files, but names no directory, has the person's memory
+	Optional    bool // a client with unknown tools that names no directory has the person's memory
 }
 
 // refuses returns the reason for a workspace without memory; empty if it has memory. The

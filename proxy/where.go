@@ -339,6 +339,7 @@ type project struct {
 	source  string   // source of the key
 	others  []string // keys of all sources, for the rule Ignored
 	unknown bool     // the project is unknown, so it has no memory
+	alone   bool     // any project is possible, so the request has its session's memory only
 	missing observe.Missing
 	named   bool // a header names the project
 	late    bool // the file system has not answered yet
@@ -355,6 +356,11 @@ func (s *decider) project(m *Memory, p *parsed, at *placed, kind dialect.Kind) (
 	w.Directory, w.Named, w.ByPath = at.place.Directory, at.place.Repo, m.Rules.RemotePaths
 	w.named = p.claims.NamedWorkspace() != ""
 	w.unknown = w.unplaced(m, p, at, kind)
+	// Agents that name no place may work in any project, unless their tools are harmless.
+	placed := m.Rules.Optional || w.named || w.unknown || at.place != (dialect.Place{})
+	if !placed && (p.conv.UnknownTools() || s.sessionNote(sessionOf{at.base, at.session.id}).alone) {
+		w.alone, w.missing = true, observe.MissingDirectory
+	}
 	if m.Identity.Places != nil && w.Directory != "" {
 		var ok bool
 		w.Repo, ok = m.Identity.Places.Find(w.Directory)
@@ -394,10 +400,6 @@ func (w *project) elsewhere() bool { return w.Directory != "" && w.Repo.Dir == "
 // works in a directory states the directory in each conversation. If the statement is
 // missing or occurs twice, it has an unknown form, or was forged.
 //
-// A client with tools that run commands or write files works in a directory too. If it
-// names none, it has no memory, because its requests from all projects would share the
-// person's memory.
-//
 // A summary covers a whole conversation, and some clients ask for it with another prompt,
 // which does not state the place. A session found by its messages needs no statement: their
 // fingerprints include the place.
@@ -407,9 +409,6 @@ func (w *project) unplaced(m *Memory, p *parsed, at *placed, kind dialect.Kind) 
 	case at.place.Unclear: // the rules may be about one of the places
 		return works || local || len(m.Rules.Ignored)+len(m.Rules.Trusted) > 0 || !w.named
 	case at.place != (dialect.Place{}) || w.named:
-	case kind == dialect.KindTurn && !works && !m.Rules.Optional && p.conv.WorksOnFiles():
-		w.missing = observe.MissingDirectory
-		return true
 	case kind == dialect.KindTurn:
 		return works
 	case kind == dialect.KindSummary && (at.session.first || at.session.anywhere):

@@ -265,7 +265,7 @@ func TestForgettingLeavesWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	w := start(t, t.TempDir(), map[string]string{"identity.owner": "user:josh", "identity.group_ids": "raw"})
 	say := func(person, workspace, text string) {
-		w.exchange("/v1/chat/completions", m{"model": "m", "user": person, "messages": []m{user(text)}}, "X-Graphiti-Workspace", workspace)
+		w.exchange("/v1/chat/completions", m{"model": "m", "messages": []m{user(text)}}, "X-Graphiti-User", person, "X-Graphiti-Workspace", workspace)
 	}
 	say("josh", "both", "We use Postgres here.")
 	say("ann", "both", "We use Redis here too.")

@@ -38,9 +38,36 @@ func withProjects(t *testing.T, dir string, settings map[string]string) *world {
 	return w
 }
 
+// TestCommandsOutsideOfRepositories checks that a directory outside of repositories is a project
+// for commands, as it is for clients, except for an export.
+func TestCommandsOutsideOfRepositories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := start(t, t.TempDir(), nil)
+	in := m{"role": "system", "content": "You are opencode, a tool.\n<env>\n  Working directory: " + dir + "\n</env>"}
+	w.exchange("/v1/chat/completions", chat(in, user("Our database is Postgres.")), "User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1")
+	w.delivered(1)
+	for _, tc := range []struct {
+		dir   string
+		args  []string
+		knows bool
+	}{
+		{dir, []string{"show"}, true},
+		{dir, []string{"search", "Which database do we use?"}, true},
+		{dir, []string{"export"}, true},
+		{t.TempDir(), []string{"show"}, false},
+		{t.TempDir(), []string{"export"}, true},
+	} {
+		out, _, err := commandIn(t, t.TempDir(), tc.dir, append(append([]string{"memory"}, tc.args...), "--set", "admin.listen="+w.app.admin.Addr().String())...)
+		if err != nil || strings.Contains(out, "Postgres") != tc.knows {
+			t.Errorf("memory %v in %s: %v\n%s", tc.args, tc.dir, err, out)
+		}
+	}
+}
+
 // TestCommandsMeanTheProjectTheyAreCalledIn checks that memory commands without a flag
-// cover the project of the working directory and the person's own memory. Outside of
-// projects, and in projects without memory, they cover the person's memory, and a flag
+// cover the project of the working directory and the person's own memory. In projects without
+// memory they cover the person's memory, and a flag
 // overrides both. They report their choice, on standard error if they print data.
 func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 	t.Parallel()
@@ -67,7 +94,6 @@ func TestCommandsMeanTheProjectTheyAreCalledIn(t *testing.T) {
 		}{
 			{"in the project", repo, nil, both, true, true},
 			{"below it", below, nil, both, true, true},
-			{"outside of projects", project(t), nil, own, false, true},
 			{"in a project that is ignored by a file", ignored, nil, own, false, true},
 			{"in one that the settings ignore", repo, []string{"--set", "workspace.ignored=" + repo}, own, false, true},
 			{"in one that is not trusted", repo, []string{"--set", "workspace.trusted=github_repo:github.com/acme/gadgets"}, own, false, true},

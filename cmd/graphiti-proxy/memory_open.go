@@ -54,15 +54,15 @@ func target(cfg *config.Config) cli.ClientOptions {
 	return o
 }
 
-// standHere sets an empty selector to the project of the current directory and the person's
-// own memory. Outside of projects, and in a project without memory, the selector stays
-// empty.
+// standHere sets an empty selector to the project of the current directory and the person's own
+// memory. In a project without memory, the selector stays empty. So it does for an export outside of
+// repositories, where people make backups of everything.
 func standHere(c *cobra.Command, cfg *config.Config, s *service.Selector) {
 	if *s != (service.Selector{}) || cfg.Identity.Mode == "multi" {
 		return
 	}
-	repo, key, ok := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
-	if r := rules(cfg); ok && r.Remembers(repo, key) {
+	repo, key, isRepo := workspace.Around(cli.Dir(c), filepath.Join(cfg.DataDir, projectsFile), cfg.Workspace.Clones)
+	if r := rules(cfg); (isRepo || key != "" && c.Name() != "export") && r.Remembers(repo, key) {
 		s.Workspace, s.Own = key, true
 	}
 }

@@ -186,7 +186,7 @@ func (r *remembering) groups(cfg *config.Config, namer graphiti.Namer) groups {
 func searched(cfg *config.Config, namer graphiti.Namer, promoted func(group string) bool) func(graphiti.Who, bool) []graphiti.Target {
 	return func(w graphiti.Who, about bool) []graphiti.Target {
 		reads := namer.Reads(w, about)
-		if cfg.RemoteMemory() {
+		if cfg.RemoteMemory() && !w.Alone {
 			own := slices.DeleteFunc(reads, func(t graphiti.Target) bool { return !namer.MayHold(t, promoted) })
 			return namer.AlsoReads(w, own)
 		}

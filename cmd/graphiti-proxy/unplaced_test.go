@@ -29,9 +29,16 @@ func worker(messages ...m) m {
 	return body
 }
 
-// TestAgentThatNamesNoDirectory checks that an agent that runs commands and names no
-// directory has no memory, because all its projects would share the person's. The status
-// names the agent, and the log a setting that helps.
+// tools returns a request that offers a function with these parameters.
+func tools(name string, parameters m, messages ...m) m {
+	body := chat(messages...)
+	body["tools"] = []m{{"type": "function", "function": m{"name": name, "parameters": m{"type": "object", "properties": parameters}}}}
+	return body
+}
+
+// TestAgentThatNamesNoDirectory checks that an agent with unknown tools that names no directory
+// has the memory of its conversation only, because all its projects would share the person's. The
+// status names the agent, and the log a setting that helps.
 func TestAgentThatNamesNoDirectory(t *testing.T) {
 	t.Parallel()
 	const agent = "Code-Puppy/0.0.946"
@@ -41,10 +48,12 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 			setting string
 			body    m
 			headers []string
-			off     bool
+			alone   bool
 		}{
-			{name: "tools that run commands", body: worker(user(fact)), off: true},
-			{name: "other tools", body: chat(user(fact))},
+			{name: "tools that run commands", body: worker(user(fact)), alone: true},
+			{name: "tools in other words", body: tools("los", m{"befehl": m{"type": "string"}}, user(fact)), alone: true},
+			{name: "no tools", body: chat(user(fact))},
+			{name: "a harmless tool", body: tools("get_weather", m{"city": m{"type": "string"}}, user(fact))},
 			{name: "the header", body: worker(user(fact)), headers: []string{"X-Graphiti-Workspace", "mine"}},
 			{name: "the setting", body: worker(user(fact)), setting: "true"},
 		} {
@@ -54,19 +63,65 @@ func TestAgentThatNamesNoDirectory(t *testing.T) {
 					settings["workspace.optional"] = tc.setting
 				}
 				w := start(t, t.TempDir(), settings)
+				w.exchange("/v1/chat/completions", chat(user("hello")), "Authorization", "Bearer sk-1") // so that the provider has accepted the key
 				_, h := w.exchange("/v1/chat/completions", tc.body, append([]string{"User-Agent", agent, "Authorization", "Bearer sk-1"}, tc.headers...)...)
 				got := h.Get("X-Graphiti-Memory")
-				if off := strings.HasPrefix(got, "off;") && strings.HasSuffix(got, "reason=place"); off != tc.off {
-					t.Errorf("got %s, want off because of its place: %v", got, tc.off)
+				if alone := strings.HasSuffix(got, "reason=place"); alone != tc.alone || strings.HasPrefix(got, "off") {
+					t.Errorf("got %s, want the memory of a conversation: %v", got, tc.alone)
 				}
 				clients := w.app.status(t.Context(), false).Clients
-				if named := slices.Contains(clients, health.ClientCounts{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 1}); named != tc.off {
-					t.Errorf("the status has %+v, want the client in it: %v", clients, tc.off)
+				if named := slices.Contains(clients, health.ClientCounts{Name: "Code-Puppy", Version: "0.0.946", NoDirectory: 1}); named != tc.alone {
+					t.Errorf("the status has %+v, want the client in it: %v", clients, tc.alone)
 				}
-				if logged := strings.Contains(w.log.String(), "workspace.optional"); logged != tc.off {
-					t.Errorf("the remedy was logged: %v, want %v", logged, tc.off)
+				if logged := strings.Contains(w.log.String(), "workspace.optional"); logged != tc.alone {
+					t.Errorf("the remedy was logged: %v, want %v", logged, tc.alone)
 				}
 			})
+		}
+	}
+}
+
+// TestUnknownToolsCrossNoConversation checks that the words of a conversation with unknown tools
+// and without a directory are recalled in that conversation only, also after its tools are
+// switched off, and that it recalls no words of others.
+func TestUnknownToolsCrossNoConversation(t *testing.T) {
+	t.Parallel()
+	const path, question = "/v1/chat/completions", "What is my cat called?"
+	w := start(t, t.TempDir(), nil)
+	ask := func(session string, body m) (header, block string) {
+		t.Helper()
+		_, h := w.exchange(path, body, "X-Session-Id", session)
+		requests := w.model.Requests()
+		return h.Get("X-Graphiti-Memory"), string(requests[len(requests)-1].Body)
+	}
+	repl := func(said string) m { return tools("python_repl", m{"query": m{"type": "string"}}, user(said)) }
+	ask("ses_repl", repl(fact))
+	w.delivered(1)
+	ask("ses_repl", chat(user("My dog is called Waldo.")))
+	w.delivered(2)
+	ask("ses_chat", chat(user("My parrot is called Zorro.")))
+	w.delivered(3)
+	repls, chats := []string{"Miso", "Waldo"}, []string{"Zorro"}
+	all := append(repls, chats...)
+	for _, tc := range []struct {
+		name, session string
+		body          m
+		want          string
+		never         []string
+	}{
+		{"the same conversation", "ses_repl", repl(question), "Miso", chats},
+		{"another agent", "ses_other", repl(question), "", all},
+		{"a chat", "ses_other2", chat(user(question)), "", repls},
+		{"its words without tools, in a chat", "ses_other3", chat(user("What is my dog called?")), "", repls},
+		{"its words without tools", "ses_repl", repl("What is my dog called?"), "Waldo", chats},
+		{"words of a chat, in an agent", "ses_other4", repl("What is my parrot called?"), "", all},
+		{"words of a chat, in a chat", "ses_other5", chat(user("What is my parrot called?")), "Zorro", repls},
+	} {
+		header, body := ask(tc.session, tc.body)
+		for _, name := range tc.never {
+			if strings.Contains(body, name) || !strings.Contains(body, tc.want) {
+				t.Errorf("%s: %s with %.300s, want %q", tc.name, header, body, tc.want)
+			}
 		}
 	}
 }

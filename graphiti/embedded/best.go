@@ -164,7 +164,7 @@ func routine(g *groupIndex, h *hit, strongest float64) bool {
 // subject of the strongest hit.
 func (h *hit) updates(strongest float64) bool {
 	return h.note.Flags&(isModels|isAsking|isOnlyAsked) == 0 &&
-		(h.note.kinds != 0 && h.strength >= sameStrength*strongest || h.row != nil && words.Changes(h.content))
+		(h.strength >= sameStrength*strongest || h.row != nil && words.Changes(h.content))
 }
 
 // order sorts hits by their worth.

@@ -103,7 +103,7 @@ func kindOf(w string) kinds {
 		return ofNumber | ofVersion
 	case digits:
 		return ofNumber
-	case unicode.IsUpper(first) && utf8.RuneCountInString(w) > 1, number:
+	case unicode.IsUpper(first) && w != "I", number:
 		return ofName
 	}
 	return 0

@@ -264,6 +264,26 @@ func TestFactsOfOneFormAreFound(t *testing.T) {
 	}
 }
 
+// TestNewestOfOneForm checks that the newest of several statements that differ in one plain word is
+// found, however often the value changed.
+func TestNewestOfOneForm(t *testing.T) {
+	tools := []string{"ansible", "salt", "puppet", "chef", "helm", "kustomize", "nomad", "terraform"}
+	for _, form := range []string{"We deploy with %s.", "My editor theme is %s.", "The production cluster is %s."} {
+		for n := 2; n <= len(tools); n++ {
+			e := openEmbedded(t)
+			var all [][]string
+			for i, tool := range tools[:n] {
+				all = append(all, []string{fmt.Sprintf(form, tool), "Noted."}, []string{fmt.Sprintf("Rename the variable in module %c, please.", 'a'+i), "Done."})
+			}
+			chats(t, e, all...)
+			query := map[string]string{"We": "What do we deploy with?", "My": "What is my editor theme?", "Th": "Which cluster is production?"}[form[:2]]
+			if got := strong(t, e, query); len(got) == 0 || got[0] != fmt.Sprintf(form, tools[n-1]) {
+				t.Errorf("%q with %d values: found %q, want the newest first", form, n, got)
+			}
+		}
+	}
+}
+
 // TestRepeatedStatementIsFound checks that a statement that the person repeats in several
 // conversations answers a question, once.
 func TestRepeatedStatementIsFound(t *testing.T) {

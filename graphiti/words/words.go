@@ -209,12 +209,12 @@ func (t *tokenizer) spaced(s string) {
 		return
 	}
 	if number, ok := plainNumber(s); ok {
-		t.tell(number, false)
+		t.tell(number, false, false)
 		return
 	}
 	parts := partsOf(s)
 	if parts == nil {
-		t.tell(s, false)
+		t.tell(s, false, false)
 		return
 	}
 	whole := true
@@ -229,10 +229,10 @@ func (t *tokenizer) spaced(s string) {
 				return -1
 			}
 			return r
-		}, s), true)
+		}, s), true, false)
 	}
 	for _, p := range parts {
-		t.tell(p, false)
+		t.tell(p, false, true)
 	}
 }
 
@@ -304,8 +304,9 @@ func partsOf(s string) (parts []string) {
 	return parts
 }
 
-// tell passes one word to f; whole reports whether its parts follow.
-func (t *tokenizer) tell(s string, whole bool) {
+// tell passes one word to f; whole reports whether its parts follow, isPart whether it is one. A letter
+// of its own names a thing, as in "shelf C", and one of a name such as "it's" does not.
+func (t *tokenizer) tell(s string, whole, isPart bool) {
 	if t.done || s == "" {
 		return
 	}
@@ -322,8 +323,8 @@ func (t *tokenizer) tell(s string, whole bool) {
 		t.word = append(t.word, c)
 	}
 	t.stem = fold(t.stem[:0], t.word)
-	k := Content
-	if !whole && (t.lang.has(t.stem) && (t.shouts || !isAcronym(s)) || len(t.stem) == 1 && (t.stem[0] < '0' || t.stem[0] > '9')) {
+	k, isLetter := Content, len(t.stem) == 1 && (t.stem[0] < '0' || t.stem[0] > '9')
+	if !whole && (t.lang.has(t.stem) && (t.shouts || !isAcronym(s)) || isLetter && (isPart || strings.Contains("aeiouyAEIOUY", s))) {
 		k = Function
 	}
 	t.stem = stem(t.stem)

@@ -24,7 +24,9 @@ const (
 type output struct {
 	outcome Outcome
 	code    int    // exit code; 0 if unknown
-	states  bool   // the client has stated a code other than 0, as it always would
+	states  bool   // silence means that a command passed: a code other than 0 is always stated
+	always  bool   // every result of a command that ran shows it, by a code or the client's frame
+	ran     bool   // this one does
 	ended   bool   // there is a result, and the command has ended
 	text    string // without the lines of the client's frame
 	summary string // line of a test run
@@ -39,6 +41,7 @@ const (
 var (
 	exitLine   = regexp.MustCompile(`(?i)exit(?:ed)?[ _](?:with )?(?:code|status)\)?:? ?(-?\d{1,10})\b`)
 	exitPrefix = regexp.MustCompile(`(?i)^error \(exit code (\d{1,10})\): ?`)
+	framed     = regexp.MustCompile(`^(?:Command|Output): `) // Qwen Code, Gemini CLI
 	timedOut   = regexp.MustCompile(`(?i)\btimed out\b`)
 	goesOn     = regexp.MustCompile(`(?i)\bstill running\b|\brunning (?:with session|in (?:the )?background)`)
 	colors     = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
@@ -56,9 +59,13 @@ func outcomeOf(r *dialect.Result, i, n int, states bool, redact func(string) str
 		known = o.readJSON(doc)
 	}
 	o.text = redact(colors.ReplaceAllString(o.text, "")) // before lines are cut
+	isFramed := framed.MatchString(o.text)
 	known = o.readFrame() || known
 	summary, fails := summaryOf(o.text)
-	o.summary = summary
+	o.summary, o.ran = summary, isFramed || known || summary != ""
+	if o.states && !r.Failed { // the client does not mark errors, so the text of each result tells
+		o.always, o.states = o.always || isFramed, isFramed
+	}
 	switch {
 	case o.outcome == Failed, r.Failed, o.code != 0:
 		o.outcome = Failed
@@ -87,10 +94,10 @@ func (o *output) readJSON(doc gjson.Result) (known bool) {
 				known, o.code = true, int(v.Int())
 				o.states = o.states || o.code != 0
 				if o.code == 0 {
-					o.outcome = Passed
+					o.outcome, o.always = Passed, true
 				}
 			case name == "success" && v.IsBool():
-				if known = true; !v.Bool() {
+				if known, o.always = true, true; !v.Bool() {
 					o.outcome = Failed
 				} else if o.outcome == "" {
 					o.outcome = Passed
@@ -137,7 +144,7 @@ func (o *output) readFrame() (known bool) {
 			if o.code == 0 && o.outcome == "" {
 				o.outcome = Passed
 			}
-			o.states = o.states || o.code != 0
+			o.states, o.always = o.states || o.code != 0, o.always || o.code == 0
 		case goesOn.MatchString(at):
 			known, o.outcome, o.ended = true, "", false
 		case timedOut.MatchString(at) && !known:

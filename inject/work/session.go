@@ -29,6 +29,7 @@ type Session struct {
 	Tasks    []dialect.Task `json:"tasks,omitempty"`    // the agent's last list
 	Failures []Failure      `json:"failures,omitempty"` // commands that have not passed since
 	States   bool           `json:"states,omitempty"`   // the client states exit codes
+	Always   bool           `json:"always,omitempty"`   // each result of a command that ran shows it
 }
 
 // Turn is the work of one turn.
@@ -231,14 +232,18 @@ func (r *Round) resultOf(i int) *dialect.Result {
 
 // ran records a command.
 func (s *Session) ran(t *Turn, r *Round, raw string, o output, n *News) {
-	s.States = s.States || o.states
+	s.States, s.Always = s.States || o.states, s.Always || o.always
+	refused := s.Always && !o.ran
+	if refused {
+		o.outcome = ""
+	}
 	raw = r.Redact(raw)
 	text := cleaned(raw, r.Directory)
 	if text == "" {
 		return
 	}
 	files := written(raw)
-	if o.outcome != Failed {
+	if o.outcome != Failed && !refused {
 		s.changed(t, files, r)
 	}
 	if isLook(text) {

@@ -197,6 +197,28 @@ func TestClients_ExitCode(t *testing.T) {
 	}
 }
 
+// TestClients_Refused: a command that the client refuses has no outcome, and changes no file. In
+// Claude Code and opencode nothing tells it from one that passed.
+func TestClients_Refused(t *testing.T) {
+	for _, c := range clients {
+		if c.name == "Claude Code" || c.name == "opencode" {
+			continue
+		}
+		for _, first := range []bool{true, false} { // whether a command has passed
+			k := &talk{t: t, client: c}
+			if first {
+				k.pass("make", "made")
+			}
+			k.fail("make check", 1, "frobbing")
+			k.do(fmt.Sprintf(k.command, "sed -i s/a/b/ x.ini"), "File x.ini has not been read in this session.", false)
+			last := k.Turns[0].Commands[len(k.Turns[0].Commands)-1]
+			if last.Outcome == Passed || last.Outcome == Failed || first && len(k.Turns[0].Changed) > 0 {
+				t.Errorf("%s, a command passed before: %v: outcome %q, changed %q", c.name, first, last.Outcome, k.Turns[0].Changed)
+			}
+		}
+	}
+}
+
 // TestOutcome_Unknown: silence counts as passed only if the client has stated a code.
 func TestOutcome_Unknown(t *testing.T) {
 	for _, text := range []string{"", "hi", "Error (exit code 0)", "Process running with session ID 5", "I wrote: exit code 3 is bad, and this line is far too long to be a statement of the client itself, so it is not"} {

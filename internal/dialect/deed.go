@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,9 +30,15 @@ const (
 	maxMembers = 64 // arguments of a call
 )
 
-// More words in the names of arguments; see tools.go. No table of clients: tools of unknown
-// clients have the same words.
+// Words in the names of tools and of their arguments, by purpose. No table of clients: tools of
+// unknown clients have the same words.
 var (
+	listWords      = []string{"todos", "todo", "checklist", "plan"}
+	commandNames   = []string{"command", "cmd", "commands", "command line"}
+	taskNames      = []string{"prompt", "task", "message", "goal", "objective"}
+	pathWords      = []string{"path", "paths", "file", "files", "filename", "filepath", "notebook"}
+	contentWords   = []string{"content", "contents", "text", "string", "str", "edit", "edits", "replacement", "replacements", "diff", "patch", "source"}
+	writeWords     = []string{"write", "create", "edit", "delete", "remove", "move", "rename", "replace", "insert", "append", "patch", "copy", "mkdir"}
 	directoryNames = []string{"cwd", "workdir", "working directory", "dir path", "directory"}
 	editorVerbs    = []string{"view", "create", "str_replace", "insert", "undo_edit", "delete", "rename"}
 )
@@ -203,4 +210,16 @@ func isDone(status string) bool {
 
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(w string) bool { return slices.Contains(b, w) })
+}
+
+// nameWord matches a word of a name. A capital begins one, unless it follows another.
+var nameWord = regexp.MustCompile(`\p{Lu}*[^\P{L}\p{Lu}]+|\p{Lu}+`)
+
+// wordsOf splits a name at case, underscores and the like, in lower case.
+func wordsOf(name string) []string {
+	words := nameWord.FindAllString(name, -1)
+	for i, w := range words {
+		words[i] = strings.ToLower(w)
+	}
+	return words
 }

@@ -48,7 +48,7 @@ func (p *Parser) Other(key []byte) bool {
 	switch string(key) {
 	case "model":
 		return p.Word(&p.c.Model)
-	case "tools":
+	case "tools", "functions":
 		return p.Mark(&p.c.Tools)
 	case "response_format", "output_config", "text", "generationConfig", "generation_config":
 		v, ok := p.Value()

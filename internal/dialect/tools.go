@@ -3,113 +3,108 @@ package dialect
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/tidwall/gjson"
 )
 
-// WorksOnFiles reports whether a tool that the request offers runs commands or writes
-// files, judged by the names and parameters of the tools. It reads the body again.
-func (c *Conversation) WorksOnFiles() bool {
+// UnknownTools reports whether the request offers a tool that is not known to be harmless. An
+// agent with such tools may work in any project. It reads the body again.
+func (c *Conversation) UnknownTools() bool {
 	if !c.Tools {
 		return false
 	}
 	doc := Document(c.body)
-	return worksOnFiles(doc.Get("tools")) || worksOnFiles(doc.Get(`input.#(type=="additional_tools")#.tools`))
-}
-
-// worksOnFiles is WorksOnFiles for a tool, or a list of tools.
-func worksOnFiles(tool gjson.Result) (works bool) {
-	if tool.IsArray() {
-		tool.ForEach(func(_, one gjson.Result) bool {
-			works = worksOnFiles(one)
-			return !works
-		})
-		return works
-	}
-	for _, list := range []string{"tools", "functionDeclarations", "function_declarations"} {
-		if more := tool.Get(list); more.IsArray() && worksOnFiles(more) {
+	for _, list := range []string{"tools", "functions", `input.#(type=="additional_tools")#.tools`} {
+		if tools := doc.Get(list); tools.Exists() && !isHarmless(tools) {
 			return true
 		}
+	}
+	return false
+}
+
+// isHarmless reports whether a tool, or each tool of a list, is known to be harmless: the
+// provider runs it away from the client's files, or it can be passed no program.
+func isHarmless(tool gjson.Result) bool {
+	if tool.IsArray() {
+		return !slices.ContainsFunc(tool.Array(), func(one gjson.Result) bool { return !isHarmless(one) })
 	}
 	if f := tool.Get("function"); f.IsObject() {
 		tool = f
 	}
-	name, kind := tool.Get("name").String(), tool.Get("type").String()
-	for _, schema := range []string{"parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"} {
-		if properties := tool.Get(schema + ".properties"); properties.IsObject() {
-			return shapeWorks(name, properties)
+	kind, name := tool.Get("type").String(), tool.Get("name").String()
+	isFunction := kind == "" || kind == "function" || kind == "custom"
+	switch {
+	case kind == "namespace":
+		return isHarmless(tool.Get("tools"))
+	case !isFunction:
+		isHosted := slices.ContainsFunc(hosted, func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
+		return isHosted || kind == "shell" && strings.HasPrefix(tool.Get("environment.type").String(), "container")
+	case name == "": // Gemini's
+		found := false
+		tool.ForEach(func(key, list gjson.Result) bool {
+			isList := key.Str == "functionDeclarations" || key.Str == "function_declarations"
+			found = isList && isHarmless(list) || slices.Contains(hostedByGoogle, key.Str)
+			return found
+		})
+		return found
+	}
+	for _, member := range []string{"parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"} {
+		if schema := tool.Get(member); schema.IsObject() {
+			return !takesText(schema, "", consistsOf(name, lookupWords))
 		}
 	}
-	// The providers' own tools, and those with free text, have no parameters.
-	hosted := strings.HasPrefix(tool.Get("environment.type").String(), "container")
-	return !hosted && slices.ContainsFunc(builtIn, func(s string) bool { return strings.HasPrefix(kind, s) || kind == "custom" && name == s })
+	return kind != "custom"
 }
 
-// builtIn lists the prefixes of providers' tool types that clients run on files.
-var builtIn = []string{"bash_", "text_editor_", "local_shell", "shell", "apply_patch"}
-
-// Words in the names of tools and of their parameters, by purpose.
+// hosted lists the prefixes of the types of tools that providers run, hostedByGoogle the
+// members of Google's.
 var (
-	listWords    = []string{"todos", "todo", "checklist", "plan"}
-	commandNames = []string{"command", "cmd", "commands", "command line"}
-	taskNames    = []string{"prompt", "task", "message", "goal", "objective"}
-	pathWords    = []string{"path", "paths", "file", "files", "filename", "filepath", "notebook"}
-	contentWords = []string{"content", "contents", "text", "string", "str", "edit", "edits", "replacement", "replacements", "diff", "patch", "source"}
-	writeWords   = []string{"write", "create", "edit", "delete", "remove", "move", "rename", "replace", "insert", "append", "patch", "copy", "mkdir"}
+	hosted         = []string{"web_search", "web_fetch_", "file_search", "code_interpreter", "code_execution_", "image_generation", "tool_search_tool_", "openrouter:"}
+	hostedByGoogle = []string{"googleSearch", "google_search", "googleSearchRetrieval", "google_search_retrieval", "urlContext", "url_context", "codeExecution", "code_execution", "googleMaps", "google_maps"}
 )
 
-// shapeWorks reports whether a tool with these parameters runs commands or writes
-// files.
-func shapeWorks(name string, properties gjson.Result) bool {
-	var names, words []string
-	properties.ForEach(func(key, value gjson.Result) bool {
-		split := wordsOf(key.String())
-		names, words = append(names, strings.Join(split, " ")), append(words, split...)
-		// Some tools take a list of files, with an edit for each.
-		value.Get("items.properties").ForEach(func(key, _ gjson.Result) bool {
-			words = append(words, wordsOf(key.String())...)
-			return true
-		})
-		return true
-	})
-	has := func(in, any []string) bool {
-		return slices.ContainsFunc(in, func(w string) bool { return slices.Contains(any, w) })
-	}
-	own := wordsOf(name)
-	switch {
-	case has(names, listWords):
+// lookupWords and lookupArguments are the words of tools that look up the world, and of their
+// free texts. Every word of a name has to be one of them: other words may mean a program.
+var (
+	lookupWords     = []string{"get", "current", "weather", "forecast", "temperature", "time", "date", "web", "search", "internet", "google", "bing", "brave", "duckduckgo", "tavily", "wikipedia", "news"}
+	lookupArguments = []string{"query", "queries", "q", "search", "location", "city", "country", "region", "place", "unit", "units", "date", "timezone", "time", "zone", "lang", "language", "locale", "topic", "domain", "domains", "allowed", "blocked"}
+)
+
+// takesText reports whether a value of a schema can hold a text, and so a program. The texts of a
+// lookup are known by the names of its arguments. name is "" for all arguments of a tool.
+func takesText(schema gjson.Result, name string, lookup bool) bool {
+	if schema.Get("enum").IsArray() || schema.Get("const").Exists() {
 		return false
-	case has(names, commandNames):
-		isTask := has(names, taskNames) && slices.Contains(append(own, words...), "agent")
-		return !isTask && !slices.Contains(words, "subagent")
-	case has(words, pathWords):
-		return has(words, contentWords) || has(own, writeWords)
 	}
-	return slices.Contains(own, "patch") && has(words, append(contentWords, "input"))
+	if more := schema.Get("additionalProperties"); more.IsObject() || more.Bool() || schema.Get("patternProperties").IsObject() {
+		return true
+	}
+	choices, types := append(schema.Get("anyOf").Array(), schema.Get("oneOf").Array()...), schema.Get("type").Array()
+	isKnown := len(choices)+len(types) > 0
+	for _, choice := range choices {
+		isKnown = isKnown && !takesText(choice, name, lookup)
+	}
+	for _, kind := range types {
+		switch strings.ToLower(kind.Str) {
+		case "boolean", "integer", "number", "null":
+		case "string":
+			isKnown = isKnown && lookup && consistsOf(name, lookupArguments)
+		case "array":
+			isKnown = isKnown && !takesText(schema.Get("items"), name, lookup)
+		case "object":
+			isKnown = isKnown && (name == "" || schema.Get("properties").Exists())
+			schema.Get("properties").ForEach(func(key, value gjson.Result) bool {
+				isKnown = isKnown && key.Str != "" && !takesText(value, key.Str, lookup)
+				return isKnown
+			})
+		default:
+			return true
+		}
+	}
+	return !isKnown
 }
 
-// wordsOf splits a name at case, underscores and the like, in lower case.
-func wordsOf(name string) (words []string) {
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			words, word = append(words, string(word)), nil
-		}
-	}
-	upper := false
-	for _, r := range name {
-		switch {
-		case !unicode.IsLetter(r):
-			flush()
-		case unicode.IsUpper(r) && !upper:
-			flush()
-			fallthrough
-		default:
-			word = append(word, unicode.ToLower(r))
-		}
-		upper = unicode.IsUpper(r)
-	}
-	flush()
-	return words
+func consistsOf(name string, words []string) bool {
+	split := wordsOf(name)
+	return len(split) > 0 && !slices.ContainsFunc(split, func(w string) bool { return !slices.Contains(words, w) })
 }

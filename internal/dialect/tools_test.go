@@ -10,8 +10,9 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/responses"
 )
 
-// TestWorksOnFiles: the shapes of tools, as clients and frameworks have them.
-func TestWorksOnFiles(t *testing.T) {
+// TestUnknownTools: the shapes of tools, as clients and frameworks have them. What can be passed a
+// program is unknown, in whatever words.
+func TestUnknownTools(t *testing.T) {
 	const said = `"role":"user","content":"hi"`
 	schema := func(params string) string { return `{"type":"object","properties":{` + params + `}}` }
 	text := func(names ...string) (params string) {
@@ -28,29 +29,35 @@ func TestWorksOnFiles(t *testing.T) {
 		want         bool
 	}{
 		{"bash", text("command"), true},
-		{"Bash", text("command", "description", "timeout"), true},
-		{"exec_command", text("cmd", "workdir"), true},
-		{"agent_run_shell_command", text("command", "cwd", "timeout"), true},
-		{"run_in_terminal", text("commandLine"), true},
-		{"str_replace_based_edit_tool", text("command", "path", "old_str", "new_str"), true},
-		{"Write", text("file_path", "content"), true},
-		{"edit_file", text("TargetFile", "CodeEdit"), true},
-		{"replace_in_file", text("file_path", "replacements"), true},
-		{"delete_file", text("file_path"), true},
-		{"move", text("source", "path"), true},
-		{"notebook_edit", text("notebook_path", "new_source"), true},
-		{"apply_patch", text("input"), true},
-		{"edits", `"files":{"type":"array","items":{"type":"object","properties":{` + text("path", "new_text") + `}}}`, true},
-		{"read_file", text("file_path", "limit"), false},
-		{"list_files", text("directory"), false},
-		{"grep", text("pattern", "path"), false},
-		{"web_fetch", text("url", "prompt"), false},
-		{"task", text("description", "prompt", "subagent_type", "command"), false},
-		{"todo_write", text("todos"), false},
-		{"weather", text("city"), false},
-		{"send_mail", text("to", "subject", "text"), false},
-		{"run_sql", text("query"), false},
-		{"final_result", text("content"), false},
+		{"execute", text("language", "code"), true},
+		{"python_repl", text("query"), true},
+		{"terminal", text("input"), true},
+		{"PowerShell", text("scriptBlock"), true},
+		{"shell", text("args"), true},
+		{"los", text("befehl"), true},
+		{"run", `"argv":{"type":"array","items":{"type":"string"}}`, true},
+		{"run", `"argv":{"type":"array"}`, true},
+		{"run", `"steps":{"type":"array","items":{"type":"object","properties":{` + text("do") + `}}}`, true},
+		{"run", `"options":{"type":"object"}`, true},
+		{"run", `"options":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":{"type":"string"}}`, true},
+		{"run", `"what":{}`, true},
+		{"run", `"what":true`, true},
+		{"run", `"what":{"$ref":"#/$defs/what"}`, true},
+		{"run", `"what":{"anyOf":[{"type":"null"},{"type":"string"}]}`, true},
+		{"run", `"what":{"type":["string","null"]}`, true},
+		{"run", `"what":{"type":"string","maxLength":80}`, true},
+		{"run_sql", text("query"), true},
+		{"read_file", text("file_path", "limit"), true},
+		{"task", text("description", "prompt"), true},
+		{"send_mail", text("to", "subject", "text"), true},
+		{"web_search", text("command"), true},
+		{"web_shell", text("query"), true},
+		{"web_search", text("query"), false},
+		{"google_search", `"queries":{"type":"array","items":{"type":"string"}}`, false},
+		{"get_current_weather", text("city") + `,"unit":{"type":"string","enum":["C","F"]}`, false},
+		{"getWeather", `"location":{"anyOf":[{"type":"string"},{"type":"null"}]}`, false},
+		{"set_lamp", `"on":{"type":"boolean"},"level":{"type":"integer"},"room":{"enum":["hall","attic"]},"hours":{"type":["number","null"]}`, false},
+		{"set_lamps", `"all":{"type":"array","items":{"type":"object","properties":{"room":{"const":"hall"},"on":{"type":"boolean"}}}}`, false},
 		{"no_parameters", "", false},
 	} {
 		s := schema(tc.params)
@@ -60,39 +67,54 @@ func TestWorksOnFiles(t *testing.T) {
 			"responses": `{"input":[{` + said + `}],"tools":[{"type":"namespace","name":"x","tools":[{"type":"function","name":"` + tc.name + `","parameters":` + s + `}]}]}`,
 			"gemini":    `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"` + tc.name + `","parametersJsonSchema":` + s + `}]}]}`,
 		} {
-			if got := worksOnFiles(t, api, body); got != tc.want {
-				t.Errorf("%s, tool %s: got %v, want %v", api, tc.name, got, tc.want)
+			if got := unknownTools(t, api, body); got != tc.want {
+				t.Errorf("%s, tool %s(%s): got %v, want %v", api, tc.name, tc.params, got, tc.want)
 			}
+		}
+		old := `{"messages":[{` + said + `}],"functions":[{"name":"` + tc.name + `","parameters":` + s + `}]}`
+		if got := unknownTools(t, "chat", old); got != tc.want {
+			t.Errorf("function %s(%s): got %v, want %v", tc.name, tc.params, got, tc.want)
 		}
 	}
 }
 
-// TestWorksOnFiles_BuiltIn: tools of the providers, which have no parameters.
-func TestWorksOnFiles_BuiltIn(t *testing.T) {
+// TestUnknownTools_OfProviders: tools without parameters, most of them the providers' own.
+func TestUnknownTools_OfProviders(t *testing.T) {
 	for tool, want := range map[string]bool{
 		`{"type":"bash_20250124","name":"bash"}`:                               true,
 		`{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}`: true,
+		`{"type":"computer_20250124","name":"computer"}`:                       true,
+		`{"type":"memory_20250818","name":"memory"}`:                           true,
+		`{"type":"mcp","server_label":"d","server_url":"https://x.example"}`:   true,
 		`{"type":"local_shell"}`:                                               true,
 		`{"type":"custom","name":"apply_patch","format":{"type":"grammar"}}`:   true,
+		`{"type":"custom","custom":{"name":"say"}}`:                            true,
 		`{"type":"shell","environment":{"type":"local"}}`:                      true,
 		`{"type":"shell","environment":{"type":"container_auto"}}`:             false,
 		`{"type":"web_search_20250305","name":"web_search"}`:                   false,
+		`{"type":"web_search_preview"}`:                                        false,
 		`{"type":"code_interpreter","container":{"type":"auto"}}`:              false,
-		`{"type":"custom","name":"say"}`:                                       false,
-		`"bash"`:                                                               false,
+		`{"type":"custom","name":"say"}`:                                       true,
+		`{"type":"function","name":"say"}`:                                     false,
+		`{"functionDeclarations":[{"name":"say"}],"googleSearch":{}}`:          false,
+		`{"functionDeclarations":[{"name":"say"}],"computerUse":{}}`:           true,
+		`"bash"`: true,
 	} {
-		if got := worksOnFiles(t, "messages", `{"tools":[`+tool+`],"messages":[{"role":"user","content":"hi"}]}`); got != want {
+		if got := unknownTools(t, "messages", `{"tools":[`+tool+`],"messages":[{"role":"user","content":"hi"}]}`); got != want {
 			t.Errorf("%s: got %v, want %v", tool, got, want)
+		}
+		if got := unknownTools(t, "messages", `{"tools":[{"type":"web_search_20250305","name":"web_search"},`+tool+`],"messages":[{"role":"user","content":"hi"}]}`); got != want {
+			t.Errorf("%s beside another: got %v, want %v", tool, got, want)
 		}
 	}
 }
 
-func worksOnFiles(t *testing.T, api, body string) bool {
+func unknownTools(t *testing.T, api, body string) bool {
 	t.Helper()
 	d := map[string]dialect.Dialect{"chat": chat.Dialect{}, "messages": messages.Dialect{}, "responses": responses.Dialect{}, "gemini": gemini.Dialect{}}[api]
 	var c dialect.Conversation
 	if !d.Parse([]byte(body), &c) {
 		t.Fatalf("%s: not understood: %s", api, body)
 	}
-	return c.WorksOnFiles()
+	return c.UnknownTools()
 }

@@ -102,7 +102,7 @@ func (c *ClientCounts) print(w io.Writer) {
 		"the client may have written it instead of the person: please report its version")
 	say(c.NoPlace, "request", "has no memory: its project is unknown", "have no memory: their project is unknown",
 		"name the project in the header X-Graphiti-Workspace, and please report the client's version")
-	say(c.NoDirectory, "request", "has no memory: its tools work on files, and it names no directory", "have no memory: their tools work on files, and they name no directory",
+	say(c.NoDirectory, "request", "has the memory of its conversation only: it offers tools and names no directory", "have the memory of their conversation only: they offer tools and name no directory",
 		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.optional to true")
 	say(c.NotHere, "request", "has no memory: its directory is not on this machine", "have no memory: their directory is not on this machine",
 		"to do: name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project")

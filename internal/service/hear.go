@@ -433,7 +433,10 @@ func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inj
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {
-			if scope = graphiti.ScopeUser; s.Who.Workspace != "" {
+			switch scope = graphiti.ScopeUser; {
+			case s.Who.Alone:
+				scope = graphiti.ScopeSession
+			case s.Who.Workspace != "":
 				scope = graphiti.ScopeWorkspace
 			}
 		}

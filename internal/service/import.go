@@ -15,7 +15,7 @@ import (
 
 // Line is one line of an import.
 type Line struct {
-	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default user
+	Scope     string `json:"scope,omitempty"`     // user, workspace, session or agent; default: of the workspace or agent, else user
 	Group     string `json:"group,omitempty"`     // instead of a scope
 	User      string `json:"user,omitempty"`      // person that the line belongs to; default: as in the call
 	Workspace string `json:"workspace,omitempty"` // likewise
@@ -164,7 +164,11 @@ func (s Selector) of(l *Line) Selector {
 func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, error) {
 	var t ledger.Turn
 	s = s.of(l)
-	target, who, err := sv.target(s, l.Scope)
+	scope := l.Scope
+	if scope == "" && s.Group == "" { // a line's session is not its memory
+		scope = string(narrowest(Selector{Workspace: s.Workspace, Agent: s.Agent}))
+	}
+	target, who, err := sv.target(s, scope)
 	if err != nil {
 		return t, err
 	}

@@ -43,16 +43,7 @@ func (sv *Service) Promote(ctx context.Context, in *PromoteRequest) (kept Promot
 	if n, most := utf8.RuneCountInString(strings.TrimSpace(p.Text)), sv.settings().MaxChars; n > most {
 		return kept, fmt.Errorf("text: has %d characters, at most %d are allowed; shorten it, or raise ingest.max_message_chars", n, most)
 	}
-	scope := p.Scope
-	if scope == "" { // the most durable scope that the call names
-		switch {
-		case s.Workspace != "":
-			scope = "workspace"
-		case s.Session != "":
-			scope = "session"
-		}
-	}
-	target, who, err := sv.target(s, scope)
+	target, who, err := sv.target(s, p.Scope)
 	if err != nil {
 		return kept, err
 	}

@@ -183,11 +183,17 @@ func narrowest(s Selector) graphiti.Scope {
 // scopes are the scopes for manual texts.
 var scopes = []graphiti.Scope{graphiti.ScopeUser, graphiti.ScopeWorkspace, graphiti.ScopeSession, graphiti.ScopeAgent}
 
-// target returns the group of a scope.
+// target returns the group of a scope, or by default of the most durable one.
 func (sv *Service) target(s Selector, scope string) (graphiti.Target, graphiti.Who, error) {
 	who, err := sv.meant(s)
 	if err != nil {
 		return graphiti.Target{}, who, err
+	}
+	if named := s; scope == "" && s.Group == "" {
+		if s.Workspace != "" {
+			named.Session = ""
+		}
+		scope = string(narrowest(named))
 	}
 	sc := graphiti.Scope(cmp.Or(scope, string(graphiti.ScopeUser)))
 	if !slices.Contains(scopes, sc) {

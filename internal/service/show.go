@@ -130,12 +130,13 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 	if err != nil {
 		return err
 	}
+	filter := l.filter(s.Session != "", sv.o.Remote)
 	listed := make(map[string]bool) // a personal statement in a project is in both groups
 	for _, o := range places {
 		shown.Groups = append(shown.Groups, o.Group)
 		var stored, queued []moment
 		key, entries, rest := "", 0, 0
-		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, l.filter(s.Session != "")) {
+		for r, err := range sv.rows(ctx, ledger.Part{Group: o.Group, Session: o.Session, Owner: o.Owner}, filter) {
 			switch {
 			case unlisted(err):
 				shown.Unlisted = append(shown.Unlisted, o.Group)
@@ -157,11 +158,11 @@ func (sv *Service) show(ctx context.Context, s Selector, n int, until time.Time,
 				stored = append(stored, m)
 			}
 		}
-		if s.Session == "" && until.IsZero() {
-			l.more = l.more || entries == n
-		} else if s.Session == "" {
-			l.more = l.more || rest > 0
+		switch l.more = l.more || rest > 0; {
+		case filter.Newest:
 			slices.Reverse(stored)
+		case s.Session == "":
+			l.more = l.more || entries == n
 		}
 		l.all = append(append(l.all, stored...), queued...)
 	}

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,20 @@ func TestTimelineGoesBack(t *testing.T) {
 		if page := run(t, m, service.Show, service.ShowRequest{Last: 50}); len(page.Messages) != 6 || page.Earlier != "" {
 			t.Errorf("all: %d messages, earlier %q", len(page.Messages), page.Earlier)
 		}
-		if page := run(t, m, service.Show, service.ShowRequest{Last: 2}); page.Earlier == "" {
-			t.Errorf("the last two: %+v", page)
+		var numbers, earlier string
+		for before := ""; len(numbers) < 20; before = earlier {
+			page := run(t, m, service.Show, service.ShowRequest{Last: 2, Before: before})
+			for _, r := range slices.Backward(page.Messages) {
+				if n := r.Text[len(r.Text)-1:]; r.Role == "user" && !strings.Contains(numbers, n) { // a moment may be on two pages
+					numbers += n
+				}
+			}
+			if earlier = page.Earlier; earlier == "" {
+				break
+			}
+		}
+		if len(numbers) != 6 || numbers[:1] != "0" || numbers[4:] != "15" {
+			t.Errorf("from the last page on: %q, want the six messages by time", numbers)
 		}
 	})
 }

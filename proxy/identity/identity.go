@@ -16,7 +16,7 @@ type Settings struct {
 	Multi     bool   // every credential is its own tenant
 	Owner     string // the person in single mode, a canonical key
 	Trusted   Fingerprints
-	BodyUsers bool // with a trusted credential, body and query may name the person too
+	BodyUsers bool // with a trusted credential, or in single mode, body and query may name the person too
 	People    *Registry
 	OpenWebUI string            // secret of Open WebUI's tokens; "" rejects all tokens
 	Places    *workspace.Places // finds local repositories; nil finds none
@@ -61,6 +61,7 @@ func (id *Settings) Identify(cl *Claims, upstream string) (c Caller) {
 	cl.verify(id.OpenWebUI)
 	var buf [2]string
 	var shown credentials // empty in single mode, where credentials do not separate callers
+	cl.headersOnly = !id.BodyUsers
 	if id.Multi {
 		shown = credentialsOf(cl.h, buf[:0])
 		cl.headersOnly = !id.BodyUsers && id.trusts(shown)

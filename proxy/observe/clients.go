@@ -32,7 +32,7 @@ type ClientSigns struct {
 
 	UnknownTags int64 // turns
 	NoPlace     int64 // requests with an unknown place: the client states it in an unknown form
-	NoDirectory int64 // requests with tools that work on files, but without a directory
+	NoDirectory int64 // requests with unknown tools, but without a directory
 	NotHere     int64 // requests from a directory that is not on this machine
 	NoWords     int64 // requests without a person's words; zero after a request with them
 	LostAnswers int64 // answers that the proxy could not read or store; zero if there are few
@@ -154,19 +154,22 @@ type Missing uint8
 // Causes of an unknown place.
 const (
 	MissingForm      Missing = iota // no rule matches the client's statement of its directory
-	MissingDirectory                // the tools work on files, and the client states no directory
+	MissingDirectory                // the tools are unknown, and the client states no directory
 	MissingHere                     // the directory is not on this machine
 )
 
-// remedies contains a remedy for each cause.
-var remedies = [...]string{
-	MissingForm:      "name the project in a header X-Graphiti-Workspace, and report the client's version",
-	MissingDirectory: "name the project in a header X-Graphiti-Workspace, or set workspace.optional to true",
-	MissingHere:      "name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project",
+// missing has the log message and the remedy for each cause.
+var missing = [...]struct{ says, remedy string }{
+	MissingForm: {"a client's project is unknown, so its requests have no memory",
+		"name the project in a header X-Graphiti-Workspace, and report the client's version"},
+	MissingDirectory: {"a client offers tools and names no directory, so its requests have the memory of their conversation only",
+		"name the project in a header X-Graphiti-Workspace, or set workspace.optional to true"},
+	MissingHere: {"a client's directory is not on this machine, so its requests have no memory",
+		"name the project in a header X-Graphiti-Workspace, or set workspace.remote_paths to true if each path is one project"},
 }
 
 // Remedy returns the remedy for the cause.
-func (m Missing) Remedy() string { return remedies[m] }
+func (m Missing) Remedy() string { return missing[m].remedy }
 
 // Ask contains the properties of a request that are related to the rules for its client.
 type Ask struct {
@@ -204,20 +207,9 @@ func (o *Observer) Asked(a Ask) {
 
 // unplaced counts a request with an unknown place, and logs the client's first one.
 func (o *Observer) unplaced(one *ClientSigns, m Missing) {
-	about := []any{slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())}
-	switch m {
-	case MissingForm:
-		if one.NoPlace++; one.NoPlace == 1 {
-			o.log.Warn("a client's project is unknown, so its requests have no memory", about...)
-		}
-	case MissingDirectory:
-		if one.NoDirectory++; one.NoDirectory == 1 {
-			o.log.Warn("a client works on files and names no directory, so its requests have no memory", about...)
-		}
-	case MissingHere:
-		if one.NotHere++; one.NotHere == 1 {
-			o.log.Warn("a client's directory is not on this machine, so its requests have no memory", about...)
-		}
+	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[m]
+	if *n++; *n == 1 {
+		o.log.Warn(missing[m].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy()))
 	}
 }
 
