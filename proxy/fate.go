@@ -34,7 +34,11 @@ func (s *decider) fate(r *request, p *parsed, c *caller, at *placed) graphiti.Fa
 	case f.kind != p.conv.Kind && f.kind != dialect.KindTurn: // its session or another turn shows it
 		return graphiti.Fate{Name: graphiti.FateAbout, Reason: string(inject.ReasonOf(f.kind))}
 	case f.kind != dialect.KindTurn:
-		return graphiti.Fate{Name: graphiti.FateClient, Reason: string(inject.ReasonOf(f.kind))}
+		why := string(inject.ReasonOf(f.kind))
+		if p.conv.Rule != "" {
+			why += ": " + p.conv.Rule
+		}
+		return graphiti.Fate{Name: graphiti.FateClient, Reason: why}
 	case at.pending != nil:
 	case s.isTemplate(at.person, f.id, p.conv):
 		return graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientTemplate}

@@ -193,7 +193,11 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 		if isKept {
 			p.began()
 		} else {
-			wire.Contain(p.s.log, "reading a summary", func() { isKept = p.summarized(a.Text) })
+			wire.Contain(p.s.log, "reading a summary", func() {
+				if isKept = p.isSummary(a.Text); isKept {
+					p.summarize(a.Text)
+				}
+			})
 		}
 		wire.Contain(p.s.log, "noting an answer", func() { p.noteAnswer(said, answered) })
 		if isKept {
@@ -228,18 +232,15 @@ func (p *pendingTurn) began() {
 	}
 }
 
-// summarized makes the summary in the answer the text of the turn, and reports whether there is
-// one to store.
-func (p *pendingTurn) summarized(answer string) bool {
-	if p.guessed && !dialect.ReadsLikeSummary(answer) {
-		return false
-	}
-	if p.turn.User = dialect.SummaryIn(answer); p.turn.User == "" {
-		return false // only the provider can read this compaction
-	}
-	p.turn.Assistant = ""
+// isSummary reports whether an answer has a summary to store. Only the provider can read some.
+func (p *pendingTurn) isSummary(answer string) bool {
+	return (!p.guessed || dialect.ReadsLikeSummary(answer)) && dialect.SummaryIn(answer) != ""
+}
+
+// summarize makes the summary in the answer the text of the turn.
+func (p *pendingTurn) summarize(answer string) {
+	p.turn.User, p.turn.Assistant = dialect.SummaryIn(answer), ""
 	p.memory.Planner.Remember(p.who, p.turn.Generation, inject.Ended{By: inject.ForSummary, Answered: p.turn.User})
-	return true
 }
 
 // keep writes the turn to disk before it returns. Only then does it release the turn's
@@ -281,7 +282,7 @@ func (p *pendingTurn) add(answer string) error {
 	if isTurn {
 		p.quotable()
 		p.sent()
-		p.endTurns(append(p.edited, p.versions()...))
+		p.endTurns(append(p.edited, p.versions()...), graphiti.AboutReplaced)
 	}
 	if why.Reason == "" {
 		p.memory.Doubts.Twin(p.twin, true)

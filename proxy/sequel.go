@@ -157,7 +157,7 @@ func (p *pendingTurn) confirm() {
 	}
 	t := was.turn
 	if t.Kind == "" {
-		p.endTurns([]sentTurn{{turn: t.ID, targets: t.Targets}})
+		p.endTurns([]sentTurn{{turn: t.ID, targets: t.Targets}}, string(inject.ReasonSummary))
 	}
 	sum := graphiti.Digest("summary", t.ID)
 	t.ID, t.Kind, t.User, t.Assistant = hex.EncodeToString(sum[:16]), graphiti.KindSessionSummary, dialect.SummaryIn(t.Assistant), ""

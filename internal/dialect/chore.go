@@ -51,8 +51,9 @@ type messagePart struct {
 
 // kindOf returns the kind of a request, judged by its words: system holds the starts of its
 // prompt's parts, said the parts of its newest user message, and tools reports whether it
-// offers tools. agent reports whether a subagent speaks: a model asks it, not a person.
-func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool) {
+// offers tools. agent reports whether a subagent speaks: a model asks it, not a person. rule is
+// the client of the rule for a chore.
+func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent bool, rule string) {
 	var prompts, words firstBytes
 	for _, s := range system {
 		prompts.add(s)
@@ -67,10 +68,10 @@ func kindOf(system [][]byte, said []messagePart, tools bool) (kind Kind, agent b
 		case ch.agent:
 			agent = true
 		default:
-			return ch.kind, agent
+			return ch.kind, agent, ch.client
 		}
 	}
-	return KindTurn, agent
+	return KindTurn, agent, ""
 }
 
 // firstBytes is the set of the first bytes of texts.

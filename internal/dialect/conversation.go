@@ -75,6 +75,9 @@ type Conversation struct {
 	// person, or a chore.
 	Kind Kind
 
+	// Rule is the client of the rule that determined Kind, or "".
+	Rule string
+
 	// Guessed is true if the kind was inferred, not found by a rule for a client.
 	Guessed bool
 

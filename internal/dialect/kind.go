@@ -18,8 +18,8 @@ func (c *Conversation) kind() Kind {
 	at, end := c.asking(), len(c.Messages)-1
 	var parts [4]messagePart
 	var prompts [maxParts][]byte
-	kind, agent := kindOf(c.prompts(prompts[:0]), c.parts(at, parts[:0]), c.Tools)
-	c.agent = agent
+	kind, agent, rule := kindOf(c.prompts(prompts[:0]), c.parts(at, parts[:0]), c.Tools)
+	c.agent, c.Rule = agent, rule
 	if kind != KindTurn {
 		return kind
 	}
@@ -62,7 +62,7 @@ func (c *Conversation) endsRound() bool {
 
 // sumsUpRound reports whether the message that ends a tool round asks for a summary.
 func (c *Conversation) sumsUpRound(prompts [][]byte, parts []messagePart) bool {
-	kind, _ := kindOf(c.prompts(prompts), c.parts(len(c.Messages)-1, parts), c.Tools)
+	kind, _, _ := kindOf(c.prompts(prompts), c.parts(len(c.Messages)-1, parts), c.Tools)
 	return kind == KindSummary || slices.ContainsFunc(c.instructions(), func(s Span) bool { return asksToSumUp(c.startOf(s, instructionsStart)) })
 }
 
