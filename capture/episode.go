@@ -194,12 +194,13 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Source  string         `json:"source"`
 		Scope   graphiti.Scope `json:"scope"`
 		Client  string         `json:"client,omitempty"`
+		Place   string         `json:"place,omitempty"`
 		Session string         `json:"session,omitempty"`
 		Repo    string         `json:"repository,omitempty"`
 		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
 		Answer  int            `json:"answer,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer})
+	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer})
 	return string(b)
 }
 

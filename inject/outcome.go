@@ -85,6 +85,9 @@ type Heard struct {
 	Ended    int // statements ended by the message
 	Refused  int // overlong texts and texts that may contain a credential
 	Unscoped int // texts for a scope that the request does not have
+	Full     int // texts without room among those that wait
+
+	Undo string // ID of the line that ended statements
 
 	Unmatched int // texts to forget that no statement says
 
@@ -97,11 +100,14 @@ func (o *Outcome) appendCounts(b []byte) []byte {
 	for _, c := range []struct {
 		name  string
 		count int
-	}{{"promoted", o.Promoted}, {"pending", o.Pending}, {"ended", o.Ended}, {"refused", o.Refused}, {"unscoped", o.Unscoped}, {"unmatched", o.Unmatched}, {"held", o.Held}, {"lost", o.Lost}} {
+	}{{"promoted", o.Promoted}, {"pending", o.Pending}, {"ended", o.Ended}, {"refused", o.Refused}, {"unscoped", o.Unscoped}, {"unmatched", o.Unmatched}, {"full", o.Full}, {"held", o.Held}, {"lost", o.Lost}} {
 		if c.count > 0 {
 			b = append(append(append(b, "; "...), c.name...), '=')
 			b = strconv.AppendInt(b, int64(c.count), 10)
 		}
+	}
+	if o.Undo != "" {
+		b = append(append(b, "; undo="...), o.Undo...)
 	}
 	return b
 }

@@ -22,6 +22,7 @@ type Mode struct {
 	Ingest bool
 	Replay bool   // repeat stored decisions and make no new ones
 	Nobody bool   // search no groups
+	Silent bool   // the message asks to forget something, so that it recalls nothing
 	Reason Reason // why Recall is off
 	Late   bool   // Recall is off because the project was not found in time
 	Cut    bool   // the client has just replaced the history, though the request does not show it
@@ -205,6 +206,8 @@ func (m *Planner) decide(t *turn, who graphiti.Who) Outcome {
 		o = Outcome{Status: StatusOff, Reason: ReasonForgotten}
 	case t.mode.Nobody:
 		o = Outcome{Status: StatusEmpty, Reason: ReasonNobody}
+	case t.mode.Silent:
+		o = Outcome{Status: StatusEmpty, Reason: ReasonRoutine}
 	case t.c.Answered():
 		// A tool round without a decision: the turn began without a block, or the state was
 		// lost. It continues without a block.

@@ -96,6 +96,9 @@ type Hearer interface {
 	// Hear carries out the commands in a message, such as "remember that …", and counts
 	// them. It may wait for the state until ctx ends.
 	Hear(ctx context.Context, s capture.Saying) inject.Heard
+
+	// Forgets reports whether a message only asks to forget something.
+	Forgets(text string) bool
 }
 
 // Generations counts forgets. A request reads the count once, and everything that is
@@ -218,6 +221,7 @@ func (nothing) Kept(string, []graphiti.Target) bool               { return false
 func (nothing) Known([16]byte) bool                               { return false }
 func (nothing) Backfill(capture.History)                          {}
 func (nothing) Hear(context.Context, capture.Saying) inject.Heard { return inject.Heard{} }
+func (nothing) Forgets(string) bool                               { return false }
 func (nothing) Accepted(context.Context, string) bool             { return true }
 func (nothing) Accept(string)                                     {}
 func (nothing) Now() int64                                        { return 0 }

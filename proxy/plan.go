@@ -71,7 +71,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
-			project, typed := *w, p.conv.Typed(p.conv.Last) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
+			project, typed := *w, p.conv.Typed(p.conv.Last) && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
 			d.promises.left = time.Until(now.until)
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
@@ -115,6 +115,10 @@ func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode injec
 		return mode
 	}
 	mode.Recall, mode.Nobody, mode.Replay = p.recall && m.Recall, c.promises.stranger, r.route.replays()
+	if p.conv.Last >= 0 && f.kind == dialect.KindTurn {
+		text := p.conv.Text(p.conv.Last)
+		mode.Silent = len(text) <= capture.MaxSaying && m.Hearer.Forgets(string(text))
+	}
 	if mode.Late = w.late && mode.Recall; mode.Late {
 		mode.Recall = false
 	}

@@ -214,6 +214,9 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Generation: generation,
 		Trace:      c.seen.Parent(),
 	}
+	if d.who.Workspace == "" {
+		t.Place = d.who.Place()
+	}
 	if c.memory.Note.Git {
 		t.Git = gitOf(d.parsed.claims, &d.project)
 	}

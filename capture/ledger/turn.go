@@ -16,6 +16,7 @@ type Turn struct {
 	Session   string // session:<id>
 	Owner     string // person's key, below the credential's fingerprint unless a gateway vouches for the person
 	Workspace string `json:",omitempty"` // project's key, or ""
+	Place     string `json:",omitempty"` // hash of the application outside projects, or ""
 	Speaker   string `json:",omitempty"` // speaker's name
 	User      string
 	Assistant string

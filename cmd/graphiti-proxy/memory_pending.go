@@ -43,7 +43,7 @@ func newMemoryPendingCommand() *cobra.Command {
 			return answer(c, at, service.Settle, &in, nil, func(w, _ io.Writer, done *service.Settled) { printSettled(w, done.Lines, len(in.Undo) > 0) })
 		}
 		listed.Selector = in.Selector
-		return answer(c, at, service.Pending, &listed, nil, func(w, _ io.Writer, p *service.PendingLines) { printStanding(w, p.Lines, listed.All) })
+		return answer(c, at, service.Pending, &listed, nil, func(w, _ io.Writer, p *service.PendingLines) { printStanding(w, p, listed.All) })
 	})
 	return c
 }
@@ -95,8 +95,19 @@ var became = map[card.LineState]string{
 	card.Pending: "waits again", card.Local: "counts in its place again", card.Confirmed: "accepted", card.Rejected: "rejected", card.Ended: "ended", card.Superseded: "superseded",
 }
 
-// printStanding lists lines by the place of their message.
-func printStanding(w io.Writer, lines []service.Standing, all bool) {
+// printStanding lists lines by the place of their message, and recent ends of statements.
+func printStanding(w io.Writer, p *service.PendingLines, all bool) {
+	printPlaces(w, p.Lines, all)
+	if p.Full {
+		fmt.Fprintf(w, "the list is full, and no further line can wait: accept or reject some; all of them: --reject-all\n")
+	}
+	for _, l := range p.Ended {
+		fmt.Fprintf(w, "\nended by a message of %s: %s\n", minute(l.Since), terminal.Row(w, strings.Join(l.Ends, " · "), 120))
+		fmt.Fprintf(w, "to undo it: graphiti-proxy memory pending --undo %s\n", l.ID)
+	}
+}
+
+func printPlaces(w io.Writer, lines []service.Standing, all bool) {
 	if len(lines) == 0 {
 		fmt.Fprintln(w, map[bool]string{true: "you have not asked for any rule or fact to be remembered", false: "no line waits for your confirmation"}[all])
 		return
@@ -124,6 +135,11 @@ func printStanding(w io.Writer, lines []service.Standing, all bool) {
 			t.Row(l.ID, minute(l.Since), strings.ReplaceAll(l.Kind, "_", " "), l.Here(), l.Accepted(), terminal.If(all, l.State), l.Text)
 		}
 		t.Print(w)
+		for _, l := range of[place] {
+			for _, text := range l.Ends {
+				fmt.Fprintf(w, "  %s ends: %s\n", l.ID, terminal.Row(w, text, 120))
+			}
+		}
 	}
 	if waiting > 0 {
 		fmt.Fprintln(w, "\nto accept one: graphiti-proxy memory pending --accept ID; all of them: --accept-all; to reject: --reject ID")

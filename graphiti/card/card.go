@@ -94,20 +94,44 @@ const (
 	KindRule = "rule" // a sentence with the marks of a rule, or an instruction to remember
 	KindFact = "fact" // a text to remember; found by a match, and on no card
 
-	// KindForget is a text to forget: statements outside of its place that match it end
-	// once the person confirms it.
+	// KindForget is a text to forget. It has ended the matching statements of its place if it
+	// applies there, and ends those of its group once the person confirms it.
 	KindForget = "forget"
 )
 
-// lists returns the names of a group's lists of lines. Undecided lines have a separate
-// list, because a list stores only its newest entries and one document may add many lines.
-func lists(group string) []string { return []string{"card:" + group, "said:" + group} }
+// lists returns the names of a group's lists of lines: those that the person has decided on, those
+// that apply in their place, and those that wait without effect. A list stores only its newest
+// entries, so what waits never evicts what applies.
+func lists(group string) []string {
+	return []string{"card:" + group, "said:" + group, "waits:" + group}
+}
 
 func (l *Line) list() string {
-	if l.State == Pending || l.State == Local {
+	switch {
+	case l.State == Local, l.State == Pending && l.Applies:
 		return "said:" + l.Group
+	case l.State == Pending:
+		return "waits:" + l.Group
 	}
 	return "card:" + l.Group
+}
+
+// MaxWaiting is the most lines of a group that wait without effect. A list has room for more
+// entries, so a full list evicts none.
+const MaxWaiting = 48
+
+// IsFull reports whether a line would wait without effect in a group that has no room for it.
+func IsFull(lines []Line, l *Line) bool {
+	if l.State != Pending || l.Applies {
+		return false
+	}
+	n := 0
+	for i := range lines {
+		if lines[i].list() == l.list() {
+			n++
+		}
+	}
+	return n >= MaxWaiting
 }
 
 // keepFor bounds how long a turn waits for the lists.
@@ -151,7 +175,11 @@ func (c Cards) addOnce(ctx context.Context, l Line, generation int64) error {
 // SetID shortens the text to one line, and derives the ID.
 func (l *Line) SetID() {
 	l.Text = shorten(l.Text)
-	sum := graphiti.Digest("line", l.Group, l.Place, strings.ToLower(l.Text))
+	of := "line"
+	if l.Kind == KindForget {
+		of = "forget"
+	}
+	sum := graphiti.Digest(of, l.Group, l.Place, strings.ToLower(l.Text))
 	l.ID = hex.EncodeToString(sum[:6])
 }
 
@@ -172,7 +200,13 @@ func (c Cards) Put(ctx context.Context, l Line, generation int64, groups ...stri
 	if l.Session != "" {
 		scopes = append(scopes, graphiti.SessionScopeOf(l.Session, ""), graphiti.SessionScopeOf(l.Session, l.Owner))
 	}
-	return c.Lists.Add(ctx, l.list(), body, generation, scopes...)
+	if err := c.Lists.Add(ctx, l.list(), body, generation, scopes...); err != nil {
+		return err
+	}
+	return c.Lists.Remove(ctx, func(body []byte) bool { // its earlier states
+		var o Line
+		return json.Unmarshal(body, &o) == nil && o.ID == l.ID && o.Changed < l.Changed
+	}, lists(l.Group)...)
 }
 
 // Offer stores an undecided line unless its group contains it in any state, and returns the
@@ -354,10 +388,7 @@ func Sayer(said string) func(text string) bool {
 		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) }) {
 			return false // the usual case
 		}
-		for rest := strings.TrimSpace(text); rest != ""; {
-			end := sentenceEnd(rest)
-			s := rest[:end]
-			rest = strings.TrimSpace(rest[end:])
+		for s := range sentencesOf(text) {
 			has := termsOf(s)
 			if !slices.ContainsFunc(terms, func(t string) bool { return !has[t] }) && marksOf(s).forbids == forbids {
 				return true

@@ -191,7 +191,7 @@ func TestPut_Scopes(t *testing.T) {
 	}
 	keep(t, c, project, "session:1", graphiti.KindSessionSummary, "Goal: parse it\nNext steps:\n- test it", 1)
 	want := map[string][]string{
-		"said:u": {"u", "w", graphiti.SessionScopeOf("h", ""), graphiti.SessionScopeOf("h", "user:ann")},
+		"waits:u": {"u", "w", graphiti.SessionScopeOf("h", ""), graphiti.SessionScopeOf("h", "user:ann")},
 		summaries("w", graphiti.SessionHash("session:1"), "user:ann"): {"w", graphiti.SessionScope("session:1", ""), graphiti.SessionScope("session:1", "user:ann")},
 	}
 	if diff := cmp.Diff(want, f.scopes); diff != "" {

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -39,8 +41,121 @@ func readRule(s string) (r rule, ok bool) {
 	}
 	m := marksOf(s)
 	prefers := m.prefers && namesProject(s)
-	ok = (m.lasting && !tells(s) || prefers) && m.rest >= minRest && contentWords(s) >= max(1, minPoints-m.points)
+	ok = (m.lasting && (begins(s) || !tells(s) && (m.everywhere || goesOn(s))) || prefers) && m.rest >= minRest && ContentWords(s) >= max(1, minPoints-m.points)
 	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
+}
+
+const (
+	// minBegun is the fewest content words of a rule whose mark follows its verb.
+	minBegun = 2
+
+	// maxBetween is the most words between the verb that begins a rule and its lasting mark:
+	// "write comments always in German".
+	maxBetween = 2
+
+	// maxPlace is the most words for the project before a rule: "in this repo, …".
+	maxPlace = 4
+)
+
+// begins reports whether a sentence begins as a rule does: with a lasting mark, or with a verb
+// that instructs or a negation and a lasting mark soon after. Words of please and the project
+// may precede. No other beginning is evidence that the sentence is an instruction of its author.
+func begins(s string) bool {
+	said := saidIn(s)
+	for size := 2; size <= min(maxPlace, len(said)-1); size++ {
+		if place := " " + bareOf(strings.Join(said[:size], " ")) + " "; strings.HasSuffix(said[size-1], ",") && (namesProject(place) || marksOf(place).everywhere) {
+			said = said[size:]
+			break
+		}
+	}
+	for len(said) > 1 && isPlease(bareOf(said[0])) {
+		said = said[1:]
+	}
+	first, size := markAt(said, 0)
+	switch r, _ := utf8.DecodeRuneInString(said[0]); {
+	case r >= firstUnspaced:
+		return beginsUnspaced(strings.Join(said, " "))
+	case first.lasting:
+		return instructs(said[size:])
+	case ContentWords(s) < minBegun:
+		return false
+	case first.prefers, len(said) > 1 && marks[bareOf(said[1])].prefers:
+		return namesProject(s)
+	case size == 0 && !instructing.has(said[0]):
+		return false
+	}
+	for n := max(1, size); n <= min(max(1, size)+maxBetween, len(said)-2); n++ {
+		if m, _ := markAt(said, n); m.lasting {
+			return true
+		}
+		if w := said[n]; isFunction(w) && !isPlease(w) || strings.ContainsAny(w, ",.!") {
+			return false
+		}
+	}
+	return false
+}
+
+// instructs reports whether the words after a lasting mark are an instruction, not small talk such
+// as "always happy to help": their first or last one is a verb that instructs.
+func instructs(said []string) bool {
+	for n := 0; n < len(said); n++ {
+		_, size := markAt(said, n)
+		if w := bareOf(said[n]); size == 0 && !isPlease(w) {
+			return instructing.has(w) || words.BeginsRequest(w) || instructing.has(bareOf(said[len(said)-1]))
+		}
+		n += max(size-1, 0)
+	}
+	return false
+}
+
+// beginsUnspaced is begins for scripts without spaces, and for Korean. In languages with the verb
+// at the end, a topic may precede the mark, and the sentence also has to end as a request does.
+func beginsUnspaced(s string) bool {
+	said := strings.TrimRight(strings.TrimLeft(s, "请請"), ".!。！ ")
+	verbLast := strings.ContainsFunc(said, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul) })
+	starts := func(w string) bool {
+		topic, _, found := strings.Cut(said, w)
+		return marks[w].lasting && found && (topic == "" || verbLast && utf8.RuneCountInString(topic) <= longestTopic && slices.ContainsFunc(topics, func(t string) bool { return strings.HasSuffix(topic, t) }))
+	}
+	ends := func(l tongue) bool {
+		return l.ends != "" && slices.ContainsFunc(strings.Fields(l.ends), func(e string) bool { return strings.HasSuffix(said, e) })
+	}
+	switch {
+	case !slices.ContainsFunc(unspaced, starts):
+		return slices.ContainsFunc(instructing.unspaced, func(v string) bool { return strings.HasPrefix(said, v) }) && !strings.Contains(said, " ")
+	case verbLast:
+		return slices.ContainsFunc(tongues, ends)
+	}
+	return true
+}
+
+// topics are the particles of a topic, and longestTopic is the most characters of one.
+var topics = []string{"は", "では", "는 ", "은 "}
+
+const longestTopic = 14
+
+// isPlease reports whether a word may precede a request in any language.
+func isPlease(w string) bool {
+	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Split(l.please, "|"), w) })
+}
+
+func isFunction(w string) (is bool) {
+	words.Each(w, func(_ []byte, k words.Significance) bool {
+		is = k == words.Function
+		return false
+	})
+	return is
+}
+
+// goesOn reports whether a content word follows a lasting mark: "as always" makes no rule.
+func goesOn(s string) bool {
+	said := saidIn(s)
+	for n := range said {
+		if m, size := markAt(said, n); m.lasting && ContentWords(strings.Join(said[n+size:], " ")) > 0 {
+			return true
+		}
+	}
+	return strings.ContainsFunc(s, func(r rune) bool { return r >= firstUnspaced })
 }
 
 // namesProject reports whether a sentence refers to the current project.
@@ -55,24 +170,19 @@ func namesProject(s string) bool {
 
 // tells reports whether a sentence begins with a function word that begins no mark.
 func tells(s string) bool {
-	first := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
-	if len(first) == 0 || longest[first[0]] > 0 {
+	said := saidIn(s)
+	if _, size := markAt(said, 0); size > 0 {
 		return false
 	}
-	function := false
-	words.Each(s, func(_ []byte, k words.Significance) bool {
-		function = k == words.Function
-		return false
-	})
-	return function
+	return isFunction(said[0])
 }
 
 // asks reports whether a sentence ends as a question does.
 func asks(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
 
-// contentWords counts the words of a sentence that carry its meaning. In scripts without
+// ContentWords counts the words of a sentence that carry its meaning. In scripts without
 // spaces up to three pairs of characters count as a word.
-func contentWords(s string) int {
+func ContentWords(s string) int {
 	spaced, pairs := 0, 0
 	for w := range termsOf(s) {
 		switch first, size := utf8.DecodeRuneInString(w); {
@@ -130,6 +240,10 @@ const lastingPoints = 3
 // word of phrases to the number of words of the longest one.
 var marks, unspaced, markTerms, longest = readMarks(markers)
 
+// instructing has the verbs with which a rule may begin, and running the words for fetching,
+// running and installing. They are the last two parts of a line of the table.
+var instructing, running = vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}
+
 func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
 	marks, terms, longest = make(map[string]mark), make(map[string]bool), make(map[string]int)
 	points := []int{lastingPoints, 2, 1, lastingPoints, 1, 1} // of the parts of a line
@@ -140,6 +254,10 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 		}
 		for part, list := range strings.Split(line, "|") {
 			for w := range strings.FieldsSeq(list) {
+				if part >= len(points) {
+					[]*vocabulary{&instructing, &running}[part-len(points)].add(w)
+					continue
+				}
 				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4, prefers: part == 5}
 				w, m.contrasts = strings.CutPrefix(w, "=")
 				w, m.forbids = strings.CutPrefix(w, "-")
@@ -183,23 +301,33 @@ func (s *marked) add(m mark) {
 	s.contrasts = s.contrasts || m.contrasts
 }
 
+// saidIn returns the words of a sentence in lower case, with the signs around them.
+func saidIn(s string) []string {
+	return strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(s), "’", "'"), unicode.IsSpace)
+}
+
+// markAt returns the longest mark that begins with word n, and its number of words; 0 without a
+// mark.
+func markAt(said []string, n int) (m mark, size int) {
+	for size = min(longest[bareOf(said[n])], len(said)-n); size > 0; size-- {
+		// A mark before a comma has no object, and does not forbid: "no, thanks".
+		phrase := strings.Join(said[n:n+size], " ")
+		if m, is := marks[bareOf(phrase)]; is && (!m.forbids || !strings.HasSuffix(phrase, ",")) {
+			return m, size
+		}
+	}
+	return m, 0
+}
+
 // marksOf adds up the marks of a sentence, and counts its other words.
 func marksOf(s string) (sum marked) {
-	lower := strings.ReplaceAll(strings.ToLower(s), "’", "'")
-	said := strings.FieldsFunc(lower, unicode.IsSpace)
+	lower, said := strings.ToLower(s), saidIn(s)
 	for n := 0; n < len(said); n++ {
-		found := false
-		for size := min(longest[bareOf(said[n])], len(said)-n); size > 0 && !found; size-- {
-			// A mark before a comma has no object, and does not forbid: "no, thanks".
-			phrase := strings.Join(said[n:n+size], " ")
-			m, is := marks[bareOf(phrase)]
-			if found = is && (!m.forbids || !strings.HasSuffix(phrase, ",")); found {
-				m.contrasts = m.contrasts && (!m.forbids || n > 0 && setsApart(said[:n], said[n+size:]))
-				sum.add(m)
-				n += size - 1
-			}
-		}
-		if !found && strings.ContainsFunc(said[n], unicode.IsLetter) {
+		if m, size := markAt(said, n); size > 0 {
+			m.contrasts = m.contrasts && (!m.forbids || n > 0 && setsApart(said[:n], said[n+size:]))
+			sum.add(m)
+			n += size - 1
+		} else if strings.ContainsFunc(said[n], unicode.IsLetter) {
 			sum.rest++
 		}
 	}
@@ -227,7 +355,7 @@ func setsApart(before, behind []string) bool {
 	if end == 0 {
 		end = len(behind)
 	}
-	return end <= longestOther && contentWords(strings.Join(behind[:end], " ")) > 0 && contentWords(strings.Join(before, " ")) > 1
+	return end <= longestOther && ContentWords(strings.Join(behind[:end], " ")) > 0 && ContentWords(strings.Join(before, " ")) > 1
 }
 
 // Decides reports whether a message states a change or a choice, and asks nothing.
@@ -259,9 +387,64 @@ func hasName(s string) bool {
 	})
 }
 
-// acts matches text that may make a model fetch or run something: an address, a path, a
-// pipe or another sign of a shell, a flag.
-var acts = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
+// signs matches signs of something to fetch or run: an address, a path, a pipe or another sign of
+// a shell, a flag.
+var signs = regexp.MustCompile("[|`$&\\\\]|://|(?:^|[\\s'\"(])(?:www\\.|[.~]{0,2}/\\w|-{1,2}[a-zA-Z]|[\\w-]+(?:\\.[\\w-]+)+/)")
+
+// host matches a name with a dot, such as an address without a scheme.
+var host = regexp.MustCompile(`[\pL\pN_-]+(?:\.[\pL\pN_-]+)*\.([\pL\pN_-]+)`)
+
+// notHosts are the last parts of the names of files and of technologies, which no host has, and
+// the most common one of files that also ends hosts.
+var notHosts = strings.Fields("js ts tsx jsx json yaml yml toml txt css html sql env lock go java c h cpp rb php xml csv log md")
+
+// Acts reports whether a text may make a model fetch, run or install something: it has a sign or a
+// host of such a text, or a word for it, unless the text begins with its prohibition.
+func Acts(text string) bool {
+	text = norm.NFKC.String(text)
+	if signs.MatchString(text) {
+		return true
+	}
+	for _, m := range host.FindAllStringSubmatch(text, -1) {
+		if last := strings.ToLower(m[1]); !strings.ContainsFunc(last, unicode.IsLetter) && strings.Count(m[0], ".") > 2 || strings.ContainsFunc(last, unicode.IsLetter) && !slices.Contains(notHosts, last) {
+			return true
+		}
+	}
+	said := saidIn(text)
+	n := 0
+	if m, size := markAt(said, 0); m.forbids {
+		n = size + 1 // "never run terraform apply"
+	}
+	for ; n < len(said); n++ {
+		if w := bareOf(said[n]); running.has(w) || slices.ContainsFunc(strings.FieldsFunc(w, func(r rune) bool { return !isWordRune(r) }), running.has) {
+			return true
+		}
+	}
+	return false
+}
+
+// vocabulary is a set of words, of beginnings of words, and of words in scripts without spaces.
+type vocabulary struct {
+	words            map[string]bool
+	begins, unspaced []string
+}
+
+func (v *vocabulary) add(w string) {
+	begin, prefix := strings.CutSuffix(w, "*")
+	switch r, _ := utf8.DecodeRuneInString(w); {
+	case r >= firstUnspaced:
+		v.unspaced = append(v.unspaced, w)
+	case prefix:
+		v.begins = append(v.begins, begin)
+	default:
+		v.words[w] = true
+	}
+}
+
+func (v *vocabulary) has(w string) bool {
+	return v.words[w] || slices.ContainsFunc(v.begins, func(b string) bool { return strings.HasPrefix(w, b) }) ||
+		slices.ContainsFunc(v.unspaced, func(u string) bool { return strings.Contains(w, u) })
+}
 
 // sharedWords is the share of the shorter text's words that two texts about one subject
 // have in common.
@@ -315,7 +498,7 @@ func lastValue(text string, others map[string]bool) value {
 		switch {
 		case strings.ContainsFunc(w, unicode.IsDigit):
 			return number
-		case n > 0 && (unicode.IsUpper(first) || n == len(said)-1 && contentWords(said[n-1]) == 0):
+		case n > 0 && (unicode.IsUpper(first) || n == len(said)-1 && ContentWords(said[n-1]) == 0):
 			return name
 		}
 		return noValue

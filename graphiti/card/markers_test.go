@@ -192,7 +192,7 @@ func TestActs(t *testing.T) {
 		"Immer auf Deutsch antworten.":                             false,
 		"Always use TypeScript 5.4, never Node.js 18.":             false,
 	} {
-		if got := acts.MatchString(text); got != want {
+		if got := Acts(text); got != want {
 			t.Errorf("%q names something to fetch or run: %v, want %v", text, got, want)
 		}
 	}

@@ -37,6 +37,9 @@ func AsksSomething(text string) bool {
 // Changes reports whether a text has a word of change, such as "no longer".
 func Changes(text string) bool { return hasPart(text, changing, 1<<30) }
 
+// BeginsRequest reports whether a request may begin with a word, in any language.
+func BeginsRequest(word string) bool { return table[ordering][string(fold(nil, []byte(word)))] != 0 }
+
 // orders reports whether a sentence of a text in a language is a request for the current
 // task: it begins with a word of request, possibly after words such as "ok, next", and has
 // no number, since a later question may ask for the number.

@@ -39,6 +39,17 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
+// InChat reports whether the request may be one of a person's chat: a program that nobody talks
+// with gives its task in a prompt, and the text to work on as the message, or it begins or forms
+// the answer.
+func (c *Conversation) InChat(known bool) bool {
+	if c.Format || c.Prefill() != "" {
+		return false
+	}
+	var parts [maxParts][]byte
+	return known || c.Tools || len(c.prompts(parts[:0])) == 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.System })
+}
+
 // holdsOnlyWords reports whether a person's message holds the words in one text, and no
 // other content.
 func (c *Conversation) holdsOnlyWords(m *Message) bool {

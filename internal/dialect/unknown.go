@@ -60,6 +60,12 @@ var programs = []program{
 	{Program: Program{"AI SDK", false}, agents: []string{"ai-sdk", "ai"}, library: true},
 }
 
+// Chats reports whether the client is a known one that people talk with, not the library of an
+// unknown program.
+func (p Program) Chats() bool {
+	return slices.ContainsFunc(programs, func(known program) bool { return known.Program == p && !known.library })
+}
+
 // byAgent holds the programs by the product in their User-Agent.
 var byAgent = func() map[string]*program {
 	all := make(map[string]*program)

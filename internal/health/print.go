@@ -72,6 +72,9 @@ func (s *Status) Print(w io.Writer) {
 	if n := s.PendingLines; n > 0 {
 		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
 	}
+	if n := s.EndedLines; n > 0 {
+		fmt.Fprintf(w, "ended     %s of the last day ended statements\n          to list and undo it: graphiti-proxy memory pending\n", terminal.Count(n, "message"))
+	}
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {

@@ -14,6 +14,7 @@ const linesAtOnce = 30
 // standings are the standing lines of a person, or of one memory.
 type standings struct {
 	Waiting, Card, Others []standing
+	Ended                 []standing // have ended statements recently
 	AllWaiting            int // shown or not
 }
 
@@ -45,8 +46,10 @@ func (s *standing) Undoes() bool { return s.Standing.State != card.Superseded }
 func (s *standing) Accepts() string {
 	var now, then string
 	switch {
-	case s.Kind == card.KindForget:
+	case s.Kind == card.KindForget && s.Applies:
 		return "Now it has ended matching statements in its place only. Once accepted, it ends them everywhere."
+	case s.Kind == card.KindForget:
+		return "Now it has ended nothing. Once accepted, it ends the statements below."
 	case s.OnCard:
 		now = "Now it is on the card there only."
 	case s.Kind == card.KindFact:
@@ -92,6 +95,11 @@ func (v *visit) standings(of *about) (list standings, err error) {
 		}
 		if len(*to) < linesAtOnce {
 			*to = append(*to, standing{l, lineForm{v.whose(), group, back}, editable(l.Text)})
+		}
+	}
+	for _, l := range got.Ended {
+		if of == nil {
+			list.Ended = append(list.Ended, standing{l, lineForm{v.whose(), group, back}, ""})
 		}
 	}
 	return list, nil

@@ -116,7 +116,7 @@ func TestEndedMessagesAreRestored(t *testing.T) {
 	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
 	s := newSite(t, m)
 	facts := "/memory/facts?group=" + servicetest.OwnersGroup
-	m.Say(t, "", "one", "", "Remember that my cat is called Miso.")
+	m.Talk(t, graphiti.Who{User: servicetest.Owner, Session: "one"}, "Remember that my cat is called Miso.")
 	id := s.idOf(t, "Miso")
 	page := "/message/" + id + "?group=" + servicetest.OwnersGroup
 	if h := m.Hear(t, graphiti.Who{User: servicetest.Owner, Session: "two"}, "Forget that my cat is called Miso."); h.Ended != 1 {

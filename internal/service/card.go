@@ -72,6 +72,7 @@ type Standing struct {
 	Personal bool           `json:"personal"`        // confirmed, it applies to the person everywhere, else to the project
 	Since    string         `json:"since"`
 	Group    string         `json:"group"`
+	Ends     []string       `json:"ends,omitempty"` // statements that a text to forget matches
 }
 
 func standing(l *card.Line) Standing {
@@ -151,6 +152,8 @@ type PendingRequest struct {
 // PendingLines are the lines of a person.
 type PendingLines struct {
 	Lines  []Standing `json:"lines"`
+	Ended  []Standing `json:"ended,omitempty"` // texts to forget that have taken effect in the last day
+	Full   bool       `json:"full,omitempty"`  // no further line can wait without effect
 	Groups []string   `json:"-"`
 }
 
@@ -162,8 +165,21 @@ var Pending = Operation[PendingRequest, PendingLines]{
 		p.Lines, p.Groups = []Standing{}, groups
 		lines = withoutCopies(lines)
 		for i := range lines {
-			if in.All || lines[i].State == card.Pending {
-				p.Lines = append(p.Lines, standing(&lines[i]))
+			l := &lines[i]
+			p.Full = p.Full || card.IsFull(lines, &card.Line{Group: l.Group, State: card.Pending})
+			recent := hasEnded(l)
+			if !recent && !in.All && l.State != card.Pending {
+				continue
+			}
+			s := standing(l)
+			if l.Kind == card.KindForget && err == nil {
+				s.Ends, err = h.Memory.matches(ctx, l)
+			}
+			if in.All || l.State == card.Pending {
+				p.Lines = append(p.Lines, s)
+			}
+			if recent {
+				p.Ended = append(p.Ended, s)
 			}
 		}
 		return p, err
@@ -171,15 +187,45 @@ var Pending = Operation[PendingRequest, PendingLines]{
 	Audit: func(in *PendingRequest, out *PendingLines) Entry { return in.audit("list standing lines", out.Groups) },
 }
 
-// CountPending counts the lines of a person that wait for their confirmation.
-func (sv *Service) CountPending(ctx context.Context, s Selector) (n int, err error) {
+// recentlyEnded is how long the pages and status show that a message has ended statements.
+const recentlyEnded = 24 * time.Hour
+
+// hasEnded reports whether a line is a text to forget that has taken effect recently.
+func hasEnded(l *card.Line) bool {
+	return l.Kind == card.KindForget && (l.State == card.Local || l.State == card.Confirmed || l.State == card.Pending && l.Applies) && time.Since(time.Unix(l.At, 0)) < recentlyEnded
+}
+
+// mostMatches is the most statements that the lists show of a text to forget.
+const mostMatches = 10
+
+// matches returns the statements that a text to forget matches, one of each turn.
+func (sv *Service) matches(ctx context.Context, l *card.Line) (texts []string, err error) {
+	said, err := sv.saying(ctx, l.Group, l.Text)
+	turns := make(map[string]bool)
+	for _, t := range said {
+		turn, ok := graphiti.TurnOf(t.name)
+		if turns[turn] && ok || slices.Contains(texts, t.text) || len(texts) == mostMatches {
+			continue
+		}
+		turns[turn] = true
+		texts = append(texts, t.text)
+	}
+	return texts, err
+}
+
+// CountPending counts the lines of a person that wait for their confirmation, and those that have
+// ended statements recently.
+func (sv *Service) CountPending(ctx context.Context, s Selector) (waiting, ended int, err error) {
 	lines, _, err := sv.lines(ctx, s)
 	for i := range lines {
 		if lines[i].State == card.Pending {
-			n++
+			waiting++
+		}
+		if hasEnded(&lines[i]) {
+			ended++
 		}
 	}
-	return n, err
+	return waiting, ended, err
 }
 
 // lines returns the standing lines of whoever a selector means, in all their groups.
@@ -367,10 +413,12 @@ func (sv *Service) undoLine(ctx context.Context, l *card.Line, _ string) error {
 		return invalid("undo: a promoted text needs no confirmation; remove it with graphiti-proxy memory forget --card")
 	case off && l.Was == card.Confirmed:
 		return sv.acceptLine(ctx, l, l.Edited)
-	case l.Kind == card.KindForget && l.State == card.Confirmed:
+	case l.Kind == card.KindForget && !off:
 		if err := sv.undoForget(ctx, l); err != nil {
 			return err
 		}
+		l.Applies = false
+		return sv.setLine(card.Rejected)(ctx, l, "")
 	}
 	l.Edited = ""
 	if l.Applies && !l.Personal {

@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -314,12 +313,6 @@ func TestHear_RoutineRule(t *testing.T) {
 		"always use tabs for indentation in this project":        {Promoted: 1},
 	} {
 		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-		m.Backend.Routine = func(_ context.Context, text string) (request, complaint float64) {
-			if strings.Contains(text, "same story") {
-				return 0.2, 0.45
-			}
-			return 0.6, 0.44
-		}
 		if _, got := m.Talk(t, ownerIn(widgets, "one"), text); got != want {
 			t.Errorf("%q: heard %+v, want %+v", text, got, want)
 		}

@@ -153,7 +153,8 @@ func TestForget_NamesKeptAfterRestart(t *testing.T) {
 }
 
 // TestDirectives checks that, if enabled, a message of directives is promoted in its
-// project, and that directives next to other text and those for the person stay pending.
+// project, that one for the person applies there and waits, and that directives next to other
+// text only wait.
 func TestDirectives(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{false, true} {
@@ -161,7 +162,7 @@ func TestDirectives(t *testing.T) {
 		m.Memory.Set(service.Settings{Namer: graphiti.Namer{Raw: true}, MaxFacts: 8, MaxChars: 8000, Timeout: 10 * time.Second, Remember: true, Directives: on})
 		for text, want := range map[string]inject.Heard{
 			"Please note:\npreference (global): tabs, not spaces\ndecision: Postgres, not MySQL\nprocedure: use " + token + "\nrepo_state (agent): nobody is one": {Pending: 2, Refused: 1, Unscoped: 1},
-			"decision: Redis, not Kafka\npreference (global): short answers":                                                                                      {Promoted: 1, Pending: 1},
+			"decision: Redis, not Kafka\npreference (global): short answers":                                                                                      {Promoted: 2, Pending: 1},
 		} {
 			if !on {
 				want = inject.Heard{}

@@ -3,10 +3,11 @@ package service
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
@@ -16,9 +17,9 @@ import (
 )
 
 // Hear applies a person's message to the memory, and counts the effects. A statement takes effect
-// at once only in its own place, and only in a message of statements alone: other messages may
-// contain quotations. Everything else waits for the person's confirmation. A bot's message has no
-// effect.
+// at once only in its own place, and only in a typed message of statements alone: other messages
+// may contain another author's text. Everything else waits for the person's confirmation. A bot's
+// message has no effect.
 func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) {
 	if s.Who.SystemActor != "" {
 		return h
@@ -40,6 +41,9 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 		said.message = hex.EncodeToString(sum[:8])
 	}
 	statements := slices.DeleteFunc(m.Statements, func(one card.Statement) bool { return one.Act != card.Rule && !set.Remember })
+	if !said.alone {
+		statements = statements[:min(len(statements), maxQuoted)]
+	}
 	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
 	// To forget something, all of a memory is read. Work that takes longer than the request
 	// may wait continues without being counted. It ends with Close.
@@ -57,6 +61,12 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	}
 	return h
 }
+
+// Forgets reports whether a message only asks to forget something.
+func (*Service) Forgets(text string) bool { return card.Forgets(text) }
+
+// maxQuoted is the most statements that one message of other text adds to the waiting lines.
+const maxQuoted = 3
 
 // hearTimeout limits the work for one message.
 const hearTimeout = time.Minute
@@ -83,7 +93,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 		h.Refused++
 		return nil
 	case one.Act == card.Forget:
-		return s.end(ctx, one.Text, h)
+		return s.end(ctx, &one, h)
 	}
 	l, ok := s.line(one)
 	if !ok {
@@ -94,11 +104,6 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: l.Group}, here})
 	if err != nil {
 		return err
-	}
-	if routine := s.sv.o.Memory.Routine; routine != nil && l.Kind == card.KindRule && l.Applies {
-		if _, complaint := routine(ctx, l.Text); complaint >= complains {
-			l.Applies, l.State = false, card.Pending
-		}
 	}
 	if err := s.doubtRepeated(ctx, &l, known, groups); err != nil {
 		return err
@@ -116,15 +121,23 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	case known[before].State == card.Confirmed, !l.Applies && known[before].State != card.Pending && known[before].State != card.Superseded:
 		return nil // the person has decided
 	}
+	if before < 0 && s.reportFull(known, &l, h) {
+		return nil
+	}
 	if l.State == card.Pending {
 		h.Pending++
 	}
 	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// complains is the likeness to a complaint about everyday work from which a rule waits for the
-// person's confirmation. "Always the same story with this file, try again" has the mark of a rule.
-const complains = 0.45
+// reportFull counts and logs a line without room among those that wait.
+func (s *hearing) reportFull(known []card.Line, l *card.Line, h *inject.Heard) (full bool) {
+	if full = card.IsFull(known, l); full {
+		h.Full++
+		s.sv.o.Log.Warn("too many standing lines wait, another one was not stored", "most", card.MaxWaiting, "to_do", "graphiti-proxy memory pending")
+	}
+	return full
+}
 
 // targets returns the groups of the message, whose forgetting deletes its effects, and the group
 // of its place.
@@ -211,69 +224,143 @@ func (s *hearing) doubtRepeated(ctx context.Context, l *card.Line, known []card.
 	return nil
 }
 
-// end ends the matching statements of the message's place. Those that apply elsewhere end
-// after the person's confirmation, and all of them if the message says more.
-func (s *hearing) end(ctx context.Context, text string, h *inject.Heard) error {
+const (
+	// maxEnds is the most statements that a message ends at once, and minEnds the fewest content
+	// words of its text. "Forget that the server." is about too much.
+	maxEnds = 3
+	minEnds = 2
+)
+
+// matching are the statements that a request to forget matches.
+type matching struct {
+	lines []card.Line     // of the place
+	names []string        // of messages of the place, and UUIDs of Graphiti's facts
+	turns map[string]bool // of both
+	facts int
+
+	elsewhere bool // the group of the place has others
+	besides   bool // the person's own group has others
+}
+
+// count returns the number of statements of the place. Graphiti extracts facts from messages.
+func (m *matching) count() int { return max(len(m.turns), m.facts) }
+
+// end ends the matching statements of the message's place. They wait for the person's
+// confirmation if they are many, if the text names a subject only, or if the message says more; so
+// do matching statements that apply elsewhere. A line of the text stays, to confirm or to undo it.
+func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard) error {
 	groups, here := s.targets()
 	if here.Group == "" {
 		h.Unscoped++
 		return nil
 	}
+	own, _ := s.own()
+	m, err := s.matching(ctx, one.Text, here, own)
+	if err != nil {
+		return err
+	}
+	count := m.count()
+	ends := s.alone && count > 0 && count <= maxEnds && !one.Vague && card.ContentWords(one.Text) >= minEnds
+	if ends {
+		for i := range m.lines {
+			if err := s.sv.endLine(ctx, &m.lines[i], s.Generation, groups...); err != nil {
+				return err
+			}
+		}
+		if err := s.sv.endNames(ctx, here.Group, bothSides(m.turns, m.names), s.Generation); err != nil {
+			return err
+		}
+		h.Ended += count
+	}
+	if count == 0 && !m.elsewhere && !m.besides {
+		h.Unmatched++
+	}
+	if count > 0 || m.elsewhere {
+		if err := s.keepForget(ctx, one.Text, here.Group, ends, !ends || m.elsewhere, h); err != nil {
+			return err
+		}
+	}
+	if m.besides {
+		return s.keepForget(ctx, one.Text, own, false, true, h)
+	}
+	return nil
+}
+
+// matching finds the statements that match a text to forget.
+func (s *hearing) matching(ctx context.Context, text string, here graphiti.Target, own string) (m matching, err error) {
+	m.turns = make(map[string]bool)
 	reads := []graphiti.Target{here}
-	own, beside := s.own()
-	if beside = beside && own != here.Group; beside {
+	if own != "" && own != here.Group {
 		reads = append(reads, graphiti.Target{Scope: graphiti.ScopeUser, Group: own})
 	}
 	lines, err := s.sv.cards().Lines(ctx, reads)
 	if err != nil {
-		return err
+		return m, err
 	}
-	before, waits, elsewhere := h.Ended, false, false
-	turns := make(map[string]bool)
 	for _, l := range lines {
-		switch {
-		case !l.Stands() || !card.Says(l.Text, text):
-		case l.State == card.Confirmed && (l.Personal || l.Group != here.Group), l.State != card.Confirmed && l.Place != s.Who.Place():
-			elsewhere = true
-		case !s.alone:
-			waits = true
+		switch isOwn := l.Group != here.Group; {
+		case !l.Stands() || l.Kind == card.KindForget || !card.Says(l.Text, text):
+		case l.State == card.Confirmed && (l.Personal || isOwn), l.State != card.Confirmed && l.Place != s.Who.Place():
+			m.elsewhere, m.besides = m.elsewhere || !isOwn, m.besides || isOwn
 		default:
-			if err := s.sv.endLine(ctx, &l, s.Generation, groups...); err != nil {
-				return err
-			}
-			turns[l.Turn] = true
-			h.Ended++
+			m.lines = append(m.lines, l)
+			m.turns[l.Turn] = true
 		}
 	}
-	says := func(group string) bool {
-		names, failed := s.sv.saying(ctx, group, text)
-		err = errors.Join(err, failed)
-		return len(names) > 0
+	for _, r := range reads {
+		said, err := s.sv.saying(ctx, r.Group, text)
+		if err != nil {
+			return m, err
+		}
+		for _, t := range said {
+			turn, ok := graphiti.TurnOf(t.name)
+			switch {
+			case ok && m.turns[turn]:
+			case r.Group != here.Group:
+				m.besides = true
+				continue
+			case here.Scope != graphiti.ScopeWorkspace && t.place != s.Who.Place():
+				m.elsewhere = true
+				continue
+			case ok:
+				m.turns[turn] = true
+			default:
+				m.facts++
+			}
+			m.names = append(m.names, t.name)
+		}
 	}
-	if s.alone {
-		ended, failed := s.sv.endMessages(ctx, here.Group, text, turns, s.Generation)
-		h.Ended, err = h.Ended+ended, failed
-	} else {
-		waits = waits || says(here.Group)
+	return m, nil
+}
+
+// bothSides adds the names of both messages of turns to names.
+func bothSides(turns map[string]bool, names []string) []string {
+	for turn := range turns {
+		names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
 	}
-	if elsewhere = elsewhere || beside && says(own); err != nil {
+	return names
+}
+
+// keepForget stores the line of a text to forget in a group: it has ended statements of its place,
+// or waits, or both.
+func (s *hearing) keepForget(ctx context.Context, text, group string, ended, waits bool, h *inject.Heard) error {
+	l, _ := s.line(card.Statement{Act: card.Forget, Text: text, Personal: true})
+	l.Group, l.Kind, l.Applies, l.State = group, card.KindForget, ended, card.Local
+	if waits {
+		l.State = card.Pending
+	}
+	known, err := s.sv.cards().Lines(ctx, []graphiti.Target{{Group: group}})
+	if err != nil || s.reportFull(known, &l, h) {
 		return err
 	}
-	if !waits && !elsewhere && h.Ended == before {
-		h.Unmatched++
+	if l.SetID(); ended {
+		h.Undo = l.ID
 	}
-	for personal, wanted := range map[bool]bool{false: waits, true: elsewhere} {
-		l, ok := s.line(card.Statement{Act: card.Forget, Text: text, Personal: personal})
-		if !ok || !wanted {
-			continue
-		}
+	if waits {
 		h.Pending++
-		l.Kind, l.State = card.KindForget, card.Pending
-		if err := s.sv.cards().Put(ctx, l, s.Generation, groups...); err != nil {
-			return err
-		}
 	}
-	return nil
+	groups, _ := s.targets()
+	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
 // acceptForget ends the statements of a line's group that say its text.
@@ -292,7 +379,15 @@ func (sv *Service) acceptForget(ctx context.Context, l *card.Line) error {
 			}
 		}
 	}
-	if _, err := sv.endMessages(ctx, l.Group, l.Text, turns, generation); err != nil {
+	said, err := sv.saying(ctx, l.Group, l.Text)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range said {
+		names = append(append(names, t.name), sidesOf(t.name)...)
+	}
+	if err := sv.endNames(ctx, l.Group, bothSides(turns, names), generation); err != nil {
 		return err
 	}
 	return sv.setLine(card.Confirmed)(ctx, l, "")
@@ -303,14 +398,15 @@ func (sv *Service) endLine(ctx context.Context, l *card.Line, generation int64, 
 	return sv.cards().Put(ctx, *l, generation, groups...)
 }
 
-// undoForget revalidates the statements that an accepted "forget that …" line ended.
+// undoForget revalidates the statements that a "forget that …" line ended.
 func (sv *Service) undoForget(ctx context.Context, l *card.Line) error {
-	names, err := sv.saying(ctx, l.Group, l.Text)
+	said, err := sv.saying(ctx, l.Group, l.Text)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		names = append(names, sidesOf(name)...)
+	var names []string
+	for _, m := range said {
+		names = append(append(names, m.name), sidesOf(m.name)...)
 	}
 	lines, err := sv.cards().Lines(ctx, []graphiti.Target{{Scope: l.Scope, Group: l.Group}})
 	if err != nil {
@@ -339,13 +435,21 @@ func sidesOf(name string) []string {
 // mostFacts is the most facts of Graphiti's that one "forget that …" ends.
 const mostFacts = 64
 
-// saying returns the names of the messages of a group that say a text, the sources of
-// distilled facts that do, and the UUIDs of such facts of Graphiti's. A search would leave out messages that repeat one another.
-func (sv *Service) saying(ctx context.Context, group, text string) (names []string, err error) {
+// told is a message, or a fact of Graphiti's, that says a text.
+type told struct {
+	name  string // its name, or the fact's UUID
+	text  string
+	place string // hash of the place of the message; "" if unknown
+}
+
+// saying returns the messages of a group that say a text, the sources of distilled facts that do,
+// and such facts of Graphiti's. A search would leave out messages that repeat one another.
+func (sv *Service) saying(ctx context.Context, group, text string) (list []told, err error) {
 	says := card.Sayer(text)
+	places := make(map[string]string) // of messages, by name
 	add := func(name, said string) {
-		if says(said) && !slices.Contains(names, name) {
-			names = append(names, name)
+		if says(said) && !slices.ContainsFunc(list, func(t told) bool { return t.name == name }) {
+			list = append(list, told{name, said, places[name]})
 		}
 	}
 	for r, err := range sv.rows(ctx, ledger.Part{Group: group}, graphiti.Filter{Text: true}) {
@@ -355,6 +459,7 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 		case err != nil:
 			return nil, err
 		}
+		places[r.Name] = gjson.Get(r.Source, "place").String()
 		add(r.Name, r.Text)
 	}
 	err = sv.eachDistilled(ctx, group, func(d *graphiti.Distilled) error {
@@ -375,32 +480,7 @@ func (sv *Service) saying(ctx context.Context, group, text string) (names []stri
 			add(f.UUID, f.Text)
 		}
 	}
-	return names, nil
-}
-
-// endMessages ends the matching turns and facts of a group, and the given turns. It returns the
-// number of the matching ones.
-func (sv *Service) endMessages(ctx context.Context, group, text string, turns map[string]bool, generation int64) (ended int, err error) {
-	found, err := sv.saying(ctx, group, text)
-	if err != nil {
-		return 0, err
-	}
-	var names []string
-	for turn := range turns {
-		names = append(names, graphiti.EpisodeName(turn, graphiti.RoleUser), graphiti.EpisodeName(turn, graphiti.RoleAssistant))
-	}
-	for _, name := range found {
-		turn, ok := graphiti.TurnOf(name)
-		if turns[turn] {
-			continue
-		}
-		names = append(append(names, name), sidesOf(name)...)
-		if ok {
-			turns[turn] = true
-		}
-		ended++
-	}
-	return ended, sv.endNames(ctx, group, names, generation)
+	return list, nil
 }
 
 // EndTurn ends both messages of a person's turn in its groups, after a turn of a generation
@@ -423,13 +503,15 @@ func (sv *Service) EndTurn(ctx context.Context, who graphiti.Who, turn string, i
 }
 
 // hearDirectives stores the directives of a message, such as "decision: …". Those of a
-// message that says anything else, and those for the person in a project, wait.
+// message that says anything else, or names something to fetch or run, wait. One for the person
+// applies in its place until it is confirmed.
 func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inject.Heard) {
 	found, tooLong := capture.Directives(s.Text)
 	h.Refused += tooLong
 	// A template may continue the line of a directive with a question or a label.
 	continues := func(d capture.Directive) bool { return strings.ContainsAny(d.Text, "?？:：[]<>{}") }
-	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && !slices.ContainsFunc(found, continues) && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
+	acts := func(d capture.Directive) bool { return card.Acts(d.Text) }
+	said := hearing{sv: sv, Saying: *s, alone: s.Typed && len(found) > 0 && !s.FromFile() && !slices.ContainsFunc(found, acts) && !slices.ContainsFunc(found, continues) && len(found) == strings.Count(strings.TrimSpace(s.Text), "\n")+1}
 	for _, d := range found {
 		scope := graphiti.Scope(d.Scope)
 		if scope == "" {
@@ -447,9 +529,11 @@ func (sv *Service) hearDirectives(ctx context.Context, s *capture.Saying, h *inj
 			h.Unscoped++
 		case sv.o.Pipeline.HoldsSecret(d.Text):
 			h.Refused++
-		case !said.alone || scope == graphiti.ScopeUser && s.Who.Workspace != "":
+		case !said.alone || scope == graphiti.ScopeUser:
 			l, _ := said.line(card.Statement{Text: d.Text, Instructs: true, Personal: scope == graphiti.ScopeUser})
-			l.Kind, l.State, l.Applies = d.Kind, card.Pending, false
+			if l.Kind, l.State = d.Kind, card.Pending; l.Applies {
+				h.Promoted++
+			}
 			groups, _ := said.targets()
 			h.Pending++
 			err = sv.cards().Put(ctx, l, s.Generation, groups...)

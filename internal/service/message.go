@@ -202,7 +202,7 @@ func (sv *Service) forgetLines(ctx context.Context, h *held) error {
 		}
 	}
 	return sv.cards().Remove(ctx, groups, func(l *card.Line) bool {
-		return ok && l.Turn == turn || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
+		return ok && l.Turn == turn || l.Kind == card.KindForget && card.Says(h.row.Text, l.Text) || promoted && l.Kind == curated.Kind && l.Says() != "" && strings.HasPrefix(curated.Text, strings.TrimSuffix(l.Text, "…"))
 	})
 }
 

@@ -42,6 +42,9 @@ func (m *Fixture) Talk(t testing.TB, who graphiti.Who, text string) (block strin
 		ID: plan.Turn, Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, User: text, Assistant: "Understood, I will keep that in mind.",
 		Said: time.Now(), Answered: time.Now(), Targets: plan.Write, Generation: plan.Generation,
 	}
+	if who.Workspace == "" {
+		turn.Place = who.Place()
+	}
 	if err := m.Pipeline.Add(t.Context(), turn); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/valyala/fasthttp"
 
@@ -79,13 +81,28 @@ func Client(agent []byte) string {
 	}, name)
 }
 
-// Application returns a hash of the client program and its credentials, and the program's
-// name if known. Call it after ReadBody.
+// InChat reports whether people talk with the client. Call it after ReadBody.
+func (cl *Claims) InChat() bool { return cl.program.Chats() || len(cl.h.Peek(openWebUIChat)) > 0 }
+
+// Application returns a hash of the client program and its credentials, and the program's name if
+// known. The system prompt and the whole User-Agent without its versions distinguish the programs
+// that people do not talk with: many share a library. Call it after ReadBody.
 func (cl *Claims) Application() (hash, name string) {
+	agent := cl.h.UserAgent()
 	if name = cl.program.Name; name == "" || name == dialect.Other {
-		name = Client(cl.h.UserAgent())
+		name = Client(agent)
+	}
+	parts := []string{name}
+	if !cl.InChat() {
+		product := bytes.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, agent)
+		parts = append(parts, string(product), strconv.FormatUint(cl.conv.PromptHash(), 16))
 	}
 	var buf [256]byte
-	sum := graphiti.Digest("application", name, string(cl.AppendCredentials(buf[:0])))
+	sum := graphiti.Digest("application", append(parts, string(cl.AppendCredentials(buf[:0])))...)
 	return hex.EncodeToString(sum[:8]), name
 }

@@ -2,13 +2,17 @@ package workspace
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
 )
 
 const (
@@ -16,54 +20,70 @@ const (
 	commandsFresh = 10 * time.Second
 
 	maxCommandDirs  = 256 // cached directories
-	maxCommandFiles = 256 // files of a directory
-	maxCommandFile  = 64 << 10
-	maxCommandBytes = 1 << 20 // of all files of a directory
-	maxCommandDepth = 4       // below the dot-directory
+	maxCommandFiles = 2048
+	maxCommandFile  = 1 << 20 // bytes
+	maxCommandBytes = 4 << 20 // of all files of a directory
+	maxCommandDepth = 12      // below the project's directory
 
-	// Hold compares the first maxCommandLine bytes of a line, because arguments may follow.
-	// It ignores lines with less than minCommandLine bytes.
-	minCommandLine = 20
-	maxCommandLine = 40
+	// likeCommand is the share of a message's words in a paragraph of a file from which the message
+	// may be that paragraph, with arguments for its placeholders.
+	likeCommand    = 0.7
+	minCommandWord = 3 // bytes of a word
 )
 
-// Commands checks whether a message is the content of a command, prompt or skill file.
-// Several clients send such a file as if the person had typed it. All clients store these
-// files as Markdown or TOML in a directory of the project with a leading dot, so no list
-// of clients is needed. The zero value is ready to use. It is safe for concurrent use.
+// Commands checks whether a message may be the content of a command, prompt or skill file of a
+// repository. Several clients send such a file as if the person had typed it. The zero value is
+// ready to use. It is safe for concurrent use.
 type Commands struct {
 	mu    sync.Mutex // protects known, and every commandFiles
 	known map[string]*commandFiles
 }
 
 type commandFiles struct {
-	texts []string
-	found time.Time     // when texts were read; zero if never
+	found commandTexts
+	at    time.Time     // when they were read; zero if never
 	read  chan struct{} // closed at the end of the current read; nil if there is none
 }
 
-// Hold reports whether a file in a project's dot-directories contains a line of the
-// message. It also returns true if the file system does not answer within wait.
+// commandTexts has the paragraphs of files in lower case.
+type commandTexts struct {
+	paragraphs []string
+	files      int
+	dirs       int
+	left       int  // bytes that may be read
+	more       bool // some are missing: they exceed a limit
+}
+
+// Hold reports whether a message may be the content of a project's command file: it has several
+// sentences and there is such a file, or a paragraph of one has its words. It also returns true if
+// the files are many, or the file system does not answer within wait.
 func (c *Commands) Hold(dir, message string, wait time.Duration) bool {
-	texts, ok := c.files(filepath.Clean(dir), wait)
-	if !ok {
+	found, ok := c.files(filepath.Clean(dir), wait)
+	if !ok || found.more {
 		return true
 	}
-	for line := range strings.Lines(message) {
-		line = strings.TrimSpace(line)
-		if len(line) < minCommandLine {
-			continue
-		}
-		start := line[:min(len(line), maxCommandLine)]
-		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, start) }) {
-			return true
-		}
+	if found.files == 0 {
+		return false
 	}
-	return false
+	message = strings.TrimSpace(message)
+	if first := sentences.FromString(message); first.Next() && first.End() < len(message) {
+		return true
+	}
+	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) })
+	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < minCommandWord })
+	return slices.ContainsFunc(found.paragraphs, func(p string) bool {
+		n := 0
+		for _, w := range words {
+			if strings.Contains(p, w) {
+				n++
+			}
+		}
+		return float64(n) >= likeCommand*float64(len(words))
+	})
 }
 
 // files returns the texts of a directory's files. ok is false if they were never read.
-func (c *Commands) files(dir string, wait time.Duration) (texts []string, ok bool) {
+func (c *Commands) files(dir string, wait time.Duration) (found commandTexts, ok bool) {
 	c.mu.Lock()
 	one := c.known[dir]
 	if one == nil {
@@ -73,7 +93,7 @@ func (c *Commands) files(dir string, wait time.Duration) (texts []string, ok boo
 		one = &commandFiles{}
 		c.known[dir] = one
 	}
-	if one.read == nil && (one.found.IsZero() || time.Since(one.found) > commandsFresh) {
+	if one.read == nil && (one.at.IsZero() || time.Since(one.at) > commandsFresh) {
 		one.read = make(chan struct{})
 		go c.readFiles(dir, one) // ends when the file system has answered; one for a directory
 	}
@@ -89,57 +109,75 @@ func (c *Commands) files(dir string, wait time.Duration) (texts []string, ok boo
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return one.texts, !one.found.IsZero()
+	return one.found, !one.at.IsZero()
 }
 
 func (c *Commands) readFiles(dir string, one *commandFiles) {
-	texts := readCommands(dir)
+	found := commandTexts{left: maxCommandBytes}
+	found.readDir(dir, nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one.texts, one.found = texts, time.Now()
+	one.found, one.at = found, time.Now()
 	close(one.read)
 	one.read = nil
 }
 
-// readCommands returns the texts of the files that may be commands, within the limits. It
-// skips files that it cannot read.
-func readCommands(dir string) (texts []string) {
+// notCommands are the directories of tools with many files, of which no client takes commands.
+var notCommands = strings.Fields(".git .hg .svn .venv .tox .nox .cache .next .nuxt .gradle .idea .terraform .yarn .mypy_cache .pytest_cache .ruff_cache .direnv .parcel-cache .dart_tool")
+
+var (
+	commandNames = regexp.MustCompile(`(?i)command|prompt|recipe|skill|agent|opencode`)
+	commandFile  = regexp.MustCompile(`(?i)\.(md|mdc|toml|prompt)$`)
+	commandData  = regexp.MustCompile(`(?i)\.(ya?ml|jsonc?|txt)$`)
+)
+
+// readDir reads the files that may be commands: those of text in directories with a leading dot,
+// and those of text or data with a name such as "prompts" in their path. Git keeps links, so it
+// follows them.
+func (t *commandTexts) readDir(dir string, path []string) {
 	entries, _ := os.ReadDir(dir)
-	left, files := maxCommandBytes, 0
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), ".") || e.Name() == ".git" {
-			continue
+		name := e.Name()
+		names, full := append(slices.Clone(path), name), filepath.Join(dir, name)
+		dotted := strings.HasPrefix(names[0], ".") && names[0] != ".github"
+		named := slices.ContainsFunc(names, commandNames.MatchString)
+		info, err := os.Stat(full)
+		switch {
+		case t.more || err != nil:
+		case info.IsDir() && (slices.Contains(notCommands, name) || len(path) == 0 && !strings.HasPrefix(name, ".") && !named):
+		case info.IsDir():
+			t.dirs++ // links may form circles
+			if t.more = len(names) > maxCommandDepth || t.dirs > maxCommandFiles; !t.more {
+				t.readDir(full, names)
+			}
+		case info.Mode().IsRegular() && (commandFile.MatchString(name) && len(path) > 0 && dotted || named && (commandFile.MatchString(name) || commandData.MatchString(name))):
+			t.readFile(full)
 		}
-		top := filepath.Join(dir, e.Name())
-		_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
-			rel, _ := filepath.Rel(top, path)
-			switch ext := filepath.Ext(path); {
-			case err != nil:
-				return fs.SkipDir
-			case e.IsDir() && strings.Count(rel, string(filepath.Separator)) >= maxCommandDepth:
-				return fs.SkipDir
-			case !e.Type().IsRegular() || ext != ".md" && ext != ".toml":
-				return nil
-			}
-			if files++; files > maxCommandFiles || left <= 0 {
-				return fs.SkipAll
-			}
-			text := readStart(path, min(left, maxCommandFile))
-			left -= len(text)
-			texts = append(texts, text)
-			return nil
-		})
 	}
-	return texts
 }
 
-// readStart returns the first bytes of a file, at most n.
-func readStart(path string, n int) string {
+var escaped = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|n)`)
+
+// readFile adds the paragraphs of a file.
+func (t *commandTexts) readFile(path string) {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return
 	}
 	defer f.Close()
-	b, _ := io.ReadAll(io.LimitReader(f, int64(n)))
-	return string(b)
+	b, _ := io.ReadAll(io.LimitReader(f, maxCommandFile+1))
+	t.files, t.left = t.files+1, t.left-len(b)
+	if t.more = len(b) > maxCommandFile || t.left < 0 || t.files > maxCommandFiles; t.more {
+		return
+	}
+	text := escaped.ReplaceAllStringFunc(string(b), func(e string) string {
+		plain, err := strconv.Unquote(`"` + e + `"`)
+		if err != nil {
+			return e
+		}
+		return plain
+	})
+	for p := range strings.SplitSeq(strings.ReplaceAll(strings.ToLower(text), "\r", ""), "\n\n") {
+		t.paragraphs = append(t.paragraphs, p)
+	}
 }

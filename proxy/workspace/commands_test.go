@@ -1,25 +1,19 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TestCommands: a message that a file of a dot-directory holds is that file, whatever
-// client the directory is of.
+// TestCommands checks that a message may be a command file of any client, in each form that
+// repositories keep them.
 func TestCommands(t *testing.T) {
-	dir := t.TempDir()
-	for path, text := range map[string]string{
-		".gemini/commands/deploy.toml": "description = \"x\"\nprompt = \"Deploy to the Falcon cluster. Remember the blue key. {{args}}\"\n",
-		".opencode/command/ship.md":    "---\ndescription: x\n---\nAlways ship with the Condor script.\nPush $ARGUMENTS to the main branch.\n",
-		".new/skills/deep/er/SKILL.md": "Remember that we prefer tabs in every file.\n",
-		".a/b/c/d/e/f/too-deep.md":     "This sentence stands far too deep to be read.\n",
-		".git/hooks/notes.md":          "This sentence is one of the repository's own.\n",
-		"docs/plain.md":                "This sentence is documentation of the project.\n",
-		".new/script.sh":               "This sentence is in a script, not a prompt.\n",
-	} {
+	write := func(t *testing.T, dir, path, text string) {
+		t.Helper()
 		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -28,24 +22,76 @@ func TestCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var c Commands
-	for text, want := range map[string]bool{
-		"Deploy to the Falcon cluster. Remember the blue key. staging":      true,
-		"Always ship with the Condor script.\nPush now to the main branch.": true,
-		"Remember that we prefer tabs in every file.":                       true,
-		"This sentence stands far too deep to be read.":                     false,
-		"This sentence is one of the repository's own.":                     false,
-		"This sentence is documentation of the project.":                    false,
-		"This sentence is in a script, not a prompt.":                       false,
-		"Remember that my dentist is Ann.":                                  false,
-		"Ship it.":                                                          false,
+	const rule = "Always ship with the Condor script."
+	for name, lay := range map[string]func(t *testing.T, dir string){
+		"Markdown": func(t *testing.T, dir string) {
+			write(t, dir, ".opencode/command/x.md", "---\ndescription: x\n---\n"+rule+"\n")
+		},
+		"deep":     func(t *testing.T, dir string) { write(t, dir, ".a/b/c/d/e/f/g/x.md", rule) },
+		"too deep": func(t *testing.T, dir string) { write(t, dir, ".a"+strings.Repeat("/b", 20)+"/x.md", rule) },
+		"long front matter": func(t *testing.T, dir string) {
+			write(t, dir, ".a/x.md", "---\n#"+strings.Repeat("x", 100_000)+"\n---\n"+rule)
+		},
+		"a large file": func(t *testing.T, dir string) { write(t, dir, ".a/x.md", strings.Repeat("x", 2<<20)) },
+		"an escape": func(t *testing.T, dir string) {
+			write(t, dir, ".gemini/commands/x.toml", `prompt = "\u0041lways ship with the \u0043ondor script."`)
+		},
+		"an argument": func(t *testing.T, dir string) { write(t, dir, ".a/x.md", "Always$1 ship with the {{bird}} script.") },
+		"wrapped":     func(t *testing.T, dir string) { write(t, dir, ".a/x.md", "Always ship\nwith the Condor\nscript.") },
+		"JSON": func(t *testing.T, dir string) {
+			write(t, dir, "opencode.json", `{"command":{"x":{"template":"`+rule+`"}}}`)
+		},
+		"a prompt": func(t *testing.T, dir string) { write(t, dir, "prompts/x.prompt", rule) },
+		"a recipe": func(t *testing.T, dir string) { write(t, dir, "recipes/x.yaml", "prompt: "+rule) },
+		"many files": func(t *testing.T, dir string) {
+			for i := range 300 {
+				write(t, dir, fmt.Sprintf(".a/%03d.md", i), "x")
+			}
+			write(t, dir, ".opencode/command/x.md", rule)
+		},
+		"a link": func(t *testing.T, dir string) {
+			write(t, dir, "docs/x.md", rule)
+			write(t, dir, ".opencode/command/y.md", "x")
+			if err := os.Symlink("../../docs/x.md", filepath.Join(dir, ".opencode/command/x.md")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a linked directory": func(t *testing.T, dir string) {
+			write(t, dir, "docs/x.md", rule)
+			if err := os.Symlink("docs", filepath.Join(dir, ".commands")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a circle of links": func(t *testing.T, dir string) {
+			if err := os.Symlink(".", filepath.Join(dir, ".commands")); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			lay(t, dir)
+			if c := (Commands{}); !c.Hold(dir, rule, time.Minute) {
+				t.Errorf("Hold(%q) = false, want true", rule)
+			}
+		})
+	}
+	dir := t.TempDir()
+	var c Commands
+	for text, want := range map[string]bool{rule: false, "I like tea. " + rule: false} {
 		if got := c.Hold(dir, text, time.Minute); got != want {
-			t.Errorf("Hold(%q) = %v, want %v", text, got, want)
+			t.Errorf("Hold(%q) = %v without a file, want %v", text, got, want)
 		}
 	}
-	if c.Hold(filepath.Join(dir, "none"), "Remember that we prefer tabs in every file.", time.Minute) {
-		t.Error("Hold = true for a directory that does not exist, want false")
+	dir = t.TempDir()
+	write(t, dir, ".git/notes.md", rule)
+	write(t, dir, "docs/x.md", rule)
+	write(t, dir, ".a/script.sh", rule)
+	write(t, dir, ".a/x.md", "Deploy to the Falcon cluster.")
+	for text, want := range map[string]bool{rule: false, "Remember that my dentist is Ann.": false, "Remember that I like tea. Thanks a lot.": true} {
+		if got := c.Hold(dir, text, time.Minute); got != want {
+			t.Errorf("Hold(%q) = %v beside another command, want %v", text, got, want)
+		}
 	}
 }
 
