@@ -118,7 +118,7 @@ func beginsUnspaced(s string) bool {
 		return marks[w].lasting && found && (topic == "" || verbLast && utf8.RuneCountInString(topic) <= longestTopic && slices.ContainsFunc(topics, func(t string) bool { return strings.HasSuffix(topic, t) }))
 	}
 	ends := func(l tongue) bool {
-		return l.ends != "" && slices.ContainsFunc(strings.Fields(l.ends), func(e string) bool { return strings.HasSuffix(said, e) })
+		return l.Ends != "" && slices.ContainsFunc(strings.Fields(l.Ends), func(e string) bool { return strings.HasSuffix(said, e) })
 	}
 	switch {
 	case !slices.ContainsFunc(unspaced, starts):
@@ -136,7 +136,7 @@ const longestTopic = 14
 
 // isPlease reports whether a word may precede a request in any language.
 func isPlease(w string) bool {
-	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Split(l.please, "|"), w) })
+	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Split(l.Please, "|"), w) })
 }
 
 func isFunction(w string) (is bool) {
@@ -162,8 +162,8 @@ func goesOn(s string) bool {
 func namesProject(s string) bool {
 	lower := " " + strings.ToLower(s) + " "
 	return slices.ContainsFunc(tongues, func(l tongue) bool {
-		return slices.ContainsFunc(strings.Split(l.here, "|"), func(here string) bool {
-			return (l.forms != nil || strings.Contains(strings.TrimSpace(here), " ")) && strings.Contains(lower, strings.TrimRight(here, " "))
+		return slices.ContainsFunc(strings.Split(l.Here, "|"), func(here string) bool {
+			return (l.Forms != nil || strings.Contains(strings.TrimSpace(here), " ")) && strings.Contains(lower, strings.TrimRight(here, " "))
 		})
 	})
 }

@@ -1,6 +1,8 @@
 package card
 
 import (
+	_ "embed"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,7 +170,7 @@ type phrase struct {
 var askPhrases, lastingPhrases = func() (ask [][]phrase, lasting []phrase) {
 	for _, l := range tongues {
 		var list []phrase
-		for _, p := range strings.Split(l.ask+"|"+l.forget+"|"+l.drops, "|") {
+		for _, p := range strings.Split(l.Ask+"|"+l.Forget+"|"+l.Drops, "|") {
 			list = append(list, phrase{p, isASCII(p)})
 		}
 		ask = append(ask, list)
@@ -219,106 +221,40 @@ func isWordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicod
 // tongue describes requests to remember or to forget something in one language. In other
 // languages such a message is stored like any other.
 type tongue struct {
-	name string
+	Name string
 
 	// A request begins with ask or forget, optionally after words of please, and continues
 	// with a colon or that: "please remember that …". A text that begins with a word of not
 	// makes it another sentence.
-	please, ask, forget, that, not string
+	Please, Ask, Forget, That, Not string
 
 	// In languages with other word orders, forms and forgets are patterns of whole
 	// sentences that contain ask or forget, with the text as a group.
-	forms, forgets []string
+	Forms, Forgets []string
 
 	// subjects are patterns of whole messages that ask to forget a subject, the group, and
 	// drops has a phrase of each, apart from those of ask and forget.
-	drops    string
-	subjects []string
+	Drops    string
+	Subjects []string
 
 	// Words of self refer to the author, and words of first do so only at the beginning of
 	// a text. Words of others contain a word of self but do not refer to the author.
 	// Phrases of here refer to a project, and words of answer to answers.
-	self, first, others, here, answer string
+	Self, First, Others, Here, Answer string
 
-	ends string // of requests, in languages with the verb at the end
+	Ends string // of requests, in languages with the verb at the end
 }
+
+//go:embed tongues.json
+var tonguesJSON []byte
 
 // tongues are the languages of requests.
-var tongues = []tongue{
-	{name: "English", please: "please|pls|ok|okay|and|also|hi|hey|hello", ask: "remember|remember this", forget: "forget", answer: "answer answers answering reply replies respond response responses", that: "that ", not: "for|time|day|one|thing|when|last|first|idea",
-		drops: "memor|you know", subjects: []string{
-			`^(?:(?:can|could|would|will) you |you (?:can|may|should) |i(?:'d like| want| need) you to )?(?:(?:please|just|now),? )*(?:forget|stop remembering|(?:don't|do not|never) remember)(?: about| (?:everything|all)(?: you know)? about| what (?:you know|i (?:said|told you)) about)? (.+?)(?: any ?more| from (?:your|the) memory| for good| now|,? please)*$`,
-			`^(?:(?:can|could|would|will) you |you (?:can|may|should) |i(?:'d like| want| need) you to )?(?:(?:please|just|now),? )*(?:delete|remove|erase|clear|wipe|drop|purge) (?:(?:what|whatever|everything|all|anything)(?: that)? you (?:know|remember|stored|have)(?: about| of| on)? (.+)|(.+) (?:from|in|out of) (?:your |the )?memor\pL+)$`,
-		},
-		self: "i my mine me myself", here: " here | this repo | this project | this codebase "},
-	{name: "German", please: "bitte|und|auch", ask: "merk dir|merke dir|merken sie sich", forget: "vergiss|vergessen sie", answer: "antworte antworten antwort antwortest", that: "dass |daß ",
-		drops: "vergess|gedächtnis|was du|merk", subjects: []string{
-			`^(?:bitte,? )?(?:vergiss|vergesst|vergessen sie)(?: bitte)?(?: alles (?:über|zu))? (.+)$`,
-			`^(?:kannst|könntest|können|würdest) (?:du|sie) (?:bitte )?(.+?) (?:vergessen|aus (?:deinem|dem|ihrem) gedächtnis (?:löschen|entfernen))$`,
-			`^(?:bitte,? )?(?:lösche?|entferne?|streiche?) (?:bitte )?(?:alles,? was du (?:über|zu) (.+) weißt|(.+) aus (?:deinem|dem|ihrem) gedächtnis)$`,
-			`^merke? dir (.+) nicht(?: mehr)?$`,
-		},
-		self: "ich mein meine meinem meinen meiner meines mir mich", here: " hier | diesem projekt | diesem repo | dieses projekt "},
-	{name: "French", please: "s['’]il (?:te|vous) pla[iî]t|stp|svp|et|bien", ask: "retiens|retenez|souviens-toi|souvenez-vous", forget: "oublie|oubliez", answer: "réponds répondre réponse réponses", that: "que |qu['’]",
-		drops: "oublier|mémoire", subjects: []string{
-			`^(?:(?:peux-tu|pouvez-vous|tu peux) )?(?:s'il te pla[iî]t,? )?(?:oublie|oubliez|oublier) (.+?)(?:,? s'il te pla[iî]t)?$`,
-			`^(?:efface|effacez|supprime|supprimez|enlève) (.+) de (?:ta|votre|la) mémoire$`,
-			`^ne (?:retiens|retenez) (?:pas|plus) (.+)$`,
-		},
-		self: "je j moi me m mon ma mes", here: " ici | ce projet | ce dépôt "},
-	{name: "Spanish", please: "por favor|y", ask: "recuerda|recuerde", forget: "olvida|olvide", answer: "responde responder respuesta respuestas contesta", that: "que ",
-		drops: "olvid|memoria", subjects: []string{
-			`^(?:¿?(?:puedes|podrías|puede) )?(?:por favor,? )?(?:olvida|olvide|olvidar|olvídate de) (.+?)(?:,? por favor)?$`,
-			`^(?:borra|borre|elimina|elimine|quita) (.+) de (?:tu|su|la) memoria$`,
-		},
-		self: "yo mi mis me mí mío mía conmigo", first: "prefiero vivo trabajo soy tengo uso", here: " aquí | este proyecto | este repo "},
-	{name: "Italian", please: "per favore|per piacere|e", ask: "ricorda|ricordati", forget: "dimentica|dimenticati", answer: "rispondi rispondere risposta risposte", that: "che ",
-		drops: "dimentica|memoria", subjects: []string{
-			`^(?:(?:puoi|potresti) )?(?:per favore,? )?(?:dimentica|dimenticare|dimenticati(?: di)?) (.+?)(?:,? per favore)?$`,
-			`^(?:cancella|elimina|rimuovi) (.+) dalla (?:tua )?memoria$`,
-		},
-		self: "io mi mio mia miei mie me", first: "preferisco abito vivo lavoro sono ho uso", here: " qui | questo progetto | questo repo "},
-	{name: "Portuguese", please: "por favor|e", ask: "lembra-te|lembra|lembre-se|lembre", forget: "esquece|esqueça|esqueça-se", answer: "responde responda responder resposta respostas", that: "que |de que ",
-		drops: "esquec|memória", subjects: []string{
-			`^(?:(?:podes|pode|poderia) )?(?:por favor,? )?(?:esquece|esqueça|esquecer) (.+?)(?:,? por favor)?$`,
-			`^(?:apaga|apague|remove|remova|elimina) (.+) da (?:tua |sua )?memória$`,
-		},
-		self: "eu meu minha meus minhas mim me comigo", first: "prefiro moro vivo trabalho sou tenho uso", here: " aqui | este projeto | neste projeto | deste projeto "},
-	{name: "Dutch", please: "alsjeblieft|alstublieft|en", ask: "onthoud", forget: "vergeet", answer: "antwoord antwoorden antwoordt", that: "dat ", not: "voor|even|maar|goed",
-		drops: "vergeten|geheugen", subjects: []string{
-			`^(?:alsjeblieft,? )?vergeet (.+)$`,
-			`^(?:kun|kan|wil) je (.+) vergeten$`,
-			`^(?:verwijder|wis) (.+) uit je geheugen$`,
-		},
-		self: "ik mijn mij me", here: " hier | dit project | deze repo "},
-	{name: "Russian", please: "пожалуйста|и", ask: "запомни|запомните|помни", forget: "забудь|забудьте", answer: "отвечай отвечать ответ ответы ответов", that: "что ",
-		drops: "забыть|памяти", subjects: []string{
-			`^(?:пожалуйста,? )?(?:можешь |можете )?(?:забудь|забудьте|забыть)(?: про| об?)? (.+)$`,
-			`^(?:удали|удалите|сотри|сотрите) (.+) из (?:своей |твоей )?памяти$`,
-		},
-		self: "я меня мне мной мой моя моё мое мои моего моей моих моему моим мою", here: " здесь | этом проекте | этот проект | этого проекта "},
-	{name: "Polish", please: "proszę|i", ask: "zapamiętaj|zapamiętajcie|pamiętaj", forget: "zapomnij|zapomnijcie", answer: "odpowiadaj odpowiadać odpowiedź odpowiedzi", that: "że |iż ",
-		drops: "zapomnieć|pamięci", subjects: []string{
-			`^(?:proszę,? )?(?:(?:czy )?możesz )?(?:zapomnij|zapomnijcie|zapomnieć)(?: o)? (.+)$`,
-			`^(?:usuń|skasuj|wymaż) (.+) z (?:twojej |swojej )?pamięci$`,
-		},
-		self: "ja mój moja moje moi mojego mojej moich mojemu moim moją mnie mi mną", first: "jestem mam lubię wolę mieszkam pracuję używam", here: " tutaj | ten projekt | tym projekcie | tego projektu "},
-	{name: "Japanese", ends: "ください 下さい てね て こと しろ せよ", ask: "覚えておいて", forget: "忘れて", answer: "答え 返信 回答", forgets: []string{`^(.+?)(?:(?:という)?こと)?(?:を|は)、?忘れて(?:ください|下さい|ね)?$`}, forms: []string{`^覚えておいて(?:ください|下さい|ね)?[:：、]\s*(.+)$`, `^(.+?)(?:という?こと)?(?:を|は|と)、?覚えておいて(?:ください|下さい|ね)?$`},
-		drops: "記憶|メモリ", subjects: []string{
-			`^(.+?)を(?:メモリ|記憶)から(?:削除|消去|消)し?て.*$`,
-		},
-		self: "私 僕 俺", others: "私有 私立 私設", here: "このプロジェクト|このリポジトリ|ここでは"},
-	{name: "Chinese", ask: "记住|記住", forget: "忘记|忘掉|忘記", answer: "回答 答复 回复", forgets: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:忘记|忘掉|忘記)(?:[:：,，]\s*(.+)|([^了过過什怎:：,，].+))$`}, forms: []string{`^(?:请你?|請你?)?(?:帮我|幫我)?(?:记住|記住)(?:[:：,，]\s*(.+)|([^了过過这這那它没沒不什怎:：,，].+))$`},
-		drops: "记忆|記憶", subjects: []string{
-			`^(?:请|請)?(?:从|從)?(?:你的)?(?:记忆|記憶)(?:中|里|裡)?(?:删除|刪除|移除)(.+)$`,
-		},
-		self: "我", others: "我们 我們", here: "这个项目|這個專案|这个仓库|本项目|这里"},
-	{name: "Korean", ends: "줘 줘요 세요 라 마 할_것", ask: "기억해", forget: "잊어", answer: "대답 답변 답해", forgets: []string{`^(.+?)(?:이?라고|다고|(?:다는|인) (?:것을|걸|것은|건)) ?잊어 ?(?:줘|줘요|주세요|버려)$`}, forms: []string{`^기억해 ?(?:줘|주세요|둬|두세요)?[:：,]\s*(.+)$`, `^(.+?)(?:이?라고|다고|(?:다는|인) (?:것을|걸)) ?기억해 ?(?:줘|줘요|주세요|둬|두세요)$`, `^(.+?)이?라고 기억해$`},
-		drops: "잊어", subjects: []string{
-			`^(.+?)(?:을|를|은|는)? ?잊어 ?(?:줘|줘요|주세요|버려)$`,
-		},
-		self: "나는 난 내가 나의 나를 나한테 저는 제가 저의 저를 저한테", first: "내 나 제 저", here: "이 프로젝트|이 저장소|여기"},
-}
+var tongues = func() (all []tongue) {
+	if err := json.Unmarshal(tonguesJSON, &all); err != nil {
+		panic(err) // of this package's own file
+	}
+	return all
+}()
 
 // wishes has the patterns of requests to remember or to forget, for each of tongues.
 var wishes = func() (all [][]wishForm) {
@@ -326,15 +262,15 @@ var wishes = func() (all [][]wishForm) {
 		l := &tongues[n]
 		forms := func(act Act, verbs string, own []string) (list []wishForm) {
 			if own == nil {
-				please := `(?:` + l.please + `)`
-				own = []string{`^(?:` + please + `,? )*(?:` + verbs + `)(?:,? ` + please + `)*(?:,? (?:` + l.that + `)| ?[:：] ?)(.+)$`}
+				please := `(?:` + l.Please + `)`
+				own = []string{`^(?:` + please + `,? )*(?:` + verbs + `)(?:,? ` + please + `)*(?:,? (?:` + l.That + `)| ?[:：] ?)(.+)$`}
 			}
 			for _, f := range own {
 				list = append(list, wishForm{act, regexp.MustCompile(`(?i)` + f)})
 			}
 			return list
 		}
-		all = append(all, append(forms(Remember, l.ask, l.forms), forms(Forget, l.forget, l.forgets)...))
+		all = append(all, append(forms(Remember, l.Ask, l.Forms), forms(Forget, l.Forget, l.Forgets)...))
 	}
 	return all
 }()
@@ -348,7 +284,7 @@ type wishForm struct {
 var subjects = func() (all [][]*regexp.Regexp) {
 	for n := range tongues {
 		var list []*regexp.Regexp
-		for _, p := range tongues[n].subjects {
+		for _, p := range tongues[n].Subjects {
 			list = append(list, regexp.MustCompile(`(?i)`+p))
 		}
 		all = append(all, list)
@@ -401,10 +337,10 @@ func (l *tongue) instructs(said string) bool {
 		return true
 	}
 	lower := strings.ToLower(said)
-	if l.forms != nil {
-		return slices.ContainsFunc(strings.Fields(l.answer), func(w string) bool { return strings.Contains(lower, w) })
+	if l.Forms != nil {
+		return slices.ContainsFunc(strings.Fields(l.Answer), func(w string) bool { return strings.Contains(lower, w) })
 	}
-	return slices.ContainsFunc(strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) }), func(w string) bool { return slices.Contains(strings.Fields(l.answer), w) })
+	return slices.ContainsFunc(strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) }), func(w string) bool { return slices.Contains(strings.Fields(l.Answer), w) })
 }
 
 // says reports whether the text of a request is complete: neither a mere reference nor the
@@ -413,31 +349,31 @@ func (l *tongue) says(said string) bool {
 	if strings.ContainsAny(said[max(0, len(said)-1):], ":'") || strings.HasSuffix(said, "：") || strings.HasSuffix(said, "’") {
 		return false
 	}
-	if l.forms != nil {
+	if l.Forms != nil {
 		return utf8.RuneCountInString(said) >= minSigns
 	}
 	words := strings.Fields(strings.ToLower(said))
-	return len(words) >= minWords && !slices.Contains(strings.Split(l.not, "|"), strings.Trim(words[0], ",.:"))
+	return len(words) >= minWords && !slices.Contains(strings.Split(l.Not, "|"), strings.Trim(words[0], ",.:"))
 }
 
 // ofSelf reports whether the text of a request is about the person, not about their work.
 func (l *tongue) ofSelf(said string) bool {
-	lower, self := strings.ToLower(strings.ReplaceAll(said, "’", "'")), strings.Fields(l.self)
+	lower, self := strings.ToLower(strings.ReplaceAll(said, "’", "'")), strings.Fields(l.Self)
 	words := strings.FieldsFunc(lower, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`,.:;!"()`, r) })
-	if l.forms == nil {
+	if l.Forms == nil {
 		lower = " " + strings.Join(words, " ") + " "
 	}
-	if containsOne(lower, l.here) {
+	if containsOne(lower, l.Here) {
 		return false
 	}
-	if l.others != "" { // no spaces between words
-		for o := range strings.FieldsSeq(l.others) {
+	if l.Others != "" { // no spaces between words
+		for o := range strings.FieldsSeq(l.Others) {
 			lower = strings.ReplaceAll(lower, o, "")
 		}
 		return slices.ContainsFunc(self, func(w string) bool { return strings.Contains(lower, w) })
 	}
 	begins := slices.DeleteFunc(slices.Clone(words[:min(2, len(words))]), func(w string) bool { return slices.Contains(nots, w) })
-	if len(begins) > 0 && slices.Contains(strings.Fields(l.first), begins[0]) {
+	if len(begins) > 0 && slices.Contains(strings.Fields(l.First), begins[0]) {
 		return true
 	}
 	for n, w := range words {
