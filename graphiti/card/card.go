@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/ledger"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // Lists stores lists of short texts, bounded in number and in time. An entry is deleted
@@ -388,7 +389,7 @@ func Sayer(said string) func(text string) bool {
 		if len(terms) == 0 || slices.ContainsFunc(terms, func(t string) bool { return !strings.Contains(lower, t[:min(len(t), sameStart)]) && isASCII(t) }) {
 			return false // the usual case
 		}
-		for s := range sentencesOf(text) {
+		for s := range words.Sentences(text) {
 			has := termsOf(s)
 			if !slices.ContainsFunc(terms, func(t string) bool { return !has[t] }) && marksOf(s).forbids == forbids {
 				return true

@@ -9,8 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	uax29 "github.com/clipperhouse/uax29/v2/sentences"
-
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
@@ -422,7 +420,7 @@ func sentences(text string) func(yield func(string) bool) {
 			code := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || strings.ContainsAny(line, "{}<>")
 			line = strings.TrimSpace(line)
 			code = code || line != "" && strings.IndexByte(">|#$", line[0]) >= 0
-			for s := range sentencesOf(line) {
+			for s := range words.Sentences(line) {
 				if !code && marks%2 == 0 && !yield(s) {
 					return
 				}
@@ -434,49 +432,6 @@ func sentences(text string) func(yield func(string) bool) {
 			}
 			if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：") {
 				return // the rest may be another person's text
-			}
-		}
-	}
-}
-
-// abbreviations are common ones with a vowel, of the languages of tongues, in lower case.
-// Those without a vowel, such as Dr and Nr, need no list.
-var abbreviations = strings.Fields("prof no inc co corp av ave mme mlle me sra srta sig dott ing arch avv etc ca inkl evtl usw abs tel est dept fig vol ed approx " +
-	"feat incl ext ul al inż im проф ул им ок руб тел см та")
-
-// isAbbreviation reports whether the full stop after a word belongs to the word: it is an
-// initial, a common abbreviation, or has no vowel.
-func isAbbreviation(word string) bool {
-	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	if utf8.RuneCountInString(word) == 1 {
-		r, _ := utf8.DecodeRuneInString(word)
-		return unicode.IsLetter(r)
-	}
-	lower := strings.ToLower(word)
-	if i := strings.LastIndexByte(lower, '.'); i > 0 && i == len(lower)-2 && lower[i+1] >= 'a' { // e.g, z.B
-		return true
-	}
-	if slices.Contains(abbreviations, lower) {
-		return true
-	}
-	return len(word) <= 12 && !strings.ContainsFunc(lower, func(r rune) bool {
-		return !unicode.IsLetter(r) || strings.ContainsRune("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýąęóаеёиоуыэюя", r) || r >= firstUnspaced
-	})
-}
-
-// sentencesOf yields the sentences of a text, as Unicode defines them, apart from the full stops
-// of abbreviations.
-func sentencesOf(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		from := 0
-		for it := uax29.FromString(text); it.Next(); {
-			s := strings.TrimSpace(text[from:it.End()])
-			word, stopped := strings.CutSuffix(s[strings.LastIndexFunc(s, unicode.IsSpace)+1:], ".")
-			if stopped && it.End() < len(text) && isAbbreviation(word) {
-				continue
-			}
-			if from = it.End(); s != "" && !yield(s) {
-				return
 			}
 		}
 	}

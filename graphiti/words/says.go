@@ -98,24 +98,10 @@ func OnlyAsks(s string) bool {
 	if !IsQuestion(s) {
 		return false
 	}
-	from := 0
-	for i, r := range s {
-		next := i + utf8.RuneLen(r)
-		switch {
-		case strings.ContainsRune(questionMarks, r):
-		case r == '.' || r == '!':
-			if next < len(s) && s[next] != ' ' && s[next] != '\n' {
-				continue // as in v1.2
-			}
-			fallthrough
-		case r == '\n' || strings.ContainsRune(fullStops, r):
-			if said := s[from:i]; len(Of(said, 2)) > 1 && !IsQuestion(said) {
-				return false
-			}
-		default:
-			continue
+	for said := range Sentences(s) {
+		if len(Of(said, 2)) > 1 && !IsQuestion(said) {
+			return false
 		}
-		from = next
 	}
 	return true
 }

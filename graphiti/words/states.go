@@ -1,9 +1,12 @@
 package words
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
 )
 
 // longestOrder is the maximum number of words of a request: a longer sentence has details
@@ -65,54 +68,46 @@ func orders(sentence string, lang language) (does bool) {
 	return does && !lasting && n <= longestOrder
 }
 
-// Sentences yields the sentences of a text. A dot ends a sentence only before white space
-// or at the end of the text, not before a number ("no. 5"), and not after an abbreviation
-// such as "Dr" or "e.g".
+// Sentences yields the sentences of a text, as Unicode defines them. A full stop ends no sentence
+// before a number ("no. 5") or after an abbreviation such as "Dr" or "e.g".
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
-		for i, r := range text {
-			next := i + utf8.RuneLen(r)
-			switch {
-			case r == '.':
-				if next < len(text) && text[next] != ' ' && text[next] != '\n' || from < i && abbreviates(text[from:i], text[next:]) {
-					continue
-				}
-			case r == '!' || r == '\n' || strings.ContainsRune(questionMarks, r) || strings.ContainsRune(fullStops, r):
-			default:
+		for it := sentences.FromString(text); it.Next(); {
+			s := strings.TrimSpace(text[from:it.End()])
+			next, _ := utf8.DecodeRuneInString(text[it.End():])
+			word, stopped := strings.CutSuffix(s[strings.LastIndexFunc(s, unicode.IsSpace)+1:], ".")
+			if stopped && it.End() < len(text) && text[it.End()-1] != '\n' && (isAbbreviation(word) || unicode.IsNumber(next)) {
 				continue
 			}
-			if next < len(text) && r != '\n' && strings.ContainsAny(text[next:next+1], ".!?") {
-				continue // as in "?!"
-			}
-			if s := strings.TrimSpace(text[from:next]); s != "" && !yield(s) {
+			if from = it.End(); s != "" && !yield(s) {
 				return
 			}
-			from = next
-		}
-		if s := strings.TrimSpace(text[from:]); s != "" {
-			yield(s)
 		}
 	}
 }
 
-// The maximum numbers of letters of an abbreviation, and of one before a number.
-const (
-	longestAbbreviation = 3
-	longestBeforeNumber = 4
-)
+// abbreviations are common ones with a vowel, of the languages of tongues, in lower case.
+// Those without a vowel, such as Dr and Nr, need no list.
+var abbreviations = strings.Fields("prof no inc co corp av ave mme mlle me sra srta sig dott ing arch avv etc ca inkl evtl usw abs tel est dept fig vol ed approx " +
+	"feat incl ext ul al inż im проф ул им ок руб тел см та")
 
-// abbreviates reports whether a text ends with a short word with a capital, such as "Dr",
-// with letters between dots, such as "e.g", or with a short word before a number, such as
-// "no".
-func abbreviates(text, behind string) bool {
-	word := text[strings.LastIndexFunc(text, unicode.IsSpace)+1:]
-	if strings.Contains(word, ".") {
-		return len(word)-strings.Count(word, ".") == strings.Count(word, ".")+1
+// isAbbreviation reports whether the full stop after a word belongs to the word: it is an
+// initial, a common abbreviation, or has no vowel.
+func isAbbreviation(word string) bool {
+	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if utf8.RuneCountInString(word) == 1 {
+		r, _ := utf8.DecodeRuneInString(word)
+		return unicode.IsLetter(r)
 	}
-	first, _ := utf8.DecodeRuneInString(word)
-	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(behind, " "))
-	n := utf8.RuneCountInString(word)
-	return unicode.IsUpper(first) && n <= longestAbbreviation && len(word) < len(text) ||
-		unicode.IsNumber(next) && unicode.IsLetter(first) && n <= longestBeforeNumber
+	lower := strings.ToLower(word)
+	if i := strings.LastIndexByte(lower, '.'); i > 0 && i == len(lower)-2 && lower[i+1] >= 'a' { // e.g, z.B
+		return true
+	}
+	if slices.Contains(abbreviations, lower) {
+		return true
+	}
+	return len(word) <= 12 && !strings.ContainsFunc(lower, func(r rune) bool {
+		return !unicode.In(r, unicode.Latin, unicode.Cyrillic) || strings.ContainsRune("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýąęóаеёиоуыэюя", r)
+	})
 }

@@ -92,7 +92,7 @@ func TestSentences(t *testing.T) {
 		"It is v1.2 in main.go. OK":            {"It is v1.2 in main.go.", "OK"},
 		"Use tabs, e.g. here! Why?":            {"Use tabs, e.g. here!", "Why?"},
 		"My locker is no. 5 now. Which one?!":  {"My locker is no. 5 now.", "Which one?!"},
-		"Wait... it is on.":                    {"Wait...", "it is on."},
+		"Wait... it is on.":                    {"Wait... it is on."},
 		"一つ目です。二つ目です":                          {"一つ目です。", "二つ目です"},
 		" \n ":                                 nil,
 	} {
