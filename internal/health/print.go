@@ -69,12 +69,7 @@ func (s *Status) Print(w io.Writer) {
 	if m.Remedy != "" {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
-	if n := s.PendingLines; n > 0 {
-		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
-	}
-	if n := s.EndedLines; n > 0 {
-		fmt.Fprintf(w, "ended     %s of the last day ended statements\n          to list and undo it: graphiti-proxy memory pending\n", terminal.Count(n, "message"))
-	}
+	s.printLines(w)
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {
@@ -117,6 +112,16 @@ func (c *ClientCounts) print(w io.Writer) {
 
 // maxUnconfirmed limits the people that Print lists.
 const maxUnconfirmed = 10
+
+// printLines prints the lines that wait, and the messages that have ended statements.
+func (s *Status) printLines(w io.Writer) {
+	if n := s.PendingLines; n > 0 {
+		fmt.Fprintf(w, "pending   %s waiting for your confirmation\n          to do: graphiti-proxy memory pending\n", terminal.Count(n, "line"))
+	}
+	if n := s.EndedLines; n > 0 {
+		fmt.Fprintf(w, "ended     %s of the last day ended statements\n          to list and undo it: graphiti-proxy memory pending\n", terminal.Count(n, "message"))
+	}
+}
 
 func (s *Status) printUnconfirmed(w io.Writer) {
 	n := len(s.Unconfirmed)
