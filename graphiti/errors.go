@@ -191,3 +191,7 @@ func (e *RemainsError) remedy() string {
 	}
 	return "find the cause in Graphiti's log: it does not delete the group " + e.Group
 }
+
+// NoRedirect is a CheckRedirect for clients that send conversations or credentials: consent is
+// for one address, and a redirect would carry them to another.
+func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

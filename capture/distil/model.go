@@ -38,7 +38,7 @@ type Endpoint struct {
 // empty.
 func NewEndpoint(url, model, key string) *Endpoint {
 	e := &Endpoint{url: strings.TrimSuffix(url, "/") + "/chat/completions", model: model, key: key}
-	e.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // consent is for this address
+	e.client.CheckRedirect = graphiti.NoRedirect
 	return e
 }
 

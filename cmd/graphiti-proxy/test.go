@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
@@ -34,9 +35,6 @@ func newTestCommand() *cobra.Command {
 	return c
 }
 
-// stay refuses redirects: the key is not for their target.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
 func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	cfg, err := cli.LoadConfig(c)
 	if err != nil {
@@ -57,7 +55,7 @@ func tryUpstreams(c *cobra.Command, o cli.TrialOptions) error {
 	}
 	transport := &http.Transport{Proxy: nil}
 	defer transport.CloseIdleConnections()
-	o.Base, o.Client, o.Key = "http://"+cli.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: stay}, cli.Variable(c)
+	o.Base, o.Client, o.Key = "http://"+cli.Reachable(cfg.Listen), &http.Client{Transport: transport, CheckRedirect: graphiti.NoRedirect}, cli.Variable(c)
 	if s.TLS || cfg.TLSFor("client") {
 		if cfg.TLS.Cert == "" {
 			return errors.New("the proxy speaks TLS, and tls.cert is not set here: add its certificate and key, --set tls.cert=FILE --set tls.key=FILE")

@@ -29,7 +29,7 @@ const (
 
 // encoder returns an encoder that asks the endpoint.
 func (e *Embedding) encoder() encoder {
-	client := &http.Client{}
+	client := &http.Client{CheckRedirect: graphiti.NoRedirect}
 	return encoder{
 		model: e.Model, close: client.CloseIdleConnections,
 		embed: func(ctx context.Context, texts []string) ([][]int8, error) { return e.embed(ctx, client, texts) },

@@ -65,8 +65,7 @@ func outcomeOf(err error) Outcome {
 }
 
 // Dial checks the address and prepares a client for it. The client connects on first use,
-// sends the key, and follows no redirect, which could carry a conversation to an endpoint
-// without consent. base may contain a password and must not be shown; shown is base without
+// sends the key, and follows no redirect. base may contain a password and must not be shown; shown is base without
 // its user and password.
 func Dial(o Options) (base *url.URL, shown string, client *http.Client, err error) {
 	base, err = url.Parse(o.Endpoint)
@@ -83,7 +82,7 @@ func Dial(o Options) (base *url.URL, shown string, client *http.Client, err erro
 	t.MaxResponseHeaderBytes = 64 << 10
 	return base, without.String(), &http.Client{
 		Transport:     &withKey{t, o.APIKey},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: graphiti.NoRedirect,
 	}, nil
 }
 

@@ -53,8 +53,13 @@ func Acquire(path, holder string) (*Lock, error) {
 		}
 		return nil, fault(path, fmt.Errorf("lock: %w", err))
 	}
-	l.file = flock.New(lockFile(path), flock.SetPermissions(0o600))
-	locked, err := l.file.TryLock()
+	l.file = flock.New(lockFile(path), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR|noFollow))
+	locked := false
+	made, err := openOwn(lockFile(path), os.O_CREATE|os.O_RDWR)
+	if err == nil {
+		_ = made.Close()
+		locked, err = l.file.TryLock()
+	}
 	if err != nil || !locked {
 		_ = dir.Close()
 		if err == nil {
@@ -72,7 +77,10 @@ func (l *Lock) Serving(admin string) { l.note(admin, Proxy) }
 // note writes the holder into the file. Readers treat it as a hint and verify who
 // answers at the address.
 func (l *Lock) note(admin, what string) {
-	_ = os.WriteFile(lockFile(l.path), fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), admin, what), 0o600)
+	if f, err := openOwn(lockFile(l.path), os.O_WRONLY|os.O_TRUNC); err == nil {
+		_, _ = fmt.Fprintf(f, "%d\n%s\n%s\n", os.Getpid(), admin, what)
+		_ = f.Close()
+	}
 }
 
 // Unlock releases the lock.
@@ -93,7 +101,7 @@ type Holder struct {
 
 // LockHolder returns the recorded current or last holder of the lock.
 func LockHolder(path string) (h Holder) {
-	b, err := os.ReadFile(lockFile(path))
+	b, err := readOwn(lockFile(path))
 	if err != nil {
 		return h
 	}

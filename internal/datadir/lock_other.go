@@ -8,6 +8,8 @@ import (
 	"os"
 )
 
+const noFollow = 0 // unknown here
+
 // lockDir does nothing on this system. The file in the directory is locked.
 func lockDir(*os.File) error { return nil }
 

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// noFollow makes an open fail for a link, and return at once for a pipe.
+const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
 // lockDir locks a directory. On file systems without directory locks, such as NFS, the
 // lock on the file must suffice.
 func lockDir(dir *os.File) error {

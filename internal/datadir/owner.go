@@ -34,7 +34,7 @@ func KnownOwner(dir string) string {
 
 // readOwner returns the stored owner's key, or an error with the reason if it is missing.
 func readOwner(dir string) (string, error) {
-	b, err := os.ReadFile(ownerFile(dir)) // #nosec G304 -- our own file
+	b, err := readOwn(ownerFile(dir))
 	switch owner := strings.TrimSpace(string(b)); {
 	case errors.Is(err, os.ErrNotExist):
 		return "", errors.New("it is missing")

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -17,7 +16,7 @@ func secretFile(dir string) string { return filepath.Join(dir, "secret") }
 // Secret returns the directory's secret, shared by its proxy and its user's commands, or
 // nil if it is missing or unreadable.
 func Secret(dir string) []byte {
-	b, err := os.ReadFile(secretFile(dir)) // #nosec G304 -- our own file
+	b, err := readOwn(secretFile(dir))
 	if err != nil {
 		return nil
 	}

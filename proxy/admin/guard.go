@@ -33,11 +33,11 @@ func (s *Server) meant(next http.HandlerFunc) http.HandlerFunc {
 // cookie: a page cannot make a browser send the required header. Without a token, which is
 // on this machine only, it keeps out web pages in a visitor's browser: those of another
 // origin, and those under a host name that they have pointed here. It refuses a request
-// from a page of another site before it counts it as a call or as a guess: a page must not
-// use up the limits of its visitor's programs.
+// from a page of another site, or with two origins, before it counts it as a call or as a
+// guess: a page must not use up the limits of its visitor's programs.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if crossSite(r) {
+		if crossSite(r) || len(r.Header.Values("Origin")) > 1 {
 			writeError(w, http.StatusForbidden, "the admin side rejects requests from other sites' pages")
 			return
 		}

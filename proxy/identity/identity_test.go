@@ -73,7 +73,13 @@ func TestRequestsOfWebPages(t *testing.T) {
 		{"127.0.0.53:1", "", false},
 		{"memory.localhost:8787", "", false},
 		{"host.docker.internal:8787", "", false},
-		{"127.0.0.1:8787", "http://localhost:3000", false},
+		{"127.0.0.1:8787", "http://127.0.0.1:8787", false},
+		{"127.0.0.1:8787", "http://localhost:8787", true},
+		{"127.0.0.1:8787", "http://localhost:3000", true},
+		{"127.0.0.1:8787", "http://127.0.0.1:3000", true},
+		{"127.0.0.1:8787", "https://[::1]:5173", true},
+		{"127.0.0.1:8787", "http://127.0.0.1", true},
+		{"localhost:8787", "http://app.localhost:8787", true},
 		{"127.0.0.1:8787", "chrome-extension://abc", false},
 		{"127.0.0.1:8787", "tauri://localhost", false},
 		{"evil.example:8787", "", true},
@@ -114,6 +120,8 @@ func TestRequestsOfWebPages(t *testing.T) {
 		{[]string{"Sec-Fetch-Site", "cross-site", "Origin", "http://localhost:3000"}, true},
 		{[]string{"Sec-Fetch-Site", "same-origin"}, false},
 		{[]string{"Sec-Fetch-Site", "none"}, false},
+		{[]string{"Sec-Fetch-Site", "same-site"}, true},
+		{[]string{"Sec-Fetch-Site", "new-site"}, true},
 		{[]string{"Origin", "http://localhost", "Origin", "https://evil.example"}, true},
 		{[]string{"Origin", "http://localhost", "Origin", "http://localhost"}, true},
 		{[]string{"Origin", ""}, true},
@@ -251,7 +259,7 @@ const identityNotes = `
 
 A request with two different values in a header of these tables, or with an invalid ` + "`X-OpenWebUI-User-Jwt`" + `, has no memory (` + "`off; reason=untrusted`" + `). A person whom ` + "`identity.users_file`" + ` identifies by the credential remains that person.
 
-In single mode, a request that may come from a web page has no memory either: ` + "`Sec-Fetch-Site: cross-site`" + `, or an ` + "`Origin`" + ` of another machine, several of them, or an unreadable one (including ` + "`null`" + `).
+In single mode, a request that may come from a web page has no memory either: a ` + "`Sec-Fetch-Site`" + ` other than ` + "`same-origin`" + ` and ` + "`none`" + `, or an ` + "`Origin`" + ` of another address, several of them, or an unreadable one (including ` + "`null`" + `). A page of another port of this machine counts as a web page, because a cloned repository's development server has one too.
 
 ## Tenants
 

@@ -17,14 +17,14 @@ import (
 
 // FromWeb reports whether a web page may have sent a request to the proxy of this machine.
 // In single mode no credential separates a page from the person. The evidence is a
-// cross-site Sec-Fetch-Site, a foreign or malformed Origin, or a Host that an outside name
-// server may resolve (DNS rebinding).
+// Sec-Fetch-Site of another site or port, a foreign or malformed Origin, or a Host that an
+// outside name server may resolve (DNS rebinding).
 func FromWeb(h *fasthttp.RequestHeader) bool {
 	if host := h.Host(); len(host) > 0 && !ofThisMachine(host) {
 		return true
 	}
 	for _, site := range h.PeekAll("Sec-Fetch-Site") {
-		if bytes.EqualFold(bytes.TrimSpace(site), []byte("cross-site")) {
+		if s := string(bytes.ToLower(bytes.TrimSpace(site))); s != "same-origin" && s != "none" {
 			return true
 		}
 	}
@@ -32,14 +32,16 @@ func FromWeb(h *fasthttp.RequestHeader) bool {
 	case 0:
 		return false
 	case 1:
-		return foreignOrigin(string(origins[0]))
+		return foreignOrigin(string(origins[0]), string(h.Host()))
 	}
 	return true
 }
 
-// foreignOrigin reports whether an Origin belongs to another machine or is malformed.
-// Browser extensions and desktop programs have schemes of their own and count as local.
-func foreignOrigin(origin string) bool {
+// foreignOrigin reports whether an Origin is malformed or belongs to a page of another
+// address. A page of another port of this machine may be a stranger's, such as the
+// development server of a cloned repository. Browser extensions and desktop programs have
+// schemes of their own and count as local.
+func foreignOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	switch {
 	case origin == "file://":
@@ -47,7 +49,7 @@ func foreignOrigin(origin string) bool {
 	case err != nil || u.Scheme == "" || u.Host == "" || u.Scheme == "file" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin):
 		return true // a sandboxed page sends "null"
 	}
-	return (u.Scheme == "http" || u.Scheme == "https") && !ofThisMachine([]byte(u.Host))
+	return (u.Scheme == "http" || u.Scheme == "https") && !strings.EqualFold(u.Host, host)
 }
 
 // ofThisMachine reports whether a host, with or without a port, is this machine regardless

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/datadir"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/admin"
 )
@@ -89,7 +90,7 @@ func (c *AdminClient) send(ctx context.Context, method, path string, body []byte
 	if c.o.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.o.Token)
 	}
-	resp, err := (&http.Client{Transport: transport}).Do(req)
+	resp, err := (&http.Client{Transport: transport, CheckRedirect: graphiti.NoRedirect}).Do(req)
 	switch {
 	case errors.Is(err, ErrStranger):
 		return nil, c.stranger()

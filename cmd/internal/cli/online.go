@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 // reachable is the result of one question.
@@ -52,7 +53,7 @@ func reach(ctx context.Context, base string) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{CheckRedirect: graphiti.NoRedirect}
 	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("%w; correct the address, or start the server there", err)
