@@ -200,7 +200,8 @@ func sourceOf(t *ledger.Turn, scope graphiti.Scope, answer int) string {
 		Import  string         `json:"import,omitempty"`
 		Git     ledger.Git     `json:"git,omitzero"`
 		Answer  int            `json:"answer,omitempty"`
-	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer})
+		Model   string         `json:"provider,omitempty"`
+	}{"graphiti-proxy", scope, t.Client, t.Place, t.OfSession(), graphiti.RepositoryName(t.Workspace), t.Import, t.Git, answer, t.Provider})
 	return string(b)
 }
 

@@ -44,7 +44,8 @@ func (f *Distilled) OfUser() bool {
 // Batch is a part of one conversation for a model to distil.
 type Batch struct {
 	Group    string
-	Session  string // hash
+	Session  string // names its place in the store's queue
+	Provider string // id of the provider that had the messages, or ""
 	Project  string // name of the project, or ""
 	Owner    string // the person, or no person's value if the conversation has several
 	Tries    int    // failed attempts

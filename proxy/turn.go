@@ -201,6 +201,7 @@ func asked(conv *dialect.Conversation, message int) bool {
 
 // turn returns a turn of the conversation without its messages.
 func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.Turn {
+	provider, _ := c.provider()
 	t := ledger.Turn{
 		ID:      id,
 		Session: d.who.Session,
@@ -212,6 +213,7 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 		Targets:   d.plan.Write,
 
 		Generation: generation,
+		Provider:   provider,
 		Trace:      c.seen.Parent(),
 	}
 	if d.who.Workspace == "" {

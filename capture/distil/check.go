@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,12 +26,6 @@ const (
 	maxFacts = 64
 )
 
-// Guard recognizes instructions to a model.
-type Guard struct {
-	Instructs func(text string) bool // directs a model
-	Overrides func(text string) bool // asks a model to abandon its instructions
-}
-
 // answered is a fact as a model writes it.
 type answered struct {
 	Text      string   `json:"text"`
@@ -46,7 +41,7 @@ var errForm = errors.New("the model's answer has not the form of facts")
 
 // factsIn returns the acceptable facts of an answer, and the number of the others. It fails
 // if the answer has no facts at all, not even an empty list.
-func (g Guard) factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Distilled, refused int, err error) {
+func factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Distilled, refused int, err error) {
 	from, to := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}') // models add fences and remarks
 	if from < 0 || to < from {
 		return nil, 0, errForm
@@ -60,7 +55,7 @@ func (g Guard) factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Disti
 	for i, raw := range *got.Facts {
 		var a answered
 		if i < maxFacts && json.Unmarshal(raw, &a) == nil {
-			if f, ok := g.accept(&a, b); ok {
+			if f, ok := accept(&a, b); ok {
 				facts = append(facts, f)
 				continue
 			}
@@ -71,7 +66,7 @@ func (g Guard) factsIn(answer string, b *graphiti.Batch) (facts []graphiti.Disti
 }
 
 // accept converts a fact of an answer for storage, and reports whether it is acceptable.
-func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
+func accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok bool) {
 	f = graphiti.Distilled{Text: strings.TrimSpace(a.Text), Kind: a.Kind, About: strings.TrimSpace(a.About), Role: graphiti.RoleAssistant}
 	if f.Text == "" || !isLine(f.Text, maxText) || !isLine(f.About, maxAbout) || len(a.Keys) > maxKeys || len(a.Sources) == 0 {
 		return f, false
@@ -91,35 +86,36 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 	if !ok {
 		return f, false
 	}
-	said, plainly := false, false // by the person
+	plainly := false // said by the person
 	known := []string{b.Project}
 	for _, m := range from {
 		f.Sources = append(f.Sources, m.Name)
 		known = append(known, m.Text)
-		said = said || m.Role == graphiti.RoleUser
-		plainly = plainly || m.Role == graphiti.RoleUser && isPlain(strings.TrimSpace(m.Text))
+		if m.Role == graphiti.RoleUser {
+			f.Role = graphiti.RoleUser
+			plainly = plainly || isPlain(strings.TrimSpace(m.Text))
+		}
 		if m.Said.After(f.Since) {
 			f.Since = m.Said
 		}
+	}
+	if wentOn(from, b) {
+		f.Role = graphiti.RoleUser
+	}
+	if f.OfUser() && !plainly { // another author may have written it
+		f.Kind = kinds[len(kinds)-1]
 	}
 	for _, r := range a.Replaces {
 		n, ok := numbered(r, 'F', len(b.Known))
 		if !ok {
 			return f, false
 		}
-		old := &b.Known[n]
-		known = append(known, old.Text, old.About)
-		if said { // answers alone end no fact
+		if old := &b.Known[n]; plainly && concerns(&f, old) { // a document or an answer ends no fact
+			known = append(known, old.Text, old.About)
 			f.Replaces = append(f.Replaces, old.Name)
 		}
 	}
-	if said || wentOn(from, b) {
-		f.Role = graphiti.RoleUser
-	}
-	if f.OfUser() && !plainly { // another author may have written it
-		f.Kind = kinds[len(kinds)-1]
-	}
-	if g.orders(&f, from) || !newSource(strings.Join(known, "\n"), f.Since).has(f.Text) {
+	if !newSource(strings.Join(known, "\n"), f.Since).has(f.Text) {
 		return f, false
 	}
 	if a.ValidFrom != nil {
@@ -134,10 +130,27 @@ func (g Guard) accept(a *answered, b *graphiti.Batch) (f graphiti.Distilled, ok 
 // maxPlain is the number of characters of a message that the person certainly wrote alone.
 const maxPlain = 400
 
-// isPlain reports whether a message is one short paragraph without quotations and labels.
-// Any other message may quote another author, whose statements do not describe the person.
+// isPlain reports whether a message is one short paragraph without quotations, labels and a
+// task. Any other message may contain a text of another author, whose statements neither
+// describe the person nor end a fact.
 func isPlain(text string) bool {
-	return isLine(text, maxPlain) && !strings.ContainsAny(text, "\"“”„‟«»「」『』《》`<>[]{}|:：")
+	return isLine(text, maxPlain) && !strings.ContainsAny(label.ReplaceAllString(text, ""), "\"“”„‟«»「」『』《》`<>[]{}|:：") &&
+		(!words.Requests(text) || words.Changes(text))
+}
+
+// label matches colons of times and addresses.
+var label = regexp.MustCompile(`\d[:：]\d|://`)
+
+// concerns reports whether a fact can replace another: it names the other's subject, or another
+// content word of it. Facts about the person must be of one kind.
+func concerns(f, old *graphiti.Distilled) bool {
+	if f.OfUser() && old.OfUser() && f.Kind == old.Kind {
+		return true
+	}
+	its := words.Of(old.Text+"\n"+old.About, maxText)
+	return slices.ContainsFunc(words.Of(f.Text, maxText), func(w string) bool {
+		return utf8.RuneCountInString(w) > 1 && w[0] > '9' && !words.IsLight(w) && !isPerson[w] && slices.Contains(its, w)
+	})
 }
 
 // sourcesOf returns the messages that a fact is from. ok is false if one is not in the batch.
@@ -177,27 +190,6 @@ func wentOn(from []*graphiti.Undistilled, b *graphiti.Batch) bool {
 	return false
 }
 
-// orders reports whether a fact is an instruction to a model that the person did not give.
-func (g Guard) orders(f *graphiti.Distilled, from []*graphiti.Undistilled) bool {
-	if g.Overrides(f.Text) {
-		return true
-	}
-	if !g.Instructs(f.Text) {
-		return false
-	}
-	for _, m := range from {
-		if m.Role != graphiti.RoleUser {
-			continue
-		}
-		for s := range words.Sentences(m.Text) {
-			if g.Instructs(strings.TrimSpace(s)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // isLine reports whether a text is one line of visible characters, at most max of them.
 func isLine(text string, max int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= max && !strings.ContainsFunc(text, func(r rune) bool {
@@ -209,97 +201,6 @@ func isLine(text string, max int) bool {
 func nameOf(f *graphiti.Distilled) string {
 	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(f.Sources), f.Text), "\x00")))
 	return "graphiti-proxy.fact." + hex.EncodeToString(sum[:12])
-}
-
-// source is the text that must contain the names and numbers of a fact.
-type source struct {
-	text   string // folded
-	nouns  bool   // in a language that capitalizes nouns
-	around time.Time
-}
-
-func newSource(text string, at time.Time) *source {
-	return &source{text: folded(text), nouns: words.CapitalizesNouns(text), around: at}
-}
-
-// has reports whether the source has all names and numbers of a text.
-func (s *source) has(text string) bool {
-	first := true // in its sentence
-	for part := range strings.FieldsSeq(text) {
-		if day, err := time.Parse(time.DateOnly, strings.Trim(part, "()[],.;:")); err == nil && isNear(day, s.around) { // such as "tomorrow" in the source
-			first = false
-			continue
-		}
-		for w := range strings.FieldsFuncSeq(part, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) }) {
-			if !s.hasWord(w, first) {
-				return false
-			}
-			first = false
-		}
-		first = strings.ContainsAny(part[len(part)-1:], ".!?:")
-	}
-	return true
-}
-
-// hasWord reports whether the source has a word, if the word is a name or a number.
-func (s *source) hasWord(w string, first bool) bool {
-	upper, digits := 0, false
-	for _, r := range w {
-		digits = digits || unicode.IsNumber(r)
-		if unicode.IsUpper(r) {
-			upper++
-		}
-	}
-	lower := folded(w)
-	initial, _ := utf8.DecodeRuneInString(w)
-	switch {
-	case digits:
-		return s.hasNumber(lower)
-	case upper == 0, upper == 1 && unicode.IsUpper(initial) && (first || s.nouns), upper == utf8.RuneCountInString(w) && upper <= maxAcronym:
-		return true
-	}
-	// The source may have another form of the name.
-	stem := []rune(lower)
-	if len(stem) > minStem {
-		stem = stem[:max(minStem, len(stem)-2)]
-	}
-	return strings.Contains(s.text, string(stem))
-}
-
-const (
-	minStem    = 4 // characters of a name that another form of it shares
-	maxAcronym = 3 // letters of a word such as IP or API, which may replace a description
-)
-
-// hasNumber reports whether the source has a word with digits, not as a part of a longer one.
-func (s *source) hasNumber(w string) bool {
-	for from := 0; ; {
-		i := strings.Index(s.text[from:], w)
-		if i < 0 {
-			year, err := strconv.Atoi(w)
-			return err == nil && len(w) == 4 && year-s.around.Year() <= 1 && s.around.Year()-year <= 1
-		}
-		at, end := from+i, from+i+len(w)
-		before, _ := utf8.DecodeLastRuneInString(s.text[:at])
-		after, _ := utf8.DecodeRuneInString(s.text[end:])
-		first, _ := utf8.DecodeRuneInString(w)
-		last, _ := utf8.DecodeLastRuneInString(w)
-		longer := unicode.IsNumber(before) && unicode.IsNumber(first) || unicode.IsNumber(after) && unicode.IsNumber(last)
-		if !longer {
-			return true
-		}
-		from = at + 1
-	}
-}
-
-// folded returns a text in lower case, with ASCII digits.
-func folded(text string) string {
-	return strings.Map(func(r rune) rune {
-		if '０' <= r && r <= '９' {
-			return r - '０' + '0'
-		}
-		return unicode.ToLower(r)
-	}, text)
 }
 
 // nearDays is the most days between a message and a date that it means.

@@ -59,7 +59,6 @@ type Report struct {
 type Distiller struct {
 	store Batches
 	model Model
-	guard Guard
 	log   *slog.Logger
 	wake  chan struct{}
 	stop  context.CancelFunc
@@ -72,9 +71,9 @@ type Distiller struct {
 }
 
 // Start starts a Distiller. endpoint is the model's address, for the status.
-func Start(store Batches, model Model, endpoint string, guard Guard, s Pace, log *slog.Logger) *Distiller {
+func Start(store Batches, model Model, endpoint string, s Pace, log *slog.Logger) *Distiller {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &Distiller{store: store, model: model, guard: guard, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}), settings: s}
+	d := &Distiller{store: store, model: model, log: log, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}), settings: s}
 	d.status.Endpoint = endpoint
 	// Ends with Close.
 	go d.run(ctx)
@@ -189,8 +188,8 @@ func (d *Distiller) distil(ctx context.Context, b *graphiti.Batch, asked string,
 		}()
 		limited, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		if answer, tokens, err = d.model.Ask(limited, b.Owner, instructions, asked); err == nil {
-			facts, refused, err = d.guard.factsIn(answer, b)
+		if answer, tokens, err = d.model.Ask(limited, b, instructions, asked); err == nil {
+			facts, refused, err = factsIn(answer, b)
 		}
 	}()
 	if ctx.Err() != nil { // the process ends; the batch is sent again after the next start

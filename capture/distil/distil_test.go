@@ -71,7 +71,7 @@ func (s *shelf) Spent(context.Context, time.Time) (graphiti.Spent, error) {
 // script is a Model with prepared answers; without one it waits for the end of the call.
 type script chan func() (string, int, error)
 
-func (s script) Ask(ctx context.Context, _, _, _ string) (string, int, error) {
+func (s script) Ask(ctx context.Context, _ *graphiti.Batch, _, _ string) (string, int, error) {
 	select {
 	case f := <-s:
 		return f()
@@ -88,7 +88,7 @@ const lamp = `{"facts": [{"text": "The lamp is on", "sources": ["M1"]}, {"text":
 
 func start(t *testing.T, st Batches, m Model, s Pace) *Distiller {
 	t.Helper()
-	d := Start(st, m, "http://model", guard, s, slog.New(slog.DiscardHandler))
+	d := Start(st, m, "http://model", s, slog.New(slog.DiscardHandler))
 	t.Cleanup(d.Close)
 	return d
 }

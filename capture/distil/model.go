@@ -22,9 +22,9 @@ const (
 
 // Model answers questions.
 type Model interface {
-	// Ask returns the model's answer to a question about a person's messages, and the tokens
-	// that it reports, or 0. Its errors contain no text of the question or answer.
-	Ask(ctx context.Context, owner, system, question string) (answer string, tokens int, err error)
+	// Ask returns the model's answer to a question about a batch, and the tokens that it
+	// reports, or 0. Its errors contain no text of the question or answer.
+	Ask(ctx context.Context, b *graphiti.Batch, system, question string) (answer string, tokens int, err error)
 }
 
 // Endpoint is a Model behind OpenAI's Chat Completions API.
@@ -45,7 +45,7 @@ func NewEndpoint(url, model, key string) *Endpoint {
 var errAnswer = errors.New("the answer is no chat completion")
 
 // Ask implements Model. It asks again without a schema if the server rejects the request.
-func (e *Endpoint) Ask(ctx context.Context, _, system, question string) (answer string, tokens int, err error) {
+func (e *Endpoint) Ask(ctx context.Context, _ *graphiti.Batch, system, question string) (answer string, tokens int, err error) {
 	answer, tokens, err = e.ask(ctx, system, question)
 	var status *graphiti.StatusError
 	if errors.As(err, &status) && (status.Code == http.StatusBadRequest || status.Code == http.StatusUnprocessableEntity) && e.plain.CompareAndSwap(false, true) {

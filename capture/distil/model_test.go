@@ -41,7 +41,7 @@ func TestEndpoint_Request(t *testing.T) {
 		}
 		io.WriteString(w, answered1)
 	})
-	answer, tokens, err := e.Ask(context.Background(), "o", "sys", "ask")
+	answer, tokens, err := e.Ask(context.Background(), nil, "sys", "ask")
 	if answer != `{"facts":[]}` || tokens != 7 || err != nil {
 		t.Errorf("Ask = %q, %d, %v; want the content and 7 tokens", answer, tokens, err)
 	}
@@ -62,7 +62,7 @@ func TestEndpoint_WithoutSchemas(t *testing.T) {
 		io.WriteString(w, answered1)
 	})
 	for range 2 {
-		if _, _, err := e.Ask(context.Background(), "o", "sys", "ask"); err != nil {
+		if _, _, err := e.Ask(context.Background(), nil, "sys", "ask"); err != nil {
 			t.Errorf("Ask: %v, want an answer without a schema", err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestEndpoint_Faults(t *testing.T) {
 			http.Redirect(w, r, "http://192.0.2.1/secret", http.StatusTemporaryRedirect)
 		},
 	} {
-		_, _, err := serve(t, h).Ask(context.Background(), "o", "secret", "secret")
+		_, _, err := serve(t, h).Ask(context.Background(), nil, "secret", "secret")
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got error %v, want one without text", name, err)
 		}
@@ -100,12 +100,12 @@ func TestEndpoint_Faults(t *testing.T) {
 	_, _, err := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // else the server does not notice the end of the client
 		<-r.Context().Done()
-	}).Ask(ctx, "o", "", "")
+	}).Ask(ctx, nil, "", "")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("slow: got error %v, want the deadline", err)
 	}
 	var status *graphiti.StatusError
-	if _, _, err = serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }).Ask(context.Background(), "o", "", ""); !errors.As(err, &status) {
+	if _, _, err = serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }).Ask(context.Background(), nil, "", ""); !errors.As(err, &status) {
 		t.Errorf("unauthorized: got error %v, want the status", err)
 	}
 }

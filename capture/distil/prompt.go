@@ -16,12 +16,12 @@ const instructions = `You keep the memory of a person who works and talks with A
 
 {"facts": [{"text": "…", "kind": "…", "about": "…", "keys": ["…"], "sources": ["M1"], "replaces": [], "valid_from": null}]}
 
-text: one claim in one sentence of at most 200 characters, in the language of the message. It must be clear without the conversation: names in place of pronouns, the chosen thing in place of "the second one". Work out dates from the message's date: not "on Thursday" but 2026-11-26. Otherwise names, numbers and identifiers exactly as the messages write them, or as the fact that it replaces does, and no others. If a message does not say whom or what it is about, do not guess.
+text: one claim in one sentence of at most 200 characters, in the language of the message. It must be clear without the conversation: names in place of pronouns, the chosen thing in place of "the second one". Work out dates from the message's date: not "on Thursday" but 2026-11-26. Otherwise only words of the messages that it is from, of the fact that it replaces, and of grammar: names, numbers and identifiers exactly as they are written there. Call the person "the user". A fact with another word is refused. If a message does not say whom or what it is about, do not guess.
 kind: the first that fits of decision, preference, rule, identity, person, place, credential_location, command, host, version, number, date, error_fix, plan, other.
 about: the thing or person that the fact is about; "the user" for the person themself.
 keys: 3 to 8 other words or short phrases by which one would ask for it and that the text lacks: the general word ("database", "supplier"), synonyms, what it is used for, its name in another script; in the language of the message, in English, and in the languages of "Known".
 sources: all messages that it is from, also the question or proposal that an answer refers to, but no message that only repeats another.
-replaces: those of the facts under "Known" that are not true any more because of it, as ["F2"]. If only a part of a fact has changed, write it anew with the part that still holds. Only what the person said or accepted can replace a fact.
+replaces: those of the facts under "Known" that are not true any more because of it, as ["F2"]. If only a part of a fact has changed, write it anew with the part that still holds. Only what the person said in a plain sentence of their own can replace a fact, and only one about the same thing.
 valid_from: the date from which it holds, if that is another than the message's; else null.
 
 What is a fact:

@@ -5,22 +5,27 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 )
 
 const (
 	recent       = 12 * time.Hour // age up to which a credential is used
-	maxProviders = 256            // people
+	maxProviders = 1024           // of all people
 )
 
-// errNoProvider means that the model cannot be asked until a person's next request.
-var errNoProvider = errors.New("no recent request has shown a provider and its credential")
+// errNoProvider means that the model cannot be asked until a person's next request to it.
+var errNoProvider = errors.New("no recent request has shown the provider of some messages and its credential")
 
-// Providers remembers the provider and credential of each person's latest request, in RAM
-// only. The zero value is empty. It is safe for concurrent use.
+// Providers remembers the providers of each person's latest requests and their credentials, in
+// RAM only. The zero value is empty. It is safe for concurrent use.
 type Providers struct {
 	mu   sync.Mutex // protects seen
-	seen map[string]*provider
+	seen map[ofPerson]*provider
 }
+
+// ofPerson names a provider of a person.
+type ofPerson struct{ owner, id string }
 
 type provider struct {
 	url, key string
@@ -28,23 +33,24 @@ type provider struct {
 	endpoint *Endpoint // nil before the first request
 }
 
-// Saw reports the Chat Completions address and the credential of a person's request.
-func (p *Providers) Saw(owner, url, key string) {
-	now := time.Now()
+// Saw reports a provider's id, the address of its Chat Completions API, and the credential of a
+// person's request.
+func (p *Providers) Saw(owner, id, url, key string) {
+	now, of := time.Now(), ofPerson{owner, id}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if one := p.seen[owner]; one != nil && one.url == url && one.key == key {
+	if one := p.seen[of]; one != nil && one.url == url && one.key == key {
 		one.at = now
 		return
 	}
 	if p.seen == nil || len(p.seen) >= maxProviders {
-		p.seen = make(map[string]*provider) // the next requests show them again
+		p.seen = make(map[ofPerson]*provider) // the next requests show them again
 	}
-	p.seen[owner] = &provider{url: url, key: key, at: now}
+	p.seen[of] = &provider{url: url, key: key, at: now}
 }
 
-// Model returns a model of the providers. A person's messages reach only that person's
-// provider, with that person's credential.
+// Model returns a model of the providers. A message reaches only the provider that had it, with
+// its person's credential.
 func (p *Providers) Model(name string) Model { return upstream{p, name} }
 
 type upstream struct {
@@ -53,11 +59,12 @@ type upstream struct {
 }
 
 // Ask implements Model.
-func (u upstream) Ask(ctx context.Context, owner, system, question string) (answer string, tokens int, err error) {
+func (u upstream) Ask(ctx context.Context, b *graphiti.Batch, system, question string) (answer string, tokens int, err error) {
+	of := ofPerson{b.Owner, b.Provider}
 	u.mu.Lock()
-	one := u.seen[owner]
+	one := u.seen[of]
 	if one == nil || time.Since(one.at) > recent {
-		delete(u.seen, owner)
+		delete(u.seen, of)
 		u.mu.Unlock()
 		return "", 0, errNoProvider
 	}
@@ -66,5 +73,5 @@ func (u upstream) Ask(ctx context.Context, owner, system, question string) (answ
 	}
 	e := one.endpoint
 	u.mu.Unlock()
-	return e.Ask(ctx, owner, system, question)
+	return e.Ask(ctx, b, system, question)
 }

@@ -24,11 +24,12 @@ type Turn struct {
 	Said      time.Time // arrival of the request
 	Answered  time.Time // end of the answer
 
-	Client  string            // client family, such as "openai-js", or ""
-	Tools   string            `json:",omitempty"` // one line about the tools called, or ""
-	Git     Git               `json:",omitzero"`
-	Trace   string            `json:",omitempty"` // W3C traceparent, or "" without tracing
-	Targets []graphiti.Target // destination groups
+	Client   string            // client family, such as "openai-js", or ""
+	Tools    string            `json:",omitempty"` // one line about the tools called, or ""
+	Git      Git               `json:",omitzero"`
+	Provider string            `json:",omitempty"` // id of the model's provider, or "" if no facts are distilled there
+	Trace    string            `json:",omitempty"` // W3C traceparent, or "" without tracing
+	Targets  []graphiti.Target // destination groups
 
 	// Asked reports whether the previous answer may contain a question: then a mere "yes"
 	// is a statement.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/capture/distil"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
-	"github.com/graphiti-proxy/graphiti-proxy/inject"
 )
 
 // facts distils facts in a proxy. The zero value is off.
@@ -32,7 +31,7 @@ func (f *facts) start(r *remembering) {
 		model, endpoint = f.providers.Model(c.Model), "the caller's provider"
 	}
 	f.url = c.URL
-	f.Distiller = distil.Start(r.backend.Facts, model, endpoint, distil.Guard{Instructs: inject.Instructs, Overrides: inject.Overrides}, f.settings(r.cfg), r.log)
+	f.Distiller = distil.Start(r.backend.Facts, model, endpoint, f.settings(r.cfg), r.log)
 	r.backend.Facts.Distil(f.Wake)
 	r.stop.OnClose("facts", closes(func() {
 		f.Close()

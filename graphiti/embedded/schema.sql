@@ -69,7 +69,7 @@ CREATE INDEX fact_sources_message ON fact_sources (message);
 -- The messages that wait for a model.
 CREATE TABLE undistilled (
 	id      INTEGER PRIMARY KEY REFERENCES messages ON DELETE CASCADE,
-	session TEXT NOT NULL,             -- hash of its conversation
+	session TEXT NOT NULL,             -- hash of its conversation, and the provider that had it
 	kept    INTEGER NOT NULL,          -- Unix milliseconds
 	chars   INTEGER NOT NULL,
 	tries   INTEGER NOT NULL DEFAULT 0,

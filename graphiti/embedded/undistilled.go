@@ -50,10 +50,16 @@ func undistilled(tx *sqlite.Tx, id int64, m *graphiti.Row) error {
 	return queue(tx, id, m.Role, m.Source, m.Text)
 }
 
+// betweenProviders separates a session from a provider in the table undistilled.
+const betweenProviders = " "
+
 func queue(tx *sqlite.Tx, id int64, role graphiti.RoleType, source, content string) error {
 	session := sessionIn(source)
 	if session == "" || role == graphiti.RoleSystem {
 		return nil
+	}
+	if provider := gjson.Get(source, "provider").Str; provider != "" { // each provider has its own queue
+		session += betweenProviders + provider
 	}
 	_, err := tx.Exec("INSERT INTO undistilled (id, session, kept, chars) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", id, session, time.Now().UnixMilli(), utf8.RuneCountInString(content))
 	return err
@@ -122,15 +128,16 @@ func (e *Store) Undistilled(ctx context.Context, quiet time.Duration, chars int)
 	return b, next, nil
 }
 
-// batch reads the oldest messages of a conversation: those in the group that has most of
-// them.
+// batch reads the oldest messages of a conversation with one provider: those in the group that
+// has most of them.
 func (e *Store) batch(ctx context.Context, session string) (*graphiti.Batch, error) {
-	b := &graphiti.Batch{Session: session}
+	of, provider, _ := strings.Cut(session, betweenProviders)
+	b := &graphiti.Batch{Session: session, Provider: provider}
 	var group int64
 	err := e.db.QueryRow(ctx, `SELECT m.grp, g.name, max(u.tries), coalesce((SELECT key FROM owners WHERE grp = g.name AND scope = 'workspace' LIMIT 1), ''),
-		(SELECT iif(count(DISTINCT owner) > 1, 'session ' || ?1, coalesce(max(owner), '')) FROM sessions WHERE session = ?1)
+		(SELECT iif(count(DISTINCT owner) > 1, 'session ' || ?2, coalesce(max(owner), '')) FROM sessions WHERE session = ?2)
 		FROM undistilled u JOIN messages m ON m.id = u.id JOIN groups g ON g.id = m.grp WHERE u.session = ?1
-		GROUP BY m.grp ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session}, &group, &b.Group, &b.Tries, &b.Project, &b.Owner)
+		GROUP BY m.grp ORDER BY count(*) DESC, m.grp LIMIT 1`, []any{session, of}, &group, &b.Group, &b.Tries, &b.Project, &b.Owner)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,18 @@ func Changes(text string) bool { return hasPart(text, changing, 1<<30) }
 // BeginsRequest reports whether a request may begin with a word, in any language.
 func BeginsRequest(word string) bool { return table[ordering][string(fold(nil, []byte(word)))] != 0 }
 
+// Requests reports whether a sentence of a text begins with a word of request, such as
+// "translate": the rest of the text may be a document.
+func Requests(text string) bool {
+	lang := languageOf(text)
+	for s := range Sentences(text) {
+		if does, lasting, _ := beginsWithRequest(s, lang); does && !lasting {
+			return true
+		}
+	}
+	return false
+}
+
 // orders reports whether a sentence of a text in a language is a request for the current
 // task: it begins with a word of request, possibly after words such as "ok, next", and has
 // no number, since a later question may ask for the number.
@@ -50,22 +62,29 @@ func orders(sentence string, lang language) (does bool) {
 	if strings.ContainsFunc(sentence, unicode.IsNumber) {
 		return false
 	}
+	does, lasting, n := beginsWithRequest(sentence, lang)
+	return does && !lasting && n <= longestOrder
+}
+
+// beginsWithRequest reports whether a sentence begins with a word of request, whether it has a
+// word such as "always", and its number of words.
+func beginsWithRequest(sentence string, lang language) (does, lasting bool, n int) {
 	is := func(w string) bool { of := table[ordering][w]; return of != 0 && (lang == 0 || of>>lang&1 != 0) }
 	end := strings.TrimRightFunc(sentence, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 	for _, w := range unspaced[ordering] {
 		if no, ok := strings.CutPrefix(w, noOrder); ok && strings.Contains(end, no) {
-			return false
+			return false, true, n
 		}
 		does = does || strings.HasPrefix(end, w) || strings.HasSuffix(end, w)
 	}
 	var room [64]byte
-	n, first, lasting := 0, true, false
+	first := true
 	eachPlain(sentence, room[:], func(w []byte) {
 		n++
 		does, lasting = does || first && is(string(w)), lasting || is(noOrder+string(w))
 		first = first && (routine[Term(string(w))] || table[changing][string(w)] != 0)
 	})
-	return does && !lasting && n <= longestOrder
+	return does, lasting, n
 }
 
 // Sentences yields the sentences of a text, as Unicode defines them. A full stop ends no sentence
