@@ -64,6 +64,10 @@ type Plan struct {
 	// Unseen lists the newest earlier turns that may not be stored, in order. Another
 	// process may have handled them, or a restart may have prevented storing an answer.
 	Unseen []Unseen
+
+	// Began is the index of the first message of a person that has a decision, or of the newest.
+	// The client put the messages before it.
+	Began int
 }
 
 // Unseen is an earlier turn that may not be stored.
@@ -129,7 +133,7 @@ func (m *Planner) plan(t *turn, who graphiti.Who, p *Plan) {
 		p.Turn, p.Recall = t.key().String(), mode.Recall
 		if mode.Ingest {
 			p.Write = t.o.Writes(who)
-			p.Unseen = t.unseen()
+			p.Unseen, p.Began = t.unseen(), t.at[t.began()]
 		}
 	}
 	switch {

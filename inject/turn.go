@@ -118,10 +118,14 @@ const lookBack = 50
 
 // unseen returns the newest earlier turns, without those whose decision excludes storage.
 // Turns without a decision are limited by the setting Unseen. A turn is in doubt if its
-// lookup failed.
+// lookup failed. In a conversation whose earlier turns have no decision, the proxy gave none of
+// the answers: the history may be examples in a prompt, which wait until it continues.
 func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
+	if t.err == nil && t.began() == earlier {
+		return nil
+	}
 	from := max(0, earlier-max(most, lookBack))
 	generation := t.earlier[earlier].of(t.mode.Generation)
 	for n := earlier - 1; n >= from; n-- {
@@ -138,6 +142,15 @@ func (t *turn) unseen() (turns []Unseen) {
 	}
 	slices.Reverse(turns)
 	return turns
+}
+
+// began returns the number of the first turn with a decision, or of the newest turn.
+func (t *turn) began() int {
+	earlier := t.earlier[:len(t.at)-1]
+	if n := slices.IndexFunc(earlier, func(d *Decision) bool { return d != nil }); n >= 0 {
+		return n
+	}
+	return len(earlier)
 }
 
 // date sets the generations of turns: the decision's, but at most that of the next turn.
@@ -182,6 +195,9 @@ func (m *Planner) ToBackfill(ctx context.Context, turns []Unseen) ([]Unseen, err
 	decided, err := m.opts().Decisions.Lookup(ctx, newest, keys)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(decided, func(d *Decision) bool { return d != nil }) {
+		return nil, nil
 	}
 	date(turns, decided, newest)
 	var sure []Unseen

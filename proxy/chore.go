@@ -333,3 +333,38 @@ func (s *decider) countOpening(person dialect.Fingerprint, session string, c *di
 		return o, len(o.last)
 	})
 }
+
+// beginning returns the key of what the client put before the first message of a conversation
+// that the proxy saw, and the conversation's name for opening. ok is false without answers
+// there.
+func (d *decision) beginning() (key memo.Key, session string, ok bool) {
+	began, chain := d.plan.Began, d.session.chain
+	if began <= 0 || began >= len(chain) || !answeredBefore(d.parsed.conv) {
+		return key, "", false
+	}
+	if session = d.session.id; !d.session.byID {
+		session = string(chain[began][:])
+	}
+	return keyOf(d.person.Link(dialect.RoleAssistant, chain[began-1][:]), openingName), session, true
+}
+
+// countBeginning counts the conversation that continues a beginning.
+func (s *decider) countBeginning(d *decision) {
+	key, session, ok := d.beginning()
+	if !ok {
+		return
+	}
+	s.memo.Update(key, func(was any) (any, int) {
+		o, _ := was.(opening)
+		o = o.next(session, d.parsed.conv)
+		return o, len(o.last)
+	})
+}
+
+// sharesBeginning reports whether another conversation has the same beginning: its messages are
+// examples in a prompt.
+func (s *decider) sharesBeginning(d *decision) bool {
+	key, session, ok := d.beginning()
+	o, _ := s.memo.Get(key).(opening)
+	return ok && o.next(session, d.parsed.conv).sessions > 1
+}

@@ -145,6 +145,7 @@ func (s *decider) note(r *request, d *decision) {
 			r.memory.Doubts.Twin(twinOf(c, &d.where), false)
 		}
 		s.countOpening(d.person, d.session.id, d.parsed.conv)
+		s.countBeginning(d)
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

@@ -228,11 +228,12 @@ func (s *Server) turn(c *call, d *decision, id string, generation int64) ledger.
 // backfill returns a function that records earlier turns of the history, and the number
 // of bytes that it holds. Such turns are older than the first request of the conversation,
 // or were lost in a crash. Their times are unknown: they get times shortly before now, in
-// their order. A history that the client has begun itself is not recorded. A message before
-// the next one of the person, without an answer between, is an open turn.
+// their order. A history that the client has begun itself, or that begins another conversation as
+// well, is not recorded. A message before the next one of the person, without an answer between,
+// is an open turn.
 func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	plan, conv, known := &d.plan, d.parsed.conv, c.memory.Turns
-	if conv.Prepared() {
+	if conv.Prepared() || s.sharesBeginning(d) {
 		return func() {}, 0
 	}
 	var turns []ledger.Turn

@@ -38,6 +38,7 @@ type agentProject struct {
 	Turns         int       `json:"turns"`
 	From          time.Time `json:"from"`
 	To            time.Time `json:"to"`
+	File          string    `json:"file,omitempty"`     // transcript in the directory
 	LeftOut       string    `json:"left_out,omitempty"` // reason for not importing it
 
 	key      string
@@ -143,7 +144,7 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		name := t.Client + "\x00" + t.Dir
 		p := projects[name]
 		if p == nil {
-			p = &agentProject{Client: t.Client, Directory: t.Dir, From: t.At, sessions: make(map[string]bool)}
+			p = &agentProject{Client: t.Client, Directory: t.Dir, File: t.File, From: t.At, sessions: make(map[string]bool)}
 			p.find(places, cfg)
 			projects[name], d.Projects = p, append(d.Projects, p)
 		}
@@ -157,12 +158,8 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		}
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
-			project := p.key
-			if t.Unplaced {
-				project = ""
-			}
 			turns = append(turns, service.PastTurn{
-				Client: t.Client, Session: session, Workspace: project, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
+				Client: t.Client, Session: session, Workspace: p.key, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
 		}
@@ -207,6 +204,8 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 		p.LeftOut = "the directory is gone"
 	case !allowed.Remembers(repo, p.key):
 		p.LeftOut = "the project is excluded from memory"
+	case p.File != "" && workspace.Tracks(p.File):
+		p.LeftOut = "git tracks the file, so others may have written it"
 	}
 }
 
@@ -239,6 +238,9 @@ func (d *agentImport) print(w io.Writer, dry bool) {
 	total, talks := 0, 0
 	for _, p := range d.Projects {
 		t.Row(p.Client, p.Directory, p.Conversations, p.Turns, p.From.Local().Format(time.DateOnly), p.To.Local().Format(time.DateOnly), p.LeftOut)
+		if p.File != "" && p.LeftOut == "" {
+			d.Notes = append(d.Notes, p.Client+" wrote "+p.File+": anyone who gave you the directory may have written it, too")
+		}
 		if p.LeftOut == "" {
 			total, talks = total+p.Turns, talks+p.Conversations
 		}

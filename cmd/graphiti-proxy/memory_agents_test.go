@@ -191,7 +191,13 @@ func TestImportAgents_Aider(t *testing.T) {
 	}
 	set := []string{"--set", "data_dir=" + data, "--set", "identity.owner=user:josh"}
 	out, errOut, err := commandIn(t, home, dir, append([]string{"memory", "import", "--agents", "--yes"}, set...)...)
-	if err != nil || !strings.Contains(out, "1 turn imported, 1 known") {
-		t.Errorf("got %q, %s, %v; want the live turn recognized", out, errOut, err)
+	if err != nil || !strings.Contains(out, "2 turns imported") || !strings.Contains(out, ".aider.chat.history.md") {
+		t.Errorf("got %q, %s, %v; want two turns of a named file", out, errOut, err)
+	}
+	for args, want := range map[string]bool{"--user user:josh": false, "--workspace " + dir: true} {
+		out, errOut, err := commandIn(t, home, dir, append(append([]string{"memory", "export"}, strings.Fields(args)...), set...)...)
+		if err != nil || strings.Contains(out, "Kestrel") != want {
+			t.Errorf("export %s: got %q, %s, %v; want the file's turns: %v", args, out, errOut, err, want)
+		}
 	}
 }

@@ -30,7 +30,7 @@ type client struct {
 	files  []string // patterns below dir
 	onWire bool     // requests state the session's id
 
-	unplaced bool // requests state no directory
+	inProject bool // its files are in the directories of projects
 
 	count func(path string) int // conversations in a file; nil: one
 	read  func(f *source, t *turns) error
@@ -94,7 +94,7 @@ func (h Home) Read(note func(files int)) (all []Found) {
 	for _, dir := range projects {
 		paths = append(paths, filepath.Join(dir, aiderFile))
 	}
-	aider := &client{name: "aider", unplaced: true, read: readAider}
+	aider := &client{name: "aider", inProject: true, read: readAider}
 	if f := h.read(aider, paths, func() { files++; note(files) }); f.Files > 0 {
 		all = append(all, f)
 	}
@@ -155,7 +155,10 @@ func (h Home) read(c *client, paths []string, note func()) Found {
 			continue
 		}
 		s := &source{path: path, modified: info.ModTime(), found: &found}
-		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire, Unplaced: c.unplaced}}
+		t := &turns{Turn: Turn{Client: c.name, OnWire: c.onWire}}
+		if c.inProject {
+			t.File = path
+		}
 		if err := c.readFile(s, t); err != nil {
 			found.Problems = append(found.Problems, fmt.Sprintf("%s: %v", path, err))
 		}

@@ -21,7 +21,7 @@ type Turn struct {
 	Client   string
 	Session  string // the client's id of the conversation
 	OnWire   bool   // the client's requests state that id
-	Unplaced bool   // the client's requests state no directory, so live turns have no project
+	File     string // transcript in the project's directory, which may have come with it, or ""
 	Dir      string // working directory
 	Words    string
 	Answer   string
