@@ -69,6 +69,10 @@ type Turn struct {
 	// again if it is repeated after a forget.
 	Standalone bool `json:",omitempty"`
 
+	// Foreign reports whether another installation may have written the text: it does not apply
+	// until the person confirms it.
+	Foreign bool `json:",omitempty"`
+
 	// Restored describes how the sides of an exported turn were stored.
 	Restored []Restored `json:",omitempty"`
 

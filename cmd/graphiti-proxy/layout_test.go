@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"graphiti/rest":             {"graphiti", "graphiti/remote"},
 	"graphiti/words":            {},
 	"inject":                    {"graphiti", "graphiti/words", "inject/work", "internal/dialect", "internal/memo"},
-	"inject/work":               {"internal/dialect"},
+	"inject/work":               {"graphiti/words", "internal/dialect"},
 	"internal/budget":           {},
 	"internal/connect":          {"internal/datadir"},
 	"internal/datadir":          {"cache/sqlite"},

@@ -82,6 +82,9 @@ func importFile(c *cobra.Command, at *cli.Runner, in *service.ImportRequest, nam
 	}
 	return cli.Output(c, done, func(w io.Writer) {
 		fmt.Fprintf(w, "%s imported, %d already present\n", terminal.Count(done.Kept, "message"), done.Known)
+		if done.Waiting > 0 {
+			fmt.Fprintf(w, "%s of rules and preferences wait for your confirmation, because this installation did not export them: graphiti-proxy memory pending\n", terminal.Count(done.Waiting, "line"))
+		}
 		if done.LeftOut > 0 {
 			fmt.Fprintf(w, "%s skipped: replaced by an edit or another answer, hidden, or marked as not to remember\n", terminal.Count(done.LeftOut, "message"))
 		}

@@ -146,7 +146,12 @@ func (o *opener) openParts() (*remembering, error) {
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
+	secret, err := datadir.MakeSecret(cfg.DataDir)
+	if err != nil {
+		o.log.Warn("make the secret of data_dir failed, rules and preferences of an import wait", "error", err)
+	}
 	r.service = service.New(service.Options{
+		Secret: secret,
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
 		Remote: cfg.RemoteMemory(), Shared: shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,

@@ -152,8 +152,11 @@ func (c Cards) Keep(t *ledger.Turn, groups []string) (err error) {
 				text = curated.Text
 			}
 			l := Line{Kind: t.Kind, Text: text, State: Confirmed, At: t.Said.Unix(), Personal: to.Scope == graphiti.ScopeUser, Turn: t.ID, Session: t.OfSession(), Owner: t.Owner, Group: to.Group}
+			if t.Foreign {
+				l.State = Pending
+			}
 			err = errors.Join(err, c.addOnce(ctx, l, t.Generation))
-		case t.Kind == graphiti.KindSessionSummary && to.Scope == graphiti.ScopeWorkspace:
+		case t.Kind == graphiti.KindSessionSummary && !t.Foreign && to.Scope == graphiti.ScopeWorkspace:
 			err = errors.Join(err, c.keepSummary(ctx, t, to.Group))
 		}
 	}

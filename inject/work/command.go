@@ -36,6 +36,7 @@ var (
 	secretFlag = regexp.MustCompile(`(?i)(--?[\w-]*(?:pass|token|secret|key|auth|cred)[\w-]*(?:=|\s+)|(?:^|\s)-(?:u|p|H)\s+|--(?:header|user)(?:=|\s+))('[^']*'|"[^"]*"|\S+)`)
 	joinedFlag = regexp.MustCompile(`(\bmysql\w*\b.*?\s-p)[^\s-]\S*`)
 	address    = regexp.MustCompile(`\b([a-z][a-z+]*://)(?:[^\s/@'"]*@)?([\w.-]+(?::\d+)?)[^\s'"]*`)
+	bare       = regexp.MustCompile(`(^|[\s"'=(@,])(?:[^\s/@'"=(,]+@)?((?:(?:[\w-]+\.)+[A-Za-z]{2,}|\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d+)?)[/?#][^\s'"]*`)
 	mailbox    = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+`)
 	absolute   = regexp.MustCompile(`(^|[\s"'=:(])(~?(?:/[\w.@+-]+)+/?|[A-Za-z]:(?:\\[\w.@+-]+)+)`)
 	leadingCD  = regexp.MustCompile(`^\s*cd\s+("[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*`)
@@ -74,6 +75,7 @@ func cleaned(command, dir string) string {
 // scrubbed returns a text without paths outside of the project, and without addresses.
 func scrubbed(s, dir string) string {
 	s = address.ReplaceAllString(s, "$1$2/…")
+	s = bare.ReplaceAllString(s, "$1$2/…")
 	s = mailbox.ReplaceAllString(s, "…")
 	return absolute.ReplaceAllStringFunc(s, func(p string) string {
 		before := ""

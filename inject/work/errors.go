@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
 // The forms of lines that report an error, from the most telling one.
@@ -30,7 +32,32 @@ var (
 // Fault is an error in an output.
 type Fault struct {
 	Key  string // equal for the same error in another directory, line or run
-	Line string // verbatim
+	Line string // the part that names the error
+}
+
+var (
+	clause = regexp.MustCompile("[:!?,(`|][ \t]*|[ \t]+[-–—][ \t]+|[.;。；][ \t]+")
+	acts   = regexp.MustCompile(`://|\s--?[a-z]|\$[({]|[|&<>]\s*\w*sh\b`)
+)
+
+// named returns the part of an error line that names the error. A repository writes the output of
+// its tests, and could put the cure of its choice there: a further sentence, a request, an
+// option of a command and an address end the part.
+func named(line string) string {
+	for from := 0; from < len(line); {
+		end, next := len(line), len(line)
+		if at := clause.FindStringIndex(line[from:]); at != nil {
+			end, next = from+at[0], from+at[1]
+		}
+		if part := line[from:end]; words.Requests(part) || acts.MatchString(part) || bare.MatchString(part) {
+			return strings.TrimRight(line[:from], " \t:!?,(`|-–—")
+		}
+		if end < len(line) && strings.ContainsAny(line[end:next], ".;。；") {
+			return line[:end]
+		}
+		from = next
+	}
+	return line
 }
 
 // FaultIn returns the first error in a text that has the form of one. If the command failed,
@@ -38,16 +65,16 @@ type Fault struct {
 func FaultIn(text string, failed bool) Fault {
 	lines := strings.Split(text, "\n")
 	if line, at := formed(lines); line != "" {
-		return Fault{keyOf(line, lines[at:]), oneLine(line, lineLength)}
+		return Fault{keyOf(line, lines[at:]), oneLine(named(line), lineLength)}
 	}
 	for i, line := range lines {
 		if l := strings.TrimSpace(line); saysError.MatchString(l) && !noError.MatchString(l) && !remarked.MatchString(l) {
-			return Fault{keyOf(l, lines[i:]), oneLine(l, lineLength)}
+			return Fault{keyOf(l, lines[i:]), oneLine(named(l), lineLength)}
 		}
 	}
 	for i := len(lines) - 1; failed && i >= 0; i-- {
 		if l := strings.TrimSpace(lines[i]); strings.ContainsFunc(l, unicode.IsLetter) {
-			return Fault{keyOf(l, nil), oneLine(l, lineLength)}
+			return Fault{keyOf(l, nil), oneLine(named(l), lineLength)}
 		}
 	}
 	return Fault{}
@@ -181,7 +208,7 @@ func keyOf(line string, rest []string) string {
 		}
 		return p[:1] + p[i+1:]
 	})
-	named := lookedFor.MatchString(key) || strings.Contains(key, " | ") || strings.HasPrefix(key, "--- FAIL: ")
+	isNamed := lookedFor.MatchString(key) || strings.Contains(key, " | ") || strings.HasPrefix(key, "--- FAIL: ")
 	var b strings.Builder
 	for key != "" {
 		plain, quoted := key, ""
@@ -193,12 +220,12 @@ func keyOf(line string, rest []string) string {
 		b.WriteString(quoted)
 	}
 	key = oneLine(b.String(), lineLength)
-	for i := 0; !named && file == "" && i < min(len(rest), 4); i++ {
+	for i := 0; !isNamed && file == "" && i < min(len(rest), 4); i++ {
 		if m := placed.FindStringSubmatch(rest[i]); m != nil {
 			file = m[1]
 		}
 	}
-	if !named && file != "" {
+	if !isNamed && file != "" {
 		return file + ": " + key
 	}
 	return key

@@ -42,6 +42,10 @@ func (sv *Service) export(ctx context.Context, part ledger.Part, f func(Record) 
 		of := recordOf(&r)
 		of.Group, of.Scope, of.User, of.Workspace, of.Session = whose.Group, whose.Scope, whose.User, whose.Workspace, whose.Session
 		of.Speaker, of.Time = r.Speaker, r.Said.UTC().Format(time.RFC3339Nano)
+		if _, ok := graphiti.ParseCurated(r.Text); ok {
+			l := of.line()
+			of.Signed = sv.sign(&l)
+		}
 		if err := f(of); err != nil {
 			return err
 		}

@@ -172,6 +172,7 @@ func (im FileImport) Run(ctx context.Context, s Selector, r io.Reader) (done Imp
 			return err
 		}
 		done.Kept, done.Known, done.NotTaken = done.Kept+answer.Kept, done.Known+answer.Known, done.NotTaken+answer.NotTaken
+		done.Waiting += answer.Waiting
 		batch, bytes = batch[:0], 0
 		im.Tell(done.Kept+done.Known, "")
 		return nil

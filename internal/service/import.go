@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,7 @@ type Line struct {
 	Where   string `json:"where,omitempty"`
 	Episode string `json:"episode,omitempty"` // name of the episode
 	Source  string `json:"source,omitempty"`
+	Signed  string `json:"signed,omitempty"`
 }
 
 // Imported counts lines.
@@ -45,6 +47,10 @@ type Imported struct {
 	// LeftOut counts messages of an export outside of the current branches, hidden ones,
 	// and those of conversations excluded from memory.
 	LeftOut int `json:"left_out,omitempty"`
+
+	// Waiting counts standing texts that wait for a confirmation, because another installation
+	// may have written them.
+	Waiting int `json:"waiting,omitempty"`
 
 	Groups []string `json:"-"`
 }
@@ -96,6 +102,9 @@ func (sv *Service) Import(ctx context.Context, in *ImportRequest) (done Imported
 			}
 		default:
 			messages++
+			if t.Foreign {
+				done.Waiting++
+			}
 			if len(turns) == 0 || !joins(&turns[len(turns)-1], &t) {
 				turns = append(turns, t)
 			}
@@ -184,7 +193,9 @@ func (sv *Service) turnOf(s Selector, generation int64, l *Line) (ledger.Turn, e
 		Client: "import", Targets: []graphiti.Target{target}, Generation: generation, Standalone: true,
 	}
 	if l.Where != "" {
-		return t, restored(&t, l)
+		err = restored(&t, l)
+		t.Foreign = err == nil && t.Kind != "" && !hmac.Equal([]byte(l.Signed), []byte(sv.sign(l)))
+		return t, err
 	}
 	switch l.Role {
 	case "user", "human":

@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,11 +47,24 @@ func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
 	return r
 }
 
+// sign returns the signature of an exported line, or "" without a secret. Without a signature of
+// this installation, a standing text may be anybody's.
+func (sv *Service) sign(l *Line) string {
+	if len(sv.o.Secret) == 0 {
+		return ""
+	}
+	sum := hmac.New(sha256.New, sv.o.Secret)
+	for _, part := range []string{"export", l.Scope, l.Group, l.User, l.Workspace, l.Session, l.Role, l.Episode, l.Timestamp, l.Content} {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
 // line returns a record as a line of an import.
 func (r *Record) line() Line {
 	return Line{
 		Scope: r.Scope, Group: r.Group, User: r.User, Workspace: r.Workspace, Session: r.Session,
-		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Source: r.Source,
+		Role: r.Role, Name: r.Speaker, Content: r.Text, Timestamp: r.Time, Where: r.Where, Episode: r.Name, Source: r.Source, Signed: r.Signed,
 	}
 }
 

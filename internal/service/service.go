@@ -43,6 +43,8 @@ type Options struct {
 
 	People People // registered people
 
+	Secret []byte // signs the standing texts of exports; nil signs none
+
 	Settings Settings
 	Log      *slog.Logger
 }

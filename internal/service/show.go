@@ -33,6 +33,7 @@ type Record struct {
 	Time    string `json:"time,omitempty"`
 	Ended   string `json:"ended,omitempty"` // time at which the person ended it, in listings
 	Source  string `json:"source,omitempty"`
+	Signed  string `json:"signed,omitempty"` // proof that this installation exported a standing text
 }
 
 // Found is a search result.
