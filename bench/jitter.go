@@ -37,7 +37,7 @@ func remember(dir string, convs []*locomo, chars, facts int) (*memories, error) 
 		return nil, err
 	}
 	m := &memories{store: store, convs: convs, facts: facts,
-		chooser: inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{MaxFacts: facts, MaxChars: chars, Guard: inject.GuardQuote})}
+		chooser: inject.New(inject.Services{}, graphiti.Namer{}, inject.RecallSettings{MaxFacts: facts, MaxChars: chars})}
 	for i, c := range convs {
 		messages, texts, err := c.messages()
 		if err == nil {

@@ -136,7 +136,7 @@ func (m *Planner) toKeep(t *turn, who graphiti.Who) (block string, facts int) {
 	}
 	isSaid := said(t.c)
 	session := m.sessionNotes(t, who)
-	notes := session.lines(t.o.Guard, room)
+	notes := session.lines(room)
 	if len(notes) > 0 && isSaid(notes[0]) { // the last question
 		notes = notes[1:]
 	}
@@ -195,7 +195,7 @@ func linesOf(block string) iter.Seq[string] {
 // statement returns a line without its label, speaker, date and age.
 func statement(line string) string {
 	line = line[len(labelOf(line)) : len(line)-len(ageOf(line))]
-	return line[len(lineLabel(line)):]
+	return strings.Trim(line[len(lineLabel(line)):], "“”")
 }
 
 // labelOf returns the label at the start of a line, or "".

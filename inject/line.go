@@ -23,6 +23,16 @@ func lineOf(text string) string {
 	return madeLine(text)
 }
 
+// quoted returns a line as a quotation, which it cannot close.
+func quoted(line string) string {
+	return marks[0] + unquoted.Replace(strings.Trim(line, "“”\"")) + marks[1]
+}
+
+// marks enclose a quotation. Most tests use none.
+var marks = [2]string{"“", "”"}
+
+var unquoted = strings.NewReplacer("“", "‘", "”", "’")
+
 // isLine reports whether lineOf returns a text unchanged. It recognizes only visible ASCII
 // with single spaces.
 func isLine(text string) bool {

@@ -59,7 +59,6 @@ type RecallSettings struct {
 	Asked      int           // results requested per group
 	MaxChars   int           // characters per block
 	StaleAfter time.Duration // facts older than this carry their age
-	Guard      Guard         // of facts that read like instructions
 	MinScore   float64       // strength required of the best result, 0 to 1; 0 disables the check
 	Drift      float64       // share of visible results that suppresses new ones; 0 disables the check
 	Share      float64       // maximum share of the model's context window, in characters; 0 leaves only MaxChars

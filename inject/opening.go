@@ -212,7 +212,7 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 	if err != nil {
 		o.Log.Debug("read summary of last conversation failed", "error", err)
 	}
-	if line := s.leftOff(at, about, open, o.Guard); line != "" {
+	if line := s.leftOff(at, about, open); line != "" {
 		return []string{line}
 	}
 	return nil
@@ -221,7 +221,7 @@ func (m *Planner) leftOff(ctx context.Context, t *turn, who graphiti.Who) []stri
 // leftOff returns a line with the session's last decision, its changed files and its open
 // points, or "" if it has none. about and open come from its summary. Without room for all parts,
 // the line omits about first, then further open points, then files.
-func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
+func (s *snapshot) leftOff(at time.Time, about, open string) string {
 	left := s.open()
 	if len(left) == 0 && open != "" {
 		left = strings.Split(open, "; ") // its points
@@ -230,9 +230,12 @@ func (s *snapshot) leftOff(at time.Time, about, open string, g Guard) string {
 	room := leftOffChars - len("- \n") - len(line) + len("; ")
 	var parts, points []string
 	add := func(to *[]string, label, text string) {
-		text, _ = g.of(lineOf(text), false)
-		if size := utf8.RuneCountInString(label+text) + len("; "); text != "" && size <= room {
-			*to, room = append(*to, label+text), room-size
+		if text = lineOf(text); text == "" {
+			return
+		}
+		text = label + quoted(text)
+		if size := utf8.RuneCountInString(text) + len("; "); size <= room {
+			*to, room = append(*to, text), room-size
 		}
 	}
 	addOpen := func(list []string) {

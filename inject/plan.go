@@ -76,7 +76,7 @@ type Unseen struct {
 	Message    int   // index of the person's message
 	Generation int64 // of the turn's first request, or of a later one
 
-	back  int  // number of turns before the newest
+	back  int  // number of turns before the newest, or before the first with a decision
 	doubt bool // the lookup failed, so its Ingest is unknown
 }
 
@@ -413,7 +413,7 @@ func chooserOf(t *turn) *chooser {
 	}
 	return &chooser{
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),
-		guard: t.o.Guard, minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
+		minScore: t.o.MinScore, drift: t.o.Drift, count: t.o.MaxFacts, max: t.o.room(t),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 // TestMain fixes the local time zone: the recorded texts state days of UTC.
 func TestMain(m *testing.M) {
+	marks = [2]string{} // see TestQuoted
 	time.Local = time.UTC
 	goleak.VerifyTestMain(m)
 }

@@ -87,15 +87,14 @@ func (s *snapshot) note() (n Note) {
 }
 
 // lines returns the lines of a snapshot that fit, the most important first.
-func (s *snapshot) lines(g Guard, room int) (out []string) {
+func (s *snapshot) lines(room int) (out []string) {
 	s.each(func(text string) {
 		l := lineOf(text)
 		label := labelOf(l)
-		said, ok := g.of(l[len(label):], false)
-		if !ok {
+		if l == label {
 			return
 		}
-		l = label + said
+		l = label + quoted(l[len(label):])
 		if size := utf8.RuneCountInString(l) + len("- \n"); l != "" && size <= room {
 			out, room = append(out, l), room-size
 		}
@@ -155,7 +154,7 @@ const (
 )
 
 // labels are the labels of lines.
-var labels = []string{"somebody said: ", resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched, errorMet, errorCured}
+var labels = []string{resumes, decisionMade, openTask, listedOpen, listedDecision, subagentAsked, filesTouched, errorMet, errorCured}
 
 // SnapshotLines returns all lines of a snapshot and the hash of its session.
 func SnapshotLines(body []byte) (lines []string, session string) {
@@ -243,7 +242,7 @@ func (m *Planner) resumed(t *turn, who graphiti.Who, others []string) []string {
 		return nil
 	}
 	isSaid, visible := said(t.c), statementsIn(t.blocks())
-	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.Guard, t.o.MaxChars), func(l string) bool {
+	return withoutRepeats(slices.DeleteFunc(s.lines(t.o.MaxChars), func(l string) bool {
 		return visible.has(l) || isSaid(l)
 	}), others)
 }

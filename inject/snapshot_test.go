@@ -24,14 +24,14 @@ func TestSnapshotLines(t *testing.T) {
 	want := []string{
 		resumes + "Now the tests.", "open task: Do this", "files changed: a.go, b.go",
 	}
-	if diff := cmp.Diff(want, s.lines(GuardOff, snapshotChars)); diff != "" {
+	if diff := cmp.Diff(want, s.lines(snapshotChars)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
 		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.", false)
 	}
 	size := 0
-	for _, l := range s.lines(GuardOff, snapshotChars) {
+	for _, l := range s.lines(snapshotChars) {
 		size += len([]rune(l)) + 3
 	}
 	if size > snapshotChars || len(s.Files) > maxNoteFiles {

@@ -123,7 +123,8 @@ const lookBack = 50
 func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
-	if t.err == nil && t.began() == earlier {
+	began := t.began()
+	if t.err == nil && began == earlier {
 		return nil
 	}
 	from := max(0, earlier-max(most, lookBack))
@@ -132,6 +133,9 @@ func (t *turn) unseen() (turns []Unseen) {
 		d := t.earlier[n]
 		generation = min(generation, d.of(generation))
 		u := Unseen{Turn: TurnKey(t.keys[n]), Message: t.at[n], Generation: generation, back: earlier - n, doubt: t.err != nil}
+		if n < began {
+			u.back = began - n
+		}
 		if !u.doubt && !u.wanted(d, most) {
 			continue
 		}

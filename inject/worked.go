@@ -279,32 +279,14 @@ func chosen[T any](list []entry[T], asked []string, sure func(*T) bool, line fun
 	return lines
 }
 
-func cureLine(c *work.Cure) string {
-	shown := *c
-	if _, text, _ := strings.Cut(c.Line, ": "); Instructs(c.Line) || Instructs(text) {
-		shown.Line = "(a text that reads like an instruction)"
-	}
-	return toolLine(shown.String(), append([]string{c.Command, c.With}, c.Changed...)...)
-}
+func cureLine(c *work.Cure) string { return toolLine(c.String()) }
 
-func passLine(p *work.Pass) string { return toolLine(p.String(), p.Command, p.Summary) }
+func passLine(p *work.Pass) string { return toolLine(p.String()) }
 
-// findingLine may show a task, which is an instruction to a subagent.
-func findingLine(f *finding) string {
-	if Overrides(f.Asked) {
-		return ""
-	}
-	return toolLine(f.String(), f.Result)
-}
+func findingLine(f *finding) string { return toolLine(f.String()) }
 
-// toolLine returns a line about tool calls, or "" if one of its foreign texts reads like an
-// instruction.
-func toolLine(line string, foreign ...string) string {
-	if slices.ContainsFunc(foreign, Instructs) {
-		return ""
-	}
-	return lineOf(toolLabel + line)
-}
+// toolLine returns a line about tool calls. Its foreign texts are quotations already.
+func toolLine(line string) string { return lineOf(toolLabel + line) }
 
 // ExperienceLine describes an entry of a list in a line, or returns "".
 func ExperienceLine(list string, entry []byte) string {

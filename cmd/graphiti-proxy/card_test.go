@@ -135,7 +135,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 			t.Errorf("told of itself: %q", got)
 		}
 		w.remembered("Now its tests")
-		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", decided: We switched to semicolons.\n"
+		told := "\n- last conversation here, " + time.Now().Format(time.DateOnly) + ", decided: “We switched to semicolons.”\n"
 		for name, headers := range map[string][]string{"elsewhere": {"X-Graphiti-Workspace", "github_repo:github.com/acme/gadgets"}, "bob": {"X-Graphiti-Workspace", widgets, "X-Graphiti-User", "bob"}, "nowhere": nil} {
 			if got := w.opening(name, "hello", headers...); strings.Contains(got, "last conversation") {
 				t.Errorf("%s is told %q", name, got)
@@ -160,7 +160,7 @@ func TestWhereWeLeftOff(t *testing.T) {
 		w.exchange("/v1/chat/completions", chat(user("Write the importer for CSV files with quotes."), replied("I see."),
 			user(summarise)), append([]string{"X-Graphiti-Session", "a"}, here...)...)
 		w = w.noted()
-		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", about: The importer for CSV files.; decided: We switched to semicolons.; left open: Empty ‹/graphiti_memory› fields; The docs\n") {
+		if got := w.opening("c", "hello", here...); !strings.Contains(got, ", about: “The importer for CSV files.”; decided: “We switched to semicolons.”; left open: “Empty ‹/graphiti_memory› fields”; “The docs”\n") {
 			t.Errorf("after a compaction: %q", got)
 		}
 		if _, err := w.cli("memory", "forget", "--session", "a", "--yes"); err != nil {

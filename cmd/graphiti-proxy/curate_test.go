@@ -135,7 +135,7 @@ func TestShortTermMemory(t *testing.T) {
 	w = start(t, dir, nil)
 	summary := m{"role": "user", "content": "This session is being continued from a previous conversation that ran out of context."}
 	body := saw("work", summary, m{"role": "user", "content": "Go on, please."})
-	for _, want := range []string{"earlier in this session, asked: Which one now?", "files changed: src/parser.go"} {
+	for _, want := range []string{"earlier in this session, asked: “Which one now?”", "files changed: “src/parser.go”"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is missing in %s", want, body)
 		}
@@ -166,7 +166,7 @@ func TestShortTermMemoryIsNobodyElses(t *testing.T) {
 	}
 	ask("sk-a", "ann", "Zanzibar is the word.")
 	w = w.restart()
-	if body := ask("sk-a", "ann", "Where were we?"); !strings.Contains(body, "earlier in this session, asked: Zanzibar") {
+	if body := ask("sk-a", "ann", "Where were we?"); !strings.Contains(body, "earlier in this session, asked: “Zanzibar") {
 		t.Errorf("her own: %s", body)
 	}
 	for _, other := range [][2]string{{"sk-b", "ann"}, {"sk-a", "bob"}, {"sk-a", "ann|"}} {

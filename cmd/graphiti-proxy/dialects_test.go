@@ -346,7 +346,7 @@ func TestCompaction(t *testing.T) {
 		}
 		requests := w.model.Requests()
 		body := string(requests[len(requests)-1].Body)
-		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "asked: Good morning.") || strings.Contains(body, "aurora") {
+		if at := strings.Index(body, "<graphiti_memory>"); at < strings.Index(body, "I see.") || at > strings.Index(body, "CONTEXT CHECKPOINT") || !strings.Contains(body, "asked: “Good morning.”") || strings.Contains(body, "aurora") {
 			t.Errorf("got the request %s, want the notes, and no search results", body)
 		}
 	}

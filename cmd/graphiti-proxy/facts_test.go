@@ -74,7 +74,7 @@ func TestFactsFromAModel(t *testing.T) {
 	if got := w.metric("graphiti_proxy_facts_distilled_total"); got != "1" {
 		t.Errorf("graphiti_proxy_facts_distilled_total = %q, want 1", got)
 	}
-	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s2"); !strings.Contains(saw, "- Singers sign in by magic link (since ") {
+	if _, _, saw := w.say("which login and authentication do we have?", "X-Graphiti-Session", "s2"); !strings.Contains(saw, "- “Singers sign in by magic link” (since ") {
 		t.Errorf("the model saw %q, want the fact", saw)
 	}
 	export, err := w.cli("memory", "export", "--session", "s1")
@@ -85,7 +85,7 @@ func TestFactsFromAModel(t *testing.T) {
 		t.Errorf("the log has text of the conversation:\n%s", log)
 	}
 
-	if out, err := w.cli("memory", "search", "--explain", "which login?"); err != nil || !strings.Contains(out, "Singers sign in by magic link (since ") || !strings.Contains(out, "; keys: authentication, login") {
+	if out, err := w.cli("memory", "search", "--explain", "which login?"); err != nil || !strings.Contains(out, "“Singers sign in by magic link” (since ") || !strings.Contains(out, "; keys: authentication, login") {
 		t.Errorf("search --explain: %v\n%s\nwant the fact and its keys", err, out)
 	}
 	facts, err := w.cli("memory", "facts")
@@ -190,7 +190,7 @@ func TestFacts_FromTheCallersProvider(t *testing.T) {
 		return all
 	}
 	waitUntil(t, "two calls, and a conversation without a key", func() bool {
-		return len(asked()) == 2 && strings.Contains(w.log.String(), "no recent request has shown a provider")
+		return len(asked()) == 2 && strings.Contains(w.log.String(), "no recent request has shown the provider")
 	})
 	want := []string{"/v1/chat/completions Ada Bearer sk-ada", "/v1/chat/completions Bob Bearer sk-bob"}
 	if got := asked(); !slices.Equal(got, want) {
@@ -233,7 +233,7 @@ func TestFacts_EndWithTheirMessages(t *testing.T) {
 	t.Parallel()
 	d := newDistiller(t)
 	w := start(t, t.TempDir(), map[string]string{"distil.url": d.URL + "/v1", "distil.model": "m1", "distil.after": "1s", "memory.consent": d.URL + "/v1"})
-	w.say("our choir gets an e-mail with a link, and that is all", "X-Graphiti-Session", "s1")
+	w.say("our choir of singers gets an e-mail with a magic link to sign in, and that is all", "X-Graphiti-Session", "s1")
 	listed := func(args ...string) bool {
 		out, err := w.cli(append([]string{"memory", "facts"}, args...)...)
 		return err == nil && strings.Contains(out, "Singers sign in by magic link")

@@ -229,7 +229,7 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 	w.delivered(1)
 	w.shortTerm("user_josh", "Mimosa")
 	summary := user("This session is being continued from a previous conversation that ran out of context.")
-	if saw := w.ask("s1", summary, user("Where were we?")); strings.Contains(saw, "Foxglove") || !strings.Contains(saw, "asked: The beacon is called Mimosa.") {
+	if saw := w.ask("s1", summary, user("Where were we?")); strings.Contains(saw, "Foxglove") || !strings.Contains(saw, "asked: “The beacon is called Mimosa.") {
 		t.Errorf("the session is told %s", saw)
 	}
 	w.delivered(2)
@@ -237,7 +237,9 @@ func TestForgettingWhatIsUnderWay(t *testing.T) {
 
 	w = start(t, dir, settings)
 	w.ask("s1", append(talk, answered("Understood."), user("The stable is called Juniper."))...)
-	w.ask("s3", user("The ferry is called Oleander."), answered("I see."), user("Thanks.")) // earlier turns are delivered in order
+	ferry := []m{user("The ferry is called Oleander."), answered("I see."), user("Thanks.")}
+	w.ask("s3", ferry...)
+	w.ask("s3", append(ferry, answered("Understood."), user("And good night."))...) // earlier turns are delivered in order
 	waitUntil(t, "the turns", func() bool {
 		held := strings.Join(w.held(), "\n")
 		return strings.Contains(held, "Oleander") && strings.Contains(held, "Juniper")

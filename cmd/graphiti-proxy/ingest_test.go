@@ -83,32 +83,29 @@ func (w *world) held() (contents []string) {
 	return contents
 }
 
-// TestWhatWasSaidBeforeIsKept checks that the new turn of a conversation with a history is
-// stored, and the newest turns of that history with it, each exactly once.
+// TestWhatWasSaidBeforeIsKept checks that the newest turns of a history are stored once the
+// conversation continues, each exactly once. A first request may have examples in its place.
 func TestWhatWasSaidBeforeIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]string{"ingest.backfill_turns": "2"}
 	w := start(t, dir, settings)
+	const noted = "Understood, I will keep that in mind."
 	body := history(4, "I tell you more.")
 	w.request(body)
-	w.delivered(3)
-	w.request(body) // a retry
+	w.delivered(1)
+	next := chat(append(body["messages"].([]m), replied(noted), user("And I tell the rest."))...)
+	w.request(next)
+	w.delivered(4)
+	w.request(next) // a retry
 	w.stop()
 	w = start(t, dir, settings)
-	w.request(body) // a retry after a restart
-	// A window of the same history: only its last turn is new.
-	shorter := history(4, "I tell the rest.")
-	shorter["messages"] = shorter["messages"].([]m)[4:]
-	w.request(shorter)
-	w.delivered(4)
-	w.request(history(1, "I begin to tell."))
-	w.delivered(6)
-	const noted = "Understood, I will keep that in mind."
+	w.request(next)                           // a retry after a restart
+	w.request(history(1, "I begin to tell.")) // as a program with an example
+	w.delivered(5)
 	want := []string{
 		"I tell you more.", noted, "I say 2", "you said 2", "I say 3", "you said 3",
-		"I tell the rest.", noted,
-		"I begin to tell.", noted, "I say 0", "you said 0",
+		"And I tell the rest.", noted, "I begin to tell.", noted,
 	}
 	got := w.held() // new and earlier turns in either order
 	sort.Strings(got)

@@ -163,7 +163,7 @@ func TestCompactionWithinTurn(t *testing.T) {
 			history = append(history, replied(midAnswer), user(midNext))
 			fourth := send(says("conf.ini."), history...)
 			for i, body := range []string{second, third, fourth} {
-				if !strings.HasPrefix(body, head) || strings.Count(body, "error met: "+midError) != 1 {
+				if !strings.HasPrefix(body, head) || strings.Count(body, "error met: “"+midError) != 1 {
 					t.Errorf("request %d after the compaction: got %s, want it to begin with %s, and no other notes of this error", i+2, body, head)
 				}
 			}

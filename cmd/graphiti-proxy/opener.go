@@ -146,17 +146,12 @@ func (o *opener) openParts() (*remembering, error) {
 	}, r.groups(cfg, namer), o.planning(cfg))
 	o.stop.OnClose("recall", closes(r.planner.Close))
 	o.stop.OnClose("answers", closes(r.responses.Close)) // before recall, which notes them
-	secret, err := datadir.MakeSecret(cfg.DataDir)
-	if err != nil {
-		o.log.Warn("make the secret of data_dir failed, rules and preferences of an import wait", "error", err)
-	}
 	r.service = service.New(service.Options{
-		Secret: secret,
 		Memory: r.backend.Memory, Pipeline: r.pipeline, Planner: r.planner, Facts: facts, State: state,
 		Remote: cfg.RemoteMemory(), Shared: shared, Name: telemetry.ProcessName(),
 		Multi: id.Multi, Owner: owner, Resolve: r.people.Resolve, Registered: r.people.name, People: r.people,
-		Settings: serviceSettings(cfg, namer),
-		Log:      o.log,
+		Settings: serviceSettings(cfg, namer), Secret: o.secret(),
+		Log: o.log,
 	})
 	o.stop.OnClose("forgetting", closes(r.service.Close))
 	allowed := func() bool { return r.consent.given(o.live.Load()) }
@@ -164,6 +159,15 @@ func (o *opener) openParts() (*remembering, error) {
 	o.stop.OnClose("probe", closes(r.prober.Close))
 	r.given.wanted = r.proxyMemory(cfg, id)
 	return r, nil
+}
+
+// secret returns the secret that signs exports, or nil.
+func (o *opener) secret() []byte {
+	secret, err := datadir.MakeSecret(o.cfg.DataDir)
+	if err != nil {
+		o.log.Warn("make the secret of data_dir failed, rules and preferences of an import wait", "error", err)
+	}
+	return secret
 }
 
 // watched returns the options of a memory that counts its calls. suspect is set when the

@@ -214,7 +214,7 @@ func TestConversationGoesOn(t *testing.T) {
 		t.Fatalf("got %q, want \"Bluefin\" in it", first)
 	}
 	w.delivered(2)
-	opening := []m{user(asks), replied("You told me: Our staging database is called Bluefin.")}
+	opening := []m{user(asks), replied("You told me: “Our staging database is called Bluefin.")}
 	turn := func(messages ...m) m {
 		body := qwen(one, append(append([]m(nil), opening...), messages...)...)
 		body["tools"] = []m{tool}

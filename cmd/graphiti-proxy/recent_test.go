@@ -293,9 +293,11 @@ func TestWhoWasAskedSaysSomething(t *testing.T) {
 	})
 	w.model.SetAnswer(func(proxytest.Input) proxytest.Reply { return proxytest.Reply{Text: "Noted."} })
 	for session, before := range map[string]string{"asked": "Are you a vegetarian? I can leave out the meat.", "stated": "The lasagne takes an hour."} {
-		w.ask(session, m{"role": "user", "content": "Suggest a dinner for tonight."}, m{"role": "assistant", "content": before}, m{"role": "user", "content": "yes"})
+		dinner := []m{user("Suggest a dinner for tonight."), answered(before), user("yes")}
+		w.ask(session, dinner...)
+		w.ask(session, append(dinner, answered("Noted."), user("The table is set for two."))...)
 	}
-	w.delivered(4)
+	w.delivered(6)
 	settled(t, g)
 	nods := 0
 	for _, e := range g.Episodes("user_josh") {

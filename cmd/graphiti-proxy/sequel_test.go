@@ -49,7 +49,7 @@ func TestSequelShowsASummary(t *testing.T) {
 			w.remembered(asked)
 			ask(append(append([]m{}, history...), user(wish))...)
 			w.remembered(wish[:50])
-			if saw := ask(tc.next...); strings.Contains(saw, "earlier in this session, asked: Unser Ordner") != tc.notes {
+			if saw := ask(tc.next...); strings.Contains(saw, "earlier in this session, asked: “Unser Ordner") != tc.notes {
 				t.Errorf("got %s, want the session's notes: %v", saw, tc.notes)
 			}
 			w = w.noted()
@@ -99,7 +99,7 @@ func TestSummaryOfQuotedTurns(t *testing.T) {
 				w.remembered(messages[len(messages)-1]["content"].(string))
 			}
 			saw, header := w.see(chat(m{"role": "system", "content": "You help."}, user(tc.ask)), place...)
-			if isSummary := tc.reason == "reason=summary"; !strings.HasSuffix(header, tc.reason) || strings.Contains(saw[0], "earlier in this session, asked: Then go on") != isSummary || strings.Contains(saw[0], "decided: "+two) != isSummary {
+			if isSummary := tc.reason == "reason=summary"; !strings.HasSuffix(header, tc.reason) || strings.Contains(saw[0], "earlier in this session, asked: “Then go on") != isSummary || strings.Contains(saw[0], "decided: “"+two) != isSummary {
 				t.Errorf("got %s and %q, want %s, with notes for a summary only", header, saw[0], tc.reason)
 			}
 		})

@@ -161,7 +161,6 @@ func (s *settings) planning(cfg *config.Config) inject.RecallSettings {
 		Asked:      cfg.FactsAsked(),
 		MaxChars:   cfg.Recall.MaxChars,
 		StaleAfter: cfg.Recall.StaleAfter,
-		Guard:      inject.Guard(cfg.Recall.InstructionGuard),
 		MinScore:   cfg.Recall.MinScore,
 		Drift:      cfg.Recall.DriftThreshold,
 		Share:      cfg.Recall.ContextShare,

@@ -96,7 +96,7 @@ func TestWebSocketHasMemory(t *testing.T) {
 	tools := []m{{"type": "function", "name": "f", "parameters": m{}}}
 	first, _, _ := two.create(m{"input": []m{question}, "tools": tools})
 	second, text, _ := two.create(m{"input": []m{{"type": "function_call_output", "call_id": "call_1", "output": "42"}}, "previous_response_id": first, "tools": tools})
-	if text != "You told me: My cat is called Miso." {
+	if text != "You told me: “My cat is called Miso." {
 		t.Errorf("after the tool: %q", text)
 	}
 	third, text3, _ := two.create(m{"input": []m{said("And where does it live?")}, "previous_response_id": second})
@@ -163,7 +163,7 @@ func TestWebSocketFrames(t *testing.T) {
 	frame(s, ws.OpPing, true, []byte("between"))
 	frame(s, ws.OpContinuation, false, body[10:11])
 	frame(s, ws.OpContinuation, true, body[11:])
-	if _, text, _ := s.answer(); text != "You told me: My cat is called Miso." || strings.Count(last(), "<graphiti_memory>") != 1 {
+	if _, text, _ := s.answer(); text != "You told me: “My cat is called Miso." || strings.Count(last(), "<graphiti_memory>") != 1 {
 		t.Errorf("in three frames: %q, %s", text, last())
 	}
 	long, _ := json.Marshal(m{"type": "response.create", "model": "m", "input": []m{said("What is my cat called? " + strings.Repeat("x", 70<<10))}})

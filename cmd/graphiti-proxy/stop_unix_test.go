@@ -19,11 +19,11 @@ import (
 func TestStopDuringTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pipe := filepath.Join(dir, "owner") // a read blocks until a writer opens it
+	pipe := filepath.Join(dir, "people") // a read blocks until a writer opens it
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
-	cmd := exec.Command(os.Args[0], "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir="+dir)
+	cmd := exec.Command(os.Args[0], "serve", "--set", "listen=127.0.0.1:0", "--set", "admin.listen=127.0.0.1:0", "--set", "data_dir="+dir, "--set", "identity.users_file="+pipe)
 	cmd.Env = append(os.Environ(), "TEST_BINARY_RUNS=the program")
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -220,7 +220,7 @@ func TestSubagent_Notes(t *testing.T) {
 			w.model.Forget()
 			ask(0, append(root, answered("Port 6543."), user(summarise))...)
 			saw := string(w.model.Requests()[0].Body)
-			for _, want := range []string{"subagent asked: " + childTask + "; answered: " + childFound, "subagent asked: " + grandTask + "; answered: " + grandFound} {
+			for _, want := range []string{"subagent asked: “" + childTask + "; answered: " + childFound, "subagent asked: “" + grandTask + "; answered: " + grandFound} {
 				if !strings.Contains(saw, want) {
 					t.Errorf("got the request %s, want %q in the notes", saw, want)
 				}
@@ -278,7 +278,7 @@ func TestSubagent_BeforeItsCallIsRead(t *testing.T) {
 			w = w.restart()
 			w.delegates()
 			ask(0, append(append([]m{user(rootAsks)}, called(childTask, childFound)...), answered("Port 6543."), user(summarise))...)
-			if want, saw := "subagent asked: "+childTask+"; answered: "+childFound, string(w.model.Requests()[0].Body); !strings.Contains(saw, want) {
+			if want, saw := "subagent asked: “"+childTask+"; answered: "+childFound, string(w.model.Requests()[0].Body); !strings.Contains(saw, want) {
 				t.Errorf("got the request %s, want %q in the notes", saw, want)
 			}
 		})

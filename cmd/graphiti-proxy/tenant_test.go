@@ -218,7 +218,9 @@ func TestRejectedHistoryOverWebSocket(t *testing.T) {
 			s.create(m{"input": []m{said("Good night.")}})
 			w.delivered(1)
 		} else {
-			w.delivered(2)
+			more := []m{{"type": "message", "role": "assistant", "content": []m{{"type": "output_text", "text": "Hi."}}}, said("Good night.")}
+			s.create(m{"input": append(slices.Clone(history), more...)}) // the history continues
+			w.delivered(3)
 		}
 		w.stop()
 		again := start(t, w.app.cfg.DataDir, nil)

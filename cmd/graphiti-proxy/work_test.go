@@ -94,7 +94,7 @@ func TestWork(t *testing.T) {
 			asks string
 			want []string
 		}{
-			{"Where did we leave off?", []string{"files changed: src/server.ts", "left open: Write the docs"}},
+			{"Where did we leave off?", []string{"files changed: “src/server.ts”", "left open: “Write the docs”"}},
 			{"npm says: Error: listen EADDRINUSE: address already in use :::8080", []string{cure}},
 			{"Same error as last week, what did we do?", []string{cure}},
 			{"How do I run the tests here?", []string{`tests here: "npm test" passed on `}},
