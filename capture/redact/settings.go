@@ -39,6 +39,23 @@ var endings = []struct {
 	{"senha", []ending{{"senha", password, true}}},
 	{"contrase", []ending{{"contrasena", password, false}, {"contraseña", password, false}}},
 	{"mot de passe", []ending{{"mot de passe", password, true}}},
+	{"ароль", []ending{{"ароль", password, false}}}, // Russian
+	{"has\u0142o", []ending{{"has\u0142o", password, false}}},
+	{"haslo", []ending{{"haslo", password, true}}},
+	{"clave", []ending{{"clave", password, true}}},
+	{"losenord", []ending{{"losenord", password, false}}},
+	{"l\u00f6senord", []ending{{"l\u00f6senord", password, false}}},
+	{"parola", []ending{{"parola", password, true}}},
+	{"\u015fifre", []ending{{"\u015fifre", password, false}}},
+	{"パスワード", []ending{{"パスワード", password, false}}},
+	{"暗証番号", []ending{{"暗証番号", pin, false}}},
+	{"密碼", []ending{{"密碼", password, false}}},
+	{"비밀번호", []ending{{"비밀번호", password, false}}},
+	{"암호", []ending{{"암호", password, false}}},
+	{"รหัสผ่าน", []ending{{"รหัสผ่าน", password, false}}},
+	{"पासवर्ड", []ending{{"पासवर्ड", password, false}}},
+	{"كلمة المرور", []ending{{"كلمة المرور", password, false}}},
+	{"كلمة السر", []ending{{"كلمة السر", password, false}}},
 	{"\u5bc6\u7801", []ending{{"\u5bc6\u7801", password, false}}}, // Chinese
 	{"mnemonic", []ending{{"mnemonic phrase", phrase, true}, {"mnemonic", phrase, true}}},
 	{"seed", []ending{{"seed_phrase", phrase, true}, {"seedphrase", phrase, true}, {"seed phrase", phrase, true}}},
@@ -57,7 +74,7 @@ var endings = []struct {
 // keys are the words before "key" that make it the name of a secret.
 var keys = []string{
 	"api", "access", "private", "secret", "auth", "encryption", "encrypt", "signing", "master", "account", "subscription", "license",
-	"app", "webhook", "service", "role", "admin", "deploy", "hmac", "crypt", "crypto", "session", "jwt", "shared", "client", "bot", "pass",
+	"app", "webhook", "service", "role", "admin", "deploy", "hmac", "crypt", "crypto", "session", "jwt", "shared", "client", "bot", "pass", "storage", "fi", "wlan", "network",
 }
 
 // suffixes may follow the ending of a name.
@@ -501,12 +518,12 @@ func isOption(word string) bool {
 const leastSaid = 6
 
 // copulas are the words between a name and its value in a sentence.
-var copulas = []string{"is ", "ist ", "lautet ", "est ", "es ", "\u00e9 ", "\u00e8 "}
+var copulas = []string{"is now ", "is: ", "is ", "ist jetzt ", "ist: ", "ist ", "lautet: ", "lautet ", "est: ", "est ", "es: ", "es ", "\u00e9 ", "\u00e8 ", "to ", "jest ", "to: ", "\u00e4r ", "теперь ", "это ", "— ", "- "}
 
 // copulaAt returns the place after a copula of a language without blanks; else the place
 // itself.
 func (s *scan) copulaAt(at int) int {
-	for _, c := range []string{"\u662f", "\u4e3a", "\uff1a", "\u306f"} {
+	for _, c := range []string{"\u662f", "\u4e3a", "\uff1a", "\u306f", "는", "은", "："} {
 		if strings.HasPrefix(s.text[at:], c) {
 			return at + len(c)
 		}
