@@ -531,7 +531,7 @@ func TestUnseenTurns(t *testing.T) {
 		t.Errorf("a history of which no answer is the proxy's: %+v", p.Unseen)
 	}
 	m = memory(t, always(), &fakeDecisions{}, &fakeFacts{})
-	m.opts().Unseen = 1
+	m.opts().Unseen = 0
 	ask(t, m, `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"ok"},{"role":"user","content":"two"}]}`, both)
 	_, p = ask(t, m, turn3, both)
 	if len(p.Unseen) != 1 || p.Unseen[0].Message != 2 {
