@@ -92,7 +92,7 @@ func (c *Conversation) roundOpen(m *Message, open bool) bool {
 	case m.Calls || m.Results:
 		return true
 	}
-	return open && !m.answers()
+	return open && m.Role != RoleAssistant && m.Role != RoleHeld // some clients put an empty answer before new words
 }
 
 // isTypedAmid reports whether the words in user message i, in an open round of tools, are a

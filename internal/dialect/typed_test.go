@@ -160,6 +160,7 @@ func TestOpenRounds(t *testing.T) {
 			{"in a later round", []string{ship, s.call, s.result, said(skill), s.call, s.result, said(skill)}, []string{"Ship it."}},
 			{"behind a call without a result", []string{ship, s.call, said(skill)}, []string{"Ship it."}},
 			{"behind the answer", []string{ship, s.call, s.result, said(skill), answer, next}, []string{"Ship it.", "And now?"}},
+			{"behind an empty answer", []string{ship, s.call, s.result, fmt.Sprintf(s.answer, ""), next}, []string{"Ship it.", "And now?"}},
 			{"behind an interruption", []string{ship, s.call, s.result, said(stop), next}, []string{"Ship it.", "And now?"}},
 			{"an interruption that a skill quotes", []string{ship, s.call, s.result, said(stop + `\n` + skill)}, []string{"Ship it."}},
 			{"words behind results", []string{ship, s.call, s.result, said("Use tabs.")}, []string{"Ship it.", "Use tabs."}},
