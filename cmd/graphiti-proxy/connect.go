@@ -17,6 +17,7 @@ import (
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 	"github.com/graphiti-proxy/graphiti-proxy/config"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
@@ -201,6 +202,9 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 	switch {
 	case err != nil:
 		return err
+	case seen != nil && tried == nil && seen.Reason == string(inject.ReasonPlace):
+		fmt.Fprintf(errOut, "  ✗ %s\n", connectedOnly)
+		return fmt.Errorf("the trial request of %s had no memory", client.Name)
 	case seen != nil && tried == nil:
 		fmt.Fprintf(errOut, "  ✓ the proxy forwarded its request (status %d); restart the client if it is running\n", seen.Status)
 		return nil
@@ -213,6 +217,9 @@ func try(c *cobra.Command, m *connect.Machine, client *connect.Client, running *
 	}
 	return errors.Join(fmt.Errorf("no request of %s reached the proxy%s; the setting stays, graphiti-proxy disconnect %s takes it back", client.Name, why, client.Name), tried)
 }
+
+// connectedOnly describes a client whose last request named no known project.
+const connectedOnly = "connected, but without memory: this client names no directory on this machine; send the header X-Graphiti-Workspace with its requests, or set workspace.optional to true, and report its version"
 
 // seenSince returns the newest request to a model that a client sent after a number.
 func seenSince(ctx context.Context, running *cli.AdminClient, client *connect.Client, number int) (*service.LoggedRequest, error) {

@@ -53,6 +53,21 @@ func TestConnectCommands(t *testing.T) {
 	}
 }
 
+// TestDoctor_NoDirectory checks that doctor reports a client whose last request named no directory.
+func TestDoctor_NoDirectory(t *testing.T) {
+	t.Parallel()
+	w, home := start(t, t.TempDir(), nil), t.TempDir()
+	for _, dir := range []string{"", t.TempDir()} {
+		messages := []m{{"role": "system", "content": "You are a coding assistant running inside pi, a harness.\n<cwd>\n" + dir + "\n</cwd>"}, user(fact)}
+		w.exchange("/v1/chat/completions", worker(messages...), "User-Agent", "pi/1.6.0 (linux)")
+		out, _, err := commandIn(t, home, home, "doctor", "pi", "--set", "admin.listen="+w.app.admin.Addr().String())
+		lacks := strings.Contains(out, "✗ pi: connected, but without memory: this client names no directory")
+		if lacks != (dir == "") || lacks && err == nil {
+			t.Errorf("a request in %q: got %v and\n%s", dir, err, out)
+		}
+	}
+}
+
 func TestDisconnect_All(t *testing.T) {
 	t.Parallel()
 	home, store := t.TempDir(), filepath.Join("graphiti-proxy", "connect")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
+	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/connect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
@@ -65,10 +66,13 @@ func diagnose(c *cobra.Command, args []string) error {
 				if f.Last, f.Memory = r.Time, r.Memory; r.Reason != "" {
 					f.Reason = service.InWords(r.Reason)
 				}
+				if r.Reason == string(inject.ReasonPlace) {
+					f.Problems = append(f.Problems, connectedOnly)
+				}
 				break
 			}
 		}
-		ill = ill || len(s.Problems) > 0
+		ill = ill || len(f.Problems) > 0
 		d.Clients = append(d.Clients, f)
 	}
 	if err := cli.Output(c, d, func(w io.Writer) { printDiagnosis(w, &d) }); err != nil {

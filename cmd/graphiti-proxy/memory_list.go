@@ -18,10 +18,24 @@ import (
 func newMemoryListCommand() *cobra.Command {
 	c, in := described("memory-list"), service.List.Default
 	cli.InputFlags(c, &in, "agent", "workspace", "session", "group")
-	return operation(c, service.List, openMemoryFiles, &in, nil, func(w, errOut io.Writer, all *service.Catalog) {
-		printCatalog(w, errOut, &in.Selector, all)
-		printApart(c)
+	cli.JSONFlag(c)
+	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+		all, err := cli.Call(c.Context(), at, service.List, in)
+		if err != nil {
+			return err
+		}
+		crowd, _ := cli.Call(c.Context(), at, service.Everybody, service.PeopleRequest{Limit: in.Limit}) // only operators get an answer
+		return cli.Output(c, all, func(w io.Writer) {
+			printCatalog(w, c.ErrOrStderr(), &in.Selector, &all)
+			for _, p := range crowd.People {
+				if person := p.Means.User; person != "" && len(crowd.People) > 1 {
+					fmt.Fprintf(w, "%s: graphiti-proxy memory list --user %s\n", terminal.Printable(p.Name), terminal.Printable(person))
+				}
+			}
+			printApart(c)
+		})
 	})
+	return c
 }
 
 // printApart prints the place of the memory of this directory's project, if the directory

@@ -284,6 +284,7 @@ var clients = []client{
 		},
 		tags: []string{"session_context", "hook_context", "scratchpad", "state_snapshot"}, // the last two after compaction
 		texts: []textMark{
+			{start: "This is the Gemini CLI. We are setting up the context"},
 			{start: "Here is the user's editor context"},
 			{start: "Here is a summary of changes in the user's editor con"},
 			{start: "[System: You previously "},

@@ -29,6 +29,9 @@ var items = []item{
 	{clients: []string{"Codex"}, start: "<environment_context>", tag: "environment_context", where: position{Only: true}},
 	{clients: []string{"Kilo", "Roo"}, start: "<environment_details>", tag: "environment_details", where: position{Last: true}, named: true},
 	{clients: []string{"Claude Code"}, start: "<system-reminder>\n# Environment\nYou have been invoked in the following environment:", tag: "system-reminder", where: position{Opening: true}},
+	{clients: []string{"Droid"}, start: "<system-reminder>\n\nUser system info (", tag: "system-reminder", until: "\n% ls", where: position{Opening: true}},
+	{clients: []string{"Droid"}, start: "<system-reminder>\nUser system info (", tag: "system-reminder", until: "\n% ls", where: position{Opening: true}},
+	{clients: []string{GeminiCLI}, start: "This is the Gemini CLI. We are setting up the context", until: "\nHere is the folder structure", where: position{Opening: true, Only: true}},
 	{clients: []string{"Qwen Code"}, start: "<system-reminder>\nThis is the Qwen Code. We are setting up the context", tag: "system-reminder", until: "\nHere is the folder structure", where: position{Opening: true}},
 	{clients: []string{"Qwen Code"}, start: "This is the Qwen Code. We are setting up the context", until: "\nHere is the folder structure", where: position{Opening: true, Only: true}},
 }
@@ -62,8 +65,9 @@ func readItem(text []byte, at position) (it itemStatement, ok bool) {
 			text, _, _ = bytes.Cut(text, []byte(f.until))
 		}
 		var found claim
+		var lines directories
 		for line := range bytes.Lines(text) {
-			if dir := directoryIn(line); dir != "" {
+			if dir := lines.in(line); dir != "" {
 				found.add(dir)
 			}
 		}

@@ -105,7 +105,7 @@ func (s *Statements) Size() (n int) {
 
 // marks are parts of statements: every statement of a place holds one, whichever other
 // characters a body escapes.
-var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("bsolute path: ")}
+var marks = [][]byte{[]byte("irectory"), []byte("cwd>"), []byte("pwd"), []byte("bsolute path: ")}
 
 // mayStatePlace reports whether a text, given as the inside of a JSON string, may state a
 // place: most prompts are long and state none. escapes is true if the text may hold escapes
@@ -137,13 +137,23 @@ func CleanDirectory(s string) string {
 	return filepath.Clean(s)
 }
 
+// directoryTag matches the name of an element with the directory.
+const directoryTag = `(?:cwd|(?:current_|current-)?working[_-]?[dD]irectory)`
+
 var (
 	// stating matches a line with a statement of the working directory, of any client.
 	stating = regexp.MustCompile("^\\s*(?:[-*]|\\d+\\.)?\\s*(?:\\*\\*)?(?:The |Primary )?(?:[Cc]urrent )?[Ww]ork(?:ing|space) [Dd]irectory(?::(?:\\*\\*)? (.+)| is `([^`]+)`.*)$" +
-		`|^\s*<cwd>(.+)</cwd>\s*$` +
+		`|^\s*<` + directoryTag + `>(.+)</` + directoryTag + `>\s*$` +
 		`|^I'm currently working in the directory: (.+)$` +
 		`|^# Current (?:Workspace|Working) Directory \((.+)\) Files$` +
 		`|^Absolute path: (.+)$`) // Mistral Vibe, before the list of files
+
+	// announcing matches a line after which the directory has a line of its own: the tag of an
+	// element, a label, or a command.
+	announcing = regexp.MustCompile(`^\s*<` + directoryTag + `>\s*$` +
+		`|^\s*(?:[-*#]+ ?)?(?:\*\*)?(?:[Cc]urrent )?[Ww]ork(?:ing|space) [Dd]irectory:?(?:\*\*)?:?\s*$` +
+		`|^\s*[%$>] pwd\s*$`) // Droid
+
 	repoLine = regexp.MustCompile(`^\s*\* Git repository: ([\w.-]+/[\w.-]+)\s*$`) // Copilot CLI
 )
 
@@ -161,6 +171,7 @@ var fileMarks = [][]byte{
 // readPrompt adds the statements of a system prompt. It passes the number of bytes that it
 // has read to after, and ends when after reports that no time is left.
 func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
+	var lines directories
 	found, near := &s.prompts, 0 // near: the number of further lines of Copilot's that may name the repository
 	for line := range bytes.Lines(text) {
 		if !after(len(line)) {
@@ -176,7 +187,7 @@ func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
 				found = &s.quoted
 			}
 		}
-		if dir := directoryIn(line); dir != "" {
+		if dir := lines.in(line); dir != "" {
 			found.dir.add(dir)
 			if near = 0; begin[0] == '*' {
 				near = 2
@@ -192,12 +203,26 @@ func (s *Statements) readPrompt(text []byte, after func(bytes int) bool) {
 	}
 }
 
-// directoryIn returns the directory that a line states, or "".
-func directoryIn(line []byte) string {
+// directories finds directories in the lines of a text. The zero value is ready.
+type directories struct{ announced bool }
+
+// in returns the directory that the next line states, or "".
+func (d *directories) in(line []byte) string {
 	line = bytes.TrimRight(line, "\r\n")
-	if len(line) > maxPath+100 || !marked(line) { // most lines hold no mark
+	if len(line) > maxPath+100 {
+		d.announced = false
 		return ""
 	}
+	if d.announced && len(bytes.TrimSpace(line)) > 0 {
+		d.announced = false
+		if dir := CleanDirectory(string(line)); dir != "" {
+			return dir
+		}
+	}
+	if !marked(line) { // most lines hold no mark
+		return ""
+	}
+	d.announced = announcing.Match(line)
 	for _, m := range stating.FindAllSubmatch(line, 1) {
 		for _, dir := range m[1:] {
 			if len(dir) > 0 {

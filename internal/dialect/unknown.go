@@ -45,7 +45,8 @@ var programs = []program{
 	{Program: Program{"Cline", true}, agents: []string{"Cline"}, prompts: []string{"You are Cline, "}},
 	{Program: Program{"Continue", true}, prompts: []string{"You are an agent in the Continue CLI"}},
 	{Program: Program{"Continue", false}, agents: []string{"ls"}, library: true}, // in an editor it states no place
-	{Program: Program{"pi", true}, prompts: []string{"You are an expert coding assistant operating inside pi, "}},
+	{Program: Program{"pi", true}, agents: []string{"pi"}, prompts: []string{"You are an expert coding assistant operating inside pi, ", "You are a coding assistant running inside pi, "}},
+	{Program: Program{"Droid", true}, agents: []string{"factory-cli"}, prompts: []string{"You are Droid, "}},
 	{Program: Program{"Crush", true}, agents: []string{"Crush", "Charm"}, prompts: []string{"You are Crush, "}},
 	{Program: Program{"Kimi Code", true}, agents: []string{"kimi-code-cli"}, prompts: []string{"You are Kimi Code CLI, "}},
 	{Program: Program{"Mistral Vibe", true}, agents: []string{"Mistral-Vibe"}, prompts: []string{"You are Mistral Vibe, ", "You help users get complex tasks done. Act directly and proactively."}},

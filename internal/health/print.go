@@ -70,6 +70,9 @@ func (s *Status) Print(w io.Writer) {
 		fmt.Fprintf(w, "          to do: %s\n", m.Remedy)
 	}
 	s.printLines(w)
+	if n := len(s.People); n > 1 {
+		fmt.Fprintf(w, "people    %d have a memory: %s\n", n, terminal.Printable(strings.Join(s.People, ", ")))
+	}
 	s.printUnconfirmed(w)
 	PrintQueue(w, &s.Queue)
 	for i := range s.Clients {

@@ -60,9 +60,16 @@ func NewInitCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			name := config.UsualFile(environment(c).Vars)
-			if len(args) == 1 {
+			name, _ := c.Flags().GetString("config")
+			switch {
+			case c.Flags().Changed("set"):
+				return UsageError{errors.New("init writes the defaults: leave out --set, and change the file")}
+			case len(args) == 1 && name != "":
+				return UsageError{errors.New("name one file: as an argument, or with --config")}
+			case len(args) == 1:
 				name = args[0]
+			case name == "":
+				name = config.UsualFile(environment(c).Vars)
 			}
 			if name == "" {
 				return errors.New("no home directory to write the file to; name a file, and start with --config")

@@ -54,7 +54,7 @@ type begun struct {
 	agent   bool // one of its subagents speaks
 }
 
-// cliPrompt begins Gemini CLI's prompt, and cliSession the first content of its
+// cliPrompt begins Gemini CLI's prompt, and cliSession or cliBegins the first content of its
 // conversations. cliCompacts begins its prompt for a compaction, cliThinks and cliSummary
 // the answers to that. cliAgent is part of the prompts of its subagents, even of
 // user-defined ones.
@@ -64,7 +64,8 @@ var (
 	cliThinks   = []byte("<scratchpad>")
 	cliSummary  = []byte("<state_snapshot>")
 	cliSession  = []byte("<session_context>")
-	block       = []byte("<graphiti_memory>") // of another proxy before this one
+	cliBegins   = []byte("This is the Gemini CLI. We are setting up the context") // until 0.24
+	block       = []byte("<graphiti_memory>")                                     // of another proxy before this one
 	cliAgent    = []byte("You are running in a non-interactive mode. You CANNOT ask the user for input or clarification.")
 )
 
@@ -170,7 +171,7 @@ func (p *parser) parts(c *contentParts) (role []byte, ok bool) {
 func (p *parser) add(m dialect.Message, role []byte, parts *contentParts) bool {
 	if len(p.c.Messages) == 0 {
 		p.opening = parts.begins
-		p.session = bytes.HasPrefix(p.Raw(p.opening), cliSession)
+		p.session = bytes.HasPrefix(p.Raw(p.opening), cliSession) || bytes.HasPrefix(p.Raw(p.opening), cliBegins)
 	}
 	switch string(role) {
 	case "", "user":
