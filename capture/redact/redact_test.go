@@ -115,9 +115,9 @@ func BenchmarkRedact(b *testing.B) {
 		fmt.Fprintf(&env, "SERVICE_%d_PASSWORD=hunter%d22x\nSERVICE_%d_API_KEY=%s\nSERVICE_%d_PORT=80\n", i, i, i, mixed(32), i)
 	}
 	var keywords strings.Builder
-	for _, rule := range r.own {
-		for _, k := range rule.keys {
-			keywords.WriteString(k.word + "_x=" + mixed(24) + " ")
+	for _, rule := range r.rules {
+		for _, k := range rule.Keywords {
+			keywords.WriteString(k + "_x=" + mixed(24) + " ")
 		}
 	}
 	for _, text := range []struct{ name, text string }{

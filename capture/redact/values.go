@@ -302,6 +302,18 @@ func identifies(v string) bool {
 	return false
 }
 
+// confides reports whether a name announces a secret, and not merely a key that identifies
+// something.
+func confides(name string) bool {
+	name = strings.ToLower(name)
+	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // telling reports whether a value is like a password among words and code: it has letters
 // with digits or signs, or digits alone.
 func telling(v string) bool {
