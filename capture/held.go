@@ -52,7 +52,7 @@ type heldRef struct {
 	keep, drop   bool
 }
 
-// Doubt says why a turn is held, and what shows whether it is one.
+// Doubt is the reason for holding a turn, and the evidence that decides it.
 type Doubt struct {
 	Reason       string
 	Before, With dialect.Fingerprint // the conversation before and with the person's message

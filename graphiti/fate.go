@@ -48,7 +48,7 @@ const (
 // LostReasons is the closed list of reasons, for metrics and tests.
 var LostReasons = []string{LostCutOff, LostFailed, LostFiltered, LostNoEnd, LostEncoding, LostUnread, LostStore, LostLate, LostBrief, LostTooLarge, LostBusy, LostPlan}
 
-// The reasons of other fates. Further ones are those of the X-Graphiti-Memory header.
+// The reasons of other fates, besides the reasons of the X-Graphiti-Memory header.
 const (
 	HeldDoubt      = "doubt"    // the request may be about another turn
 	HeldTitle      = "title"    // the answer may be a title of the turn before

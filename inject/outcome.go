@@ -85,7 +85,7 @@ type Heard struct {
 	Ended    int // statements ended by the message
 	Refused  int // overlong texts and texts that may contain a credential
 	Unscoped int // texts for a scope that the request does not have
-	Full     int // texts without room among those that wait
+	Full     int // texts without room in the pending list
 
 	Undo string // ID of the line that ended statements
 

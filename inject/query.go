@@ -31,7 +31,7 @@ func (m *Planner) question(query string, by time.Time) (_ string, ok bool) {
 	return string(cut([]byte(query), maxQuery)), ok
 }
 
-// query returns the search query for what was said in the newest turn: as one paragraph, and,
+// query returns the search query for the words of the newest turn: as one paragraph, and,
 // if it is short, with messages before the first one of the turn. A backend without weights
 // would search for the earlier subject, so it gets earlier messages only for dependent
 // questions.

@@ -235,8 +235,8 @@ func (t *turn) repeated() []dialect.Insert {
 	return inserts
 }
 
-// said returns the text to search for: the person's newest message, and before it those that
-// have neither an answer nor a decision, as after a failed request. first is the first of them.
+// said returns the text to search for: the person's newest message after the earlier ones with
+// neither an answer nor a decision, as after a failed request. first is the first of them.
 func (t *turn) said() (text []byte, first int) {
 	n := len(t.at) - 1
 	text = t.c.Text(t.at[n])

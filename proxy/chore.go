@@ -334,9 +334,8 @@ func (s *decider) countOpening(person dialect.Fingerprint, session string, c *di
 	})
 }
 
-// beginning returns the key of what the client put before the first message of a conversation
-// that the proxy saw, and the conversation's name for opening. ok is false without answers
-// there.
+// beginning returns the key of a conversation's history before its first message here, and the
+// conversation's name for opening. ok is false for a history without answers.
 func (d *decision) beginning() (key memo.Key, session string, ok bool) {
 	began, chain := d.plan.Began, d.session.chain
 	if began <= 0 || began >= len(chain) || !answeredBefore(d.parsed.conv) {

@@ -70,7 +70,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 // an acceptable size would fail because of the proxy, and many clients treat such an
 // error as final. Only the status counts, because the text of the error differs between
 // servers. The block was to blame only if the provider accepts the client's own request:
-// then later requests have no block either, and otherwise the client's next try has it.
+// only then do later requests have no block.
 func (s *Server) forward(c *call, d *decision, webSocket bool) (wire.Answer, error) {
 	a, err := c.x.Forward(c.route.upstream, c.outgoing(d, webSocket))
 	block := d.plan.Unanswered

@@ -79,8 +79,7 @@ type Doubts interface {
 	Twin(t *capture.Twin, stored bool)
 
 	// GoesOn reports the history of another turn of a session. It stores the held turns in
-	// the history and, if drops is set, drops those that the history lacks. It does not
-	// wait.
+	// the history and, if drops is set, drops the others. It does not wait.
 	GoesOn(session string, history []dialect.Fingerprint, drops bool)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // isPerson has the names of the person in facts, as words.Each yields them: a model writes
-// "the user" in place of "I". unspacedPerson are those in scripts without spaces.
+// "the user" in place of "I". unspacedPerson has the names in scripts without spaces.
 var (
 	isPerson = func() map[string]bool {
 		all := make(map[string]bool)
@@ -45,7 +45,7 @@ func newSource(text string, at time.Time) *source {
 }
 
 // missing is the share of pairs of characters that a fact in an alphabet without spaces, such
-// as Thai, may have beside its source: pairs at the ends of words differ.
+// as Thai, may add to its source: pairs at the ends of words differ.
 const missing = 1.0 / 3
 
 // has reports whether the source has all content words of a text.

@@ -178,7 +178,7 @@ func TestUnservedAPI(t *testing.T) {
 	want, _ := json.Marshal(body)
 	paths := []string{
 		"/model/anthropic.claude-opus-5/invoke", "/model/anthropic.claude-opus-5/invoke-with-response-stream", "/model/m/converse", "/model/m/converse-stream",
-		"/api/chat", "/api/generate", "/v2/chat", "/v1/completions", "/v1/fim/completions", "/v1/chat/completions/", "/v1beta/interactions",
+		"/api/chat", "/api/generate", "/v2/chat", "/v1/completions", "/v1/fim/completions", "/v1/fim/completions/", "/v1beta/interactions",
 		"/v1/projects/p/locations/l/publishers/google/models/gemini-3:generateContent",
 	}
 	for _, path := range paths {

@@ -19,7 +19,7 @@ func newMemoryListCommand() *cobra.Command {
 	c, in := described("memory-list"), service.List.Default
 	cli.InputFlags(c, &in, "agent", "workspace", "session", "group")
 	cli.JSONFlag(c)
-	c.RunE = withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
+	c.RunE = checked(&in, withPlace(openMemoryFiles, nil, func(c *cobra.Command, _ []string, at *cli.Runner) error {
 		all, err := cli.Call(c.Context(), at, service.List, in)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func newMemoryListCommand() *cobra.Command {
 			}
 			printApart(c)
 		})
-	})
+	}))
 	return c
 }
 

@@ -76,7 +76,8 @@ func TestCredentialIsNobodyElse(t *testing.T) {
 }
 
 // TestRejectedCredentialLearnsNothing checks that a 401 or 403 answer does not reveal the
-// result of a search, and that its request stores neither a turn nor a directive.
+// result of a search, and that its request stores neither a turn nor a directive. After
+// another error, a directive is stored when the client tries again with success.
 func TestRejectedCredentialLearnsNothing(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"single", "multi"} {
@@ -94,10 +95,17 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 				t.Errorf("%s: %d says %q", mode, got, said)
 			}
 		}
+		if lines := w.waitingLines(mode, "user:josh"); lines != "" {
+			t.Errorf("%s: waiting are %q before any request with a directive was accepted", mode, lines)
+		}
 		w.model.SetFaults(proxytest.Faults{})
+		w.say(question+"\npreference (user): I want "+http.StatusText(http.StatusInternalServerError), key...) // the client tries again
 		w.say("Good night.", key...)
-		w.delivered(2)
+		w.delivered(3)
 		all := w.waitingLines(mode, "user:josh")
+		if n := strings.Count(all, "I want"); n != 1 {
+			t.Errorf("%s: waiting are %q, want the directive of the accepted request only", mode, all)
+		}
 		for _, g := range w.groups() {
 			for _, e := range w.heldIn(g) {
 				all += e.Text + "\n"

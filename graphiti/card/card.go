@@ -100,9 +100,9 @@ const (
 	KindForget = "forget"
 )
 
-// lists returns the names of a group's lists of lines: those that the person has decided on, those
-// that apply in their place, and those that wait without effect. A list stores only its newest
-// entries, so what waits never evicts what applies.
+// lists returns the names of a group's three lists of lines: decided by the person, applied in
+// their place, and pending. Each list has a bound of its own, so a pending line never evicts an
+// applied one.
 func lists(group string) []string {
 	return []string{"card:" + group, "said:" + group, "waits:" + group}
 }

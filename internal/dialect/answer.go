@@ -163,8 +163,8 @@ func EndOf(word string) End {
 
 // Ended determines the end of an answer. An answer with content that was read to its last byte
 // has ended, even without a word for that. If it calls tools, the turn continues with their
-// results, whatever the word: OpenAI ends a call that the request forced with "stop", and many
-// compatible servers end all calls that way.
+// results, even if the end says "stop": OpenAI ends a call that the request forced with "stop",
+// and many compatible servers end all calls that way.
 func (a Answer) Ended(over bool) Answer {
 	if over && a.End == EndUnknown && (a.Text != "" || a.Calls != nil) {
 		a.End = EndStop

@@ -208,7 +208,7 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 }
 
 // reported matches a client's report of words that the person sent while the model worked, with
-// the client's last paragraph. Claude Code puts it into a reminder, or behind the results.
+// the client's last paragraph. Claude Code sends it in a reminder, or after the results.
 var reported = regexp.MustCompile(`(?s)^(?:<system-reminder>\s*)?The user sent (?:a new|the following) message[^\n]{0,40}:\n(.*?)` +
 	`(?:\n\n(?:This is how Claude Code|IMPORTANT: |Please address this message)[^\n]*)?\s*(?:</system-reminder>)?\s*$`)
 

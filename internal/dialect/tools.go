@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// UnknownTools reports whether the request offers a tool that is not known to be harmless. An
+// UnknownTools reports whether the request offers a tool without evidence of harmlessness. An
 // agent with such tools may work in any project. It reads the body again.
 func (c *Conversation) UnknownTools() bool {
 	if !c.Tools {

@@ -39,8 +39,8 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
-// InChat reports whether the request may be one of a person's chat: a program that nobody talks
-// with gives its task in a prompt, and the text to work on as the message, or it begins or forms
+// InChat reports whether the request may be one of a person's chat: a program without a chat
+// gives its task in a prompt, and the text to work on as the message, or it begins or forms
 // the answer.
 func (c *Conversation) InChat(known bool) bool {
 	if c.Format || c.Prefill() != "" {
@@ -98,7 +98,7 @@ func (c *Conversation) roundOpen(m *Message, open bool) bool {
 // isTypedAmid reports whether the words in user message i, in an open round of tools, are a
 // person's. They are if the client says so, or if one text holds words and nothing else, as
 // people type them: a short paragraph, no line of the round, no request for a chore, and no
-// content of another kind beside it. All else is the client's.
+// other content in the message. All else is the client's.
 func (c *Conversation) isTypedAmid(i int) bool {
 	m := &c.Messages[i]
 	said := messagePart{Start: m.clean[:min(len(m.clean), startBytes)], Raw: m.clean, Decode: bytes.Clone}

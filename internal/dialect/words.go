@@ -269,9 +269,8 @@ func (c *Conversation) settleDocuments(m *Message, origins []origin) {
 	}
 }
 
-// settleAttached finds the texts that a client put beside a picture or a file: between its
-// report of a tool that it has run and the words, or behind the words; and a label in brackets
-// behind the words.
+// settleAttached finds the texts that a client adds to a picture or a file: between its report
+// of a tool and the words, or after the words; and a label in brackets after the words.
 func (c *Conversation) settleAttached(m *Message, texts [][]byte, origins []origin) {
 	said, attached, last := false, false, len(origins)-1
 	for last > 0 && origins[last] == byClient {

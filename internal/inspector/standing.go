@@ -15,7 +15,7 @@ const linesAtOnce = 30
 type standings struct {
 	Waiting, Card, Others []standing
 	Ended                 []standing // have ended statements recently
-	AllWaiting            int // shown or not
+	AllWaiting            int        // shown or not
 }
 
 // standing is a line with its possible changes.

@@ -213,8 +213,7 @@ func (sv *Service) matches(ctx context.Context, l *card.Line) (texts []string, e
 	return texts, err
 }
 
-// CountPending counts the lines of a person that wait for their confirmation, and those that have
-// ended statements recently.
+// CountPending counts a person's pending lines, and the lines that ended statements recently.
 func (sv *Service) CountPending(ctx context.Context, s Selector) (waiting, ended int, err error) {
 	lines, _, err := sv.lines(ctx, s)
 	for i := range lines {

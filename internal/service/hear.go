@@ -130,7 +130,7 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// reportFull counts and logs a line without room among those that wait.
+// reportFull counts and logs a line without room in the list of pending lines.
 func (s *hearing) reportFull(known []card.Line, l *card.Line, h *inject.Heard) (full bool) {
 	if full = card.IsFull(known, l); full {
 		h.Full++

@@ -48,7 +48,7 @@ func (sv *Service) addressed(known []ledger.Owned, group string) (r Record) {
 }
 
 // sign returns the signature of an exported line, or "" without a secret. Without a signature of
-// this installation, a standing text may be anybody's.
+// this installation, the author of a standing text is unknown.
 func (sv *Service) sign(l *Line) string {
 	if len(sv.o.Secret) == 0 {
 		return ""

@@ -20,7 +20,7 @@ type reader struct {
 	id    string
 	item  string         // the id of the last message
 	said  dialect.Said   // from the completed messages
-	loose dialect.Said   // from the pieces behind them
+	loose dialect.Said   // from the pieces after them
 	calls *dialect.Calls // actions for the client before the turn ends
 	n     int            // number of those calls
 	end   dialect.End
