@@ -251,7 +251,7 @@ func TestPiecesAreWhatTheyAreNow(t *testing.T) {
 		if i == 0 {
 			wants = hostile
 		}
-		if p.Text != wants || p.Verdict != "shown" || !strings.HasPrefix(p.Line, "a line of") || !strings.Contains(got.Block, "- "+p.Line+"\n") {
+		if p.Text != wants || p.Verdict != "shown" || !strings.HasPrefix(p.Line, "“a line of ") || !strings.HasSuffix(p.Line, "”") || !strings.Contains(got.Block, "- "+p.Line+"\n") {
 			t.Errorf("piece %d: %+v", i, p)
 		}
 	}
@@ -290,7 +290,7 @@ func TestFactsOfADecision(t *testing.T) {
 	if p := got.Pieces[0]; p.UUID != edge || !strings.Contains(p.Text, "Miso") || p.Conversation != hashOf("s1") || p.Turn != said.ID || p.Group != servicetest.OwnersGroup {
 		t.Errorf("%+v", p)
 	}
-	if p := got.Pieces[1]; p.UUID != "edge-gone" || p.Text != "" || p.Line != "The cat was called Tom" {
+	if p := got.Pieces[1]; p.UUID != "edge-gone" || p.Text != "" || p.Line != "“The cat was called Tom”" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -179,7 +179,7 @@ func TestPromoted(t *testing.T) {
 		{service.SearchRequest{Selector: service.Selector{User: "ann"}, Query: "Where do we keep sessions?"}, "", ""},
 	} {
 		found := run(t, m, service.Search, tc.in)
-		if tc.text == "" && len(found.Facts) > 0 || tc.text != "" && (len(found.Facts) == 0 || found.Facts[0].Scope != tc.scope || !strings.HasSuffix(found.Facts[0].Text, tc.text) || found.Facts[0].Verdict != "shown") {
+		if tc.text == "" && len(found.Facts) > 0 || tc.text != "" && (len(found.Facts) == 0 || found.Facts[0].Scope != tc.scope || !strings.HasSuffix(found.Facts[0].Text, "“"+tc.text+"”") || found.Facts[0].Verdict != "shown") {
 			t.Errorf("%+v finds %+v", tc.in, found.Facts)
 		}
 	}
