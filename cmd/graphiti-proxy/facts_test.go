@@ -85,7 +85,7 @@ func TestFactsFromAModel(t *testing.T) {
 		t.Errorf("the log has text of the conversation:\n%s", log)
 	}
 
-	if out, err := w.cli("memory", "search", "--explain", "which login?"); err != nil || !strings.Contains(out, "“Singers sign in by magic link” (since ") || !strings.Contains(out, "; keys: authentication, login") {
+	if out, err := w.cli("memory", "search", "--explain", "--user", "me", "which login?"); err != nil || !strings.Contains(out, "“Singers sign in by magic link” (since ") || !strings.Contains(out, "; keys: authentication, login") {
 		t.Errorf("search --explain: %v\n%s\nwant the fact and its keys", err, out)
 	}
 	facts, err := w.cli("memory", "facts")
