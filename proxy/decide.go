@@ -141,6 +141,9 @@ func (s *decider) note(r *request, d *decision) {
 		s.noteChore(of, d.session.chain[d.parsed.conv.Last])
 	case d.session.kind == dialect.KindTurn:
 		s.noteTurn(of, &d.placed, d.parsed.conv)
+		if r.route.replays() { // it begins no turn
+			break
+		}
 		if c := d.parsed.conv; c.Last >= 0 && !c.Answered() {
 			r.memory.Doubts.Twin(twinOf(c, &d.where), false)
 		}
