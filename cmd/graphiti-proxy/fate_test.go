@@ -51,11 +51,13 @@ func TestFates(t *testing.T) {
 		{"open", "single", "", []fateStep{{chat(user(fact)), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
 		{"held", "single", "", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted."))}, graphiti.Fate{Name: graphiti.FateHeld, Reason: graphiti.HeldDoubt}},
 		{"held, seen in the next header", "single", "held=1", []fateStep{begins, goesOn("My cat is called Miso, by the way.", fateAnswer("Noted.")), {with(chat(user(asked), replied(answered), user("And the old one?")), tools), "", session}}, graphiti.Fate{Name: graphiti.FateOpen}},
+		{"held, a program may ask about it", "single", "empty", []fateStep{{chat(m{"role": "system", "content": "Judge."}, user(fact)), fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateHeld, Reason: graphiti.HeldTwin}},
 		{"title", "single", "reason=title", []fateStep{{with(chat(user(asked)), m{"response_format": m{"type": "json_schema", "json_schema": m{"name": "t", "schema": m{"type": "object", "properties": m{"title": m{"type": "string"}}}}}}), fateAnswer("{}"), session}}, graphiti.Fate{Name: graphiti.FateClient, Reason: "title"}},
 		{"about", "single", "reason=probe", []fateStep{begins, {chat(m{"role": "system", "content": "Judge."}, user("Is this a good answer?\n"+asked+"\n"+answered)), fateAnswer("Yes."), nil}}, graphiti.Fate{Name: graphiti.FateAbout, Reason: "probe"}},
 		{"nobody", "multi", "reason=nobody", []fateStep{{chat(user(fact)), fateAnswer("Noted."), []string{"Authorization", ""}}}, graphiti.Fate{Name: graphiti.FateNobody, Reason: "nobody"}},
 		{"off", "single", "off; ", []fateStep{{chat(user(fact)), fateAnswer("Noted."), append([]string{"X-Graphiti-Memory", "off"}, session...)}}, graphiti.Fate{Name: graphiti.FateOff, Reason: graphiti.OffOptOut}},
-		{"place", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), nil}}, graphiti.Fate{Name: graphiti.FatePlace, Reason: "place"}},
+		{"stored for its conversation only", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), nil}}, graphiti.Fate{Name: graphiti.FateStored}},
+		{"place", "single", "reason=place", []fateStep{{with(chat(user(fact)), tools), fateAnswer("Noted."), []string{"User-Agent", "opencode/1.18.33"}}}, graphiti.Fate{Name: graphiti.FatePlace, Reason: "place"}},
 		{"lost", "single", "", []fateStep{{chat(user(fact)), "<p>Noted.", session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostNoEnd}},
 		{"lost, seen in the next header", "single", "lost=1", []fateStep{{chat(user(asked)), "<p>Noted.", session}, goesOn(fact, "")}, graphiti.Fate{Name: graphiti.FateOpen}},
 		{"unreadable", "single", "skipped; facts=0; chars=0; ms=0; reason=encoding", []fateStep{{m{"model": "m"}, fateAnswer("Noted."), session}}, graphiti.Fate{Name: graphiti.FateLost, Reason: graphiti.LostEncoding}},
@@ -72,13 +74,13 @@ func TestFates(t *testing.T) {
 			w := start(t, t.TempDir(), map[string]string{"upstream.openai": up.URL, "identity.mode": tc.mode, "log.requests": "true"})
 			var header string
 			var last service.LoggedRequest
-			for _, s := range tc.steps {
+			for i, s := range tc.steps {
 				answer = s.answer
 				_, h := w.exchange("/v1/chat/completions", s.body, s.header...)
 				header = h.Get("X-Graphiti-Memory")
 				waitUntil(t, "the settled message", func() bool {
 					p, err := w.passes(service.Caller{Operator: true})
-					if err != nil || len(p.Requests) == 0 {
+					if err != nil || len(p.Requests) <= i { // a request is listed after its answer
 						return false
 					}
 					last = p.Requests[len(p.Requests)-1]

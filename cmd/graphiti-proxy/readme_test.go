@@ -64,7 +64,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	n.url = "http://" + addresses[0]
 	for name, script := range map[string]string{
 		"graphiti-proxy": "TEST_BINARY_RUNS='the program' exec '" + self + "' \"$@\"\n",
-		"claude":         "exec curl -s -A claude-cli/2 -H 'x-api-key: sk-mine' -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' -d '{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}' " + n.url + "/v1/messages\n",
+		"claude":         "exec curl -s -A claude-cli/2 -H 'x-api-key: sk-mine' -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' -d '{\"model\":\"m\",\"max_tokens\":9,\"system\":\"# Environment\\n - Primary working directory: '\"$PWD\"'\\n\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}' " + n.url + "/v1/messages\n",
 		"go":             "case \"$*\" in 'install ./cmd/graphiti-proxy') exit;; 'run ./cmd/graphiti-proxy '*) shift 2; exec graphiti-proxy \"$@\";; esac; exit 64\n",
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // a program

@@ -93,7 +93,7 @@ func TestWebSocketHasMemory(t *testing.T) {
 
 	two := w.socket()
 	question := said(`What is my cat called? [[tool f {"q":"cat"}]]`)
-	tools := []m{{"type": "function", "name": "f", "parameters": m{}}}
+	tools := []m{{"type": "function", "name": "f", "parameters": m{"type": "object", "properties": m{"q": m{"enum": []string{"cat"}}}}}}
 	first, _, _ := two.create(m{"input": []m{question}, "tools": tools})
 	second, text, _ := two.create(m{"input": []m{{"type": "function_call_output", "call_id": "call_1", "output": "42"}}, "previous_response_id": first, "tools": tools})
 	if text != "You told me: “My cat is called Miso." {

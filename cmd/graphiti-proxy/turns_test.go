@@ -92,36 +92,60 @@ func TestSameWordsToTwoAgents(t *testing.T) {
 }
 
 // TestDirectivesOutliveTheirAnswer checks that a directive that the header reports as
-// promoted is stored even if its answer is cut off or ends in a tool call.
+// promoted is stored even if its answer is cut off or ends in a tool call. A personal one
+// applies in its place and waits for confirmation.
 func TestDirectivesOutliveTheirAnswer(t *testing.T) {
 	t.Parallel()
+	opening := ""
 	up := answering(t, func(w http.ResponseWriter, request string) {
-		if strings.Contains(request, "cut") {
+		switch {
+		case strings.Contains(request, "hello"):
+			opening = request
+			whole(w, isSunny, "stop")
+		case strings.Contains(request, "preference: answers"):
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"half an answ"},"finish_reason":null}]}`+"\n\n")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
+		default:
+			whole(w, calls, "tool_calls")
 		}
-		whole(w, calls, "tool_calls")
 	})
 	w := start(t, t.TempDir(), map[string]string{"upstream.openai": up, "promote.directives": "true", "identity.owner": "user:josh"})
-	for i, text := range []string{"preference: answers that are cut short", "preference: tabs, not spaces"} {
-		req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions",
-			strings.NewReader(fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, text)))
-		resp, err := w.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	for workspace, ends := range map[string]string{"": "; promoted=1; pending=1", widgets: "; promoted=1"} {
+		for _, text := range []string{"preference: answers that are cut short", "preference: tabs, not spaces"} {
+			req, _ := http.NewRequest(http.MethodPost, "http://"+w.app.proxy.Addr().String()+"/v1/chat/completions",
+				strings.NewReader(fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, text)))
+			req.Header.Set("X-Graphiti-Workspace", workspace)
+			resp, err := w.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h := resp.Header.Get("X-Graphiti-Memory"); !strings.HasSuffix(h, ends) || strings.Contains(h, "pending=") != (workspace == "") {
+				t.Errorf("%s in %q: got %s, want %q at its end", text, workspace, h, ends)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
 		}
-		if h := resp.Header.Get("X-Graphiti-Memory"); !strings.HasSuffix(h, "; promoted=1") {
-			t.Errorf("%s: got %s, want \"; promoted=1\" at its end", text, h)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		w.delivered(i + 1)
 	}
-	got := w.held()
-	if len(got) != 2 || !strings.Contains(got[0], "cut short") || !strings.Contains(got[1], "tabs, not spaces") {
-		t.Errorf("got %q, want both directives", got)
+	w.delivered(2)
+	stored := ""
+	for _, g := range w.groups() {
+		for _, r := range w.heldIn(g) {
+			stored += r.Text + "\n"
+		}
+	}
+	if strings.Count(stored, "cut short") != 1 || strings.Count(stored, "tabs, not spaces") != 1 {
+		t.Errorf("got %q, want both directives of the project", stored)
+	}
+	if lines := w.waitingLines("single", ""); strings.Count(lines, "cut short") != 1 || strings.Count(lines, "tabs, not spaces") != 1 {
+		t.Errorf("waiting are %q, want both personal directives", lines)
+	}
+	for _, workspace := range []string{"", widgets} {
+		w.request(chat(user("hello")), "X-Graphiti-Session", "next"+workspace, "X-Graphiti-Workspace", workspace)
+		if !strings.Contains(opening, "cut short") || !strings.Contains(opening, "tabs, not spaces") {
+			t.Errorf("a conversation in %q begins with %s, want both directives", workspace, opening)
+		}
 	}
 }
 
