@@ -57,6 +57,7 @@ type promises struct {
 	stranger bool           // no upstream has accepted the credential so far
 	tenant   string         // to note as accepted; empty if there is none, or if the operator vouches for it
 	said     capture.Saying // the person's message, which may address the memory
+	isFirst  func() bool    // no request with said was accepted before; set with said
 	left     time.Duration  // how long the request may still wait for the memory
 	heard    inject.Heard   // the effects of said, after keep
 }
@@ -85,7 +86,7 @@ func (p *promises) keep(m *Memory, status int) {
 	if p.tenant != "" && accepted {
 		m.Tenants.Accept(p.tenant)
 	}
-	if p.said.Text == "" || !accepted { // else a caller without a credential could make the memory forget
+	if p.said.Text == "" || !accepted || !p.isFirst() { // else a caller without a credential could make the memory forget
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.left)

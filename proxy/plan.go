@@ -68,11 +68,12 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 	if d.plan.Forgotten && r.memory.DropThinking {
 		d.plan.Inserts, d.relax = p.dialect.Info().Relax.Among(d.plan.Inserts, p.text)
 	}
-	if d.plan.Turn != "" && d.plan.Decided && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
+	if d.plan.Turn != "" && p.conv.Last >= 0 && len(d.plan.Write) > 0 && f.kind == dialect.KindTurn && !f.summary && !p.conv.Answered() {
 		_, repeats := p.conv.Repeats(p.conv.Last)
-		if text := string(p.conv.Text(p.conv.Last)); !repeats && len(text) <= capture.MaxSaying {
+		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
+		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
 			project, typed := *w, p.conv.Typed(p.conv.Last) && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
-			d.promises.left = time.Until(now.until)
+			d.promises.left, d.promises.isFirst = time.Until(now.until), isFirst
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
@@ -81,6 +82,26 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		}
 	}
 	return d
+}
+
+// awaitAccepted notes that a turn's message waits for an accepted request. isFirst must be called
+// for an accepted one, and is true for the first of them: after an error, that is a retry. It is
+// nil if there was an accepted one.
+func (s *decider) awaitAccepted(d *planned, said dialect.Fingerprint) (isFirst func() bool) {
+	type waits bool
+	key, decided := keyOf(said, s.memo.Name(d.plan.Turn)), d.plan.Decided
+	if decided {
+		s.memo.Update(key, func(any) (any, int) { return waits(true), 0 })
+	} else if s.memo.Get(key) != any(waits(true)) {
+		return nil
+	}
+	return func() (first bool) {
+		s.memo.Update(key, func(was any) (any, int) {
+			first = was == any(waits(true)) || was == nil && decided // nil: the note was evicted
+			return waits(false), 0
+		})
+		return first
+	}
 }
 
 // commandWait is the longest time that a request waits for a project's command files.

@@ -99,7 +99,10 @@ func TestRejectedCredentialLearnsNothing(t *testing.T) {
 			t.Errorf("%s: waiting are %q before any request with a directive was accepted", mode, lines)
 		}
 		w.model.SetFaults(proxytest.Faults{})
-		w.say(question+"\npreference (user): I want "+http.StatusText(http.StatusInternalServerError), key...) // the client tries again
+		again := question + "\npreference (user): I want " + http.StatusText(http.StatusInternalServerError)
+		if _, header, _ := w.say(again, key...); !strings.HasSuffix(header, "; pending=1") { // the client tries again
+			t.Errorf("%s: got %s, want \"; pending=1\" at its end", mode, header)
+		}
 		w.say("Good night.", key...)
 		w.delivered(3)
 		all := w.waitingLines(mode, "user:josh")
