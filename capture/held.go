@@ -248,14 +248,18 @@ func (d *doubts) remove(h *ledger.Held) {
 }
 
 // Twin reports a turn that has begun or is stored: held turns that are about it wait for its
-// end, or are dropped. It does not wait.
+// end, or are dropped. A program that goes on with another message has not asked about the held
+// one. Twin does not wait.
 func (p *Pipeline) Twin(t *Twin, stored bool) {
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.refs {
-		if r.Twin.quotes(t) {
-			r.drop, r.until = r.drop || stored, time.Now().Add(holdFor)
+		switch now := time.Now(); {
+		case r.Twin.quotes(t):
+			r.drop, r.until = r.drop || stored, now.Add(holdFor)
+		case r.Reason == graphiti.HeldTwin && r.Twin.Of == t.Of && r.Twin.Prompt == t.Prompt && !bytes.Equal(r.Twin.Whole, t.Whole):
+			r.until = now
 		}
 	}
 	d.begun = slices.DeleteFunc(d.begun, func(b begunTurn) bool {

@@ -59,7 +59,7 @@ func isHarmless(tool gjson.Result) bool {
 // hosted lists the prefixes of the types of tools that providers run, hostedByGoogle the
 // members of Google's.
 var (
-	hosted         = []string{"web_search", "web_fetch_", "file_search", "code_interpreter", "code_execution_", "image_generation", "tool_search_tool_", "openrouter:"}
+	hosted         = []string{"web_search", "web_fetch_", "file_search", "code_interpreter", "code_execution_", "image_generation", "tool_search_tool_", "mcp", "openrouter:"}
 	hostedByGoogle = []string{"googleSearch", "google_search", "googleSearchRetrieval", "google_search_retrieval", "urlContext", "url_context", "codeExecution", "code_execution", "googleMaps", "google_maps"}
 )
 

@@ -85,7 +85,7 @@ func TestUnknownTools_OfProviders(t *testing.T) {
 		`{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"}`: true,
 		`{"type":"computer_20250124","name":"computer"}`:                       true,
 		`{"type":"memory_20250818","name":"memory"}`:                           true,
-		`{"type":"mcp","server_label":"d","server_url":"https://x.example"}`:   true,
+		`{"type":"mcp","server_label":"d","server_url":"https://x.example"}`:   false,
 		`{"type":"local_shell"}`:                                               true,
 		`{"type":"custom","name":"apply_patch","format":{"type":"grammar"}}`:   true,
 		`{"type":"custom","custom":{"name":"say"}}`:                            true,

@@ -49,7 +49,8 @@ func foreignOrigin(origin, host string) bool {
 	case err != nil || u.Scheme == "" || u.Host == "" || u.Scheme == "file" || !strings.EqualFold(u.Scheme+"://"+u.Host, origin):
 		return true // a sandboxed page sends "null"
 	}
-	return (u.Scheme == "http" || u.Scheme == "https") && !strings.EqualFold(u.Host, host)
+	// Tauri serves the pages of desktop programs from this host on Windows.
+	return (u.Scheme == "http" || u.Scheme == "https") && !strings.EqualFold(u.Host, host) && u.Host != "tauri.localhost"
 }
 
 // ofThisMachine reports whether a host, with or without a port, is this machine regardless
