@@ -342,7 +342,7 @@ func TestFactOfOneConversationServesTheNext(t *testing.T) {
 		if !strings.Contains(got.Text, "Miso") || !strings.HasPrefix(got.Memory, "recalled; facts=1;") || !strings.HasSuffix(got.Memory, "source=live") {
 			t.Errorf("second conversation: %+v", got)
 		}
-		if !regexp.MustCompile(`"<graphiti_memory>\\n[^<]*\\n- user, [0-9-]+: My cat is called Miso.\\n</graphiti_memory>\\n\\nWhat is my cat called\?"`).MatchString(body) {
+		if !regexp.MustCompile(`"<graphiti_memory>\\n[^<]*\\n- user, [0-9-]+: “My cat is called Miso.”\\n</graphiti_memory>\\n\\nWhat is my cat called\?"`).MatchString(body) {
 			t.Errorf("the model saw %s", body)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -118,7 +119,11 @@ var agents = []struct {
 			return python(t, "agents", url, home, repo, "agents/bin/mini", "-m", "openai/m", "-y", "--exit-immediately", "-c", "mini.yaml", "-c", "agent.step_limit=1",
 				"-o", filepath.Join(home, "trajectory.json"), "-t", prompt)
 		}},
-		header: []string{"off; reason=place"},
+		header: []string{"empty; source=live; reason=place"},
+		kept: []string{ // a conversation with tools and without a directory has a memory of its own
+			"conversation 2 Please solve this issue: The staging database is called Miso. Remember it. You …",
+			"conversation 2 " + asking,
+		},
 	},
 	{
 		coder: coder{name: "deepagents", tool: `task {"description":"Count the sheep on the hill.","subagent_type":"general-purpose"}`, run: func(t *testing.T, url, home, repo, prompt string, _ how) string {
@@ -148,6 +153,9 @@ func python(t *testing.T, folder, url, home, repo, name string, args ...string) 
 	return program(t, repo, append(os.Environ(), "HOME="+home, "PYTHONPATH="+packages, "HTTPS_PROXY=http://127.0.0.1:9", "LITELLM_LOCAL_MODEL_COST_MAP=True",
 		"OPENAI_API_KEY=sk-test", "OPENAI_API_BASE="+url+"/v1", "OPENAI_BASE_URL="+url+"/v1", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"), nil, name, args...)
 }
+
+// isSession matches the random name of a conversation with a memory of its own.
+var isSession = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 // TestAgents runs each agent in one project with a fact and in another with a question for
 // it. Each run is a conversation of its own, which holds only the person's words and the
@@ -192,6 +200,9 @@ func TestAgents(t *testing.T) {
 			var kept []string
 			for _, c := range list.Conversations {
 				begins, _, _ := strings.Cut(c.Begins, " [[")
+				if isSession.MatchString(c.In) {
+					c.In = "conversation"
+				}
 				kept = append(kept, fmt.Sprintf("%s %d %s", c.In, c.Messages, begins))
 			}
 			slices.Sort(kept)

@@ -127,7 +127,7 @@ func TestLiteLLM(t *testing.T) {
 				kept++
 				w.until(t, "what "+user+" said", func(q queue) bool { return q.Delivered == kept })
 			}
-			if got := send(t, url, masterKey, chat("What is my cat called?", people[0], stream)); got != "You told me: My cat is called Miso." {
+			if got := send(t, url, masterKey, chat("What is my cat called?", people[0], stream)); !strings.Contains(got, "My cat is called Miso.") {
 				t.Errorf("stream=%v, %s: %q", stream, people[0], got)
 			}
 			for _, who := range []string{"X-OpenWebUI-User-Id", "X-Unknown"} {
@@ -151,7 +151,7 @@ func TestLiteLLM(t *testing.T) {
 			w := serve(t, "GRAPHITI_PROXY_UPSTREAM_OPENAI="+url)
 			send(t, w.url, masterKey, chat("My cat is called Miso.", "", stream))
 			w.until(t, "what was said", func(q queue) bool { return q.Delivered == 1 })
-			if got := send(t, w.url, masterKey, chat("What is my cat called?", "", stream)); got != "You told me: My cat is called Miso." {
+			if got := send(t, w.url, masterKey, chat("What is my cat called?", "", stream)); !strings.Contains(got, "My cat is called Miso.") {
 				t.Errorf("stream=%v: %q", stream, got)
 			}
 			if got := send(t, w.url, "sk-wrong", chat("What is my cat called?", "", stream)); !strings.HasPrefix(got, "40") {

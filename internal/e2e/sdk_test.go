@@ -107,7 +107,7 @@ func TestSDKs(t *testing.T) {
 				w.model.Forget()
 
 				second := talk{BaseURL: w.url, Stream: stream, Turns: []string{
-					`What is my cat called? [[tool lookup {"q":"cat"}]]`,
+					`What is my cat called? [[tool search {"q":"cat"}]]`,
 					"Thanks. Where does it sleep?",
 				}}
 				got := s.talk(t, second)

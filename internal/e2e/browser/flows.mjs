@@ -43,7 +43,7 @@ async function openConversation(v, begins) {
 }
 
 // piece is the piece of a block that shows what a person said.
-const piece = (page, text) => page.locator('.block .piece').filter({ hasText: new RegExp(`user, [0-9-]+: ${text}`) }).first();
+const piece = (page, text) => page.locator('.block .piece').filter({ hasText: new RegExp(`user, [0-9-]+: “${text}`) }).first();
 
 // enter presses Enter where the focus is, and waits for the page that it leads to.
 async function enter(v) {

@@ -24,7 +24,7 @@ const found = 'It is 42.';
 async function chat() {
   const client = new OpenAI({ ...settings, baseURL: v1 });
   const messages = [{ role: 'system', content: s.system }];
-  const tools = [{ type: 'function', function: { name: 'lookup', description: 'Looks up.', parameters: schema } }];
+  const tools = [{ type: 'function', function: { name: 'search', description: 'Looks up.', parameters: schema } }];
   return async (text) => {
     messages.push({ role: 'user', content: text });
     for (;;) {
@@ -42,7 +42,7 @@ async function chat() {
 // responses talks the Responses API; stored leaves the history to the server.
 async function responses(stored) {
   const client = new OpenAI({ ...settings, baseURL: v1 });
-  const tools = [{ type: 'function', name: 'lookup', description: 'Looks up.', parameters: schema, strict: true }];
+  const tools = [{ type: 'function', name: 'search', description: 'Looks up.', parameters: schema, strict: true }];
   let input = [], previous;
   return async (text) => {
     input.push({ role: 'user', content: text });
@@ -63,7 +63,7 @@ async function responses(stored) {
 async function messages() {
   const client = new Anthropic({ ...settings, baseURL: s.base_url });
   const history = [];
-  const tools = [{ name: 'lookup', description: 'Looks up.', input_schema: schema }];
+  const tools = [{ name: 'search', description: 'Looks up.', input_schema: schema }];
   return async (text) => {
     history.push({ role: 'user', content: text });
     for (;;) {
@@ -83,7 +83,7 @@ async function messages() {
 // with thoughts.
 async function gemini() {
   const ai = new GoogleGenAI({ apiKey: 'k-test', httpOptions: { baseUrl: s.base_url, timeout: 20000 } });
-  const tools = [{ functionDeclarations: [{ name: 'lookup', description: 'Looks up.', parametersJsonSchema: schema }] }];
+  const tools = [{ functionDeclarations: [{ name: 'search', description: 'Looks up.', parametersJsonSchema: schema }] }];
   const chat = ai.chats.create({ model: 'm', config: { systemInstruction: s.system, tools, thinkingConfig: { includeThoughts: true } } });
   return async (text) => {
     for (let message = text; ;) {
@@ -103,7 +103,7 @@ async function gemini() {
 // vercel talks with the AI SDK, through one of its providers.
 async function vercel(model) {
   const history = [];
-  const tools = { lookup: tool({ description: 'Looks up.', inputSchema: z.object({ q: z.string() }), execute: async () => found }) };
+  const tools = { search: tool({ description: 'Looks up.', inputSchema: z.object({ q: z.string() }), execute: async () => found }) };
   return async (text) => {
     history.push({ role: 'user', content: text });
     const request = { model, system: s.system, messages: history, tools, stopWhen: stepCountIs(5), maxRetries: 0 };

@@ -14,7 +14,7 @@ def chat():
     import openai
 
     client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
-    tools = [{"type": "function", "function": {"name": "lookup", "description": "Looks up.", "parameters": SCHEMA}}]
+    tools = [{"type": "function", "function": {"name": "search", "description": "Looks up.", "parameters": SCHEMA}}]
     messages = [{"role": "system", "content": s["system"]}]
 
     def say(text):
@@ -38,7 +38,7 @@ def responses():
     import openai
 
     client = openai.OpenAI(base_url=s["base_url"] + "/v1", **settings)
-    tools = [{"type": "function", "name": "lookup", "description": "Looks up.", "parameters": SCHEMA, "strict": True}]
+    tools = [{"type": "function", "name": "search", "description": "Looks up.", "parameters": SCHEMA, "strict": True}]
     history = []
 
     def say(text):
@@ -69,7 +69,7 @@ def messages():
     import anthropic
 
     client = anthropic.Anthropic(base_url=s["base_url"], **settings)
-    tools = [{"name": "lookup", "description": "Looks up.", "input_schema": SCHEMA}]
+    tools = [{"name": "search", "description": "Looks up.", "input_schema": SCHEMA}]
     history = []
 
     def say(text):
@@ -96,13 +96,13 @@ def gemini():
     from google import genai
     from google.genai import types
 
-    def lookup(q: str) -> str:
+    def search(q: str) -> str:
         """Looks up."""
         return FOUND
 
     client = genai.Client(api_key="k-test", http_options=types.HttpOptions(base_url=s["base_url"], timeout=20000))
     chat = client.chats.create(model="m", config=types.GenerateContentConfig(
-        system_instruction=s["system"], tools=[lookup], thinking_config=types.ThinkingConfig(include_thoughts=True)))
+        system_instruction=s["system"], tools=[search], thinking_config=types.ThinkingConfig(include_thoughts=True)))
 
     def say(text, client=client):  # which is closed when nothing holds it
         if not s["stream"]:
