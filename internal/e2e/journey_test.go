@@ -75,7 +75,7 @@ var theJourneys = []journey{
 	},
 	{
 		coder: coder{name: "pi", tool: `bash {"command":"echo forty-two"}`, run: pi},
-		needs: "clients/pi/node_modules/@earendil-works/pi-coding-agent", attaches: true, compact: piCompacts,
+		needs: "clients/pi/node_modules/@mariozechner/pi-coding-agent", attaches: true, compact: piCompacts,
 	},
 	{
 		coder: coder{name: "Continue", tool: `Bash {"command":"echo forty-two"}`, run: continues},
