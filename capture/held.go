@@ -41,6 +41,9 @@ type doubts struct {
 	mu    sync.Mutex // protects the fields below
 	refs  []*heldRef
 	begun []begunTurn // the newest turns, for twins
+
+	started, ended int           // numbers of the newest passes of settleDoubts
+	changed        chan struct{} // closed at the end of a pass
 }
 
 // heldRef refers to a held turn.
@@ -103,7 +106,9 @@ func (r *heldRef) yields(o *heldRef) bool {
 	return r.at.Before(o.at)
 }
 
-func newDoubts() doubts { return doubts{wake: make(chan struct{}, 1)} }
+func newDoubts() doubts {
+	return doubts{wake: make(chan struct{}, 1), changed: make(chan struct{})}
+}
 
 // load reads the turns that the last process held.
 func (d *doubts) load(log *slog.Logger) {
@@ -248,18 +253,14 @@ func (d *doubts) remove(h *ledger.Held) {
 }
 
 // Twin reports a turn that has begun or is stored: held turns that are about it wait for its
-// end, or are dropped. A program that goes on with another message has not asked about the held
-// one. Twin does not wait.
+// end, or are dropped. It does not wait.
 func (p *Pipeline) Twin(t *Twin, stored bool) {
 	d := &p.doubts
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.refs {
-		switch now := time.Now(); {
-		case r.Twin.quotes(t):
-			r.drop, r.until = r.drop || stored, now.Add(holdFor)
-		case r.Reason == graphiti.HeldTwin && r.Twin.Of == t.Of && r.Twin.Prompt == t.Prompt && !bytes.Equal(r.Twin.Whole, t.Whole):
-			r.until = now
+		if r.Twin.quotes(t) {
+			r.drop, r.until = r.drop || stored, time.Now().Add(holdFor)
 		}
 	}
 	d.begun = slices.DeleteFunc(d.begun, func(b begunTurn) bool {
@@ -267,6 +268,37 @@ func (p *Pipeline) Twin(t *Twin, stored bool) {
 	})
 	d.begun = append(d.begun[max(0, len(d.begun)-maxBegun+1):], begunTurn{*t, time.Now(), stored})
 	d.settle()
+}
+
+// Release ends the holds of a caller's earlier messages when another message arrives: the requests
+// of a pair follow each other at once. It waits until they are recorded, but not longer than ctx.
+func (p *Pipeline) Release(ctx context.Context, t *Twin) {
+	d := &p.doubts
+	d.mu.Lock()
+	now, found := time.Now(), false
+	for _, r := range d.refs {
+		if r.Reason == graphiti.HeldTwin && r.Twin.Of == t.Of && len(r.Twin.Whole) > 0 && !r.isPair(&heldRef{Doubt: Doubt{Twin: *t}}) && !bytes.Equal(r.Twin.Text, t.Text) {
+			r.until, found = now, true
+		}
+	}
+	pass := d.started + 1
+	d.mu.Unlock()
+	for found {
+		d.mu.Lock()
+		ended, changed := d.ended >= pass, d.changed
+		d.mu.Unlock()
+		if ended {
+			return
+		}
+		d.settle()
+		select {
+		case <-changed:
+		case <-p.stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // GoesOn reports that a session continues with a history, given by its fingerprints. A held
@@ -305,6 +337,7 @@ func (d *doubts) judge(r *heldRef, now time.Time) {
 func (d *doubts) take(now time.Time) (keep, drop []*heldRef) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.started++
 	for _, r := range d.refs {
 		d.judge(r, now)
 	}
@@ -354,6 +387,11 @@ func (p *Pipeline) settleDoubts(now time.Time) {
 			p.log.Warn("delete held turn failed", "error", err)
 		}
 	}
+	d := &p.doubts
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.changed)
+	d.ended, d.changed = d.started, make(chan struct{})
 }
 
 // recordHeld records a held turn, and then deletes it from the held ones.

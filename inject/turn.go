@@ -119,15 +119,16 @@ const lookBack = 50
 // unseen returns the newest earlier turns, without those whose decision excludes storage.
 // Turns without a decision are limited by the setting Unseen. A turn is in doubt if its
 // lookup failed. In a conversation whose earlier turns have no decision, the proxy gave none of
-// the answers: the history may be examples in a prompt, which wait until it continues.
+// the answers: the history may be examples in a prompt, which wait until it continues. Messages
+// without an answer are no examples.
 func (t *turn) unseen() (turns []Unseen) {
 	most := t.o.Unseen
 	earlier := len(t.at) - 1
 	began := t.began()
-	if t.err == nil && began == earlier {
-		return nil
-	}
 	from := max(0, earlier-max(most, lookBack))
+	if t.err == nil && began == earlier {
+		from = max(from, t.unanswered())
+	}
 	generation := t.earlier[earlier].of(t.mode.Generation)
 	for n := earlier - 1; n >= from; n-- {
 		d := t.earlier[n]
@@ -240,13 +241,21 @@ func (t *turn) repeated() []dialect.Insert {
 func (t *turn) said() (text []byte, first int) {
 	n := len(t.at) - 1
 	text = t.c.Text(t.at[n])
-	for ; n > 0 && t.earlier[n-1] == nil; n-- {
-		if _, ended := t.c.AnswerTo(t.at[n-1]); ended {
-			break
-		}
+	from := t.unanswered()
+	for ; n > from; n-- {
 		text = slices.Concat(text, []byte{'\n'}, t.c.Text(t.at[n-1]))
 	}
 	return text, t.at[n]
+}
+
+// unanswered returns the number of the first of the newest turns without an answer or a decision.
+func (t *turn) unanswered() (n int) {
+	for n = len(t.at) - 1; n > 0 && t.earlier[n-1] == nil; n-- {
+		if _, ended := t.c.AnswerTo(t.at[n-1]); ended {
+			break
+		}
+	}
+	return n
 }
 
 // episodes returns the episode names of the conversation's turns.

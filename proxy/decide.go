@@ -120,6 +120,9 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	if d.placed, no = s.where(ctx, r, &d.parsed, &d.caller.Who); no != nil {
 		return no
 	}
+	if c := d.parsed.conv; d.session.kind == dialect.KindTurn && c.Last >= 0 && !c.Answered() {
+		r.memory.Doubts.Release(ctx, twinOf(c, &d.where))
+	}
 	d.planned = s.plan(ctx, r, d.moment, &d.parsed, &d.caller, &d.placed)
 	return nil
 }

@@ -78,6 +78,10 @@ type Doubts interface {
 	// Twin reports the message of a turn that has begun or is stored. It does not wait.
 	Twin(t *capture.Twin, stored bool)
 
+	// Release ends the holds of a caller's earlier messages, unless they may be about the
+	// message. It waits until they are recorded, or ctx ends.
+	Release(ctx context.Context, t *capture.Twin)
+
 	// GoesOn reports the history of another turn of a session. It stores the held turns in
 	// the history and, if drops is set, drops the others. It does not wait.
 	GoesOn(session string, history []dialect.Fingerprint, drops bool)
@@ -206,6 +210,7 @@ func (nothing) Add(context.Context, ledger.Turn) error                 { return 
 func (nothing) AddAsync([]ledger.Turn) bool                            { return false }
 func (nothing) Holds(string) int                                       { return 0 }
 
+func (nothing) Release(context.Context, *capture.Twin)     {}
 func (nothing) GoesOn(string, []dialect.Fingerprint, bool) {}
 func (nothing) Twin(*capture.Twin, bool)                   {}
 func (nothing) Hold(context.Context, ledger.Turn, *capture.Doubt) (graphiti.Fate, error) {
