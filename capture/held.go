@@ -21,7 +21,7 @@ const (
 
 	// twinFor is the time in which a turn shows that a held one is a program's question about
 	// its message. Of two held ones, one has pairFor to continue.
-	twinFor = 5 * time.Second
+	twinFor = 2 * time.Second
 	pairFor = time.Minute
 
 	// maxHeld is the most held turns. Further ones are recorded at once.
@@ -126,7 +126,9 @@ func (d *doubts) add(h *ledger.Held, twin Twin) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ref := &heldRef{Doubt: Doubt{h.Reason, h.Before, h.With, twin}, key: h.Key, session: h.Turn.Session, client: h.Turn.Client, at: h.At, until: h.At.Add(holdFor)}
-	if isBegun := func(b begunTurn) bool { return !b.stored && (twin.Form || !b.Form) && twin.quotes(&b.Twin) }; h.Reason == graphiti.HeldTwin && !slices.ContainsFunc(d.begun, isBegun) {
+	if isBegun := func(b begunTurn) bool { return !b.stored && (twin.Form || !b.Form) && twin.quotes(&b.Twin) }; h.Reason == graphiti.HeldTwin && len(twin.Whole) == 0 { // of the last process: its turn may go on
+		ref.until = time.Now().Add(pairFor)
+	} else if h.Reason == graphiti.HeldTwin && !slices.ContainsFunc(d.begun, isBegun) {
 		ref.until = h.At.Add(twinFor)
 	}
 	for _, r := range d.refs {
@@ -160,6 +162,18 @@ func (d *doubts) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.refs)
+}
+
+// brief returns the number of turns whose hold ends in a moment.
+func (d *doubts) brief() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.refs {
+		if r.Reason == graphiti.HeldTwin && r.until.Sub(r.at) <= twinFor {
+			n++
+		}
+	}
+	return n
 }
 
 // isAbout reports whether a message is a program's about a stored turn of the last minute: the

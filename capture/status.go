@@ -11,7 +11,7 @@ import (
 // QueueStatus counts turns, once per group. Pending and Dead are the current content of the
 // spool. The other counts start with the creation of the file unless stated otherwise.
 type QueueStatus struct {
-	Pending   int        `json:"pending"`   // delivery is not verified yet
+	Pending   int        `json:"pending"`   // delivery is not verified yet, or held for a moment
 	UnderWay  int        `json:"under_way"` // part of Pending: sent, not verified
 	Delivered int        `json:"delivered"`
 	Verified  int        `json:"verified"` // delivered, and shown by the memory
@@ -66,6 +66,7 @@ func (p *Pipeline) Status() QueueStatus {
 	s := QueueStatus{Redacted: int(p.redacted.Load()), Shortened: int(p.shortened.Load()), Held: p.doubts.count()}
 	p.record.status(&s)
 	p.waiting.status(&s, p.Fault())
+	s.Pending += p.doubts.brief()
 	return s
 }
 
