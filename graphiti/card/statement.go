@@ -99,7 +99,7 @@ func Read(text string) (m Parsed) {
 		case one.Act == Rule && chars > maxAlone: // one of many sentences about a task
 		default:
 			m.Statements = append(m.Statements, one)
-			m.Alone = m.Alone && one.begun && !(one.Instructs && Acts(one.Text))
+			m.Alone = m.Alone && one.begun && (!one.Instructs || !Acts(one.Text))
 		}
 		if len(m.Statements) == maxSaid {
 			m.Alone = false
@@ -204,7 +204,7 @@ func isPlain(s, others string) bool {
 	}
 	first, _ := utf8.DecodeRuneInString(s)
 	for at, r := range s {
-		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && !(strings.ContainsRune("-/", r) && inner(at)) {
+		if !isWordRune(r) && !strings.ContainsRune(" .,!'’。、，！", r) && !strings.ContainsRune(others, r) && (!strings.ContainsRune("-/", r) || !inner(at)) {
 			return false
 		}
 	}

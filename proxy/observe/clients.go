@@ -209,7 +209,7 @@ func (o *Observer) Asked(a Ask) {
 func (o *Observer) unplaced(one *ClientSigns, m Missing) {
 	n := [...]*int64{&one.NoPlace, &one.NoDirectory, &one.NotHere}[m]
 	if *n++; *n == 1 {
-		o.log.Warn(missing[m].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy()))
+		o.log.Warn(missing[m].says, slog.String("client", one.Name), slog.String("version", one.Version), slog.String("remedy", m.Remedy())) //nolint:sloglint // one of three constants
 	}
 }
 
