@@ -164,10 +164,11 @@ func TestTwoPeopleMayNotSeeEachOther(t *testing.T) {
 		for g := range groups {
 			bodies = append(bodies, map[string]any{"group": g})
 		}
-		needed := map[string]map[string]string{"search": {"query": "the secret word of the boathouse"}, "correct": {"text": "wrong"},
+		needed := map[string]map[string]string{"search": {"query": "the secret word of the boathouse"}, "entities": {"query": "the secret word of the boathouse"},
+			"correct": {"text": "wrong"},
 			"promote": {"text": "wrong", "kind": "decision", "scope": "user"}}
 		answered := map[int]int{}
-		for _, op := range []string{"show", "list", "facts", "stats", "conversation", "graph", "search", "explain", "export", "forget", "correct", "promote", "groups", "people"} {
+		for _, op := range []string{"show", "list", "facts", "stats", "conversation", "entities", "search", "explain", "export", "forget", "correct", "promote", "groups", "people"} {
 			for _, body := range bodies {
 				for name, value := range needed[op] {
 					body[name] = value

@@ -97,7 +97,6 @@ func picturesOfOne(t *testing.T, program, dir string) {
 		{Name: "timeline", Path: "/memory", Follow: []string{"seed-library"}},
 		{Name: "facts", Path: "/memory", Follow: []string{"your own memory", "Valid now"}},
 		{Name: "search", Path: "/search", Query: "When do the tide tables arrive, and from whom?", Place: "tide-clock"},
-		{Name: "graph", Path: "/graph"},
 		{Name: "import", Path: "/memory/import"},
 		{Name: "forget", Path: "/memory", Follow: []string{"Forget… tide-clock"}},
 	}})

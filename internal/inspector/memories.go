@@ -76,9 +76,6 @@ func (a *about) EveryFact() string { return a.at("/memory/facts", "group", a.Gro
 // Forget returns the address of the deletion of the memory.
 func (a *about) Forget() string { return a.at("/memory/forget", "group", a.Group) }
 
-// Graph returns the address of the connections in the memory.
-func (a *about) Graph() string { return a.at("/graph", "group", a.Group) }
-
 // meant returns the memory that the address of a page names.
 func (v *visit) meant(here string) (*about, error) {
 	a := &about{whose: v.whose(), Here: here}

@@ -84,8 +84,6 @@ var routes = map[string]func(*visit) error{
 	"GET /search":  (*visit).searchForm,
 	"POST /search": (*visit).search,
 
-	"GET /graph": (*visit).graph,
-
 	"GET /delivery":        (*visit).delivery,
 	"POST /delivery/retry": (*visit).retry,
 	"POST /delivery/drop":  (*visit).drop,

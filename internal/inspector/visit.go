@@ -86,7 +86,7 @@ func fill(c templ.Component, csrf string) ([]byte, error) {
 // places returns the links of the navigation that the visitor may follow.
 func (v *visit) places() []navItem {
 	list := []navItem{{Name: "Today", Href: "/"}, {Name: "Live", Href: "/live"}, {Name: "Conversations", Href: "/conversations"},
-		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}, {Name: "Graph", Href: "/graph"}}
+		{Name: "Memory", Href: "/memory"}, {Name: "Search", Href: "/search"}}
 	if v.Caller.Operator {
 		list = append(list, navItem{Name: "Delivery", Href: "/delivery"})
 		if v.multi() {

@@ -89,16 +89,13 @@ type nodeList struct {
 }
 
 func (s *server) searchNodes(ctx context.Context, req *mcp.CallToolRequest, in *searchNodesInput) (out nodeList, err error) {
-	if strings.TrimSpace(in.Query) == "" {
-		return out, errors.New("query: is empty; write a text to search for")
-	}
 	memory, err := s.memory(req)
 	if err != nil {
 		return out, err
 	}
-	found, err := call(ctx, s, service.Connections, service.GraphRequest{Selector: memory, Query: in.Query, Limit: limited(in.Max)})
+	found, err := call(ctx, s, service.Entities, service.EntitiesRequest{Selector: memory, Query: in.Query, Limit: limited(in.Max)})
 	out = nodeList{"no nodes found", []node{}}
-	for _, n := range found.Nodes {
+	for _, n := range found.Entities {
 		out.Message, out.Nodes = "nodes found", append(out.Nodes, node{n.ID, n.Name, n.Summary, n.Count})
 	}
 	return out, err

@@ -3,114 +3,120 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
+	"unicode"
 
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti/words"
 )
 
-// related builds a graph from the facts of searches for the newest messages, and their entities.
-func (sv *Service) related(ctx context.Context, targets []graphiti.Target, g *Graph, limit int) error {
-	w := web{nodes: make(map[string]*Node), links: make(map[string]int)}
-	says := make(map[string][]string) // facts by node
-	now, loose := time.Now(), 0
-	for _, t := range targets {
-		said, _, err := sv.said(ctx, t, true, askedBy)
-		var unlisted *graphiti.UnlistedError
-		if errors.As(err, &unlisted) {
-			g.Note = joinNotes(g.Note, "the memory lists no messages of "+t.Group)
-		} else if err != nil {
-			return err
+// EntitiesRequest is the input of Entities.
+type EntitiesRequest struct {
+	Selector
+	Query string `json:"query"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+// Named is the answer of Entities.
+type Named struct {
+	Entities []Entity `json:"entities"`
+	Groups   []string `json:"-"`
+}
+
+// Entity is an entity of Graphiti's, or a name in search results.
+type Entity struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Summary string `json:"summary"` // or else the best search result with the name
+	Count   int    `json:"count"`   // search results with the name; 0 for an entity of Graphiti's
+}
+
+// Entities finds people and things.
+var Entities = Operation[EntitiesRequest, Named]{
+	Spec:    Spec{Name: "memory/entities", About: "Entities of Graphiti's that match a query, or else names of the query in search results", People: true},
+	Default: EntitiesRequest{Limit: 10},
+	Run:     withMemory((*Service).Entities),
+	Audit:   func(in *EntitiesRequest, out *Named) Entry { return in.audit("find entities", out.Groups) },
+}
+
+const (
+	namedIn    = 50  // search results of a group to read names in
+	maxSummary = 200 // characters
+)
+
+// Entities returns up to Limit entities of the groups of a recall.
+func (sv *Service) Entities(ctx context.Context, in *EntitiesRequest) (out Named, err error) {
+	out.Entities = []Entity{}
+	if strings.TrimSpace(in.Query) == "" {
+		return out, invalid("query: is empty; write a text to search for")
+	}
+	if err := cmp.Or(CheckLimit(in.Limit), in.check()); err != nil {
+		return out, err
+	}
+	targets, err := sv.targets(in.Selector)
+	if err != nil {
+		return out, err
+	}
+	query := sv.o.Pipeline.Redacted(in.Query)
+	for _, t := range sv.Recallable(targets) {
+		out.Groups = append(out.Groups, t.Group)
+		list, ok, err := sv.o.Memory.Entities(ctx, t.Group, query, in.Limit)
+		for _, e := range list {
+			out.Entities = append(out.Entities, Entity{ID: e.UUID, Name: cutTo(e.Name, maxBegins), Summary: cutTo(e.Summary, maxSummary)})
 		}
-		err = sv.searchBy(ctx, t.Group, said, func(f *graphiti.Fact) {
-			if f.Source == "" || f.Target == "" {
-				loose++
-				return
+		if err == nil && !ok {
+			var found []graphiti.Fact
+			if found, err = sv.o.Memory.Search(ctx, []string{t.Group}, query, namedIn); err == nil {
+				out.count(found, words.Of(query, namedIn))
 			}
-			for _, id := range []string{f.Source, f.Target} {
-				if w.nodes[id] == nil {
-					w.nodes[id] = &Node{ID: id}
-				}
-				w.nodes[id].Count++
-				says[id] = append(says[id], f.Text)
-			}
-			e := Edge{From: f.Source, To: f.Target, Says: cutTo(f.Text, maxSays), Since: dateOf(f.ValidAt)}
-			e.State, e.Until = stateOf(f, now)
-			w.edges = append(w.edges, edge{Edge: e})
-		})
+		}
 		if err != nil {
-			return err
-		}
-		if err := sv.nameNodes(ctx, t.Group, said, w.nodes); err != nil {
-			g.Note = joinNotes(g.Note, fmt.Sprintf("the names of entities are unknown: %v", err))
+			return out, withRemedy(err)
 		}
 	}
-	unnamed := false
-	for id, n := range w.nodes {
-		if n.Name == "" {
-			unnamed = true
-			n.Name = sharedWords(says[id])
-		}
-	}
-	g.Note = joinNotes(g.Note, unlistable)
-	if unnamed {
-		g.Note = joinNotes(g.Note, "Graphiti's REST service does not name entities: an entity without a name shows the common words of its facts, or the beginning of its only fact")
-	}
-	if loose > 0 {
-		g.Note = joinNotes(g.Note, fmt.Sprintf("%d facts without entities are not shown", loose))
-	}
-	valid := func(e *Edge) int {
-		if e.State == Valid {
-			return 0
-		}
-		return 1
-	}
-	w.into(g, limit, func(a, b *Edge) int { return cmp.Or(cmp.Compare(valid(a), valid(b)), cmp.Compare(b.Since, a.Since)) }, func(*edge) {})
-	return nil
+	out.Entities = out.Entities[:min(in.Limit, len(out.Entities))]
+	return out, nil
 }
 
-func joinNotes(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
-}
-
-// nameNodes sets the names and summaries that the memory returns.
-func (sv *Service) nameNodes(ctx context.Context, group string, said []Known, nodes map[string]*Node) error {
-	return byNewest(ctx, said, func(ctx context.Context, query string) error {
-		found, _, err := sv.o.Memory.Entities(ctx, group, query, foundBy)
-		for _, e := range found {
-			if n := nodes[e.UUID]; n != nil {
-				n.Name, n.Summary = cutTo(e.Name, maxBegins), cutTo(e.Summary, maxSays)
+// count adds the names in search results that have a word of a query.
+func (n *Named) count(found []graphiti.Fact, asked []string) {
+	for i := range found {
+		for _, name := range namesIn(found[i].Text, asked) {
+			id := graphiti.MessageID("mention " + strings.ToLower(name))
+			at := slices.IndexFunc(n.Entities, func(e Entity) bool { return e.ID == id })
+			if at < 0 {
+				at = len(n.Entities)
+				n.Entities = append(n.Entities, Entity{ID: id, Name: name, Summary: cutTo(found[i].Text, maxSummary)})
 			}
+			n.Entities[at].Count++
 		}
-		return err //nolint:wrapcheck // the memory's error already says what failed
+	}
+}
+
+// namesIn returns the names in a text that contain a word of a query, each once. A name is a
+// word with a capital letter or a digit, or in a script without case, with its capitalized
+// neighbors.
+func namesIn(text string, asked []string) (names []string) {
+	list := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@-", r)
 	})
-}
-
-// sharedWords returns the longest sequence of words in all facts of an entity, or the beginning
-// of its only fact.
-func sharedWords(facts []string) string {
-	slices.Sort(facts)
-	facts = slices.Compact(facts)
-	if len(facts) == 1 {
-		return cutTo(facts[0], 40)
-	}
-	first, best := strings.Fields(facts[0]), ""
-	for i := range first {
-		for j := len(first); j > i; j-- {
-			row := strings.Trim(strings.Join(first[i:j], " "), ".,;:!?")
-			if len(row) <= len(best) {
-				break
-			}
-			if !slices.ContainsFunc(facts[1:], func(f string) bool { return !strings.Contains(f, row) }) {
-				best = row
-			}
+	ends := func(i int) bool { return i < 0 || i >= len(list) || strings.IndexFunc(list[i], unicode.IsUpper) != 0 }
+	for i, w := range list {
+		isName := strings.ContainsFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || unicode.Is(unicode.Lo, r) })
+		if !isName || !slices.ContainsFunc(words.Of(w, len(asked)), func(part string) bool { return slices.Contains(asked, part) }) {
+			continue
+		}
+		from, to := i, i+1
+		for !ends(i) && !ends(from-1) && !strings.HasSuffix(list[from-1], ".") {
+			from--
+		}
+		for !ends(i) && !ends(to) && !strings.HasSuffix(list[to-1], ".") {
+			to++
+		}
+		if name := cutTo(strings.Trim(strings.Join(list[from:to], " "), "./-"), maxBegins); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return cmp.Or(cutTo(best, maxBegins), cutTo(facts[0], 40))
+	return names
 }

@@ -83,7 +83,7 @@ const (
 
 	maxAskedBy = 300 // bytes of each message
 
-	// askedFor bounds the searches for the facts of a group, and those for its names.
+	// askedFor bounds the searches for the facts of a group.
 	askedFor = 4 * time.Second
 )
 
@@ -285,28 +285,20 @@ func (sv *Service) factsBy(ctx context.Context, t graphiti.Target, said []Known)
 	return list, err
 }
 
-// searchBy calls f for each fact that searches for the newest messages of a group return.
+// searchBy calls f for each fact that searches for the newest messages of a group return, until
+// askedFor has passed. It returns an error if no search was in time.
 func (sv *Service) searchBy(ctx context.Context, group string, said []Known, f func(*graphiti.Fact)) error {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
 	seen := make(map[string]bool)
-	return byNewest(ctx, said, func(ctx context.Context, query string) error {
-		found, err := sv.o.Memory.Search(ctx, []string{group}, query, foundBy)
+	for i, s := range said[:min(askedBy, len(said))] {
+		found, err := sv.o.Memory.Search(ctx, []string{group}, strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], ""), foundBy)
 		for i := range found {
 			if !seen[found[i].UUID] {
 				seen[found[i].UUID] = true
 				f(&found[i])
 			}
 		}
-		return err //nolint:wrapcheck // the memory's error already says what failed
-	})
-}
-
-// byNewest calls search with the newest messages until askedFor has passed. It returns an error
-// if no search was in time.
-func byNewest(ctx context.Context, said []Known, search func(ctx context.Context, query string) error) error {
-	ctx, cancel := context.WithTimeout(ctx, askedFor)
-	defer cancel()
-	for i, s := range said[:min(askedBy, len(said))] {
-		err := search(ctx, strings.ToValidUTF8(s.Text[:min(maxAskedBy, len(s.Text))], ""))
 		switch {
 		case i > 0 && ctx.Err() != nil:
 			return nil

@@ -33,7 +33,7 @@ var goldenCases = []struct{ op, in string }{
 	{"memory/list", `{_}`},
 	{"memory/list", `{_"limit":2}`},
 	{"memory/stats", `{_}`},
-	{"memory/graph", `{_}`},
+	{"memory/entities", `{_"query":"the server"}`},
 	{"memory/groups", `{_}`},
 	{"memory/conversation", `{_"hash":"` + hashOf("s1") + `"}`},
 	{"memory/conversation", `{_"hash":"` + hashOf("s2") + `","limit":2,"skip":1}`},
@@ -146,7 +146,7 @@ func golden(t *testing.T, m *servicetest.Fixture, kind string, multi bool, settl
 	}
 	record := func(cases []struct{ op, in string }, selectors []string) {
 		for _, c := range cases {
-			if kind == "graphiti-mcp" && (c.op == "memory/facts" || c.op == "memory/graph") {
+			if kind == "graphiti-mcp" && (c.op == "memory/facts" || c.op == "memory/entities") {
 				continue // this server lists messages by time of arrival, so that their order varies
 			}
 			for i, s := range selectors {

@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"runtime"
 	"sync"
@@ -43,10 +42,6 @@ func TestListingsLeaveProcessorsForChats(t *testing.T) {
 		began <- struct{}{}
 		<-goOn
 	}}
-	graph := func(ctx context.Context) error {
-		_, err := m.Memory.Connections(ctx, &service.GraphRequest{Limit: 60})
-		return err
-	}
 	list := func(ctx context.Context) error {
 		_, err := m.Memory.Catalog(ctx, &service.ListRequest{Limit: 10})
 		return err
@@ -54,25 +49,23 @@ func TestListingsLeaveProcessorsForChats(t *testing.T) {
 	var running sync.WaitGroup
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		running.Go(func() {
-			if err := graph(t.Context()); err != nil {
+			if err := list(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 		<-began
 	}
-	for name, call := range map[string]func(context.Context) error{"graph": graph, "list": list} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		ended := make(chan error)
-		go func() { ended <- call(ctx) }()
-		select {
-		case err := <-ended:
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s while others run: error %v, want the end of its time", name, err)
-			}
-		case <-began:
-			t.Fatalf("%s: another listing began while others use their processors", name)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- list(ctx) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("list while others run: error %v, want the end of its time", err)
 		}
-		cancel()
+	case <-began:
+		t.Fatal("another listing began while others use their processors")
 	}
 	go func() {
 		for range began { // of later parts
@@ -84,20 +77,4 @@ func TestListingsLeaveProcessorsForChats(t *testing.T) {
 		t.Errorf("list after the others: %v", err)
 	}
 	close(began)
-}
-
-// TestGraphListsTheNewestOnly.
-func TestGraphListsTheNewestOnly(t *testing.T) {
-	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
-	const shown, all = 2500, 2600
-	texts := make([]string, all)
-	for i := range texts {
-		texts[i] = fmt.Sprintf("message %d", i)
-	}
-	imports(t, m, service.Selector{}, texts...)
-	l := &watchedLister{Lister: m.Backend.Lister, began: func() {}}
-	m.Backend.Lister = l
-	if g := run(t, m, service.Connections, service.GraphRequest{Limit: 60}); g.Note != fmt.Sprintf("based on the newest %d messages", shown) || l.rows > 2*shown+1 {
-		t.Errorf("the graph of %d messages read %d rows, note %q; want at most %d, and the note", all, l.rows, g.Note, 2*shown+1)
-	}
 }

@@ -18,7 +18,7 @@ import (
 // Operations returns all operations.
 func Operations() []Mountable {
 	return []Mountable{Status, Health, Counts, Turns, Retry, Drop, Groups, Show, SettleHeld, List, Search, Promote, Suggest, Import, ImportTurns, Forget, Correct, Restore, Pending, Settle, Facts, Work, Stats, Accept, Export,
-		TurnsOf, Connections, Everybody, Requests}
+		TurnsOf, Entities, Everybody, Requests}
 }
 
 // StatusRequest is the input of Status.
