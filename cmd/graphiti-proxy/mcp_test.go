@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/graphiti-proxy/graphiti-proxy/cmd/internal/cli"
 )
@@ -56,4 +59,59 @@ func TestMCPCommand(t *testing.T) {
 			t.Errorf("admin side %s: got %s, want a stored note and a working memory", listen, said)
 		}
 	}
+}
+
+// TestToolLines checks that empty lines are skipped, that lines that are no JSON are answered, and
+// that the input ends after the answers to all requests.
+func TestToolLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, answered := range []bool{true, false} {
+			var out bytes.Buffer
+			l := newToolLines(strings.NewReader("\n{\"id\":1,\"method\":\"ping\"}\r\n{broken\n"+`{"method":"done"}`+"\n"+`[{"id":"2","method":"ping"}]`), &out)
+			lines := bufio.NewScanner(l)
+			for _, want := range []string{`{"id":1,"method":"ping"}`, `{"method":"done"}`, `[{"id":"2","method":"ping"}]`} {
+				if !lines.Scan() || lines.Text() != want {
+					t.Errorf("got the line %q, want %q", lines.Text(), want)
+				}
+			}
+			if !strings.Contains(out.String(), "-32700") {
+				t.Errorf("got the answers %q, want -32700", out.String())
+			}
+			began := time.Now()
+			go func() {
+				for _, line := range []string{`{"id":1,"result":{}}`, `{"method":"log"}`, `[{"id":"2","result":{}}]`} {
+					<-time.After(time.Second)
+					if answered {
+						_, _ = l.Write([]byte(line + "\n"))
+					}
+				}
+			}()
+			if lines.Scan() {
+				t.Errorf("got the line %q, want the end", lines.Text())
+			}
+			want := 3 * time.Second
+			if !answered {
+				want = endOfAnswers
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("the input ended after %s, want %s", took, want)
+			}
+		}
+	})
+}
+
+// TestEndWithParent checks that mcp ends when its parent process has.
+func TestEndWithParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, ended := time.Now(), time.Duration(0)
+		endWithParent(t.Context(), func() int {
+			if time.Since(began) < time.Minute {
+				return 7
+			}
+			return 1
+		}, func() { ended = time.Since(began) })
+		if ended != time.Minute {
+			t.Errorf("ended after %s, want %s", ended, time.Minute)
+		}
+	})
 }

@@ -211,6 +211,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestArguments: models write numbers as texts, and null for an option.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	c := connect(t, "", here)
+	for _, text := range []string{note, "The staging server of the widgets has two disks."} {
+		c.add(text)
+	}
+	for _, tc := range []struct {
+		last any
+		want int // episodes; 0 is an error
+	}{{1, 1}, {"1", 1}, {1.0, 1}, {nil, 2}, {"null", 2}, {"one", 0}, {[]int{1}, 0}} {
+		said, failed := c.call("get_episodes", map[string]any{"last_n": tc.last})
+		if got := strings.Count(said, "valid_at"); failed != (tc.want == 0) || !failed && got != tc.want {
+			t.Errorf("last_n %v: got %s, want %d episodes", tc.last, said, tc.want)
+		}
+	}
+	tools, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if schema := tool.InputSchema.(map[string]any); schema["properties"] == nil {
+			t.Errorf("%s: the schema %v has no properties", tool.Name, schema)
+		}
+	}
+}
+
 // TestSearchNodes: names match by a word.
 func TestSearchNodes(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,6 +58,9 @@ func schemaOf[T any]() *jsonschema.Schema {
 		panic(err) // T is no struct of plain types
 	}
 	schema.AdditionalProperties = nil
+	if schema.Properties == nil {
+		schema.Properties = make(map[string]*jsonschema.Schema) // providers reject an object without them
+	}
 	for _, p := range schema.Properties {
 		if len(p.Types) == 2 && p.Types[0] == "null" {
 			p.Type, p.Types = p.Types[1], nil
@@ -67,7 +71,16 @@ func schemaOf[T any]() *jsonschema.Schema {
 
 // add adds a tool.
 func add[In, Out any](srv *mcp.Server, t mcp.Tool, f func(context.Context, *mcp.CallToolRequest, *In) (Out, error)) {
-	t.InputSchema, t.OutputSchema = schemaOf[In](), schemaOf[Out]()
+	schema := schemaOf[In]()
+	t.InputSchema, t.OutputSchema = schema, schemaOf[Out]()
+	srv.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok && call.Params.Name == t.Name {
+				call.Params.Arguments = typed(call.Params.Arguments, schema)
+			}
+			return next(ctx, method, req)
+		}
+	})
 	mcp.AddTool(srv, &t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := f(ctx, req, &in)
 		if q := (question{}); errors.As(err, &q) {
@@ -75,6 +88,29 @@ func add[In, Out any](srv *mcp.Server, t mcp.Tool, f func(context.Context, *mcp.
 		}
 		return nil, out, err
 	})
+}
+
+// typed returns arguments as models write them in the types of a schema: without null, and with
+// numbers and lists in place of texts that contain them.
+func typed(arguments json.RawMessage, schema *jsonschema.Schema) json.RawMessage {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(arguments, &args) != nil {
+		return arguments
+	}
+	for name, p := range schema.Properties {
+		var text string
+		if p.Type != "string" && json.Unmarshal(args[name], &text) == nil && json.Valid([]byte(text)) {
+			args[name] = json.RawMessage(text)
+		}
+		if string(args[name]) == "null" {
+			delete(args, name)
+		}
+	}
+	out, err := json.Marshal(args)
+	if err != nil {
+		return arguments
+	}
+	return out
 }
 
 // question is the error of a tool that needs an answer of the client first. The client then

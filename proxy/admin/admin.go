@@ -123,7 +123,9 @@ func (s *Server) routes() *http.ServeMux {
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 		})
 	}
-	mux.HandleFunc("/mcp", s.guard(s.limited(writeError, s.meant(s.mcp()))))
+	tools := s.guard(s.limited(writeError, s.meant(s.mcp())))
+	mux.HandleFunc("/mcp", tools)
+	mux.HandleFunc("/mcp/{$}", tools)
 	mux.HandleFunc("/api/", http.NotFound)
 	mux.HandleFunc("/static/", s.static(s.pages.ServeStatic))
 	mux.HandleFunc("/login", s.entrance(s.login))
