@@ -81,7 +81,7 @@ func TestConnectionsStayAfterAStream(t *testing.T) {
 }
 
 // TestStreamReachesEveryClient checks that a stream is complete for each kind of client,
-// with and without an event loop.
+// with and without TLS.
 func TestStreamReachesEveryClient(t *testing.T) {
 	second := make(chan struct{}, 8)
 	w := newEvents(t, second)

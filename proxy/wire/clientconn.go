@@ -51,7 +51,7 @@ type ClientTimeouts struct {
 
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
 func newClientConn(raw net.Conn, t ClientTimeouts) *clientConn {
-	c := &clientConn{Conn: quick(raw), sock: socketOf(raw), timeouts: t}
+	c := &clientConn{Conn: raw, sock: socketOf(raw), timeouts: t}
 	c.idleSince.Store(time.Now().UnixNano())
 	return c
 }

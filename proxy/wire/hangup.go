@@ -86,7 +86,7 @@ func (h *hangups) abandonAll() {
 
 // run checks the clients every hangupInterval until open ends, and calls each after every
 // check. It pauses while there are no requests.
-func (h *hangups) run(open context.Context, each func()) {
+func (h *hangups) run(open context.Context) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
 	for {
@@ -97,7 +97,6 @@ func (h *hangups) run(open context.Context, each func()) {
 			if !h.look() {
 				t.Stop()
 			}
-			each()
 		case <-h.wake:
 			t.Reset(hangupInterval)
 		}

@@ -13,10 +13,3 @@ func haveLeft(links []*link, left func(*link)) {
 		}
 	}
 }
-
-// peek reads a byte without consuming it: 0 bytes without an error mean EOF.
-func (s socket) peek() (int, error) {
-	var b [1]byte
-	n, _, err := unix.Recvfrom(int(s), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return n, err
-}

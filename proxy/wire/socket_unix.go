@@ -18,6 +18,13 @@ func (s socket) quiet() bool {
 	return err == unix.EAGAIN //nolint:errorlint // a bare errno
 }
 
+// peek reads a byte without consuming it: 0 bytes without an error mean EOF.
+func (s socket) peek() (int, error) {
+	var b [1]byte
+	n, _, err := unix.Recvfrom(int(s), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return n, err
+}
+
 // keptFiles is the number of descriptors reserved for files, listeners, and the
 // connections of the admin API and the memory.
 const keptFiles = 192

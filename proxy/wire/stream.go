@@ -36,11 +36,11 @@ type Relayed struct {
 }
 
 // stream is an answer on its way from an upstream to a client. It has one owner at a
-// time: the exchange, then an event loop or a goroutine. Others may only call cut.
+// time: the exchange, then a goroutine. Others may only call cut.
 type stream struct {
 	*link
 	w       *Wire
-	up      *upstreamConn // a new connection on the same socket after a loop
+	up      *upstreamConn
 	client  *clientConn
 	body    bodyEnd
 	tee     Tee           // nil if no copy is needed
@@ -48,8 +48,6 @@ type stream struct {
 	first   time.Time     // when the first body byte was sent to the client, or zero
 	keep    bool          // the upstream's connection is reusable after the body
 	closing bool          // the client's connection ends with the answer
-
-	on *onLoop // nil if no loop relays the stream
 }
 
 // begin sends a head and the bytes of the body that arrived with it. It appends them to the
@@ -101,10 +99,6 @@ func (s *stream) relay(in *[]byte) (whole bool, err error) {
 
 // cut interrupts the stream; its owner notices and ends it.
 func (s *stream) cut() {
-	if s.on != nil {
-		s.on.cut(s)
-		return
-	}
 	_ = rawConn(s.up.Conn).Close() // without TLS's closing alert, which could block
 }
 
@@ -175,12 +169,8 @@ func (s *stream) goOn(ended func(Relayed)) {
 	s.start(end)
 }
 
-// start relays the rest in an event loop if possible, and otherwise in a goroutine. It
-// then calls end in a separate goroutine with the results of relay.
+// start relays the rest in a goroutine, and then calls end with the results of relay.
 func (s *stream) start(end func(whole bool, err error)) {
-	if s.w.loops.take(s, end) {
-		return
-	}
 	// Ends with the stream, which its deadlines and cut limit.
 	go func() { end(s.relayApart()) }()
 }

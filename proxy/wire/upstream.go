@@ -116,7 +116,7 @@ func (u *Upstream) dial(ctx context.Context) (*upstreamConn, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says where to
 	}
-	c := &upstreamConn{Conn: quick(raw), of: u, sock: socketOf(raw)}
+	c := &upstreamConn{Conn: raw, of: u, sock: socketOf(raw)}
 	if u.tls == nil {
 		return c, nil
 	}

@@ -38,7 +38,6 @@ type Wire struct {
 	hangups hangups
 	tunnels atomic.Int64 // open tunnels
 	streams counter      // streams that outlive their handlers
-	loops   *loops
 
 	base     context.Context // for tunnels and dialing; canceled by Cut
 	cut      context.CancelFunc
@@ -49,13 +48,13 @@ type Wire struct {
 
 // New returns a Wire, which is ready until Close.
 func New(o Options) *Wire {
-	w := &Wire{o: o, hop: newHop(), loops: startLoops(o.Log)}
+	w := &Wire{o: o, hop: newHop()}
 	w.hangups.wake = make(chan struct{}, 1)
 	w.base, w.cut = context.WithCancel(context.Background())
 	open, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	// Ends with Close.
-	w.watcher.Go(func() { w.hangups.run(open, w.loops.sweep) })
+	w.watcher.Go(func() { w.hangups.run(open) })
 	return w
 }
 
@@ -78,9 +77,8 @@ func (w *Wire) InFlight() (exchanges, tunnels int) {
 	return w.hangups.count(), int(w.tunnels.Load())
 }
 
-// Close ends the disconnect detection and the loops. The caller has ended all exchanges.
+// Close ends the disconnect detection. The caller has ended all exchanges.
 func (w *Wire) Close() {
 	w.stop()
 	w.watcher.Wait()
-	w.loops.close()
 }

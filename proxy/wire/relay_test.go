@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -54,17 +52,13 @@ type relayed struct {
 	Clean, Kept bool // no bytes follow the end; the upstream's connection is reusable
 }
 
-// play relays a body that an upstream writes in pieces, in a loop of w, or in a goroutine
-// if w is nil.
+// play relays a body that an upstream writes in pieces.
 func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
 	t.Helper()
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
 	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
-	if w == nil {
-		s.client.Conn, s.w = notTCP{client}, &Wire{loops: new(loops), o: Options{Log: slog.New(slog.DiscardHandler)}}
-	}
 	result := make(chan relayed, 1)
 	s.start(func(whole bool, err error) {
 		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.body.extra == 0}
@@ -77,9 +71,6 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 		s.up.Close()
 		result <- r
 	})
-	if (s.on != nil) != (w != nil && runtime.GOOS == "linux") {
-		t.Fatal("relayed by the other way")
-	}
 	for _, p := range pieces {
 		if _, err := io.WriteString(upstream, p); err != nil {
 			break
@@ -98,9 +89,6 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 	}
 	return r
 }
-
-// notTCP hides the type of a connection.
-type notTCP struct{ net.Conn }
 
 func kind(err error) string {
 	for _, k := range []error{nil, ErrGone, errBug, io.EOF, errBadChunk} {
@@ -129,59 +117,57 @@ func reset(c *net.TCPConn) {
 	_ = c.Close()
 }
 
-// TestLoopRelaysAsAGoroutineDoes checks that a loop and a goroutine relay the same bytes,
-// with the same error and the same copy, for every kind of body and size of pieces.
-func TestLoopRelaysAsAGoroutineDoes(t *testing.T) {
+// TestRelay_Pieces checks the end of every kind of body, and that the relayed bytes, the error and
+// the copy do not depend on the pieces.
+func TestRelay_Pieces(t *testing.T) {
 	w, _ := newWire(t)
 	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
 	large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat("y", 300<<10))
-	cases := []struct {
+	type testCase struct {
 		name string
 		body bodyEnd
 		sent string
 		end  func(*net.TCPConn)
-	}{
-		{"whole", inChunks(false), events + "0\r\n\r\n", nil},
-		{"a trailer", inChunks(false), events + "0\r\nX-Sum: 1\r\n\r\n", nil},
-		{"cut between chunks", inChunks(false), events, finish},
-		{"cut in a chunk", inChunks(false), events + "b\r\ndata: th", finish},
-		{"cut behind the last chunk", inChunks(false), events + "0\r\n", finish},
-		{"closed behind its end", inChunks(false), events + "0\r\n\r\n", finish},
-		{"a malformed chunk", inChunks(false), events + "x\r\nabc", nil},
-		{"a line of a chunk that ends with a line feed alone", inChunks(false), events + "1\nx\r\n0\r\n\r\n", nil},
-		{"payload that ends with a line feed alone", inChunks(false), events + "1\r\nx\n0\r\n\r\n", nil},
-		{"a carriage return in an extension", inChunks(false), events + "1;a\rb\r\nx\r\n0\r\n\r\n", nil},
-		{"something behind the end", inChunks(false), events + "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", nil},
-		{"a client of HTTP/1.0", inChunks(true), events + "0\r\n\r\n", nil},
-		{"a client of HTTP/1.0, cut", inChunks(true), events, finish},
-		{"a length", ofLength(10), "0123456789", nil},
-		{"a length, cut", ofLength(11), "0123456789", finish},
-		{"until the end", untilClose(), "0123456789", finish},
-		{"large", inChunks(false), large, nil},
-		{"large, cut", inChunks(false), large[:200<<10], finish},
+		err  error // nil: the body is whole
+	}
+	cases := []testCase{
+		{"whole", inChunks(false), events + "0\r\n\r\n", nil, nil},
+		{"a trailer", inChunks(false), events + "0\r\nX-Sum: 1\r\n\r\n", nil, nil},
+		{"cut between chunks", inChunks(false), events, finish, io.EOF},
+		{"cut in a chunk", inChunks(false), events + "b\r\ndata: th", finish, io.EOF},
+		{"cut behind the last chunk", inChunks(false), events + "0\r\n", finish, io.EOF},
+		{"closed behind its end", inChunks(false), events + "0\r\n\r\n", finish, nil},
+		{"a malformed chunk", inChunks(false), events + "x\r\nabc", nil, errBadChunk},
+		{"a line of a chunk that ends with a line feed alone", inChunks(false), events + "1\nx\r\n0\r\n\r\n", nil, errBadChunk},
+		{"payload that ends with a line feed alone", inChunks(false), events + "1\r\nx\n0\r\n\r\n", nil, errBadChunk},
+		{"a carriage return in an extension", inChunks(false), events + "1;a\rb\r\nx\r\n0\r\n\r\n", nil, errBadChunk},
+		{"something behind the end", inChunks(false), events + "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", nil, nil},
+		{"a client of HTTP/1.0", inChunks(true), events + "0\r\n\r\n", nil, nil},
+		{"a client of HTTP/1.0, cut", inChunks(true), events, finish, io.EOF},
+		{"a length", ofLength(10), "0123456789", nil, nil},
+		{"a length, cut", ofLength(11), "0123456789", finish, io.EOF},
+		{"until the end", untilClose(), "0123456789", finish, nil},
+		{"large", inChunks(false), large, nil, nil},
+		{"large, cut", inChunks(false), large[:200<<10], finish, io.EOF},
 	}
 	for _, f := range fixtures(t) {
-		cases = append(cases, struct {
-			name string
-			body bodyEnd
-			sent string
-			end  func(*net.TCPConn)
-		}{f.name, inChunks(false), f.sent, nil})
+		cases = append(cases, testCase{f.name, inChunks(false), f.sent, nil, nil})
 	}
 	for _, tc := range cases {
-		for _, size := range []int{1, 7, 1000, len(tc.sent)} {
+		want := play(t, w, tc.body, []string{tc.sent}, tc.end)
+		if want.Whole != (tc.err == nil) || want.Err != kind(tc.err) {
+			t.Errorf("%s: got %+.300v, want the error %v", tc.name, want, tc.err)
+		}
+		for _, size := range []int{1, 7, 1000} {
 			if len(tc.sent)/size > 2000 {
 				continue
 			}
-			pieces := cutIn(tc.sent, size)
-			want := play(t, nil, tc.body, pieces, tc.end)
-			got := play(t, w, tc.body, pieces, tc.end)
-			if tc.name == "something behind the end" && size < len(tc.sent) {
-				got.Clean, want.Clean = false, false // they depend on how many bytes have arrived
-				got.Kept, want.Kept = false, false
-			}
-			if tc.name == "closed behind its end" {
-				got.Kept, want.Kept = false, false // likewise
+			got := play(t, w, tc.body, cutIn(tc.sent, size), tc.end)
+			switch tc.name {
+			case "something behind the end": // they depend on how many bytes have arrived
+				got.Clean, got.Kept = want.Clean, want.Kept
+			case "closed behind its end": // likewise
+				got.Kept = want.Kept
 			}
 			if got != want {
 				t.Errorf("%s, in pieces of %d:\n%+.300v\nwant\n%+.300v", tc.name, size, got, want)
@@ -227,7 +213,7 @@ func fixtures(t *testing.T) (all []fixture) {
 	return all
 }
 
-// held is a stream in a loop, with the far ends of its connections.
+// held is a stream, with the far ends of its connections.
 type held struct {
 	*stream
 	upstream, reader *net.TCPConn
@@ -241,7 +227,11 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
 	h := held{s, upstream, client, make(chan error, 1)}
 	w.hangups.watch(s.link, s.client.sock)
+	s.streaming = s
 	s.start(func(_ bool, err error) {
+		if !s.detach() && err != nil {
+			err = ErrGone // as stream.end does
+		}
 		w.hangups.forget(s.link)
 		_ = s.client.Close()
 		s.up.Close()
@@ -260,9 +250,8 @@ func flood(c *net.TCPConn) {
 	}
 }
 
-// TestLoopEndsStreams checks that a loop ends streams that are cut, and streams with a
-// silent or disconnected peer.
-func TestLoopEndsStreams(t *testing.T) {
+// TestStreamsEnd checks that streams end that are cut, and streams with a silent or disconnected peer.
+func TestStreamsEnd(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		idle, patience time.Duration
@@ -272,20 +261,20 @@ func TestLoopEndsStreams(t *testing.T) {
 		{"a silent upstream", 50 * time.Millisecond, time.Minute, func(held) {}, "timeout"},
 		{"a client that takes nothing", time.Minute, 50 * time.Millisecond, func(h held) { flood(h.upstream) }, fmt.Sprint(ErrGone)},
 		{"a client that left", time.Minute, time.Minute, func(h held) { reset(h.reader); flood(h.upstream) }, fmt.Sprint(ErrGone)},
-		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.cut() }, fmt.Sprint(ErrGone)},
-		{"cut while the client takes nothing", time.Minute, time.Minute, func(h held) {
+		{"cut while both are silent", time.Minute, time.Minute, func(h held) { h.abandon() }, fmt.Sprint(ErrGone)},
+		{"cut while the client takes nothing", time.Minute, time.Second, func(h held) {
 			_ = h.upstream.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
 			flood(h.upstream)
-			h.cut()
+			h.abandon()
 		}, fmt.Sprint(ErrGone)},
-		{"cut twice", time.Minute, time.Minute, func(h held) { h.cut(); h.cut() }, fmt.Sprint(ErrGone)},
+		{"cut twice", time.Minute, time.Minute, func(h held) { h.abandon(); h.abandon() }, fmt.Sprint(ErrGone)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w, _ := newWire(t)
 			h := hold(t, w, tc.idle, tc.patience)
 			tc.happens(h)
-			if err := <-h.ended; kind(err) != tc.want && h.on != nil {
+			if err := <-h.ended; kind(err) != tc.want {
 				t.Errorf("ended with %v, want %s", err, tc.want)
 			}
 			_ = h.upstream.SetReadDeadline(time.Now().Add(time.Minute))
@@ -296,9 +285,8 @@ func TestLoopEndsStreams(t *testing.T) {
 	}
 }
 
-// TestLoopWaitsForASlowClient checks that a slow client gets a complete stream, and does
-// not delay another stream of the loop.
-func TestLoopWaitsForASlowClient(t *testing.T) {
+// TestSlowClient checks that a slow client gets a complete stream, and does not delay another.
+func TestSlowClient(t *testing.T) {
 	w, _ := newWire(t)
 	h := hold(t, w, time.Minute, time.Minute)
 	const size = 32 << 20
