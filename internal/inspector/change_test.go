@@ -182,9 +182,6 @@ func (s *site) send(t *testing.T, text string, script bool) *httptest.ResponseRe
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	if err := form.WriteField("csrf", csrfOfTests); err != nil {
-		t.Fatal(err)
-	}
 	file, err := form.CreateFormFile("file", "upload")
 	if err == nil {
 		_, err = file.Write([]byte(text))

@@ -54,7 +54,7 @@ func TestLongConversationsFitAPage(t *testing.T) {
 	s := newSite(t, servicetest.Open(t, t.TempDir(), servicetest.Options{}))
 	for _, n := range []int{0, 1, 5, 30} {
 		w := httptest.NewRecorder()
-		v := &visit{Visit: Visit{Caller: s.caller, CSRF: csrfOfTests}, p: s.pages, w: w, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/conversation/abc?skip=3", nil), room: roomForText}
+		v := &visit{Visit: Visit{Caller: s.caller}, p: s.pages, w: w, r: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/conversation/abc?skip=3", nil), room: roomForText}
 		if err := v.shownTurns(manyTurns(n), "abc", 3); err != nil {
 			t.Fatal(err)
 		}

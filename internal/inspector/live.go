@@ -51,7 +51,7 @@ func (v *visit) liveRows() error {
 		http.Error(v.w, f.Says, status)
 		return nil
 	}
-	rows, err := fill(l.rows(), v.CSRF)
+	rows, err := fill(l.rows())
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ type login struct {
 	Multi   bool
 }
 
-// ServeLogin serves the login form, which posts token and csrf to /login. problem is the
+// ServeLogin serves the login form, which posts the token to /login. problem is the
 // reason for the failure of the last try; multi allows people to log in with their own
 // credential.
-func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem, csrf string, multi bool) {
+func (p *Pages) ServeLogin(w http.ResponseWriter, status int, problem string, multi bool) {
 	secure(w)
-	page, err := fill((&frame{Title: "Log in", Visit: Visit{CSRF: csrf}, Main: login{sentence(problem), multi}.main()}).bare(), csrf)
+	page, err := fill((&frame{Title: "Log in", Main: login{sentence(problem), multi}.main()}).bare())
 	if err != nil {
 		p.o.Log.Error("inspector login page failed", "error", err)
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)

@@ -24,11 +24,10 @@ type Options struct {
 }
 
 // Visit is one request of an admitted visitor. For methods other than GET and HEAD, the
-// caller of Serve has checked Origin, Host and the CSRF token.
+// caller of Serve has checked Origin and Host.
 type Visit struct {
 	Caller service.Caller
-	CSRF   string // sent by forms as csrf, by scripts as X-CSRF-Token
-	Leave  bool   // the visitor has a login to log out of
+	Leave  bool //  the visitor has a login to log out of
 }
 
 // Pages serves the inspector. It is safe for concurrent use.

@@ -49,7 +49,7 @@ func (v *visit) show(title string, main templ.Component, scripts ...templ.Compon
 func (v *visit) render(status int, title string, main templ.Component, scripts ...templ.Component) error {
 	done := v.r.URL.Query().Get("done")
 	f := frame{Title: title, Scripts: scripts, Places: v.places(), Visit: v.Visit, Notice: notices[done], Undo: v.undo(done), Main: main}
-	page, err := fill(f.page(), v.CSRF)
+	page, err := fill(f.page())
 	if err != nil {
 		return err
 	}
@@ -64,20 +64,12 @@ func (v *visit) write(status int, page []byte) {
 	_, _ = v.w.Write(page) // fails only after the browser has left
 }
 
-// csrfKey is the context key of the CSRF token for the forms of a page.
-type csrfKey struct{}
-
-func csrfOf(ctx context.Context) string {
-	token, _ := ctx.Value(csrfKey{}).(string) // fill put it there
-	return token
-}
-
-// fill renders a component, with the CSRF token for its forms. It makes unprintable
-// characters visible in the whole page: no component contains any itself. It does not use
-// the context of the request, because a canceled one would also prevent the error page.
-func fill(c templ.Component, csrf string) ([]byte, error) {
+// fill renders a component. It makes unprintable characters visible in the whole page: no
+// component contains any itself. It does not use the context of the request, because a canceled
+// one would also prevent the error page.
+func fill(c templ.Component) ([]byte, error) {
 	var b bytes.Buffer
-	if err := c.Render(context.WithValue(context.Background(), csrfKey{}, csrf), &b); err != nil {
+	if err := c.Render(context.Background(), &b); err != nil {
 		return nil, err
 	}
 	return visible(b.Bytes()), nil

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/graphiti-proxy/graphiti-proxy/internal/inspector"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
 )
@@ -59,15 +61,12 @@ type Server struct {
 	ln     net.Listener
 	http   *http.Server
 	pages  *inspector.Pages
-	conns  *conns
 	calls  *limits[service.Caller] // calls and pages, by keyOf
 	places *places
 	fails  *limits[netip.Prefix]  // wrong credentials
 	token  atomic.Pointer[string] // empty if not required
 
 	sessions *sessions
-	seal     seal
-	own      string // cookie of every visitor while no token is required
 }
 
 // SetToken changes the required token, from the next call on.
@@ -79,25 +78,23 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for administration: %w; choose another address with admin.listen, or off", err)
 	}
+	ln = netutil.LimitListener(ln, maxConns)
 	if o.TLS != nil {
 		ln = tls.NewListener(ln, o.TLS)
 	}
 	s := &Server{
-		o: o, ln: ln, conns: newConns(o.Proxies), places: newPlaces(),
+		o: o, ln: ln, places: newPlaces(),
 		calls: newLimits[service.Caller](callsPerSecond, 2*callsPerSecond), fails: newLimits[netip.Prefix](guessesPerSecond, 4*guessesPerSecond),
-		sessions: newSessions(), seal: newSeal(),
+		sessions: newSessions(),
 	}
-	s.own = s.seal.visit(random())
 	s.SetToken(o.Token)
 	if s.pages, err = inspector.New(inspector.Options{Host: o.Host, Log: o.Log, Audit: s.auditPage, Transcripts: o.Transcripts}); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	s.http = &http.Server{
 		Handler:           s.routes(),
-		ConnContext:       s.conns.add,
-		ConnState:         s.conns.change,
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       patience, // for requests without a caller; see paced
+		ReadTimeout:       10 * time.Second, // for requests without a caller; see limited
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    16 << 10,

@@ -20,11 +20,7 @@ func TestPagesOfOthersAreKeptOut(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		h := newHouse(t, token)
 		b := h.browser()
-		csrf := func() string { return b.csrf() }
-		if token == "" {
-			b.send("GET", "/", "")
-			csrf = func() string { return h.seal.csrf(h.own) }
-		} else {
+		if token != "" {
 			b.login(token)
 		}
 		host := h.Addr().String()
@@ -65,8 +61,7 @@ func TestPagesOfOthersAreKeptOut(t *testing.T) {
 			{"IPv6", "GET", []string{"Host", "[::1]" + port}, true},
 			{"TLS that ends in front of us", "POST", []string{"Host", "admin.example", "Origin", "https://admin.example"}, token != ""},
 		} {
-			headers := append([]string{CSRFHeader, csrf()}, tc.headers...)
-			w := b.send(tc.method, "/memory", "", headers...)
+			w := b.send(tc.method, "/memory", "", tc.headers...)
 			if in(w) != tc.let {
 				t.Errorf("token %q, %s: %d, want that it is let in: %v", token, tc.name, w.Code, tc.let)
 			}
@@ -141,20 +136,29 @@ func TestCookiesWithTLS(t *testing.T) {
 		if h.o.TLS = nil; tc.ours {
 			h.o.TLS = &tls.Config{}
 		}
-		r := httptest.NewRequest("GET", "/login", nil)
+		r := httptest.NewRequest("POST", "/login", strings.NewReader("token=secret"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.RemoteAddr = tc.peer
 		r.Header.Set("X-Forwarded-Proto", tc.proto)
 		w := httptest.NewRecorder()
 		h.login(w, r)
 		got := w.Result().Cookies()
-		if len(got) != 1 || got[0].Secure != tc.want || strings.HasPrefix(got[0].Name, "__Host-graphiti-visit-") != tc.want {
+		if len(got) != 1 || got[0].Secure != tc.want || strings.HasPrefix(got[0].Name, "__Host-graphiti-session-") != tc.want {
 			t.Errorf("%s: %v, want that it is secure: %v", tc.name, got, tc.want)
 		}
 	}
-	r := httptest.NewRequest("GET", "/", nil)
-	r.Header.Set("Cookie", "a=1; a=2; b=3")
-	if cookie(r, "a") != "" || cookie(r, "b") != "3" || cookie(r, "c") != "" {
-		t.Error("of two cookies of one name neither counts")
+	h.o.TLS = nil
+	for _, tc := range []struct {
+		cookies []string
+		want    string
+	}{{nil, ""}, {[]string{"1"}, "1"}, {[]string{"1", "2"}, ""}} { // of two cookies of one name neither counts
+		r := httptest.NewRequest("GET", "/", nil)
+		for _, v := range tc.cookies {
+			r.AddCookie(&http.Cookie{Name: h.sessionCookie(r), Value: v})
+		}
+		if got := h.session(r); got != tc.want {
+			t.Errorf("session of the cookies %q = %q, want %q", tc.cookies, got, tc.want)
+		}
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/graphiti-proxy/graphiti-proxy/internal/service"
@@ -22,54 +24,39 @@ const (
 	// guessesPerSecond limits the wrong credentials of one address.
 	guessesPerSecond = 5
 
-	// maxLimited bounds the number of keys with a limit of their own.
+	// maxLimited bounds the number of keys with a limit; the least used ones are forgotten.
 	maxLimited = 4096
+
+	// maxConns limits the open connections. The file descriptors that package wire leaves to
+	// others suffice for them.
+	maxConns = 4 * maxCalls
+
+	// maxTime bounds the time for the bodies of a call, which may also wait for the memory.
+	maxTime = time.Hour
 )
 
 // limits are rate limits by key: one key cannot use up another's. They are safe for
 // concurrent use.
 type limits[K comparable] struct {
-	rate   rate.Limit
-	burst  int
-	others *rate.Limiter // of all keys beyond maxLimited
-
-	mu sync.Mutex // protects by
-	by map[K]*rate.Limiter
+	rate  rate.Limit
+	burst int
+	mu    sync.Mutex // keeps two new limits of one key apart
+	by    *lru.Cache[K, *rate.Limiter]
 }
 
 func newLimits[K comparable](perSecond, burst int) *limits[K] {
-	l := &limits[K]{rate: rate.Limit(perSecond), burst: burst, by: make(map[K]*rate.Limiter)}
-	l.others = l.full()
-	return l
+	by, _ := lru.New[K, *rate.Limiter](maxLimited) // fails only for a negative size
+	return &limits[K]{rate: rate.Limit(perSecond), burst: burst, by: by}
 }
 
-func (l *limits[K]) full() *rate.Limiter { return rate.NewLimiter(l.rate, l.burst) }
-
-// peek returns the limit of a key, without storing a new one.
-func (l *limits[K]) peek(key K) *rate.Limiter { return l.of(key, false) }
-
-// use returns the limit of a key to take from.
-func (l *limits[K]) use(key K) *rate.Limiter { return l.of(key, true) }
-
-func (l *limits[K]) of(key K, store bool) *rate.Limiter {
+// of returns the limit of a key.
+func (l *limits[K]) of(key K) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if one, ok := l.by[key]; ok {
-		return one
-	}
-	if len(l.by) >= maxLimited {
-		for k, one := range l.by {
-			if one.Tokens() >= float64(l.burst) { // unused for a while
-				delete(l.by, k)
-			}
-		}
-	}
-	if len(l.by) >= maxLimited {
-		return l.others
-	}
-	one := l.full()
-	if store {
-		l.by[key] = one
+	one, ok := l.by.Get(key)
+	if !ok {
+		one = rate.NewLimiter(l.rate, l.burst)
+		l.by.Add(key, one)
 	}
 	return one
 }
@@ -142,11 +129,11 @@ func tooMany(w http.ResponseWriter, refuse refusing, why string) {
 }
 
 // limited serves a call within the limits of its caller: on calls per second, on calls at
-// the same time, and on the time for its bodies.
+// the same time, and on its time.
 func (s *Server) limited(refuse refusing, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := callerOf(r.Context())
-		if !s.calls.use(keyOf(caller)).Allow() {
+		if !s.calls.of(keyOf(caller)).Allow() {
 			tooMany(w, refuse, tooManyCalls)
 			return
 		}
@@ -156,9 +143,8 @@ func (s *Server) limited(refuse refusing, next http.HandlerFunc) http.HandlerFun
 			return
 		}
 		defer leave()
-		defer serveCaller(r.Context())()
-		to, done := paced(w, r)
-		defer done()
-		next(to, r)
+		c, end := http.NewResponseController(w), time.Now().Add(maxTime)
+		_, _ = c.SetReadDeadline(end), c.SetWriteDeadline(end)
+		next(w, r)
 	}
 }

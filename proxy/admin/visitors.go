@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -17,8 +18,10 @@ var ErrUnknown = errors.New("this is neither admin.token nor a known credential"
 // errGuesses answers a wrong credential after too many from one address.
 var errGuesses = errors.New("too many wrong tokens; try again in a second")
 
-// maxLogin bounds the login form, in bytes.
-const maxLogin = 16 << 10
+const (
+	maxLogin = 16 << 10 // bytes of the login form
+	maxForm  = 1 << 20  // bytes of a form without a file
+)
 
 // callerKey is the context key of the caller of an admitted request.
 type callerKey struct{}
@@ -60,7 +63,7 @@ func (s *Server) identify(r *http.Request, secret string, head http.Header) (ser
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	network := s.networkOfPeer(r)
-	exhausted := s.fails.peek(network).Tokens() < 1
+	exhausted := s.fails.of(network).Tokens() < 1
 	if exhausted {
 		cancel()
 	}
@@ -69,7 +72,7 @@ func (s *Server) identify(r *http.Request, secret string, head http.Header) (ser
 		if exhausted {
 			return caller, errGuesses
 		}
-		s.fails.use(network).Allow()
+		s.fails.of(network).Allow()
 	}
 	return caller, err
 }
@@ -85,14 +88,14 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.limited(refuse, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !reads(r) && !showsToken(w, r, visit.CSRF):
-			refuse(w, http.StatusForbidden, "this page is older than your session; load it again, and then try again")
-		case r.URL.Path == "/logout":
-			s.logout(w, r, id)
-		default:
-			s.pages.Serve(w, r, visit)
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "multipart/form-data" { // a file
+			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		}
+		if r.URL.Path == "/logout" {
+			s.logout(w, r, id)
+			return
+		}
+		s.pages.Serve(w, r, visit)
 	})(w, withCaller(r, visit.Caller))
 }
 
@@ -100,19 +103,12 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 // id is the id of the session; it is empty if no token is required.
 func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visit, id string, ok bool) {
 	if s.open() {
-		if cookie(r, s.names(r).visit) != s.own {
-			s.setCookie(w, r, s.names(r).visit, s.own)
-			if !reads(r) { // a token has no value without the cookie
-				refuse(w, http.StatusForbidden, "this page is older than the proxy; load it again, and then try again")
-				return v, "", false
-			}
-		}
-		return inspector.Visit{Caller: service.Operator, CSRF: s.seal.csrf(s.own)}, "", true
+		return inspector.Visit{Caller: service.Operator}, "", true
 	}
-	id = cookie(r, s.names(r).session)
+	id = s.session(r)
 	proof, ok := s.sessions.of(id)
 	if !ok {
-		s.askWho(w, r, http.StatusUnauthorized, "")
+		s.askWho(w, http.StatusUnauthorized, "")
 		return v, "", false
 	}
 	caller, err := s.whose(r.Context(), proof, nil)
@@ -121,60 +117,50 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request) (v inspector.Visi
 			s.sessions.end(id)
 			err = errors.New("your session has ended; log in again")
 		}
-		s.askWho(w, r, http.StatusUnauthorized, err.Error())
+		s.askWho(w, http.StatusUnauthorized, err.Error())
 		return v, "", false
 	}
-	return inspector.Visit{Caller: caller, CSRF: s.seal.csrf(id), Leave: true}, id, true
+	return inspector.Visit{Caller: caller, Leave: true}, id, true
 }
 
 // askWho serves the login form.
-func (s *Server) askWho(w http.ResponseWriter, r *http.Request, status int, problem string) {
-	at := cookie(r, s.names(r).visit)
-	if !s.seal.isVisit(at) {
-		at = s.seal.visit(random())
-		s.setCookie(w, r, s.names(r).visit, at)
-	}
-	s.pages.ServeLogin(w, status, problem, s.seal.csrf(at), s.o.Callers != nil)
+func (s *Server) askWho(w http.ResponseWriter, status int, problem string) {
+	s.pages.ServeLogin(w, status, problem, s.o.Callers != nil)
 }
 
 // login serves the login form, and admits a visitor who enters a secret in it. A page of
 // another site is refused earlier, so it uses up no guess.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	_, in := s.sessions.of(cookie(r, s.names(r).session))
+	_, in := s.sessions.of(s.session(r))
 	switch {
 	case s.open(), in && reads(r):
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	case reads(r):
-		s.askWho(w, r, http.StatusOK, "")
+		s.askWho(w, http.StatusOK, "")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
-	at := cookie(r, s.names(r).visit)
-	if !s.seal.isVisit(at) || !showsToken(w, r, s.seal.csrf(at)) {
-		s.askWho(w, r, http.StatusForbidden, "this form was too old; try again")
-		return
-	}
 	secret := strings.TrimSpace(r.PostFormValue("token"))
 	if secret == "" {
-		s.askWho(w, r, http.StatusBadRequest, "enter the token")
+		s.askWho(w, http.StatusBadRequest, "enter the token")
 		return
 	}
 	caller, err := s.identify(r, secret, nil)
 	if errors.Is(err, errGuesses) {
 		w.Header().Set("Retry-After", "1")
-		s.askWho(w, r, http.StatusTooManyRequests, err.Error())
+		s.askWho(w, http.StatusTooManyRequests, err.Error())
 		return
 	}
 	s.audit(withCaller(r, caller), &service.Entry{What: "log in", Who: caller.Name}, err)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		s.askWho(w, r, http.StatusUnauthorized, err.Error())
+		s.askWho(w, http.StatusUnauthorized, err.Error())
 	case err != nil:
-		s.askWho(w, r, http.StatusForbidden, err.Error())
+		s.askWho(w, http.StatusForbidden, err.Error())
 	default:
-		s.sessions.end(cookie(r, s.names(r).session)) // an earlier id must not identify the new visitor
-		s.setCookie(w, r, s.names(r).session, s.sessions.begin(sumOf(secret), caller))
+		s.sessions.end(s.session(r)) // an earlier id must not identify the new visitor
+		s.setSession(w, r, s.sessions.begin(sumOf(secret), caller))
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	}
 }
@@ -188,7 +174,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	if id != "" {
 		s.sessions.end(id)
-		s.setCookie(w, r, s.names(r).session, "")
+		s.setSession(w, r, "")
 	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }

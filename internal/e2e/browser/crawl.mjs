@@ -41,7 +41,7 @@ export async function crawl(v, from, seen, limit = 120) {
     seen(path, text);
     const found = await v.page.evaluate(() => ({
       links: [...document.querySelectorAll('a[href]')].map((a) => { const u = new URL(a.href); return u.origin === location.origin ? u.pathname + u.search : ''; }),
-      forms: [...document.forms].map((f) => ({ action: new URL(f.getAttribute('action'), location).pathname, method: f.method, word: f.querySelector('label[for=typed] .id')?.textContent ?? '', fields: [...new FormData(f)].filter(([k, x]) => k !== 'csrf' && typeof x === 'string') })),
+      forms: [...document.forms].map((f) => ({ action: new URL(f.getAttribute('action'), location).pathname, method: f.method, word: f.querySelector('label[for=typed] .id')?.textContent ?? '', fields: [...new FormData(f)].filter(([, x]) => typeof x === 'string') })),
     }));
     for (const f of found.forms) forms.set(createHash('sha256').update(JSON.stringify(f)).digest('hex'), f);
     for (const link of found.links) {

@@ -37,9 +37,8 @@ await withBrowser(async (browser) => {
 
     await check(`${who} sends every form of ${otherName}, and nothing of theirs changes`, async () => {
       await v.open('/');
-      const csrf = await v.page.locator('meta[name=csrf]').getAttribute('content');
       for (const f of theirs.forms.filter((f) => f.method === 'post' && f.action !== '/logout' && f.word !== 'forget everything')) {
-        const fields = { ...Object.fromEntries(f.fields), csrf, text: 'The attacker is right.', typed: f.word, query: 'What did they say of the secret?', sure: '1', all: '1' };
+        const fields = { ...Object.fromEntries(f.fields), text: 'The attacker is right.', typed: f.word, query: 'What did they say of the secret?', sure: '1', all: '1' };
         for (const more of [{}, { user: otherName }]) {
           const text = await v.page.evaluate(async ([to, fields]) => {
             for (;;) {

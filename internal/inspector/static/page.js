@@ -14,11 +14,6 @@ export function localTimes(root) {
   }
 }
 
-// token is what the server wants to see with what is sent.
-export function token() {
-  return document.querySelector('meta[name="csrf"]').content;
-}
-
 localTimes(document);
 for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
 
