@@ -38,7 +38,7 @@ func TestSummaryWithoutAnInstruction(t *testing.T) {
 				t.Fatalf("%s, %s: kind %v, newest %d", d.name, content, c.Kind, c.Newest)
 			}
 			p := noted(t, &fakeDecisions{}, snapshot{Asked: "x"}).Plan(context.Background(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, both)
-			got := string(dialect.Splice(nil, []byte(body), p.Inserts))
+			got := plain(string(dialect.Splice(nil, []byte(body), p.Inserts)))
 			with, ok := want[content]
 			if !ok {
 				with = strings.Replace(content, "[", "["+part, 1)

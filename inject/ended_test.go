@@ -30,7 +30,7 @@ func TestSnapshot_ClientsSummary(t *testing.T) {
 		resumes + "x", openTask + "write the docs", listedOpen + "rename it", listedOpen + "tell the team",
 		listedDecision + "[redacted] for the host", listedDecision + "Redis it is",
 	}
-	got := notes.lines(snapshotChars)
+	got := plainAll(notes.lines(snapshotChars))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -52,7 +52,7 @@ func TestSnapshot_Children(t *testing.T) {
 	}
 	notes := m.sessionNotes(&turn{o: m.opts()}, who)
 	want := []string{subagentAsked + "three" + answeredSo + "III", subagentAsked + "five" + answeredSo + "5", subagentAsked + "four" + answeredSo + "4", subagentAsked + "two" + answeredSo + noteLine(strings.Repeat("long ", 100))}
-	if diff := cmp.Diff(want, notes.lines(snapshotChars)); diff != "" {
+	if diff := cmp.Diff(want, plainAll(notes.lines(snapshotChars))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

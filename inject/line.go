@@ -25,11 +25,8 @@ func lineOf(text string) string {
 
 // quoted returns a line as a quotation, which it cannot close.
 func quoted(line string) string {
-	return marks[0] + unquoted.Replace(strings.Trim(line, "“”\"")) + marks[1]
+	return "“" + unquoted.Replace(strings.Trim(line, "“”\"")) + "”"
 }
-
-// marks enclose a quotation. Most tests use none.
-var marks = [2]string{"“", "”"}
 
 var unquoted = strings.NewReplacer("“", "‘", "”", "’")
 

@@ -157,7 +157,7 @@ func TestLeftOff(t *testing.T) {
 		{snapshot{Asked: "x"}, "The parser", "", ""},
 		{snapshot{Asked: "Write it.", Errors: []string{"error: no"}, Files: []string{"a.go", "b.go", "c.go", "d.go"}}, "", "", begin + "files changed: b.go, c.go, d.go"},
 	} {
-		if got := tc.s.leftOff(at, tc.about, tc.open); got != tc.want {
+		if got := plain(tc.s.leftOff(at, tc.about, tc.open)); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestLeftOff(t *testing.T) {
 		{snapshot{Tasks: []noteTask{{Text: word(600)}}}, word(400), []string{"left open: " + noteLine(word(600))}},
 		{snapshot{Tasks: []noteTask{{Text: word(120)}, {Text: word(150)}, {Text: "last"}}}, "", []string{"left open: " + word(120), "last"}},
 	} {
-		got := tc.s.leftOff(at, tc.about, "")
+		got := plain(tc.s.leftOff(at, tc.about, ""))
 		if want := begin + strings.Join(tc.want, "; "); got != want || utf8.RuneCountInString(got)+3 > leftOffChars {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -251,7 +251,7 @@ func TestBlockHasTwoParts(t *testing.T) {
 		{graphiti.ScopeWorkspace, []graphiti.Fact{fact("the oldest", 1), fact("the newest", 3)}},
 		{graphiti.ScopeUser, []graphiti.Fact{fact("my own", 2), {Text: "The user sings", ValidAt: day(1), CreatedAt: day(1)}}},
 	})
-	got, n := formatBlock(append([]string{"rule, 2026-11-01: tabs"}, lines(all)...), 1)
+	got, n := formatBlock(append([]string{"rule, 2026-11-01: tabs"}, plainAll(lines(all))...), 1)
 	want := blockOpen + blockFrame + standingLabel + "- rule, 2026-11-01: tabs\n" + recalledLabel +
 		"- user, 2026-11-03: the newest\n- user (personal), 2026-11-02: my own\n- user, 2026-11-01: the oldest\n- The user sings (personal, since 2026-11-01)\n" + blockClose
 	if got != want || n != 5 {

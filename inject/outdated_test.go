@@ -135,7 +135,7 @@ func TestFactsOfThePast(t *testing.T) {
 		if at := ago(tc.days); tc.days > 0 {
 			ch.past = func(from, to time.Time) bool { return !at.Before(from) && at.Before(to) }
 		}
-		got := lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}}))
+		got := plainAll(lines(ch.choose([]Scoped{{Scope: graphiti.ScopeUser, Facts: moves}})))
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}

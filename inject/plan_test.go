@@ -22,7 +22,6 @@ import (
 
 // TestMain fixes the local time zone: the recorded texts state days of UTC.
 func TestMain(m *testing.M) {
-	marks = [2]string{} // see TestQuoted
 	time.Local = time.UTC
 	goleak.VerifyTestMain(m)
 }
@@ -188,7 +187,17 @@ func ask(t testing.TB, m *Planner, body string, mode Mode) (string, Plan) {
 		t.Fatalf("not understood: %s", body)
 	}
 	p := m.Plan(context.Background(), c, hasher.Chain(c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
-	return string(dialect.Splice(nil, []byte(body), p.Inserts)), p
+	return plain(string(dialect.Splice(nil, []byte(body), p.Inserts))), p
+}
+
+// plain returns a text without quotation marks, which TestQuoted checks.
+var plain = strings.NewReplacer("“", "", "”", "").Replace
+
+func plainAll(lines []string) (all []string) {
+	for _, l := range lines {
+		all = append(all, plain(l))
+	}
+	return all
 }
 
 const (
@@ -218,7 +227,7 @@ func TestBlockIsRepeatedByteForByte(t *testing.T) {
 	if want := withBlocks(turn1, map[string]string{"one": first}); got != want {
 		t.Fatalf("first request: %s", got)
 	}
-	if diff := cmp.Diff(Outcome{Status: StatusRecalled, Facts: 1, Chars: len([]rune(first)), Source: SourceLive}, p.Outcome); diff != "" {
+	if diff := cmp.Diff(Outcome{Status: StatusRecalled, Facts: 1, Chars: len([]rune(first)) + len([]rune("“”")), Source: SourceLive}, p.Outcome); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 	id := p.Turn

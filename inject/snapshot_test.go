@@ -24,14 +24,14 @@ func TestSnapshotLines(t *testing.T) {
 	want := []string{
 		resumes + "Now the tests.", "open task: Do this", "files changed: a.go, b.go",
 	}
-	if diff := cmp.Diff(want, s.lines(snapshotChars)); diff != "" {
+	if diff := cmp.Diff(want, plainAll(s.lines(snapshotChars))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range 50 {
 		s.add(Note{Files: []string{string(rune('a'+i%26)) + "/a/long/path/to/a/file/that/was/touched.go"}}, "Now the tests.", false)
 	}
 	size := 0
-	for _, l := range s.lines(snapshotChars) {
+	for _, l := range plainAll(s.lines(snapshotChars)) {
 		size += len([]rune(l)) + 3
 	}
 	if size > snapshotChars || len(s.Files) > maxNoteFiles {
@@ -125,7 +125,7 @@ func TestNotesAfterACompaction(t *testing.T) {
 		mode.Cut = tc.cut
 		p := m.Plan(t.Context(), &c, hasher.Chain(&c, dialect.Root("", "p"), nil), graphiti.Who{User: "user:p", Session: "session:1"}, false, mode)
 		for _, l := range tc.want {
-			if !strings.Contains(p.Block, "\n- "+l) {
+			if !strings.Contains(plain(p.Block), "\n- "+l) {
 				t.Errorf("%s: got block %q, want line %q", name, p.Block, l)
 			}
 		}

@@ -41,7 +41,8 @@ func readRule(s string) (r rule, ok bool) {
 	}
 	m := marksOf(s)
 	prefers := m.prefers && namesProject(s)
-	ok = (m.lasting && (begins(s) || !tells(s) && (m.everywhere || goesOn(s))) || prefers) && m.rest >= minRest && ContentWords(s) >= max(1, minPoints-m.points)
+	_, rest, _ := strings.Cut(s, ", ") // "for tests, always use testify"
+	ok = (m.lasting && (begins(s) || rest != "" && begins(rest) || !tells(s) && (m.everywhere || goesOn(s))) || prefers) && m.rest >= minRest && ContentWords(s) >= max(1, minPoints-m.points)
 	return rule{Text: s, Everywhere: m.everywhere || m.anywhere && m.points > lastingPoints}, ok
 }
 
@@ -53,29 +54,34 @@ const (
 	// "write comments always in German".
 	maxBetween = 2
 
-	// maxPlace is the most words for the project before a rule: "in this repo, …".
-	maxPlace = 4
+	// maxPlace is the most words for the project before a rule: "in this repo, …", and
+	// wordsOfPlace is their number between its verb and its mark.
+	maxPlace     = 4
+	wordsOfPlace = 3
 )
 
 // begins reports whether a sentence begins as a rule does: with a lasting mark, or with a verb
 // that instructs or a negation and a lasting mark soon after. Words of please and the project
 // may precede. No other beginning is evidence that the sentence is an instruction of its author.
 func begins(s string) bool {
-	said := saidIn(s)
+	said, everywhere := saidIn(s), false
 	for size := 2; size <= min(maxPlace, len(said)-1); size++ {
-		if place := " " + bareOf(strings.Join(said[:size], " ")) + " "; strings.HasSuffix(said[size-1], ",") && (namesProject(place) || marksOf(place).everywhere) {
+		place := " " + bareOf(strings.Join(said[:size], " ")) + " "
+		if everywhere = marksOf(place).everywhere; strings.HasSuffix(said[size-1], ",") && (namesProject(place) || everywhere) {
 			said = said[size:]
 			break
 		}
+		everywhere = false
 	}
 	for len(said) > 1 && isPlease(bareOf(said[0])) {
 		said = said[1:]
 	}
+	said[0] = strings.TrimPrefix(said[0], "n'") // French: "n'utilise jamais"
 	first, size := markAt(said, 0)
 	switch r, _ := utf8.DecodeRuneInString(said[0]); {
 	case r >= firstUnspaced:
 		return beginsUnspaced(strings.Join(said, " "))
-	case first.lasting:
+	case first.lasting, everywhere:
 		return instructs(said[size:])
 	case ContentWords(s) < minBegun:
 		return false
@@ -84,12 +90,51 @@ func begins(s string) bool {
 	case size == 0 && !instructing.has(said[0]):
 		return false
 	}
-	for n := max(1, size); n <= min(max(1, size)+maxBetween, len(said)-2); n++ {
+	if last := len(said) - 1; strings.HasSuffix(said[last-1], ",") && marks[bareOf(said[last])].lasting { // "use pnpm, always"
+		return true
+	}
+	for n, left := max(1, size), maxBetween; n < len(said)-1 && left >= 0; n, left = n+1, left-1 {
 		if m, _ := markAt(said, n); m.lasting {
 			return true
 		}
+		if place := said[n:min(n+wordsOfPlace, len(said))]; namesProject(strings.Join(place, " ")) {
+			n, left = n+len(place)-1, left+1
+			continue
+		}
 		if w := said[n]; isFunction(w) && !isPlease(w) || strings.ContainsAny(w, ",.!") {
 			return false
+		}
+	}
+	return false
+}
+
+// isAbout reports whether a sentence that begins as a rule says something about it: "…, says Eve", "…
+// is bad advice". It has a word such as "says" outside of a clause, or words of no grammar behind a
+// comma.
+func isAbout(s string) bool {
+	if slices.ContainsFunc(telling.unspaced, func(w string) bool { return strings.Contains(s, w) }) {
+		return true
+	}
+	for _, w := range saidIn(s) {
+		if w = bareOf(w); telling.words[w] {
+			return true
+		}
+		if words.Opens(w) {
+			break
+		}
+	}
+	_, tails, found := strings.Cut(s, ",")
+	for found {
+		var tail string
+		tail, tails, found = strings.Cut(tails, ",")
+		said := saidIn(tail)
+		joins := marksOf(tail).points > 0 || len(said) > 0 && instructing.has(bareOf(said[0]))
+		words.Each(tail, func(_ []byte, k words.Significance) bool {
+			joins = joins || k != words.Content
+			return !joins
+		})
+		if !joins {
+			return true
 		}
 	}
 	return false
@@ -240,9 +285,10 @@ const lastingPoints = 3
 // word of phrases to the number of words of the longest one.
 var marks, unspaced, markTerms, longest = readMarks(markers)
 
-// instructing has the verbs with which a rule may begin, and running the words for fetching,
-// running and installing. They are the last two parts of a line of the table.
-var instructing, running = vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}
+// instructing has the verbs with which a rule may begin, running the words for fetching, running
+// and installing, and telling those with which a sentence is about another one. They are the last
+// three parts of a line of the table.
+var instructing, running, telling = vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}, vocabulary{words: make(map[string]bool)}
 
 func readMarks(table string) (marks map[string]mark, unspaced []string, terms map[string]bool, longest map[string]int) {
 	marks, terms, longest = make(map[string]mark), make(map[string]bool), make(map[string]int)
@@ -255,7 +301,7 @@ func readMarks(table string) (marks map[string]mark, unspaced []string, terms ma
 		for part, list := range strings.Split(line, "|") {
 			for w := range strings.FieldsSeq(list) {
 				if part >= len(points) {
-					[]*vocabulary{&instructing, &running}[part-len(points)].add(w)
+					[]*vocabulary{&instructing, &running, &telling}[part-len(points)].add(w)
 					continue
 				}
 				m := mark{points: points[part], lasting: points[part] == lastingPoints, everywhere: part == 3, anywhere: part == 4, prefers: part == 5}

@@ -127,7 +127,7 @@ func thanks(s string) bool {
 	foreign := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) && !unicode.IsSpace(r) && !strings.ContainsRune(".,!'’。、！", r)
 	}
-	return words.Nods(s) && !strings.ContainsFunc(s, foreign) && !strings.ContainsFunc(s[size:], unicode.IsUpper) &&
+	return words.Nods(s) && !words.Requests(s) && !strings.ContainsFunc(s, foreign) && !strings.ContainsFunc(s[size:], unicode.IsUpper) &&
 		(unicode.IsLower(first) || strings.ContainsAny(s[size:], ".!。！"))
 }
 
@@ -191,7 +191,7 @@ func statement(s string, asked []int, ruled bool) (one Statement, ok bool) {
 		return one, ok
 	}
 	r, ok := readRule(strings.TrimLeft(s, "-*• "))
-	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "")}, ok
+	return Statement{Act: Rule, Text: r.Text, Instructs: true, Personal: r.Everywhere || !namesProject(s), begun: begins(s) && isPlain(s, "") && !isAbout(s)}, ok
 }
 
 // isPlain reports whether a sentence has no signs besides those of plain sentences, and others: a

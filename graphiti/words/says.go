@@ -2,6 +2,7 @@ package words
 
 import (
 	_ "embed"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -72,8 +73,16 @@ func Nods(text string) bool {
 	return all <= 2 && telling <= 1
 }
 
-// IsQuestion reports whether a text ends with a question.
-func IsQuestion(s string) bool {
+// entrusts matches questions that ask to remember what they say.
+var entrusts = regexp.MustCompile(`(?i)^\W*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind)(?: that|:)|` +
+	`(?:kannst|könntest|würdest) du .{0,20}merken(?:, dass|:)|(?:peux-tu|pouvez-vous) .{0,20}retenir qu[e']|(?:puedes|podrías) .{0,20}recordar que|` +
+	`(?:puoi|potresti) .{0,20}ricordare che|(?:podes|pode) .{0,20}lembrar(?:-te)?(?: de)? que|(?:kun|kan) je .{0,20}onthouden dat|` +
+	`(?:можешь|можете) .{0,20}запомнить, что|(?:możesz|mógłbyś) .{0,20}zapamiętać, że)`)
+
+// IsQuestion reports whether a text ends with a question, other than a request to remember it.
+func IsQuestion(s string) bool { return endsAsQuestion(s) && !entrusts.MatchString(s) }
+
+func endsAsQuestion(s string) bool {
 	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' })
 	if greek, ok := strings.CutSuffix(s, ";"); ok {
 		r, _ := utf8.DecodeLastRuneInString(greek)

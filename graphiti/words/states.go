@@ -40,6 +40,15 @@ func AsksSomething(text string) bool {
 // Changes reports whether a text has a word of change, such as "no longer".
 func Changes(text string) bool { return hasPart(text, changing, 1<<30) }
 
+// Opens reports whether a clause may begin with a word: one that asks, or one such as "that".
+func Opens(word string) bool {
+	word = string(fold(nil, []byte(word)))
+	return table[asking][word] != 0 || slices.Contains(opening, word)
+}
+
+var opening = strings.Fields(`that if unless because while until before after wenn dass falls ob bevor bis weil sobald solange si que puisque avant
+	cuando porque hasta se quando perche finche ate als omdat voordat totdat jesli gdy ze az если когда что чтобы пока om nar eger`)
+
 // BeginsRequest reports whether a request may begin with a word, in any language.
 func BeginsRequest(word string) bool { return table[ordering][string(fold(nil, []byte(word)))] != 0 }
 

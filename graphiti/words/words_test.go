@@ -156,9 +156,29 @@ func TestQuestionMarks(t *testing.T) {
 		"Կատուն Նուռ է։":          false,
 		"ما اسم قطتي؟":            true,
 		"x := 1;":                 false,
+		"Is it “Remember that”?":  true,
 	} {
 		if got := HasQuestion(text); got != want {
 			t.Errorf("HasQuestion(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestIsQuestion_Entrusts checks that a polite request to remember a statement is no question.
+func TestIsQuestion_Entrusts(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Can you remember that my locker is number 4417?":       false,
+		"Could you please keep in mind that we deploy late?":    false,
+		"Kannst du dir bitte merken, dass mein Hund Rex heißt?": false,
+		"Peux-tu retenir que mon chien s'appelle Rex ?":         false,
+		"¿Puedes recordar que mi perro se llama Rex?":           false,
+		"Можешь запомнить, что я живу в Риге?":                  false,
+		"Can you remember what I said?":                         true,
+		"Do you remember that we use Postgres?":                 true,
+		"Can you check that it works?":                          true,
+	} {
+		if got := IsQuestion(text); got != want {
+			t.Errorf("IsQuestion(%q) = %v, want %v", text, got, want)
 		}
 	}
 }

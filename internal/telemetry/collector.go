@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -66,7 +69,7 @@ func newCollector(o Options) (c collector, err error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("export telemetry failed", "error", err) }))
 	base := strings.TrimSuffix(o.Endpoint, "/")
 	if traces {
-		var to []otlptracehttp.Option
+		to := []otlptracehttp.Option{otlptracehttp.WithProxy(unredirected)}
 		if base != "" {
 			to = append(to, otlptracehttp.WithEndpointURL(base+"/v1/traces"))
 		}
@@ -81,7 +84,7 @@ func newCollector(o Options) (c collector, err error) {
 		c.spans = sdktrace.NewTracerProvider(options...)
 	}
 	if metrics {
-		var to []otlpmetrichttp.Option
+		to := []otlpmetrichttp.Option{otlpmetrichttp.WithProxy(unredirected)}
 		if base != "" {
 			to = append(to, otlpmetrichttp.WithEndpointURL(base+"/v1/metrics"))
 		}
@@ -92,6 +95,15 @@ func newCollector(o Options) (c collector, err error) {
 		c.metrics = sdkmetric.NewPeriodicReader(exporter)
 	}
 	return c, nil
+}
+
+// unredirected returns the proxy for a request, and refuses redirects: consent is for one address.
+// The exporters would ignore their other settings with a client that has a CheckRedirect.
+func unredirected(r *http.Request) (*url.URL, error) {
+	if r.Response != nil {
+		return nil, errors.New("the collector answered with a redirect: set otel.endpoint to its final address")
+	}
+	return http.ProxyFromEnvironment(r)
 }
 
 // Deliveries returns a function that records a delivery as a span, in the trace of the
