@@ -31,7 +31,7 @@ func ownRules() (rules []*rule, err error) {
 		if len(f) != 6 {
 			return nil, fmt.Errorf("read own.txt, line %d: %d fields, want 6", number, len(f))
 		}
-		r := &rule{ID: f[0], Regex: f[3], own: true}
+		r := &rule{ID: f[0], Regex: f[3]}
 		if r.Entropy = bitsOfPassword; f[1] != "-" {
 			if r.Entropy, err = strconv.ParseFloat(f[1], 64); err != nil {
 				return nil, fmt.Errorf("read own.txt, line %d: %w", number, err)
@@ -42,7 +42,6 @@ func ownRules() (rules []*rule, err error) {
 			r.Afar = nearby
 		}
 		for word := range strings.SplitSeq(keywords, ",") {
-			r.Keywords = append(r.Keywords, word)
 			r.keys = append(r.keys, keyword{word: word, leads: strings.HasPrefix(strings.ToLower(r.Regex), regexp.QuoteMeta(word))})
 		}
 		rules = append(rules, r)

@@ -1,7 +1,6 @@
-// Package redact removes credentials from the texts of people and models. It owns the
-// rules that find them: the rules of gitleaks in rules.json, which update.py generates,
-// and our own in own.txt. Settings, addresses and headers are too irregular for rules, and
-// services keep inventing tokens; code finds their credentials.
+// Package redact removes credentials from the texts of people and models. It owns the rules
+// that find them: any name, a sign and a random value; a name for a secret and a value; a
+// short prefix, a sign and random characters. own.txt has the other forms.
 //
 // It must not know of turns or memories, and imports none of our packages.
 package redact
@@ -24,22 +23,16 @@ const cutOff = "…[truncated]"
 
 // Redactor replaces secrets in texts. It is safe for concurrent use.
 type Redactor struct {
-	own   []*rule
-	rules []*rule     // of gitleaks
-	allow []allowlist // of gitleaks, for all its rules
+	own []*rule
 }
 
-// New returns a Redactor with the rules of rules.json and own.txt.
+// New returns a Redactor with the rules of own.txt.
 func New() (*Redactor, error) {
 	own, err := ownRules()
 	if err != nil {
 		return nil, err
 	}
-	rules, allow, err := readRules()
-	if err != nil {
-		return nil, err
-	}
-	return &Redactor{own, rules, allow}, nil
+	return &Redactor{own}, nil
 }
 
 // Redact replaces every secret with [redacted:<kind>], and returns their number.
@@ -63,7 +56,7 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	}
 	s := newScan(text)
 	late := func() bool { return !by.IsZero() && time.Now().After(by) }
-	own, ok := s.byRules(r.own, nil, late)
+	own, ok := s.byRules(r.own, late)
 	if !ok {
 		return "", 0, false
 	}
@@ -74,12 +67,10 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	list = s.dotted(list)
 	list = s.headers(list)
 	list = s.settings(list)
-	s.known = s.sorted(list)
-	more, ok := s.byRules(r.rules, r.allow, late)
-	if !ok {
+	if late() {
 		return "", 0, false
 	}
-	text, n = s.without(s.sorted(s.tokens(append(s.known, more...))))
+	text, n = s.without(s.sorted(s.assigned(s.tokens(list))))
 	return text, n, true
 }
 
@@ -88,7 +79,6 @@ type scan struct {
 	text  string
 	lower string // text with its ASCII letters in lower case: offsets stay the same
 	seen  trigrams
-	known []found // the secrets found before the rules of gitleaks are tried, sorted
 }
 
 // found is the place and the kind of a secret in a text.
@@ -143,12 +133,6 @@ func (s *scan) sorted(list []found) []found {
 	return list
 }
 
-// isKnown reports whether a place is within a known secret.
-func (s *scan) isKnown(at int) bool {
-	i, _ := slices.BinarySearchFunc(s.known, at+1, func(f found, at int) int { return f.start - at })
-	return i > 0 && at < s.known[i-1].end
-}
-
 // without returns the text without the sorted secrets, and their number. Two secrets that
 // overlap count as one, of the kind of the first.
 func (s *scan) without(list []found) (string, int) {
@@ -172,7 +156,7 @@ func (s *scan) without(list []found) (string, int) {
 }
 
 // trigrams is a filter of the three-byte sequences in a text: it saves the search for most
-// of the 300 or so keywords. Its length is a power of two.
+// of the keywords. Its length is a power of two.
 type trigrams []uint64
 
 // mostTrigrams is the length of a long text's filter, in words of 64 bits. Most texts are

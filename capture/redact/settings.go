@@ -243,11 +243,10 @@ func (n *named) holds(v string, as *value) bool {
 		return len(v) >= 4 && len(v) <= 12 && strings.Trim(v, "0123456789") == ""
 	case otpSeed:
 		return len(v) >= tokenLen && strings.Trim(strings.ToUpper(v), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567=") == ""
-	case phrase:
+	case phrase, password, secret, token:
 		if as.words {
 			return true
 		}
-	case password, secret, token:
 	}
 	v = start(v)
 	if as.said && (strings.ContainsAny(v, " \t") || !mixes(v, 20)) { // most sentences
@@ -353,6 +352,13 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	case closed && strings.HasPrefix(rest, "value="):
 		return s.given(n, sign+len("value="), true), true
 	}
+	if n.kind == password && !closed {
+		if at := s.nextLine(sign + len(":")*strings.Count(rest[:1], ":")); at > 0 {
+			v = s.given(n, at, false)
+			v.said = true
+			return v, s.endsLine(v.to)
+		}
+	}
 	end, colon, compared := sign, false, false
 	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
 		if strings.HasPrefix(rest, op) {
@@ -402,13 +408,54 @@ func (s *scan) behindBar(n *named, at int) int {
 	return s.blanks(end + 1)
 }
 
-// wallet reads the words of a wallet's phrase at a place.
-func (s *scan) wallet(n *named, at int) (v value, ok bool) {
-	if n.kind != phrase {
-		return v, false
+// nextLine returns the place of the text on the next line that is not empty, if a line ends at a
+// place; else 0.
+func (s *scan) nextLine(at int) int {
+	rest := strings.TrimLeft(s.text[at:min(at+maxSpaces, len(s.text))], " \t*")
+	if next := strings.TrimLeft(rest, "\r\n \t"); rest != "" && (rest[0] == '\n' || rest[0] == '\r') && next != "" {
+		return at + strings.Index(s.text[at:], next)
 	}
-	end := s.phraseEnd(at)
+	return 0
+}
+
+// wallet reads the words of a wallet's phrase at a place, or of a person's passphrase.
+func (s *scan) wallet(n *named, at int) (v value, ok bool) {
+	end := at
+	switch n.kind {
+	case phrase:
+		end = s.phraseEnd(at)
+	case password:
+		end = s.wordsEnd(at)
+	case secret, token, pin, otpSeed:
+	}
 	return value{from: at, to: end, words: true}, end > at
+}
+
+// wordsEnd returns the end of the passphrase at a place: 4 to 10 words of three to twelve letters up
+// to the end of the sentence, none of which describes a password. Else it returns the place itself.
+func (s *scan) wordsEnd(at int) int {
+	const fewest, most, shortest, longest = 4, 10, 3, 12
+	end := at
+	for words := 1; words <= most; words++ {
+		begin := end
+		for end < len(s.text) && (isLetter(s.text[end]) || s.text[end] >= utf8.RuneSelf) {
+			end++
+		}
+		if end-begin < shortest || end-begin > longest || describing[s.lower[begin:end]] {
+			return at
+		}
+		if end == len(s.text) || strings.IndexByte(".,!\r\n\"", s.text[end]) >= 0 {
+			if words < fewest {
+				return at
+			}
+			return end
+		}
+		if s.text[end] != ' ' {
+			return at
+		}
+		end++
+	}
+	return at
 }
 
 // phraseEnd returns the end of the wallet's phrase at a place: 12, 15, 18, 21 or 24 words
@@ -536,9 +583,14 @@ func (s *scan) copulaAt(at int) int {
 func (s *scan) saidAt(next int) (at, least int) {
 	for at, end := next, min(len(s.text), next+maxSpaces); at < end; {
 		for _, c := range copulas {
-			if strings.HasPrefix(s.lower[at:], c) {
-				return s.blanks(at + len(c)), leastSaid
+			end := at + len(c) - 1
+			if !strings.HasPrefix(s.lower[at:], c[:len(c)-1]) || end == len(s.text) || !isSpace(s.text[end]) {
+				continue
 			}
+			if below := s.nextLine(end); below > 0 {
+				return below, leastSaid
+			}
+			return s.blanks(end), leastSaid
 		}
 		from := at
 		for at < end && (isName(s.text[at]) || s.text[at] == '\'' || s.text[at] >= utf8.RuneSelf) {

@@ -302,18 +302,6 @@ func identifies(v string) bool {
 	return false
 }
 
-// confides reports whether a name announces a secret, and not merely a key that identifies
-// something.
-func confides(name string) bool {
-	name = strings.ToLower(name)
-	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
-		if strings.Contains(name, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // telling reports whether a value is like a password among words and code: it has letters
 // with digits or signs, or digits alone.
 func telling(v string) bool {
@@ -404,4 +392,16 @@ func entropy(s string) (bits float64) {
 		bits -= p * math.Log2(p)
 	}
 	return bits
+}
+
+// confides reports whether a name announces a secret, and not merely a key that identifies
+// something.
+func confides(name string) bool {
+	name = strings.ToLower(name)
+	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
 }
