@@ -7,6 +7,7 @@ import (
 
 const (
 	leastValue = 10 // characters of a value that is a secret whatever its name
+	leastHash  = 20 // hexadecimal digits of such a value: fewer are an ID
 	longestGap = 14 // signs, quotation marks and blanks between a name and its value
 )
 
@@ -82,6 +83,9 @@ func isAssigned(name, v string) bool {
 	if identifies(v) {
 		last := name[strings.LastIndexByte(name, ' ')+1:]
 		return len(v) != 36 || confides(name) || last == strings.ToUpper(last)
+	}
+	if len(v) < leastHash && strings.Trim(strings.ToLower(v), "0123456789abcdef") == "" {
+		return false
 	}
 	all := strings.FieldsFunc(v, func(r rune) bool { return !isAlnum(byte(r)) })
 	if slices.ContainsFunc(all, func(w string) bool { return len(w) >= leastValue && isMixed(w) }) {

@@ -16,7 +16,7 @@ var identifiers = wordsIn(`ami app arn asset assets asst batch blob bot branch b
 	in inv item job js key layer log main md5 mcp message model module msg node obj object order org page part pi pkg pm pod price prod product proj
 	project ray ref release replica req request res resource resp response rev revision row rs rtb run section ses sess session seti sg sha sha1 sha224
 	sha256 sha384 sha512 snap span src style sub subnet tag task test thread tmp tool toolu trace txn tx uid upload url user uuid v vendor version vol
-	vpc worker ws x cache checksum cookie cursor etag fingerprint hash href integrity nonce parent primary public path short signature sum trace tree`)
+	vpc worker ws x cache checksum cookie cursor group etag fingerprint hash href integrity nonce parent place primary public path short signature sum trace tree`)
 
 // tokens finds tokens by their form: a short prefix that names the service, a sign, and random
 // characters. Services keep inventing prefixes, so no list of them is complete.
