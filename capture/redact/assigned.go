@@ -48,7 +48,8 @@ func (s *scan) sides(from, to int) (value, name int, ok bool) {
 		from++
 	}
 	given := strings.Count(sign, ",") == 1 && strings.ContainsAny(sign, "\"'`") // setenv("NAME", "value")
-	return from, name, name > 0 && (given || strings.ContainsAny(sign, "=:>") || strings.Contains(sign, "||")) && to-from >= leastValue
+	signed := given || strings.ContainsAny(sign, "=:>") || strings.Contains(sign, "||")
+	return from, name, name > 0 && (signed || name < from && confides(s.nameBefore(name))) && to-from >= leastValue
 }
 
 // nameBefore returns the name that ends at a place, of up to three words.
@@ -57,7 +58,7 @@ func (s *scan) nameBefore(end int) string {
 	for blanks := 0; from > 0 && end-from < maxName; from-- {
 		if c := s.text[from-1]; c == ' ' && blanks < 2 && from < end {
 			blanks++
-		} else if !isName(c) && c != '.' {
+		} else if !isName(c) && c != '.' && (c != ':' || from == end) {
 			break
 		}
 	}
@@ -73,11 +74,11 @@ func isAssigned(name, v string) bool {
 		return false
 	}
 	for _, w := range words[max(0, len(words)-2):] {
-		if identifiers[w] || identifiers[strings.TrimSuffix(w, "s")] {
+		if !confides(name) && identifiers[w] || identifiers[strings.TrimSuffix(w, "s")] {
 			return false
 		}
 	}
-	if v[0] == '/' || v[0] == '+' || isPlaceholder(v) || describes(v) || elsewhere(v) || isCode(v, false) {
+	if v[0] == '/' || v[0] == '+' || strings.HasPrefix(v, "v0.") || strings.HasPrefix(v, "v1.") || isPlaceholder(v) || describes(v) || elsewhere(v) || isCode(v, false) {
 		return false
 	}
 	if identifies(v) {

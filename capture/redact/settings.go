@@ -63,18 +63,9 @@ var endings = []struct {
 	{"otp seed", []ending{{"otp seed", otpSeed, false}}},
 	{"fa seed", []ending{{"fa seed", otpSeed, false}}},
 	{"pin", []ending{{"pin", pin, true}}},
-	{"secret", []ending{{"secret", secret, false}}},
+	{"secret", []ending{{"secret_key", secret, false}, {"secret", secret, false}}},
 	{"token", []ending{{"token", token, false}}},
-	{"key", []ending{{"key", token, false}}}, // of some kinds; see keys
-	{"cred", []ending{{"credentials", token, false}, {"credential", token, false}, {"creds", token, true}}},
-	{"pat", []ending{{"pat", token, true}}},
-	{"_auth", []ending{{"_auth", token, false}}},
-}
-
-// keys are the words before "key" that make it the name of a secret.
-var keys = []string{
-	"api", "access", "private", "secret", "auth", "encryption", "encrypt", "signing", "master", "account", "subscription", "license",
-	"app", "webhook", "service", "role", "admin", "deploy", "hmac", "crypt", "crypto", "session", "jwt", "shared", "client", "bot", "pass", "storage", "fi", "wlan", "network",
+	{"api", []ending{{"api_key", token, false}, {"api-key", token, false}, {"api key", token, false}}},
 }
 
 // suffixes may follow the ending of a name.
@@ -148,17 +139,8 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 	if strings.HasSuffix(s.text[:n.from], "[redacted:") {
 		return n, false
 	}
-	if stem == "key" && n.from == at {
-		n.from = s.wordBefore(at)
-	}
-	if stem == "key" && n.from == at && at > 1 && s.text[at-1] == ':' { // Jwt:Key, a setting of .NET
-		n.from = s.wordStart(at - 1)
-	}
 	before := s.lower[n.from:at]
 	if e.apart && before != "" && isAlnum(s.text[at-1]) && (!isUpper(s.text[at]) || !isLower(s.text[at-1])) {
-		return n, false
-	}
-	if stem == "key" && !endsWithAny(strings.TrimRight(before, "_-.: "), keys) {
 		return n, false
 	}
 	name := s.text[n.from:n.to]
@@ -166,28 +148,11 @@ func (s *scan) nameAt(at int, stem string, list []ending) (n named, ok bool) {
 		name = name[i+1:]
 	}
 	n.upper, n.bare = strings.IndexFunc(name, unicode.IsLower) < 0 && !strings.Contains(name, " "), before == ""
-	switch {
-	case e.word == "pat" && (!n.upper || n.bare), // path, pattern, a name
-		e.word == "pwd" && n.upper && (n.bare || before == "old"), // a directory
-		e.word == "_auth" && !n.bare,
-		e.word == "credential" && (before == "x-amz-" || before == "x-goog-"): // the signer of an address
+	if e.word == "pwd" && n.upper && (n.bare || before == "old") { // a directory
 		return n, false
 	}
 	n.first = s.firstOnLine(n.from)
 	return n, true
-}
-
-// wordBefore returns the start of the word before a place, as in "encryption key"; the
-// place itself if no blank separates them.
-func (s *scan) wordBefore(at int) int {
-	if at < 2 || s.text[at-1] != ' ' {
-		return at
-	}
-	from := at - 1
-	for from > 0 && at-from < maxName && isLetter(s.text[from-1]) {
-		from--
-	}
-	return from
 }
 
 func (s *scan) suffix(at int) int {
@@ -209,15 +174,6 @@ func (s *scan) suffix(at int) int {
 		at = end
 	}
 	return at
-}
-
-func endsWithAny(s string, list []string) bool {
-	for _, x := range list {
-		if strings.HasSuffix(s, x) {
-			return true
-		}
-	}
-	return false
 }
 
 // firstOnLine reports whether only blanks, a prompt or a word such as export precede a
@@ -352,19 +308,17 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	case closed && strings.HasPrefix(rest, "value="):
 		return s.given(n, sign+len("value="), true), true
 	}
-	if n.kind == password && !closed {
-		if at := s.nextLine(sign + len(":")*strings.Count(rest[:1], ":")); at > 0 {
-			v = s.given(n, at, false)
-			v.said = true
-			return v, s.endsLine(v.to)
-		}
-	}
 	end, colon, compared := sign, false, false
 	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
 		if strings.HasPrefix(rest, op) {
 			end, colon, compared = sign+len(op), op == ":", op[0] == '=' && len(op) > 1 && op[1] == '='
 			break
 		}
+	}
+	if at := s.nextLine(end); n.kind == password && !closed && at > 0 {
+		v = s.given(n, at, false)
+		v.said = true
+		return v, s.endsLine(v.to)
 	}
 	if end == sign {
 		return s.behindBlank(n, before, at, sign)

@@ -95,6 +95,7 @@ func (s *scan) privateKeys(list []found) []found {
 		done = len(s.text)
 		if end := keyEnd.FindStringIndex(s.text[at+m[1]:]); end != nil {
 			done = at + m[1] + end[1]
+			done += len(s.text[done:]) - len(strings.TrimPrefix(s.text[done:], `\n`))
 		}
 		list = append(list, found{at, done, "private-key"})
 	}

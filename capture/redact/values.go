@@ -398,7 +398,7 @@ func entropy(s string) (bits float64) {
 // something.
 func confides(name string) bool {
 	name = strings.ToLower(name)
-	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access"} {
+	for _, w := range []string{"api", "secret", "token", "passw", "cred", "private", "auth", "access", "jwt"} {
 		if strings.Contains(name, w) {
 			return true
 		}
