@@ -308,13 +308,8 @@ func (s *scan) valueOf(n *named) (v value, ok bool) {
 	case closed && strings.HasPrefix(rest, "value="):
 		return s.given(n, sign+len("value="), true), true
 	}
-	end, colon, compared := sign, false, false
-	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
-		if strings.HasPrefix(rest, op) {
-			end, colon, compared = sign+len(op), op == ":", op[0] == '=' && len(op) > 1 && op[1] == '='
-			break
-		}
-	}
+	end, colon, compared := assigns(rest)
+	end += sign
 	if at := s.nextLine(end); n.kind == password && !closed && at > 0 {
 		v = s.given(n, at, false)
 		v.said = true
@@ -360,6 +355,16 @@ func (s *scan) behindBar(n *named, at int) int {
 		return at
 	}
 	return s.blanks(end + 1)
+}
+
+// assigns reads the sign of assignment at the beginning of a text, and returns its length.
+func assigns(rest string) (length int, colon, compared bool) {
+	for _, op := range []string{"===", "==", "=>", "=", ":=", ":", "?=", "+="} {
+		if strings.HasPrefix(rest, op) {
+			return len(op), op == ":", op[0] == '=' && len(op) > 1 && op[1] == '='
+		}
+	}
+	return 0, false, false
 }
 
 // nextLine returns the place of the text on the next line that is not empty, if a line ends at a
