@@ -55,11 +55,11 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	tee, held := s.reader(c, &a.AnswerHead, &d) // turn.go: the answer becomes a turn, which pending.go records
 	c.freeBody(&d, held)
 	added := wire.Rewrite{Add: c.answerFields(&d, status)}
-	if a.Event { // the stream is relayed after serve returns
-		x.Stream(a, added, tee, c.ending(status, &d))
-		return
+	relayed := x.Relay(a, added, tee) // without delay
+	if a.Event {
+		c.seen.Streamed(relayed.First)
 	}
-	s.observer.Relayed(x.Relay(a, added, tee)) // without delay
+	s.observer.Relayed(relayed)
 }
 
 // forward sends a request. If the provider refuses it with a new block, forward sends the
@@ -153,17 +153,6 @@ func (d *decision) deed(r *request) observe.Deed {
 		of.Blocks--
 	}
 	return of
-}
-
-// ending returns the function to call at the end of a stream, after the call was
-// released.
-func (c *call) ending(status int, d *decision) func(wire.Relayed) {
-	share, report := c.share, c.seen.Streamed(c.head, status, d.outcome())
-	c.share = budget.Share{}
-	return func(r wire.Relayed) {
-		share.Release()
-		report(r)
-	}
 }
 
 // outgoing returns the request to the upstream: the client's own, with the inserts.

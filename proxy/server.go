@@ -134,7 +134,7 @@ func New(o Options) (*Server, error) {
 	if wire.TooFew(room, o.Routes.Limits.Connections) {
 		s.log.Info("there are file descriptors for fewer clients than limits.connections", "clients", room, "remedy", wire.MoreFiles)
 	}
-	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Serve: func(c net.Conn) { _ = s.fast.ServeConn(c) }, Log: o.Log})
+	s.wire = wire.New(wire.Options{Own: ours, OwnAnswer: onlyOurs, MakeRoom: s.makeRoom, Log: o.Log})
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
 		ErrorHandler: refuse,
@@ -209,7 +209,7 @@ const cutTime = 2 * wire.Linger
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Store(true)
 	s.wire.Drain()
-	err := cmp.Or(s.fast.ShutdownWithContext(ctx), s.wire.Wait(ctx))
+	err := s.fast.ShutdownWithContext(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		s.wire.Abandon()
 	}
@@ -241,7 +241,7 @@ func (s *Server) newListener() *wire.Listener {
 		Allow: s.routing().limits.Allow,
 		Timeouts: func() wire.ClientTimeouts {
 			l := s.routing().limits
-			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout, Next: l.IdleTimeout}
+			return wire.ClientTimeouts{Write: l.UpstreamIdle, Body: l.BodyTimeout}
 		},
 		Refusal:  turnedAway,
 		MakeRoom: s.makeRoom,

@@ -51,9 +51,10 @@ type Request struct {
 	spans *spans // nil if tracing is off
 	began time.Time
 
-	memory  *inject.Outcome // for a message of a WebSocket
-	fate    graphiti.Fate   // of the newest message
-	passing *passing        // nil if the request is not recorded
+	memory   *inject.Outcome // for a message of a WebSocket
+	fate     graphiti.Fate   // of the newest message
+	passing  *passing        // nil if the request is not recorded
+	streamed bool            // the answer is a stream
 }
 
 // Begin numbers a request and begins its span. route is its path without variable parts;
@@ -144,7 +145,7 @@ func (r *Request) End(h *fasthttp.RequestHeader, status int, memory *inject.Outc
 	if path := r.headOf(h); r.o.logged() {
 		r.line(now, string(h.Method()), path, status, memory)
 	}
-	r.pass(now, status, false)
+	r.pass(now, status, r.streamed)
 	r.end(status)
 }
 
@@ -159,32 +160,11 @@ func (o *Observer) Relayed(r wire.Relayed) {
 	}
 }
 
-// Streamed returns a function that reports the end of a stream, and of its request. The
-// function does not use h, which is reused by then. Later calls of End do nothing.
-func (r *Request) Streamed(h *fasthttp.RequestHeader, status int, memory *inject.Outcome) func(wire.Relayed) {
-	of := *r
-	*r = Request{}
-	of.memory = nil
-	path, method := of.headOf(h), ""
-	logged := of.o.logged()
-	if logged {
-		method = string(h.Method())
-		if memory != nil {
-			did := *memory // which goes with its request
-			of.memory = &did
-		}
-	}
-	return func(relayed wire.Relayed) {
-		if !relayed.First.IsZero() {
-			of.o.FirstChunk(relayed.First.Sub(of.began))
-		}
-		of.o.Relayed(relayed)
-		now := time.Now()
-		if logged {
-			of.line(now, method, path, status, of.memory)
-		}
-		of.pass(now, status, true)
-		of.end(status)
+// Streamed notes that the answer is a stream, and the time of its first byte, or zero.
+func (r *Request) Streamed(first time.Time) {
+	r.streamed = true
+	if !first.IsZero() {
+		r.o.FirstChunk(first.Sub(r.began))
 	}
 }
 

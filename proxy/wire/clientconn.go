@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -31,12 +30,6 @@ type clientConn struct {
 	stage    stage       // how far the server has read the request
 	stopped  atomic.Bool // the rest of the body is not wanted
 
-	taken  func()       // called when the server has released the connection; nil if the server owns it
-	holds  atomic.Int32 // server goroutines that have not released the connection
-	ahead  []byte       // bytes of the next request that the server had read
-	unread bool         // the server has stopped reading
-	rested bool         // waits for its next request like a keep-alive connection
-
 	all       *ClientConns // the count that includes this connection, or nil
 	from      netip.Prefix // the client's network
 	idleSince atomic.Int64 // in Unix nanoseconds; 0 during a request
@@ -46,7 +39,6 @@ type clientConn struct {
 type ClientTimeouts struct {
 	Write time.Duration // for one write
 	Body  time.Duration // for one read of a body
-	Next  time.Duration // for the next request
 }
 
 // newClientConn wraps a client's connection. ClientConns.admit counts it.
@@ -83,9 +75,6 @@ func (c *clientConn) SetReadDeadline(t time.Time) error {
 	if c.stage == stageBegan || c.stage == stageHead {
 		c.stage++
 	}
-	if c.rested {
-		c.rested, t = false, time.Now().Add(c.timeouts.Next)
-	}
 	c.await = t
 	return nil
 }
@@ -107,13 +96,8 @@ func (c *clientConn) awaitHead() error {
 	return c.Conn.SetReadDeadline(c.readBy)
 }
 
-// Close closes the connection and removes it from the count. If the connection was
-// taken from the server, the server's call only releases it.
+// Close closes the connection and removes it from the count.
 func (c *clientConn) Close() error {
-	if c.taken != nil {
-		c.letGo()
-		return nil
-	}
 	err := c.Conn.Close()
 	if c.all != nil {
 		c.all.leave(c)
@@ -136,14 +120,6 @@ func (c *clientConn) stopBody() {
 
 // Read is called by the server.
 func (c *clientConn) Read(p []byte) (int, error) {
-	if c.unread {
-		return 0, io.EOF
-	}
-	if len(c.ahead) > 0 {
-		n := copy(p, c.ahead)
-		c.ahead = c.ahead[n:]
-		return n, nil
-	}
 	switch c.stage {
 	case stageRest:
 		return 0, errDry
@@ -242,17 +218,9 @@ func Follow(c net.Conn, s fasthttp.ConnState) {
 		cc.idleSince.Store(0)
 		cc.stage = stageBegan
 	case fasthttp.StateIdle:
-		cc.idle()
-	case fasthttp.StateHijacked, fasthttp.StateClosed: // closed: the connection broke in between
-		if cc.taken != nil {
-			cc.letGo()
-		}
+		cc.idleSince.Store(time.Now().UnixNano())
+		cc.muted, cc.stage = false, stageIdle
 	}
-}
-
-func (c *clientConn) idle() {
-	c.idleSince.Store(time.Now().UnixNano())
-	c.muted, c.stage = false, stageIdle
 }
 
 // reset makes Close send a TCP reset, for clients that could not otherwise distinguish a
@@ -261,45 +229,4 @@ func (c *clientConn) reset() {
 	if tc, ok := rawConn(c.Conn).(*net.TCPConn); ok {
 		_ = tc.SetLinger(0)
 	}
-}
-
-// take takes the connection from the server when the calling handler returns: the
-// server stops writing and frees the request. The server calls then after releasing the
-// connection.
-func (c *clientConn) take(ctx *fasthttp.RequestCtx, then func()) {
-	c.taken = then
-	c.holds.Store(2) // the serving goroutine, reported by Follow, and the one it starts, which calls Close
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(c.keepAhead)
-}
-
-// keepAhead saves the bytes of the next request that the server has read.
-func (c *clientConn) keepAhead(server net.Conn) {
-	c.unread = true
-	var b [256]byte
-	for {
-		n, err := server.Read(b[:])
-		c.ahead = append(c.ahead, b[:n]...)
-		if err != nil {
-			break
-		}
-	}
-	c.unread = false
-}
-
-// letGo records that one of the server's goroutines released the connection.
-func (c *clientConn) letGo() {
-	then := c.taken
-	if c.holds.Add(-1) > 0 {
-		return
-	}
-	c.taken = nil
-	then()
-}
-
-// rest marks a taken connection as idle after its answer, so that a server may serve it
-// again.
-func (c *clientConn) rest() {
-	c.idle()
-	c.rested = true
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"context"
 	"net"
 	"net/netip"
 	"slices"
@@ -20,7 +19,6 @@ type ClientConns struct {
 	limit int // maximum open connections
 	part  int // maximum per client network; 0 means no limit
 	room  int // connections that the file descriptors allow
-	count counter
 
 	mu   sync.Mutex // protects the fields below
 	open map[*clientConn]struct{}
@@ -75,7 +73,6 @@ func (cs *ClientConns) admit(c *clientConn) (why string) {
 		cs.open, cs.from = make(map[*clientConn]struct{}), make(map[netip.Prefix]int)
 	}
 	cs.open[c] = struct{}{}
-	cs.count.add()
 	if c.from.IsValid() {
 		cs.from[c.from]++
 	}
@@ -96,7 +93,6 @@ func (cs *ClientConns) leave(c *clientConn) {
 			delete(cs.from, c.from)
 		}
 	}
-	cs.count.remove()
 }
 
 // MakeRoom closes the connections that have been idle longest, except within
@@ -134,9 +130,12 @@ func (cs *ClientConns) oldestIdleLocked(then time.Time) []*clientConn {
 // Wait waits up to patience for all connections to close, and reports whether they
 // did.
 func (cs *ClientConns) Wait(patience time.Duration) bool {
-	ctx, end := context.WithTimeout(context.Background(), patience)
-	defer end()
-	return cs.count.wait(ctx) == nil
+	for end := time.Now().Add(patience); cs.Count() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // BreakAll closes every raw connection. The serving goroutines notice and clean

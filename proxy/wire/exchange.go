@@ -10,7 +10,7 @@ import (
 
 // Exchange is the byte stream of one request and its answer:
 //
-//	Begin → Check → ReadBody → Watch → Forward → Relay, Stream or Tunnel → End
+//	Begin → Check → ReadBody → Watch → Forward → Relay or Tunnel → End
 //
 // It belongs to the goroutine that serves the request.
 type Exchange struct {
@@ -35,21 +35,18 @@ type Exchange struct {
 	list [][]byte    // buffers for one vectored write
 	bufs net.Buffers // the unwritten part of list
 
-	*link // survives the exchange if a stream takes it
+	*link
 }
 
 // keptList limits the length of list that an exchange retains for reuse.
 const keptList = 128
 
-var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead)} }}
+var exchanges = sync.Pool{New: func() any { return &Exchange{in: make([]byte, firstRead), link: new(link)} }}
 
 // Begin starts the exchange of a request after its head was read.
 func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 	x := exchanges.Get().(*Exchange) //nolint:forcetypeassert // the pool's only type
 	x.w, x.ctx, x.timeouts = w, ctx, t
-	if x.link == nil {
-		x.link = new(link)
-	}
 	x.client, _ = ctx.Conn().(*clientConn)
 	x.head = readFields(ctx.Request.Header.RawHeaders())
 	return x
@@ -57,10 +54,8 @@ func (w *Wire) Begin(ctx *fasthttp.RequestCtx, t Timeouts) *Exchange {
 
 // End releases the exchange's buffers, which the caller must not use any more.
 func (x *Exchange) End() {
-	if x.link != nil {
-		x.w.hangups.forget(x.link)
-		x.gone, x.up = false, nil
-	}
+	x.w.hangups.forget(x.link)
+	x.gone, x.up = false, nil
 	x.FreeBody()
 	if len(x.in) == maxRead {
 		in := x.in

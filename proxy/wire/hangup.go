@@ -84,8 +84,7 @@ func (h *hangups) abandonAll() {
 	}
 }
 
-// run checks the clients every hangupInterval until open ends, and calls each after every
-// check. It pauses while there are no requests.
+// run checks the clients every hangupInterval until open ends. It pauses while there are no requests.
 func (h *hangups) run(open context.Context) {
 	t := time.NewTicker(hangupInterval)
 	defer t.Stop()
@@ -109,10 +108,9 @@ type link struct {
 	watched int    // index in hangups, plus one; guarded by hangups.mu
 	sock    socket // the client's socket; guarded by hangups.mu
 
-	mu        sync.Mutex    // protects the fields below
-	gone      bool          // the client disconnected, or the server is stopping
-	up        *upstreamConn // closed when the client leaves
-	streaming *stream       // cut instead of up, if a stream replaced the exchange
+	mu   sync.Mutex    // protects the fields below
+	gone bool          // the client disconnected, or the server is stopping
+	up   *upstreamConn // closed when the client leaves
 }
 
 // Gone reports whether the client has disconnected or the server is stopping.
@@ -127,10 +125,7 @@ func (l *link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = true
-	switch {
-	case l.streaming != nil:
-		l.streaming.cut()
-	case l.up != nil:
+	if l.up != nil {
 		_ = rawConn(l.up.Conn).Close() // without TLS's closing alert, which could block
 	}
 }
@@ -149,6 +144,6 @@ func (l *link) attach(up *upstreamConn) bool {
 func (l *link) detach() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.up, l.streaming = nil, nil
+	l.up = nil
 	return !l.gone
 }

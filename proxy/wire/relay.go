@@ -17,13 +17,17 @@ func (x *Exchange) Relay(a Answer, head Rewrite, tee Tee) Relayed {
 		whole, err = s.relay(&x.in)
 	}
 	s.keep = x.pump.join(x) && s.keep
-	return x.end(&s, whole, err)
+	relayed, open := s.end(whole, err)
+	if !open {
+		x.ctx.SetConnectionClose()
+	}
+	return relayed
 }
 
 // begin sends the head of the answer and the bytes of the body that arrived with it.
 // whole reports whether they are the entire body.
 func (x *Exchange) begin(s *stream, a *Answer, head Rewrite, tee Tee) (whole bool, err error) {
-	s.link, s.w, s.up, s.client = x.link, x.w, a.up, x.client
+	s.link, s.up, s.client = x.link, a.up, x.client
 	s.body, s.tee, s.idle, s.keep = x.bodyOf(&a.AnswerHead), tee, x.timeouts.Idle, a.keep
 	s.closing = x.w.draining.Load() || s.body.open || x.lastOfClient()
 	if x.pump != nil && !x.pump.wasRead() {
@@ -33,15 +37,6 @@ func (x *Exchange) begin(s *stream, a *Answer, head Rewrite, tee Tee) (whole boo
 	x.client.muted = true
 	err = s.begin(&x.out, x.in[a.size:a.n])
 	return err == nil && s.body.done(), err
-}
-
-// end ends a stream that did not outlive its exchange.
-func (x *Exchange) end(s *stream, whole bool, err error) Relayed {
-	relayed, open := s.end(whole, err)
-	if !open {
-		x.ctx.SetConnectionClose()
-	}
-	return relayed
 }
 
 // bodyOf returns the framing of an answer's body.

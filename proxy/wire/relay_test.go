@@ -53,14 +53,15 @@ type relayed struct {
 }
 
 // play relays a body that an upstream writes in pieces.
-func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
+func play(t *testing.T, body bodyEnd, pieces []string, end func(*net.TCPConn)) relayed {
 	t.Helper()
 	up, upstream := tcp(t)
 	client, reader := tcp(t)
 	tee := &copied{}
-	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
+	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(client, ClientTimeouts{Write: time.Minute}), body: body, tee: tee, idle: time.Minute}
 	result := make(chan relayed, 1)
-	s.start(func(whole bool, err error) {
+	go func() { // ends with the body
+		whole, err := s.relay(new(make([]byte, firstRead)))
 		r := relayed{Tee: tee.String(), Whole: whole, Err: kind(err), Clean: s.body.extra == 0}
 		if whole && !s.body.open {
 			_ = s.up.SetReadDeadline(time.Time{})
@@ -70,7 +71,7 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 		_ = s.client.Close()
 		s.up.Close()
 		result <- r
-	})
+	}()
 	for _, p := range pieces {
 		if _, err := io.WriteString(upstream, p); err != nil {
 			break
@@ -91,7 +92,7 @@ func play(t *testing.T, w *Wire, body bodyEnd, pieces []string, end func(*net.TC
 }
 
 func kind(err error) string {
-	for _, k := range []error{nil, ErrGone, errBug, io.EOF, errBadChunk} {
+	for _, k := range []error{nil, ErrGone, io.EOF, errBadChunk} {
 		if errors.Is(err, k) {
 			return fmt.Sprint(k)
 		}
@@ -120,7 +121,6 @@ func reset(c *net.TCPConn) {
 // TestRelay_Pieces checks the end of every kind of body, and that the relayed bytes, the error and
 // the copy do not depend on the pieces.
 func TestRelay_Pieces(t *testing.T) {
-	w, _ := newWire(t)
 	const events = "b\r\ndata: one\n\n\r\nB;ext=\"1\"\r\ndata: two\n\n\r\n"
 	large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat("y", 300<<10))
 	type testCase struct {
@@ -154,7 +154,7 @@ func TestRelay_Pieces(t *testing.T) {
 		cases = append(cases, testCase{f.name, inChunks(false), f.sent, nil, nil})
 	}
 	for _, tc := range cases {
-		want := play(t, w, tc.body, []string{tc.sent}, tc.end)
+		want := play(t, tc.body, []string{tc.sent}, tc.end)
 		if want.Whole != (tc.err == nil) || want.Err != kind(tc.err) {
 			t.Errorf("%s: got %+.300v, want the error %v", tc.name, want, tc.err)
 		}
@@ -162,7 +162,7 @@ func TestRelay_Pieces(t *testing.T) {
 			if len(tc.sent)/size > 2000 {
 				continue
 			}
-			got := play(t, w, tc.body, cutIn(tc.sent, size), tc.end)
+			got := play(t, tc.body, cutIn(tc.sent, size), tc.end)
 			switch tc.name {
 			case "something behind the end": // they depend on how many bytes have arrived
 				got.Clean, got.Kept = want.Clean, want.Kept
@@ -174,7 +174,7 @@ func TestRelay_Pieces(t *testing.T) {
 			}
 		}
 	}
-	broken := play(t, w, inChunks(false), []string{events}, reset)
+	broken := play(t, inChunks(false), []string{events}, reset)
 	if broken.Whole || broken.Err != "broken" {
 		t.Errorf("reset: %+v", broken)
 	}
@@ -224,11 +224,12 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 	t.Helper()
 	up, upstream := tcp(t)
 	conn, client := tcp(t)
-	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
+	s := &stream{link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: patience}), body: inChunks(false), idle: idle}
 	h := held{s, upstream, client, make(chan error, 1)}
 	w.hangups.watch(s.link, s.client.sock)
-	s.streaming = s
-	s.start(func(_ bool, err error) {
+	s.attach(s.up)
+	go func() { // ends with the stream
+		_, err := s.relay(new(make([]byte, firstRead)))
 		if !s.detach() && err != nil {
 			err = ErrGone // as stream.end does
 		}
@@ -236,7 +237,7 @@ func hold(t *testing.T, w *Wire, idle, patience time.Duration) held {
 		_ = s.client.Close()
 		s.up.Close()
 		h.ended <- err
-	})
+	}()
 	return h
 }
 
@@ -316,34 +317,6 @@ func TestSlowClient(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-h.ended; err != nil {
-		t.Error(err)
-	}
-}
-
-// brokenTee is a tee that panics.
-type brokenTee struct{}
-
-func (brokenTee) Write([]byte) { panic(errors.New("Miso is a cat")) }
-func (brokenTee) Close(bool)   {}
-
-// TestBugCostsItsStreamOnly checks that a panic ends only its own stream.
-func TestBugCostsItsStreamOnly(t *testing.T) {
-	w, log := newWire(t)
-	other := hold(t, w, time.Minute, time.Minute)
-	up, upstream := tcp(t)
-	conn, _ := tcp(t)
-	ended := make(chan error, 1)
-	s := &stream{w: w, link: new(link), up: &upstreamConn{Conn: up}, client: newClientConn(conn, ClientTimeouts{Write: time.Minute}), body: inChunks(false), idle: time.Minute, tee: brokenTee{}}
-	s.start(func(_ bool, err error) { ended <- err })
-	_, _ = io.WriteString(upstream, "1\r\nx\r\n0\r\n\r\n")
-	if err := <-ended; !errors.Is(err, errBug) {
-		t.Error(err)
-	}
-	if got := log.String(); strings.Count(got, "a bug was contained") != 1 || strings.Contains(got, "Miso") {
-		t.Errorf("log: %s", got)
-	}
-	_, _ = io.WriteString(other.upstream, "1\r\nx\r\n0\r\n\r\n")
-	if err := <-other.ended; err != nil {
 		t.Error(err)
 	}
 }

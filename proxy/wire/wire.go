@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +23,6 @@ type Options struct {
 	// MakeRoom closes idle connections when file descriptors have run out.
 	MakeRoom func()
 
-	// Serve serves the next requests of a client after its stream. Without a next
-	// request it closes the connection and returns.
-	Serve func(client net.Conn)
-
 	Log *slog.Logger
 }
 
@@ -37,7 +32,6 @@ type Wire struct {
 	hop     string // see hopField
 	hangups hangups
 	tunnels atomic.Int64 // open tunnels
-	streams counter      // streams that outlive their handlers
 
 	base     context.Context // for tunnels and dialing; canceled by Cut
 	cut      context.CancelFunc
@@ -60,9 +54,6 @@ func New(o Options) *Wire {
 
 // Drain makes each client's connection end with its current request.
 func (w *Wire) Drain() { w.draining.Store(true) }
-
-// Wait waits until all streams without a handler have ended, or until ctx ends.
-func (w *Wire) Wait(ctx context.Context) error { return w.streams.wait(ctx) }
 
 // Abandon ends every exchange in flight.
 func (w *Wire) Abandon() { w.hangups.abandonAll() }
