@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // maxHistory bounds the messages among which a turn looks for held turns.
@@ -64,7 +66,8 @@ type pendingTurn struct {
 	fate  graphiti.Fate // of the person's message
 	seen  observe.Answered
 
-	late *project // the project to find before the turn is stored; nil if known
+	late *project       // the project to find before the turn is stored; nil if known
+	repo workspace.Repo // of the project
 }
 
 // answered is called at the end of the answer. Only an answer with a clean end completes
@@ -77,6 +80,14 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	wire.Contain(p.s.log, "checking the task of a subagent", p.recheck)
 	if p.late != nil && clean {
 		wire.Contain(p.s.log, "finding the project of a turn", p.locate)
+	}
+	if p.kept() && p.turn.User != "" {
+		p.turn.User = cmp.Or(p.s.commands.Words(&p.repo, p.turn.User, commandRead), p.turn.User)
+	}
+	if clean && isLeftOut(p.fate) && !p.kept() { // each round: a transcript may have more messages in the turn
+		own := *p
+		own.turn.Targets = p.memory.Planner.Writes(p.who)
+		wire.Contain(p.s.log, "noting a turn without memory", own.cutOff)
 	}
 	switch open := p.memory.Pending; {
 	case clean && a.End.Final():
@@ -163,7 +174,7 @@ func (p *pendingTurn) locate() {
 	case p.memory.Rules.refuses(&w) != inject.ReasonNone:
 		p.settle(fateOf(p.memory.Rules.refuses(&w)))
 	default:
-		p.who.Workspace = w.key
+		p.who.Workspace, p.repo = w.key, w.Repo
 		p.turn.Owner, p.turn.Workspace, p.turn.Targets = p.who.Owner(), w.key, p.memory.Planner.Writes(p.who)
 	}
 }
@@ -203,11 +214,6 @@ func (p *pendingTurn) finish(a dialect.Answer) {
 		if isKept {
 			wire.Contain(p.s.log, "keeping a turn", func() { p.keep(a) })
 		}
-	}
-	if isLeftOut(p.fate) && !p.kept() {
-		own := *p
-		own.turn.Targets = p.memory.Planner.Writes(p.who)
-		wire.Contain(p.s.log, "noting a turn without memory", own.cutOff)
 	}
 	if p.child {
 		wire.Contain(p.s.log, "remembering a subagent", func() {

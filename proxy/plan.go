@@ -73,11 +73,13 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
 		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
 			project, typed := *w, p.conv.Typed(p.conv.Last) && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
-			d.promises.left, d.promises.isFirst = time.Until(now.until), isFirst
+			d.promises.left, d.promises.isFirst = time.Until(now.until), func() bool {
+				return isFirst() && s.commands.Words(&project.Repo, text, commandWait) == ""
+			}
 			d.promises.said = capture.Saying{
 				Who: d.who, Generation: d.plan.Generation, Turn: d.plan.Turn, Text: text, Typed: typed,
 				Opens:    p.conv.HeldElsewhere() || !slices.ContainsFunc(p.conv.Messages[:p.conv.Last], func(m dialect.Message) bool { return m.Person }),
-				FromFile: func() bool { return s.fromFile(text, &project) },
+				FromFile: func() bool { return s.commands.Hold(&project.Repo, text, commandWait) },
 			}
 		}
 	}
@@ -104,17 +106,12 @@ func (s *decider) awaitAccepted(d *planned, said dialect.Fingerprint) (isFirst f
 	}
 }
 
-// commandWait is the longest time that a request waits for a project's command files.
-const commandWait = 20 * time.Millisecond
-
-// fromFile reports whether a message is the content of a command or skill file of a project
-// on this machine.
-func (s *decider) fromFile(said string, w *project) bool {
-	if w.Repo.Dir == "" {
-		return false
-	}
-	return s.commands.Hold(w.Repo.Dir, said, commandWait) || w.Repo.Root != w.Repo.Dir && s.commands.Hold(w.Repo.Root, said, commandWait)
-}
+// commandWait is the longest time that a request waits for a project's command files;
+// commandRead, that its turn does.
+const (
+	commandWait = 20 * time.Millisecond
+	commandRead = time.Second
+)
 
 // mode returns the mode that configuration, person, place and client allow. If there are
 // several reasons against a new block, the first one counts. Earlier blocks are repeated

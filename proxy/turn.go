@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -128,6 +129,7 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		recall:  d.plan.Recall,
 		block:   d.plan.Block,
 		late:    d.late,
+		repo:    d.project.Repo,
 		fate:    d.fate,
 		doubt:   d.session.doubt,
 		about:   lastTurn(conv),
@@ -266,7 +268,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 	if len(turns) == 0 {
 		return func() {}, 0
 	}
-	m, unseen := c.memory, plan.Unseen
+	m, unseen, repo := c.memory, plan.Unseen, d.project.Repo
 	record = func() {
 		m.Turns.Backfill(capture.History{Turns: turns, Wanted: func(ctx context.Context, turns []ledger.Turn) ([]ledger.Turn, error) {
 			sure, err := m.Planner.ToBackfill(ctx, unseen)
@@ -276,6 +278,7 @@ func (s *Server) backfill(c *call, d *decision) (record func(), held int) {
 			}
 			list := make([]ledger.Turn, 0, len(sure))
 			for _, t := range turns {
+				t.User = cmp.Or(s.commands.Words(&repo, t.User, commandRead), t.User)
 				var wanted bool
 				if t.Generation, wanted = generations[t.ID]; wanted {
 					list = append(list, t)

@@ -20,6 +20,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
+	"github.com/graphiti-proxy/graphiti-proxy/proxy/workspace"
 )
 
 // steps records the steps at the end of a turn, in order, and panics in the step named by
@@ -115,6 +116,23 @@ func ends(t *testing.T, s *steps, log *bytes.Buffer) *pendingTurn {
 	return &pendingTurn{
 		s: &Server{observer: observer, decider: &decider{log: slog.New(slog.NewTextHandler(log, nil)), memo: memo.New(0)}}, memory: m, twin: &capture.Twin{}, chained: true, recall: true, fate: graphiti.Fate{Name: graphiti.FateOpen},
 		turn: ledger.Turn{ID: "1", Session: "session:1", User: "please look it up in all of the files", Said: time.Now(), Targets: []graphiti.Target{{Group: "g"}}},
+	}
+}
+
+// TestTurnOfACommandFile checks that a command file's text is stored as the command, also when
+// the turn has tool rounds.
+func TestTurnOfACommandFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".opencode/command/deploy.md": "Deploy to $1.\n\nOur release manager is Ottokar."})
+	for _, end := range []dialect.End{dialect.EndStop, dialect.EndToolCalls} {
+		s := &steps{}
+		e := ends(t, s, &bytes.Buffer{})
+		e.repo, e.turn.User = workspace.Repo{Dir: dir, Root: dir}, "Deploy to Skye.\n\nOur release manager is Ottokar."
+		e.answered(dialect.Answer{Text: "I shall look for the release in all of the files of the project.", End: end}, true)
+		s.pending.Close()
+		if len(s.kept) != 1 || s.kept[0].User != "/deploy Skye" {
+			t.Errorf("got %+v, want the turn of /deploy Skye", s.kept)
+		}
 	}
 }
 

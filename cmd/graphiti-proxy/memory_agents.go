@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -42,6 +43,7 @@ type agentProject struct {
 	LeftOut       string    `json:"left_out,omitempty"` // reason for not importing it
 
 	key      string
+	repo     workspace.Repo
 	sessions map[string]bool
 }
 
@@ -132,7 +134,7 @@ func importName(file string) (name string, continued bool, err error) {
 
 // sort assigns the turns to projects. It returns those to import, oldest first.
 func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *workspace.Places) (turns []service.PastTurn) {
-	projects := make(map[string]*agentProject)
+	projects, commands := make(map[string]*agentProject), workspace.Commands{}
 	var list []transcripts.Turn
 	for i := range all {
 		list = append(list, all[i].Turns...)
@@ -159,7 +161,7 @@ func (d *agentImport) sort(all []transcripts.Found, cfg *config.Config, places *
 		p.Turns, p.To = p.Turns+1, t.At
 		if p.LeftOut == "" {
 			turns = append(turns, service.PastTurn{
-				Client: t.Client, Session: session, Workspace: p.key, User: t.Words, Assistant: t.Answer, Keys: t.Keys,
+				Client: t.Client, Session: session, Workspace: p.key, User: cmp.Or(commands.Words(&p.repo, t.Words, time.Second), t.Words), Assistant: t.Answer, Keys: t.Keys,
 				ID: t.ID, Said: timeText(t.At), Answered: timeText(t.Answered),
 			})
 		}
@@ -199,7 +201,7 @@ func (p *agentProject) find(places *workspace.Places, cfg *config.Config) {
 	}
 	repo, ok := places.Await(p.Directory)
 	allowed := rules(cfg)
-	switch p.key = repo.Key(); {
+	switch p.key, p.repo = repo.Key(), repo; {
 	case !ok || repo.Dir == "":
 		p.LeftOut = "the directory is gone"
 	case !allowed.Remembers(repo, p.key):

@@ -21,7 +21,7 @@ type PastTurn struct {
 	Session   string   `json:"session"`             // the conversation's id in live requests
 	Workspace string   `json:"workspace,omitempty"` // key of the project
 	User      string   `json:"user"`
-	Assistant string   `json:"assistant"`
+	Assistant string   `json:"assistant"`      // empty if the person went on before an answer
 	Said      string   `json:"said,omitempty"` // RFC 3339
 	Answered  string   `json:"answered,omitempty"`
 	ID        string   `json:"id,omitempty"`   // the client's id of the turn
@@ -91,8 +91,8 @@ func (sv *Service) pastTurn(p *PastTurn) (t ledger.Turn, err error) {
 	if err != nil {
 		return t, err
 	}
-	if strings.TrimSpace(p.User) == "" || strings.TrimSpace(p.Assistant) == "" {
-		return t, errors.New("it lacks the person's words or the answer")
+	if strings.TrimSpace(p.User) == "" {
+		return t, errors.New("it lacks the person's words")
 	}
 	said, answered := time.Now(), time.Now()
 	for _, at := range []struct {
@@ -110,6 +110,6 @@ func (sv *Service) pastTurn(p *PastTurn) (t ledger.Turn, err error) {
 		ID:      digest("past", p.Client, p.Session, cmp.Or(p.ID, p.Said), p.User), // Said may be the file's time
 		Session: who.Session, Owner: who.Owner(), Workspace: who.Workspace, Client: p.Client,
 		User: p.User, Assistant: p.Assistant, Said: said, Answered: answered, Keys: p.Keys,
-		Targets: sv.namer().Writes(who), Backfill: true,
+		Targets: sv.namer().Writes(who), Backfill: true, Open: p.Assistant == "",
 	}, nil
 }

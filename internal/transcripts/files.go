@@ -41,7 +41,7 @@ var clients = []client{
 	{name: "codex", moves: "CODEX_HOME", dir: ".codex", files: []string{"sessions/*/*/*/rollout-*.jsonl", "sessions/*/*/*/rollout-*.jsonl.zst", "archived_sessions/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl.zst"}, onWire: true, read: readCodex},
 	{name: "opencode", dir: "opencode", xdg: true, files: []string{"opencode.db", "storage/session/*/*.json"}, onWire: true, count: countOpenCode, read: readOpenCode},
 	{name: "kilo", dir: "kilo", xdg: true, files: []string{"kilo.db"}, onWire: true, count: countOpenCode, read: readOpenCode},
-	{name: "gemini", dir: ".gemini", files: []string{"tmp/*/chats/session-*.jsonl"}, read: readGemini},
+	{name: "gemini", dir: ".gemini", files: []string{"tmp/*/chats/session-*.jsonl", "tmp/*/chats/session-*.json"}, read: readGemini},
 	{name: "qwen", dir: ".qwen", files: []string{"projects/*/chats/*.jsonl"}, read: readQwen},
 	{name: "copilot", moves: "COPILOT_HOME", dir: ".copilot", files: []string{"session-state/*/events.jsonl"}, read: readCopilot},
 	{name: "cline", dir: ".cline", files: []string{"data/sessions/*/*.messages.json"}, read: readCline},

@@ -51,8 +51,14 @@ func readClaude(s *source, t *turns) error {
 	if strings.HasPrefix(filepath.Base(s.path), "agent-") {
 		return nil // a subagent's
 	}
-	return s.lines(holding(`"type":"user"`, `"type":"assistant"`), func(r gjson.Result) {
+	return s.lines(holding(`"type":"user"`, `"type":"assistant"`, `"queued_command"`), func(r gjson.Result) {
 		if r.Get("isSidechain").Bool() || r.Get("isCompactSummary").Bool() {
+			return
+		}
+		if queued := r.Get("attachment"); queued.Get("type").Str == "queued_command" { // typed while the model worked
+			if mode := queued.Get("commandMode").Str; t.last != nil && !r.Get("isMeta").Bool() && (mode == "" || mode == "prompt") {
+				t.say(r.Get("uuid").Str, texts(queued.Get("prompt")), timeOf(r.Get("timestamp")))
+			}
 			return
 		}
 		m, at := r.Get("message"), timeOf(r.Get("timestamp"))
@@ -90,8 +96,8 @@ func readClaude(s *source, t *turns) error {
 }
 
 func readCodex(s *source, t *turns) error {
-	subagent := false
-	return s.lines(holding(`"session_meta"`, `"item_completed"`, `"user_message"`, `"agent_message"`, `"function_call"`, `"turn_context"`), func(r gjson.Result) {
+	subagent, plain := false, turns{}
+	err := s.lines(holding(`"session_meta"`, `"item_completed"`, `"user_message"`, `"agent_message"`, `"function_call"`, `"turn_context"`, `"message"`), func(r gjson.Result) {
 		p, at := r.Get("payload"), timeOf(r.Get("timestamp"))
 		switch kind := r.Get("type").Str; {
 		case kind == "session_meta":
@@ -102,10 +108,9 @@ func readCodex(s *source, t *turns) error {
 		case subagent:
 		case kind == "turn_context":
 			t.Dir = p.Get("cwd").Str
-		case kind == "response_item" && p.Get("type").Str == "function_call":
-			if id := p.Get("call_id").Str; t.last != nil && len(id) >= minKey {
-				t.last.Keys = append(t.last.Keys, id)
-			}
+		case kind == "response_item":
+			plain.Turn = t.Turn
+			readItem(p, at, t, &plain)
 		case kind != "event_msg":
 		case p.Get("type").Str == "user_message":
 			t.say("", p.Get("message").Str, at)
@@ -119,6 +124,34 @@ func readCodex(s *source, t *turns) error {
 			t.answer(p.Get("item.id").Str, texts(p.Get("item.content")), at)
 		}
 	})
+	if len(t.all) == 0 { // other programs write no events
+		t.all = plain.all
+	}
+	return err
+}
+
+// readItem reads an item that was sent to the model, or came from it.
+func readItem(p gjson.Result, at time.Time, t, plain *turns) {
+	text := func() string { return strings.Join(stringsOf(p.Get("content.#.text")), "\n") }
+	switch kind, role := p.Get("type").Str, p.Get("role").Str; {
+	case kind == "function_call":
+		id := p.Get("call_id").Str
+		if t.last != nil && len(id) >= minKey {
+			t.last.Keys = append(t.last.Keys, id)
+		}
+		plain.answer("", "", at, id)
+	case kind == "message" && role == "user":
+		plain.say("", text(), at)
+	case kind == "message" && role == "assistant":
+		plain.answer(p.Get("id").Str, text(), at)
+	}
+}
+
+func stringsOf(list gjson.Result) (all []string) {
+	for _, one := range list.Array() {
+		all = append(all, one.Str)
+	}
+	return all
 }
 
 // partsOf returns the first text of Gemini's parts that is not the client's, and the ids of
@@ -157,8 +190,14 @@ func readGemini(s *source, t *turns) error {
 		}
 		all[id] = message{m, known.at}
 	}
-	err := s.lines(holding(`"sessionId"`, `"type"`), func(r gjson.Result) {
+	each := func(r gjson.Result) {
 		switch {
+		case r.Get("messages").IsArray(): // the whole file of an earlier version
+			t.Session = r.Get("sessionId").Str
+			r.Get("messages").ForEach(func(_, m gjson.Result) bool {
+				add(m)
+				return true
+			})
 		case r.Get("kind").Exists():
 			t.Session, main = r.Get("sessionId").Str, r.Get("kind").Str == "main"
 		case r.Get("$set.messages").Exists():
@@ -175,7 +214,14 @@ func readGemini(s *source, t *turns) error {
 		case r.Get("id").Exists():
 			add(r)
 		}
-	})
+	}
+	doc, err := gjson.Result{}, error(nil)
+	if filepath.Ext(s.path) == ".json" {
+		doc, err = s.whole()
+		each(doc)
+	} else {
+		err = s.lines(holding(`"sessionId"`, `"type"`), each)
+	}
 	if err != nil || !main {
 		return err
 	}

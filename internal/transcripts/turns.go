@@ -16,7 +16,7 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
 
-// Turn is a finished turn of a person: their words and the model's answer.
+// Turn is a turn of a person: their words and the model's answer.
 type Turn struct {
 	Client   string
 	Session  string // the client's id of the conversation
@@ -24,7 +24,7 @@ type Turn struct {
 	File     string // transcript in the project's directory, which may have come with it, or ""
 	Dir      string // working directory
 	Words    string
-	Answer   string
+	Answer   string    // empty if the person went on before it
 	At       time.Time // of the words; zero if unknown
 	Answered time.Time
 	ID       string   // the client's id of the words, or ""
@@ -64,6 +64,9 @@ func (t *turns) say(id, words string, at time.Time) {
 	t.last, words = nil, wordsOf(words)
 	if strings.TrimSpace(words) == "" {
 		return
+	}
+	if n := len(t.all); id != "" && n > 0 && strings.TrimRight(t.all[n-1].ID, "+") == id { // sent while the model worked
+		id = t.all[n-1].ID + "+"
 	}
 	o := &open{Turn: t.Turn}
 	o.ID, o.Words, o.At, o.Keys = id, words, at, nil
@@ -109,15 +112,18 @@ func (t *turns) answer(id, text string, at time.Time, calls ...string) {
 }
 
 // finished returns the turns with an answer. A turn ends with the first answer that calls
-// no tools, like a live one.
+// no tools, like a live one. A message without such an answer, before another one, has none: the
+// person went on while the model worked, or stopped it. Some clients let them repeat it.
 func (t *turns) finished() (list []Turn, unfinished int) {
-	for _, o := range t.all {
+	for n, o := range t.all {
 		i := slices.IndexFunc(o.answers, func(a answer) bool { return !a.calls && strings.TrimSpace(a.text) != "" })
-		if i < 0 {
+		if goesOn := n+1 < len(t.all) && t.all[n+1].Session == o.Session && !strings.HasPrefix(o.Words, "/") && !strings.Contains(t.all[n+1].Words, o.Words); i < 0 && !goesOn {
 			unfinished++
 			continue
 		}
-		o.Answer, o.Answered = o.answers[i].text, o.answers[i].at
+		if o.Answered = o.At; i >= 0 {
+			o.Answer, o.Answered = o.answers[i].text, o.answers[i].at
+		}
 		o.Keys = o.Keys[max(0, len(o.Keys)-maxKeys):]
 		list = append(list, o.Turn)
 	}

@@ -48,17 +48,22 @@ type commandFiles struct {
 // commandTexts has the paragraphs of files in lower case.
 type commandTexts struct {
 	paragraphs []string
+	templates  []template
 	files      int
 	dirs       int
 	left       int  // bytes that may be read
 	more       bool // some are missing: they exceed a limit
 }
 
-// Hold reports whether a message may be the content of a project's command file: it has several
+// Hold reports whether a message may be the content of a repository's command file: it has several
 // sentences and there is such a file, or a paragraph of one has its words. It also returns true if
 // the files are many, or the file system does not answer within wait.
-func (c *Commands) Hold(dir, message string, wait time.Duration) bool {
-	found, ok := c.files(filepath.Clean(dir), wait)
+func (c *Commands) Hold(repo *Repo, message string, wait time.Duration) bool {
+	return slices.ContainsFunc(repo.commandDirs(), func(dir string) bool { return c.hold(dir, message, wait) })
+}
+
+func (c *Commands) hold(dir, message string, wait time.Duration) bool {
+	found, ok := c.files(dir, wait)
 	if !ok || found.more {
 		return true
 	}
@@ -151,15 +156,15 @@ func (t *commandTexts) readDir(dir string, path []string) {
 				t.readDir(full, names)
 			}
 		case info.Mode().IsRegular() && (commandFile.MatchString(name) && len(path) > 0 && dotted || named && (commandFile.MatchString(name) || commandData.MatchString(name))):
-			t.readFile(full)
+			t.readFile(full, names)
 		}
 	}
 }
 
 var escaped = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|n)`)
 
-// readFile adds the paragraphs of a file.
-func (t *commandTexts) readFile(path string) {
+// readFile adds the paragraphs and templates of a file, whose path in the project has these names.
+func (t *commandTexts) readFile(path string, names []string) {
 	f, err := os.Open(path)
 	if err != nil {
 		return
@@ -170,6 +175,7 @@ func (t *commandTexts) readFile(path string) {
 	if t.more = len(b) > maxCommandFile || t.left < 0 || t.files > maxCommandFiles; t.more {
 		return
 	}
+	t.templates = append(t.templates, templatesIn(names, b)...)
 	text := escaped.ReplaceAllStringFunc(string(b), func(e string) string {
 		plain, err := strconv.Unquote(`"` + e + `"`)
 		if err != nil {

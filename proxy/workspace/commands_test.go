@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			lay(t, dir)
-			if c := (Commands{}); !c.Hold(dir, rule, time.Minute) {
+			if c := (Commands{}); !c.Hold(&Repo{Dir: dir, Root: dir}, rule, time.Minute) {
 				t.Errorf("Hold(%q) = false, want true", rule)
 			}
 		})
@@ -79,7 +79,7 @@ func TestCommands(t *testing.T) {
 	dir := t.TempDir()
 	var c Commands
 	for text, want := range map[string]bool{rule: false, "I like tea. " + rule: false} {
-		if got := c.Hold(dir, text, time.Minute); got != want {
+		if got := c.Hold(&Repo{Dir: dir, Root: dir}, text, time.Minute); got != want {
 			t.Errorf("Hold(%q) = %v without a file, want %v", text, got, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestCommands(t *testing.T) {
 	write(t, dir, ".a/script.sh", rule)
 	write(t, dir, ".a/x.md", "Deploy to the Falcon cluster.")
 	for text, want := range map[string]bool{rule: false, "Remember that my dentist is Ann.": false, "Remember that I like tea. Thanks a lot.": true} {
-		if got := c.Hold(dir, text, time.Minute); got != want {
+		if got := c.Hold(&Repo{Dir: dir, Root: dir}, text, time.Minute); got != want {
 			t.Errorf("Hold(%q) = %v beside another command, want %v", text, got, want)
 		}
 	}
@@ -98,7 +98,54 @@ func TestCommands(t *testing.T) {
 // TestCommands_NoAnswer: while the file system does not answer a message may be a file.
 func TestCommands_NoAnswer(t *testing.T) {
 	c := Commands{known: map[string]*commandFiles{"/slow": {read: make(chan struct{})}}}
-	if !c.Hold("/slow", "Remember that we prefer tabs in every file.", 0) {
+	if !c.Hold(&Repo{Dir: "/slow", Root: "/slow"}, "Remember that we prefer tabs in every file.", 0) {
 		t.Error("Hold = false before the files were read, want true")
+	}
+}
+
+// TestCommands_Words checks that a command file's text is the command that the person typed, in the
+// forms of all clients, and that other words are not.
+func TestCommands_Words(t *testing.T) {
+	dir := t.TempDir()
+	for path, text := range map[string]string{
+		".gemini/commands/deploy.toml":     "description = \"x\"\nprompt = \"\"\"\nDeploy to the Falcon cluster.\n\nRemember that we always use the blue key.\n\"\"\"\n",
+		".gemini/commands/git/commit.toml": "prompt = 'Write a commit message for {{args}}, and nothing else. Diff: !{git diff --staged}'\n",
+		".qwen/commands/check.md":          "---\ndescription: x\n---\r\nCheck the wharf\r\nfor rust.\r\n",
+		".opencode/command/ship/now.md":    "Ship $1 with the Condor script to $2 at once.\n",
+		".opencode/commands/fix.md":        "Fix the issue.\n\n$ARGUMENTS\n",
+		"opencode.json":                    `{"command":{"lint":{"template":"Lint all files of the repository.\nOur linter is Osprey."}}}`,
+		".codex/prompts/plan.md":           "Plan the next step of this work.",
+		".claude/skills/paint/SKILL.md":    "---\nname: paint\n---\nPaint with ochre only.",
+		".claude/commands/all.md":          "$ARGUMENTS",
+	} {
+		full := filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c Commands
+	for message, want := range map[string]string{
+		"Deploy to the Falcon cluster.\n\nRemember that we always use the blue key.":                      "/deploy",
+		"\nDeploy to the Falcon cluster.\n\nRemember that we always use the blue key.\n\n/deploy staging": "/deploy staging",
+		"Deploy to the Falcon cluster. Remember that we always use the blue key.\n\nstaging, please":      "/deploy staging, please",
+		"Write a commit message for the docks, and nothing else. Diff: --- a\n+++ b":                      "/git:commit the docks",
+		"Check the wharf\nfor rust.":                                            "/check",
+		"Ship crates with the Condor script to Oban at once.":                   "/ship/now crates Oban",
+		"Fix the issue.\n\nThe door of the shed is stuck.\nIt is the left one.": "/fix The door of the shed is stuck.\nIt is the left one.",
+		"Lint all files of the repository.\nOur linter is Osprey.":              "/lint",
+		"Plan the next step of this work.":                                      "/plan",
+		"Paint with ochre only.":                                                "/paint",
+		"Check the wharf for rust. Our rust man is called Ottokar.":             "",
+		"Check the wharf":                                 "",
+		"Deploy to the Heron cluster.":                    "",
+		"Our release manager is Ottokar.":                 "",
+		"The file says: Plan the next step of this work.": "",
+	} {
+		if got := c.Words(&Repo{Dir: dir, Root: dir}, message, time.Minute); got != want {
+			t.Errorf("Words(%q) = %q, want %q", message, got, want)
+		}
 	}
 }
