@@ -84,7 +84,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 	if p.kept() && p.turn.User != "" {
 		p.turn.User = cmp.Or(p.s.commands.Words(&p.repo, p.turn.User, commandRead), p.turn.User)
 	}
-	if clean && isLeftOut(p.fate) && !p.kept() { // each round: a transcript may have more messages in the turn
+	if clean && (a.End.Final() || a.End == dialect.EndToolCalls) && isLeftOut(p.fate) && !p.kept() { // each round: a transcript may have more messages in the turn
 		own := *p
 		own.turn.Targets = p.memory.Planner.Writes(p.who)
 		wire.Contain(p.s.log, "noting a turn without memory", own.cutOff)

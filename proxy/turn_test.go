@@ -233,7 +233,7 @@ func TestTurnLeftOut(t *testing.T) {
 		want []string
 	}{
 		"answered":     {dialect.EndStop, []string{"cut off: Noted."}},
-		"calls a tool": {dialect.EndToolCalls, nil},
+		"calls a tool": {dialect.EndToolCalls, []string{"cut off: Noted."}},
 		"failed":       {dialect.EndError, nil},
 	} {
 		s := &steps{}
