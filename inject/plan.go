@@ -31,6 +31,10 @@ type Mode struct {
 	// contradicts that.
 	Beside dialect.Kind
 
+	// Unseen is true if a program goes on with the newest turn, whose earlier requests were not
+	// seen here.
+	Unseen bool
+
 	// Generation is the forget generation at the request's arrival. Writes for the request
 	// carry it.
 	Generation int64
@@ -101,7 +105,11 @@ func (m *Planner) Plan(ctx context.Context, c *dialect.Conversation, chain []dia
 	// Reserve the end of the timeout for storage.
 	t := pooled.Get().(*turn) //nolint:forcetypeassert // the pool's only type
 	defer t.free()
-	*t = turn{c: c, kind: cmp.Or(c.Kind, mode.Beside), lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
+	kind := cmp.Or(c.Kind, mode.Beside)
+	if mode.Unseen {
+		kind = dialect.KindTurn
+	}
+	*t = turn{c: c, kind: kind, lists: t.lists, first: first, o: o, mode: mode, until: until, deadline: until.Add(graphiti.SearchTime(o.Timeout) - o.Timeout)}
 	m.lookUp(ctx, t, chain, who)
 	p.Generation = mode.Generation
 	p.Inserts, p.Forgotten = t.repeated(), t.forgotten()

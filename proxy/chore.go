@@ -34,12 +34,39 @@ type sessionNote struct {
 	// chore) differs in them.
 	tools  bool   // turns offer tools
 	free   bool   // turns do not ask for a structured answer
-	prompt uint64 // hash of the system prompt of the newest turn with tools
+	prompt uint64 // hash of the system prompt of the newest turn, with tools if turns offer them
 
 	// odd is the conversation up to the message of the last chore, or of the last request
 	// without the session's tools. If a later history contains it, it was a turn, and the
 	// session has new properties.
 	odd dialect.Fingerprint
+
+	// A person types in a session with pauses. There, a program wrote a message that follows an
+	// answer at once.
+	answered time.Time           // end of its newest answer
+	pauses   int                 // messages after a pause, up to typedPauses
+	atOnce   dialect.Fingerprint // the conversation up to the newest message that followed at once
+}
+
+const (
+	typedPause  = 2 * time.Second
+	typedPauses = 2
+	atOnce      = 300 * time.Millisecond
+)
+
+// follows returns the time between an answer and the message that follows it, or -1.
+func (n *sessionNote) follows(c *dialect.Conversation, arrived time.Time) time.Duration {
+	if n.answered.IsZero() || c.Last < 0 || c.Answered() || !answeredBefore(c) {
+		return -1
+	}
+	return arrived.Sub(n.answered)
+}
+
+// isAtOnce reports whether the newest message of a session in which a person types followed the
+// answer at once.
+func (n *sessionNote) isAtOnce(c *dialect.Conversation, chain []dialect.Fingerprint, arrived time.Time) bool {
+	after := n.follows(c, arrived)
+	return c.Last >= 0 && chain[c.Last] == n.atOnce || n.pauses >= typedPauses && after >= 0 && after < atOnce
 }
 
 func (s *decider) noteKey(of sessionOf) memo.Key {
@@ -65,7 +92,14 @@ func (s *decider) changeNote(of sessionOf, change func(*sessionNote)) {
 // state none. It is called only for turns: the request for a title, or a probe, may state
 // no place, or another place. alone stays for the session: later requests may offer no tools.
 func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
+	now := time.Now()
 	change := func(n *sessionNote) {
+		if n.follows(c, now) >= typedPause {
+			n.pauses = min(n.pauses+1, typedPauses)
+		}
+		if at.session.atOnce {
+			n.atOnce = at.session.chain[c.Last]
+		}
 		switch lacks := n.lacksTools(c); {
 		case (lacks || n.differs(c)) && n.erred(c, at.session.chain):
 			n.tools, n.free, n.odd = false, false, dialect.Fingerprint{}
@@ -77,13 +111,13 @@ func (s *decider) noteTurn(of sessionOf, at *placed, c *dialect.Conversation) {
 		}
 		n.alone = n.alone || at.project.alone
 		n.tools, n.free = n.tools || c.Tools, n.free || !c.Format
-		if c.Tools {
+		if c.Tools || !n.tools {
 			n.prompt = c.PromptHash()
 		}
 	}
 	was := s.sessionNote(of)
-	now := was
-	if change(&now); now != was {
+	note := was
+	if change(&note); note != was {
 		s.changeNote(of, change)
 	}
 }
@@ -100,8 +134,8 @@ func (n *sessionNote) differs(c *dialect.Conversation) bool {
 	if c.Answered() || !answeredBefore(c) {
 		return false
 	}
-	without := n.lacksTools(c) && (c.PromptHash() != n.prompt || c.Beside() == dialect.KindSummary)
-	return without || c.Format && n.free
+	sumsUp, other := c.Beside() == dialect.KindSummary, n.prompt != 0 && c.PromptHash() != n.prompt
+	return n.lacksTools(c) && (other || sumsUp) || !c.Tools && other && sumsUp || c.Format && n.free
 }
 
 // lacksTools reports whether a request continues the session without its tools.
@@ -140,6 +174,7 @@ const (
 	quotableFor   = 2 * time.Hour
 	quotedRunes   = 24      // programs shorten the messages that they quote
 	minQuoted     = 10      // runes
+	minCall       = 6       // runes
 	maxTwin       = 512     // runes
 	maxWhole      = 8 << 10 // runes
 	maxQuoting    = 64 << 10
@@ -147,10 +182,12 @@ const (
 	maxTitled     = 512 // bytes of each message
 )
 
-// quotable is how a recent turn of a caller begins: by it a request about the turn is
-// recognized.
+// quotable is how a recent turn of a caller begins, or a call in an open turn: by it a request
+// about the turn is recognized.
 type quotable struct {
 	said, answered []byte // normalized
+	call           bool   // said is an argument of a call
+	client         string
 	tools          bool   // it offered tools
 	prompt         uint64 // hash of its system prompt
 	at             time.Time
@@ -194,35 +231,68 @@ var noPrompt = xxhash.Sum64(nil)
 
 // quotable stores how the turn begins and how its answer begins.
 func (p *pendingTurn) quotable() {
-	q := quotable{normalized([]byte(p.turn.User), quotedRunes), normalized([]byte(p.turn.Assistant), quotedRunes), p.twin.Tools, p.twin.Prompt, time.Now(), parent{p.own, p.at.place}}
-	if utf8.RuneCount(q.said) < minQuoted || utf8.RuneCount(q.answered) < minQuoted {
-		return
+	q := quotable{said: normalized([]byte(p.turn.User), quotedRunes), answered: normalized([]byte(p.turn.Assistant), quotedRunes)}
+	if utf8.RuneCount(q.said) >= minQuoted && utf8.RuneCount(q.answered) >= minQuoted {
+		p.addQuotables([]quotable{q})
+	}
+}
+
+// quotableCalls stores the arguments of the open turn's calls.
+func (p *pendingTurn) quotableCalls(texts []string) {
+	var list []quotable
+	for _, text := range texts[:min(len(texts), quotableTurns)] {
+		if said := normalized([]byte(text), quotedRunes); utf8.RuneCount(said) >= minCall {
+			list = append(list, quotable{said: said, call: true})
+		}
+	}
+	p.addQuotables(list)
+}
+
+// addQuotables adds the beginning of a turn, which ends its calls, or more calls.
+func (p *pendingTurn) addQuotables(list []quotable) {
+	for i := range list {
+		q := &list[i]
+		q.client, q.tools, q.prompt, q.at, q.of = p.turn.Client, p.twin.Tools, p.twin.Prompt, time.Now(), parent{p.own, p.at.place}
 	}
 	p.s.memo.Update(keyOf(p.at.person, quotablesName), func(was any) (any, int) {
 		all, _ := was.([]quotable)
-		all = append(slices.Clone(all[max(0, len(all)-quotableTurns+1):]), q)
+		turns, calls := []quotable(nil), []quotable(nil)
+		for _, q := range slices.Concat(all, list) {
+			if q.call {
+				calls = append(calls, q)
+				continue
+			}
+			turns = append(turns, q)
+			calls = slices.DeleteFunc(calls, func(o quotable) bool { return o.of == q.of })
+		}
+		all = slices.Concat(turns[max(0, len(turns)-quotableTurns):], calls[max(0, len(calls)-quotableTurns):])
 		return all, len(all) * 4 * quotedRunes
 	})
 }
 
 // quoted returns the newest turn of the caller, if there is one, whose message and answer a
-// request quotes. It also returns the number of the quoted turns of that session.
-func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, turns int) {
+// request quotes, or the call. It also returns the number of the quoted turns of that session. A
+// program's prompt may quote them as well.
+func (s *decider) quoted(c *dialect.Conversation, at *where, client string) (newest *quotable, turns int) {
 	all, _ := s.memo.Get(keyOf(at.person, quotablesName)).([]quotable)
 	if len(all) == 0 {
 		return nil, 0
 	}
 	raw := c.Raw(c.Last)
+	if c.Format || c.Beside() == dialect.KindSummary {
+		raw = slices.Concat(raw, c.Instructions())
+	}
 	text := normalized(raw[:min(len(raw), maxQuoting)], maxQuoting)
 	for i := len(all) - 1; i >= 0; i-- {
 		q := &all[i]
-		if time.Since(q.at) < quotableFor && bytes.Contains(text, q.said) && bytes.Contains(text, q.answered) {
-			if newest == nil {
-				newest = q
-			}
-			if q.of == newest.of {
-				turns++
-			}
+		if time.Since(q.at) > quotableFor || q.call && (q.client != client || q.prompt == c.PromptHash()) || !bytes.Contains(text, q.said) || !bytes.Contains(text, q.answered) {
+			continue
+		}
+		if newest == nil {
+			newest = q
+		}
+		if q.of == newest.of && !q.call {
+			turns++
 		}
 	}
 	return newest, turns
@@ -232,15 +302,18 @@ func (s *decider) quoted(c *dialect.Conversation, at *where) (newest *quotable, 
 // it quotes the turn, and lacks its tools or has another system prompt. A quotation without
 // these differences leaves a doubt, as does a request that continues a session without its
 // tools. One that quotes several turns and asks to sum up gets their session.
-func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *placed) (kind dialect.Kind, doubt bool) {
+func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *placed, client string) (kind dialect.Kind, doubt bool) {
 	f := &at.session
 	if c.Tools || c.Answered() {
 		return dialect.KindTurn, false
 	}
 	if answeredBefore(c) {
+		if s.continuesProbe(c, f.chain) {
+			return dialect.KindProbe, false
+		}
 		return dialect.KindTurn, note.lacksTools(c) && !note.erred(c, f.chain)
 	}
-	switch q, turns := s.quoted(c, &at.where); {
+	switch q, turns := s.quoted(c, &at.where, client); {
 	case q == nil:
 		return dialect.KindTurn, false
 	case !q.tools && q.prompt == c.PromptHash():
@@ -256,6 +329,17 @@ func (s *decider) aboutTurn(note *sessionNote, c *dialect.Conversation, at *plac
 		return dialect.KindProbe, false
 	}
 	return dialect.KindTurn, true
+}
+
+// continuesProbe reports whether the history has a request about a turn: its program was not
+// content with the answer.
+func (s *decider) continuesProbe(c *dialect.Conversation, chain []dialect.Fingerprint) bool {
+	for i := max(0, c.Last-maxHistory); i < c.Last; i++ {
+		if c.Messages[i].Person && s.memo.Get(keyOf(chain[i], quotablesName)) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // lastTurn returns the end of the turn before the newest, if the request offers no tools:

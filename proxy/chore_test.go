@@ -3,7 +3,10 @@ package proxy
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
 )
@@ -92,7 +95,7 @@ func TestToolsSwitchedOff(t *testing.T) {
 			at := placed{session: foundSession{chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
 			note := s.sessionNote(of)
 			doubt := "."
-			if _, in := s.aboutTurn(&note, &c, &at); in {
+			if _, in := s.aboutTurn(&note, &c, &at, ""); in {
 				doubt = "?"
 			}
 			doubts += doubt
@@ -129,5 +132,58 @@ func TestTemplates(t *testing.T) {
 	}
 	if begins(ann, "session:new", "Report of the week.") || begins(bob, "session:new", "Report of the day.") {
 		t.Error("other words, or another person's, are taken for a template")
+	}
+}
+
+// TestMessagesAtOnce checks which messages of a session a program wrote: those that follow the
+// answer at once, where a person types with pauses. One line may be a person's, typed during the
+// answer.
+func TestMessagesAtOnce(t *testing.T) {
+	const second = time.Second
+	short, long := "Use the blue key.", `Validation feedback:\nAnswer with a number.\n\nFix the errors.`
+	for name, tc := range map[string]struct {
+		pauses []time.Duration // before each message after the first
+		text   string          // of the last
+		want   graphiti.Fate
+		doubt  bool
+	}{
+		"a program's report":       {[]time.Duration{9 * second, 9 * second, second / 20}, long, graphiti.Fate{Name: graphiti.FateClient, Reason: graphiti.ClientAtOnce}, false},
+		"a line":                   {[]time.Duration{9 * second, 9 * second, second / 20}, short, graphiti.Fate{Name: graphiti.FateOpen}, true},
+		"after a pause":            {[]time.Duration{9 * second, 9 * second, second}, long, graphiti.Fate{Name: graphiti.FateOpen}, false},
+		"in a program's session":   {[]time.Duration{second / 20, second / 20, second / 20}, long, graphiti.Fate{Name: graphiti.FateOpen}, false},
+		"after one pause, perhaps": {[]time.Duration{second / 20, 9 * second, second / 20}, long, graphiti.Fate{Name: graphiti.FateOpen}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, hasher, of := idle(), dialect.NewHasher(), sessionOf{session: "session:1"}
+			history := ""
+			for n := range len(tc.pauses) + 1 {
+				text := fmt.Sprintf("Message %d.", n)
+				if n > 0 {
+					time.Sleep(tc.pauses[n-1])
+				}
+				if n == len(tc.pauses) {
+					text = tc.text
+				}
+				message := `{"role":"user","content":"` + text + `"}`
+				var c dialect.Conversation
+				if !(chat.Dialect{}).Parse([]byte(`{"messages":[`+history+message+`]}`), &c) {
+					t.Fatalf("%s, %d: not understood", name, n)
+				}
+				history += message + `,{"role":"assistant","content":"Noted."},`
+				at := placed{session: foundSession{id: "session:1", chain: hasher.Chain(&c, dialect.Root("", "p"), nil)}}
+				note := s.sessionNote(of)
+				at.session.doubtAtOnce(&note, &c)
+				if n == len(tc.pauses) {
+					r := &request{memory: Memory{MemorySettings: MemorySettings{Ingest: true}}.orNothing()}
+					r.route.match.Use = dialect.UseTurn
+					got := s.fate(r, &parsed{conv: &c, ingest: true}, &caller{}, &at)
+					if got != tc.want || at.session.doubt != tc.doubt {
+						t.Errorf("%s: got %+v and doubt %v, want %+v and %v", name, got, at.session.doubt, tc.want, tc.doubt)
+					}
+				}
+				s.noteTurn(of, &at, &c)
+				s.changeNote(of, func(n *sessionNote) { n.answered = time.Now() })
+			}
+		})
 	}
 }

@@ -152,6 +152,8 @@ func (s *decider) note(r *request, d *decision) {
 		}
 		s.countOpening(d.person, d.session.id, d.parsed.conv)
 		s.countBeginning(d)
+	case d.session.kind == dialect.KindProbe && d.parsed.conv.Kind == dialect.KindTurn && d.parsed.conv.Last >= 0: // its program may ask again
+		s.memo.Update(keyOf(d.session.chain[d.parsed.conv.Last], quotablesName), func(any) (any, int) { return true, 0 })
 	}
 	if d.plan.Turn != "" && d.pending == nil {
 		r.memory.Turns.Begin(d.plan.Turn)

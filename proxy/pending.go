@@ -195,7 +195,12 @@ func (p *pendingTurn) kept() bool { return len(p.turn.Targets) > 0 }
 func (p *pendingTurn) finish(a dialect.Answer) {
 	said, answered := p.turn.User, p.turn.Assistant
 	// What the next request needs comes first, because it may already be arriving.
-	wire.Contain(p.s.log, "remembering a session", func() { p.remember(a) })
+	wire.Contain(p.s.log, "remembering a session", func() {
+		if p.turn.Kind == "" && !p.child {
+			p.s.changeNote(sessionOf{p.at.base, p.who.Session}, func(n *sessionNote) { n.answered = p.turn.Answered })
+		}
+		p.remember(a)
+	})
 	if p.turn.Kind == "" {
 		wire.Contain(p.s.log, "storing an answer as a text of the model", func() { p.wroteAnswer(a.Text) })
 	}

@@ -72,7 +72,7 @@ func (s *decider) plan(ctx context.Context, r *request, now moment, p *parsed, c
 		_, repeats := p.conv.Repeats(p.conv.Last)
 		isFirst := s.awaitAccepted(&d, f.chain[p.conv.Last])
 		if text := string(p.conv.Text(p.conv.Last)); isFirst != nil && !repeats && len(text) <= capture.MaxSaying {
-			project, typed := *w, p.conv.Typed(p.conv.Last) && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
+			project, typed := *w, !f.atOnce && p.conv.Typed(p.conv.Last) && p.conv.InChat(p.claims.InChat()) && !s.byModel(p.conv.Text(p.conv.Last), &at.where)
 			d.promises.left, d.promises.isFirst = time.Until(now.until), func() bool {
 				return isFirst() && s.commands.Words(&project.Repo, text, commandWait) == ""
 			}
@@ -118,7 +118,7 @@ const (
 // even then.
 func (s *decider) mode(r *request, p *parsed, c *caller, at *placed) (mode inject.Mode) {
 	m, f, w := r.memory, &at.session, &at.project
-	mode.Beside, mode.Cut = f.kind, f.sequel != nil
+	mode.Beside, mode.Unseen, mode.Cut = f.kind, f.unseen, f.sequel != nil
 	if c.Off || m.Rules.skipsModel(p.conv.Model) {
 		mode.Reason = inject.ReasonOptOut
 		return mode

@@ -65,12 +65,14 @@ func keyOf(f dialect.Fingerprint, name uint64) memo.Key {
 // openCalls stores the strings in the arguments of an answer's tool calls.
 func (p *pendingTurn) openCalls(a *dialect.Answer) {
 	var keys []memo.Key
-	for _, text := range a.Calls.Texts() {
+	texts := a.Calls.Texts()
+	for _, text := range texts {
 		keys = append(keys, p.wrote(text))
 	}
 	if len(keys) == 0 {
 		return
 	}
+	p.quotableCalls(texts)
 	asked := []dialect.Fingerprint{p.end}
 	if a.ID != "" { // the next request may contain only this reference
 		asked = append(asked, p.at.person.Reference(a.ID))
@@ -191,18 +193,14 @@ func firstOf(c *dialect.Conversation, chain []dialect.Fingerprint, at *where) (m
 // textsOf returns the keys of the texts in the newest message.
 func textsOf(c *dialect.Conversation, at *where) (keys []memo.Key) {
 	for text := range c.Texts(c.Last) {
-		for _, text := range [][]byte{text, dialect.Labelled(text)} {
-			if len(text) > 0 {
-				keys = append(keys, textKey(at.person, text))
-			}
+		if len(text) > 0 {
+			keys = append(keys, textKey(at.person, text))
 		}
 	}
 	return keys
 }
 
 // subagent sets whether a request is from a subagent, and gives it the session of its parent.
-// A client's own request about an open call counts too: it names an argument of the call after
-// a label.
 func (s *decider) subagent(ctx context.Context, r *request, p *parsed, at *placed) {
 	c, f, known := p.conv, &at.session, r.memory.Sessions
 	s.closeCalls(p.dialect, c, f.chain, &at.where)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphiti-proxy/graphiti-proxy/capture"
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect/chat"
@@ -34,7 +35,7 @@ func TestTaskBeforeItsCallIsRead(t *testing.T) {
 			e := ends(t, s, &bytes.Buffer{})
 			defer s.pending.Close()
 			e.s.decider = idle()
-			asker := pendingTurn{s: e.s, at: where{person: person, place: dialect.Place{Directory: "/a"}}, end: person}
+			asker := pendingTurn{s: e.s, twin: &capture.Twin{}, at: where{person: person, place: dialect.Place{Directory: "/a"}}, end: person}
 			asker.turn.Said = now.Add(-tc.asked)
 			calls := &dialect.Calls{}
 			calls.Add(0, `{"task":"`+task+`"}`)
@@ -91,7 +92,7 @@ func TestUsesOfATask(t *testing.T) {
 		e := ends(t, s, &bytes.Buffer{})
 		defer s.pending.Close()
 		e.s.decider = idle()
-		asker := pendingTurn{s: e.s, at: where{person: person}, end: person, who: graphiti.Who{Session: "session:root"}}
+		asker := pendingTurn{s: e.s, twin: &capture.Twin{}, at: where{person: person}, end: person, who: graphiti.Who{Session: "session:root"}}
 		asker.turn.Said = time.Now().Add(-time.Second)
 		calls := &dialect.Calls{}
 		calls.Add(0, `{"task":"`+task+`"}`)

@@ -61,40 +61,41 @@ func TestTaskOfASubagent(t *testing.T) {
 	}
 }
 
-// TestRequestAboutAnOpenCall checks that a request counts as a subagent's if it has the
-// argument of an open tool call after a label. Some clients ask a small model about a call
-// while it is open.
+// TestRequestAboutAnOpenCall checks that a request without tools that quotes the command of an
+// open round is about it, and no subagent's, unless a person may have asked.
 func TestRequestAboutAnOpenCall(t *testing.T) {
 	t.Parallel()
+	const ofAgent, ofChecker = "You are an agent.", "Extract the paths."
 	for name, tc := range map[string]struct {
-		text  string
-		about bool
+		prompt, text, client string
+		about                bool
 	}{
-		"one line":         {"Command: make check\nOutput: 3 passed", true},
-		"label on a line":  {"Command:\nmake check\nOutput:\n3 passed", true},
-		"only the label":   {"Command: make check", true},
-		"another command":  {"Command: make clean\nOutput: 3 passed", false},
-		"part of a longer": {"Command: make check all\nOutput: 3 passed", false},
-		"no label":         {"Please explain make check\nto me.", false},
+		"after a label":      {ofChecker, "Command: make check\nOutput: 3 passed, in file config.ini", "agent/1", true},
+		"in a policy":        {ofChecker, "<policy>\nName the prefix.\n</policy>\n\nThe user allows ls.\n\nCommand:\nmake check", "agent/1", true},
+		"in a sentence":      {ofChecker, "Is `make check` safe?", "agent/1", true},
+		"another command":    {ofChecker, "Command: make clean\nOutput: 3 passed", "agent/1", false},
+		"another client":     {ofChecker, "Please explain make check to me.", "chat/1", false},
+		"the agent's prompt": {ofAgent, "Please explain make check to me.", "agent/1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := start(t, t.TempDir(), nil)
-			body := chat(user(`Check it. [[tool ask {"task":"make check"}]]`))
+			body := chat(m{"role": "system", "content": ofAgent}, user(`Check it. [[tool ask {"task":"make check"}]]`))
 			body["tools"] = []m{{"type": "function", "function": m{"name": "ask", "parameters": m{"type": "object", "properties": m{"task": m{"type": "string"}}}}}}
-			w.request(body)
-			ask := chat(m{"role": "system", "content": "Extract the paths."}, user(tc.text))
-			if !tc.about { // the call must be open by then
-				waitUntil(t, "the call to be known", func() bool {
-					return strings.HasSuffix(w.header("/v1/chat/completions", chat(m{"role": "system", "content": "Extract."}, user("make check"))), "reason=subagent")
-				})
-				if got := w.header("/v1/chat/completions", ask); strings.HasSuffix(got, "reason=subagent") {
-					t.Errorf("got %s, want a person's turn", got)
-				}
-				return
+			ask := func(prompt, text, client string) string {
+				_, h := w.exchange("/v1/chat/completions", chat(m{"role": "system", "content": prompt}, user(text)), "User-Agent", client)
+				return h.Get("X-Graphiti-Memory")
 			}
-			waitUntil(t, "the request to count as one about the call", func() bool {
-				return strings.HasSuffix(w.header("/v1/chat/completions", ask), "reason=subagent")
+			w.exchange("/v1/chat/completions", body, "User-Agent", "agent/1")
+			waitUntil(t, "the call to be known", func() bool {
+				return strings.HasSuffix(ask(ofChecker, "Paths of: make check", "agent/1"), "reason=probe")
 			})
+			if got := ask(tc.prompt, tc.text, tc.client); strings.HasSuffix(got, "reason=probe") != tc.about || strings.HasSuffix(got, "reason=subagent") {
+				t.Errorf("got %s, want a request about the call: %v", got, tc.about)
+			}
+			if work, err := w.cli("memory", "work"); err != nil || strings.Contains(work, "config.ini") {
+				t.Errorf("got the work %s, %v; want no content of a file", work, err)
+			}
 		})
 	}
 }

@@ -190,6 +190,7 @@ var clients = []client{
 			{kind: KindSummary, system: "You are the component that summarizes "},
 			{kind: KindSummary, user: "Please analyze the conversation history above and generate a comprehensive"},
 			{kind: KindProbe, system: "You are now acting as the managed memory extraction suba"},
+			{kind: KindProbe, system: "You are performing a managed memory dream"},
 		},
 		texts: []textMark{{start: "This is the Qwen Code. We are setting up the context"}},
 	},
@@ -244,6 +245,7 @@ var clients = []client{
 			{start: "Base directory for this skill: "},
 			{start: "[Request interrupted by user]", whole: true},
 			{start: "[Request interrupted by user for tool use]", whole: true},
+			{start: "[structured-output-enforce] "},
 		},
 		interrupted: []string{"[Request interrupted by user"},
 	},
@@ -322,7 +324,32 @@ var clients = []client{
 			{start: "Observation:\n", end: "New task:"},
 			{start: "Error:\n", end: "New task:"},
 		},
-		texts: []textMark{{start: "Observation:\n"}},
+		chores: []chore{
+			{kind: KindProbe, user: "You are a world expert at analyzing a situation"},
+			{kind: KindProbe, system: "You are a world expert at analyzing a situation"},
+		},
+		texts: []textMark{
+			{start: "Observation:\n"},
+			{start: "Error:\n", then: "\nNow let's retry: take care not to repeat"},
+			{start: "Call id: ", then: "\nNow let's retry: take care not to repeat"},
+			{start: "Now proceed and carry out this plan.", whole: true},
+		},
+	},
+	{
+		name: "Pydantic AI, AutoGen",
+		texts: []textMark{
+			{start: "Validation feedback:\n", then: "\n\nFix the errors and try again."},
+			{start: "No valid name was mentioned. Please select from: ["},
+			{start: "Expected exactly one name to be mentioned. Please select"},
+			{start: "Repeated speaker is not allowed, please select a differe"},
+		},
+	},
+	{
+		name: "Strands, agno",
+		chores: []chore{
+			{kind: KindSummary, system: "You are a conversation summarizer.", user: "Please summarize this conversation.", bare: true},
+			{kind: KindProbe, user: "Provide the summary of the conversation.", whole: true, bare: true},
+		},
 	},
 	{
 		name: "instructor",

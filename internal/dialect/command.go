@@ -1,6 +1,9 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
 
 // Claude Code writes a command of the person as elements, and after them the file of that
 // command, as a part of its own. After a command that it carries out itself it writes the
@@ -49,4 +52,35 @@ func elementIn(text []byte, tag string) []byte {
 		return nil
 	}
 	return trim(inner)
+}
+
+// builtIns are the commands for which clients send a prompt of their own. Forks and releases change
+// its words, not what it is about.
+var builtIns = []struct {
+	command string
+	prompt  *regexp.Regexp
+}{
+	{"/init", regexp.MustCompile("(?i)^[^\n]{0,200}(?:analy[sz]e (?:this|the) [^\n]{0,40}(?:generate|create) [^\n]{0,40}\\.md\\b|(?:generate a file named|create or update) `?AGENTS\\.md)")},
+	{"/review", regexp.MustCompile("^`[^`\n]{0,200}`\n+You are reviewing ")},
+}
+
+// minBuiltIn is the least length of such a prompt, in bytes: a person writes less.
+const minBuiltIn = 500
+
+// builtIn returns the command whose prompt a text is, or nil.
+func builtIn(text []byte) []byte {
+	if !mayBeBuiltIn(text) {
+		return nil
+	}
+	for _, b := range builtIns {
+		if b.prompt.Match(text) {
+			return []byte(b.command)
+		}
+	}
+	return nil
+}
+
+// mayBeBuiltIn reports whether a text may be such a prompt.
+func mayBeBuiltIn(text []byte) bool {
+	return len(text) >= minBuiltIn && (text[0] == '`' || bytes.Contains(text[:minBuiltIn], []byte(".md")))
 }

@@ -172,6 +172,17 @@ func (c *Conversation) PromptHash() uint64 {
 	return d.Sum64()
 }
 
+// Instructions returns the text of the system prompt.
+func (c *Conversation) Instructions() []byte {
+	text := c.joined(&c.prompt)
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.System || i == 0 && m.Role == RoleOther {
+			text = slices.Concat(text, []byte{'\n'}, c.joined(m))
+		}
+	}
+	return text
+}
+
 // Prompted returns the id that follows a mark in the request's first prompt.
 func (c *Conversation) Prompted(mark string) string {
 	m := &c.prompt

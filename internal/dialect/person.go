@@ -83,7 +83,7 @@ func mayHoldClientText(raw []byte) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw) || mayStateTime(raw)
+	return slices.ContainsFunc(filesBegin, func(t []byte) bool { return bytes.Contains(raw, t) }) || tail(raw) >= 0 || bytes.Contains(raw, base64) || mayBeAutomated(raw) || mayBeBuiltIn(raw) || mayStateTime(raw)
 }
 
 // mayBeForeign reports whether another author may have written a part of a text: one of its
@@ -174,6 +174,9 @@ func wordsIn(text []byte, in textContext) ([]byte, origin) {
 			return words, byBoth
 		}
 		return words, byPerson
+	}
+	if command := builtIn(text); command != nil {
+		return command, byBoth
 	}
 	left, behind := behindPreface(text)
 	if !behind && (isHarness(text, in) || command.Match(text) || !in.early() && isAutomated(text)) {

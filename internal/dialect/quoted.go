@@ -146,26 +146,6 @@ func behindLabel(l []byte) (behind []byte, ok bool) {
 	return trim(l[i+n:]), true
 }
 
-// Labelled returns the text between the label that begins a text and the next line with a
-// label; nil if no label begins it.
-func Labelled(text []byte) []byte {
-	lines := linesOf(text)
-	if len(lines) == 0 {
-		return nil
-	}
-	behind, ok := behindLabel(lines[0].text)
-	if !ok {
-		return nil
-	}
-	start := lines[0].at + len(lines[0].text) - len(behind)
-	for _, l := range lines[1:] {
-		if _, ok := behindLabel(l.text); ok {
-			return trim(text[start:l.at])
-		}
-	}
-	return trim(text[start:])
-}
-
 // asks reports whether a line is a question.
 func asks(l []byte) bool { return endsWith(bytes.TrimRight(l, "\"'”»)"), "?？؟") }
 

@@ -120,21 +120,3 @@ func TestSpellingOfQuotes(t *testing.T) {
 		t.Errorf("the person said %q, want %q", c.Text(0), "fix it")
 	}
 }
-
-// TestLabelled checks that Labelled returns the text between the label that begins a text
-// and the next label.
-func TestLabelled(t *testing.T) {
-	for text, want := range map[string]string{
-		"Command: make check\nOutput: ok":          "make check",
-		"Command: make \\\n  check\n\nOutput:\nok": "make \\\n  check",
-		"Task:\nCount the sheep.":                  "Count the sheep.",
-		"Count the sheep.\nTask: now":              "",
-		"Count the sheep.":                         "",
-		"":                                         "",
-		"Note:":                                    "",
-	} {
-		if got := string(dialect.Labelled([]byte(text))); got != want {
-			t.Errorf("Labelled(%q) = %q, want %q", text, got, want)
-		}
-	}
-}

@@ -14,7 +14,6 @@ func TestRepeats(t *testing.T) {
 		name, text string
 		want       bool
 	}{
-		{"structured output", "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request.", true},
 		{"continue", "Continue from where you left off.", true},
 		{"stop hook", "Stop hook feedback:\n- [./check.sh]: the tests \"unit\" fail", true},
 		{"retry", "Validation has failed: the field \"port\" is missing.", true},

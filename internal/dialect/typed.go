@@ -105,6 +105,12 @@ func (c *Conversation) isTypedAmid(i int) bool {
 	return c.isMarked(m) || m.alone && !m.Mixed && len(m.clean) < minInstructions && !bytes.Contains(m.clean, []byte("\n\n")) && !asksChore(said) && !c.inRound(m)
 }
 
+// IsLine reports whether message i is one line, as people type it.
+func (c *Conversation) IsLine(i int) bool {
+	text := c.Text(i)
+	return len(text) < minInstructions && bytes.IndexByte(text, '\n') < 0
+}
+
 // isMarked reports whether the client marks words of a message as sent while the model worked.
 func (c *Conversation) isMarked(m *Message) bool {
 	return slices.ContainsFunc(c.spans[m.from:m.to], func(s Span) bool { return len(sentAmid(c.decoded(s))) > 0 })
