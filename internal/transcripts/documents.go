@@ -63,12 +63,7 @@ func readContinue(s *source, t *turns) error {
 		case "user":
 			t.say(fmt.Sprintf("%s#%d", t.Session, n), texts(m.Get("content")), at)
 		case "assistant":
-			var calls []string
-			m.Get("toolCalls.#.id").ForEach(func(_, id gjson.Result) bool {
-				calls = append(calls, id.Str)
-				return true
-			})
-			t.answer("", texts(m.Get("content")), at, calls...)
+			t.answer("", texts(m.Get("content")), at, stringsOf(m.Get("toolCalls.#.id"))...)
 		}
 		return true
 	})

@@ -2,6 +2,7 @@ package transcripts
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,14 +35,15 @@ func texts(content gjson.Result) string {
 }
 
 // ids returns the ids of the blocks of a kind.
-func ids(blocks gjson.Result, kind string) (list []string) {
-	blocks.ForEach(func(_, block gjson.Result) bool {
-		if block.Get("type").Str == kind {
-			list = append(list, block.Get("id").Str)
-		}
-		return true
-	})
-	return list
+func ids(blocks gjson.Result, kind string) []string {
+	return stringsOf(blocks.Get(`#(type=="` + kind + `")#.id`))
+}
+
+func stringsOf(list gjson.Result) (all []string) {
+	for _, one := range list.Array() {
+		all = append(all, one.Str)
+	}
+	return all
 }
 
 // claudeMarks begin records of the user's role that Claude Code wrote.
@@ -147,13 +149,6 @@ func readItem(p gjson.Result, at time.Time, t, plain *turns) {
 	}
 }
 
-func stringsOf(list gjson.Result) (all []string) {
-	for _, one := range list.Array() {
-		all = append(all, one.Str)
-	}
-	return all
-}
-
 // partsOf returns the first text of Gemini's parts that is not the client's, and the ids of
 // their function calls.
 func partsOf(parts gjson.Result) (words string, calls []string) {
@@ -173,8 +168,8 @@ func partsOf(parts gjson.Result) (words string, calls []string) {
 	return words, calls
 }
 
-// readGemini replays a log: later lines replace earlier ones, and $set replaces the list.
-// The first time of a message counts.
+// readGemini replays a log: later lines replace earlier ones, and $set replaces the list. Earlier
+// versions stored the list. The first time of a message counts.
 func readGemini(s *source, t *turns) error {
 	type message struct {
 		gjson.Result
@@ -182,37 +177,24 @@ func readGemini(s *source, t *turns) error {
 	}
 	var order []string
 	all, main := make(map[string]message), true
-	add := func(m gjson.Result) {
+	add := func(_, m gjson.Result) bool {
 		id := m.Get("id").Str
 		known, ok := all[id]
 		if !ok {
-			order, known.at = append(order, id), timeOf(m.Get("timestamp"))
+			known.at = timeOf(m.Get("timestamp"))
 		}
-		all[id] = message{m, known.at}
+		order, all[id] = append(order, id), message{m, known.at}
+		return true
 	}
 	each := func(r gjson.Result) {
-		switch {
-		case r.Get("messages").IsArray(): // the whole file of an earlier version
-			t.Session = r.Get("sessionId").Str
-			r.Get("messages").ForEach(func(_, m gjson.Result) bool {
-				add(m)
-				return true
-			})
-		case r.Get("kind").Exists():
-			t.Session, main = r.Get("sessionId").Str, r.Get("kind").Str == "main"
-		case r.Get("$set.messages").Exists():
+		if r.Get("kind").Exists() || r.Get("messages").Exists() {
+			t.Session, main = r.Get("sessionId").Str, cmp.Or(r.Get("kind").Str, "main") == "main"
+		}
+		if list := cmp.Or(r.Get("$set.messages").Raw, r.Get("messages").Raw); list != "" {
 			order = order[:0]
-			r.Get("$set.messages").ForEach(func(_, m gjson.Result) bool {
-				known, ok := all[m.Get("id").Str]
-				add(m)
-				if ok {
-					order = append(order, m.Get("id").Str)
-					all[m.Get("id").Str] = message{m, known.at}
-				}
-				return true
-			})
-		case r.Get("id").Exists():
-			add(r)
+			gjson.Parse(list).ForEach(add)
+		} else if r.Get("id").Exists() {
+			add(r, r)
 		}
 	}
 	doc, err := gjson.Result{}, error(nil)
@@ -227,15 +209,15 @@ func readGemini(s *source, t *turns) error {
 	}
 	t.Dir = geminiDirectory(filepath.Dir(filepath.Dir(s.path)))
 	for _, id := range order {
-		m := all[id]
+		m, is := all[id]
+		if !is {
+			continue
+		}
+		delete(all, id)
 		words, calls := partsOf(m.Get("content"))
-		m.Get("toolCalls").ForEach(func(_, call gjson.Result) bool {
-			calls = append(calls, call.Get("id").Str)
-			return true
-		})
 		switch {
 		case m.Get("type").Str == "gemini":
-			t.answer("", words, m.at, calls...)
+			t.answer("", words, m.at, append(calls, stringsOf(m.Get("toolCalls.#.id"))...)...)
 		case m.Get("type").Str == "user" && words != "":
 			if shown, _ := partsOf(m.Get("displayContent")); shown != "" {
 				words = shown
@@ -303,12 +285,7 @@ func readCopilot(s *source, t *turns) error {
 		case "user.message":
 			t.say(d.Get("messageId").Str, d.Get("content").Str, at)
 		case "assistant.message":
-			var calls []string
-			d.Get("toolRequests").ForEach(func(_, call gjson.Result) bool {
-				calls = append(calls, call.Get("toolCallId").Str)
-				return true
-			})
-			t.answer(d.Get("apiCallId").Str, d.Get("content").Str, at, calls...)
+			t.answer(d.Get("apiCallId").Str, d.Get("content").Str, at, stringsOf(d.Get("toolRequests.#.toolCallId"))...)
 		}
 	})
 }
@@ -328,12 +305,7 @@ func readKimi(s *source, t *turns) error {
 				t.say(r.Get("promptId").Str, texts(r.Get("input")), at)
 			}
 		case r.Get("type").Str == "agent.message.appended" && r.Get("message.meta.source").Str == "llm":
-			var calls []string
-			m.Get("toolCalls").ForEach(func(_, call gjson.Result) bool {
-				calls = append(calls, call.Get("id").Str)
-				return true
-			})
-			t.answer("", texts(m.Get("content")), at, calls...)
+			t.answer("", texts(m.Get("content")), at, stringsOf(m.Get("toolCalls.#.id"))...)
 		}
 	})
 }
