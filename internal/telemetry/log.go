@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -12,105 +11,15 @@ import (
 )
 
 // NewLogger returns a logger of text or JSON to a file; "auto" selects text on a terminal.
-// Except on a terminal, lines of requests are written together, within flushAfter. flush
-// writes the last ones.
-func NewLogger(f *os.File, format string, level slog.Leveler) (log *slog.Logger, flush func()) {
+func NewLogger(f *os.File, format string, level slog.Leveler) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
-	text := format == "text" || format == "auto" && terminal.Is(f)
-	if text && terminal.Is(f) {
-		return slog.New(shortRequests{slog.NewTextHandler(f, o), f, os.Getenv("NO_COLOR") == ""}), func() {}
+	switch text := format == "text" || format == "auto" && terminal.Is(f); {
+	case text && terminal.Is(f):
+		return slog.New(shortRequests{slog.NewTextHandler(f, o), f, os.Getenv("NO_COLOR") == ""})
+	case text:
+		return slog.New(slog.NewTextHandler(f, o))
 	}
-	w := &lines{w: f}
-	if text {
-		return slog.New(together{Handler: slog.NewTextHandler(w, o), w: w}), w.flush
-	}
-	return slog.New(together{slog.NewJSONHandler(w, o), w, true}), w.flush
-}
-
-const (
-	flushAfter = 100 * time.Millisecond // the most that the end of the process loses
-	flushBytes = 32 << 10
-)
-
-// lines collects lines and writes them together, in order.
-type lines struct {
-	w io.Writer
-
-	mu    sync.Mutex // protects the fields below, and the order of writes
-	bytes []byte
-	due   bool // a timer will call flush
-}
-
-// Write implements io.Writer.
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bytes = append(l.bytes, line...)
-	l.addedLocked()
-	return len(line), nil
-}
-
-// request adds the line of a request in JSON, and reports whether it can.
-func (l *lines) request(r *slog.Record) (ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.bytes, ok = appendJSON(l.bytes, r); ok {
-		l.addedLocked()
-	}
-	return ok
-}
-
-func (l *lines) addedLocked() {
-	if !l.due {
-		l.due = true
-		time.AfterFunc(flushAfter, l.flush)
-	}
-	if len(l.bytes) >= flushBytes {
-		l.writeLocked()
-	}
-}
-
-func (l *lines) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.due = false
-	l.writeLocked()
-}
-
-func (l *lines) writeLocked() {
-	if len(l.bytes) > 0 {
-		_, _ = l.w.Write(l.bytes) // there is no other place to report it
-		l.bytes = l.bytes[:0]
-	}
-}
-
-// together is a log handler that leaves lines of requests in w, and flushes w after others.
-type together struct {
-	slog.Handler
-	w    *lines
-	bare bool // the handler is of JSON, and adds no attributes and no group
-}
-
-// Handle implements slog.Handler.
-func (t together) Handle(ctx context.Context, r slog.Record) error {
-	if t.bare && r.Message == requestLine && t.w.request(&r) {
-		return nil
-	}
-	err := t.Handler.Handle(ctx, r)
-	if r.Message != requestLine {
-		t.w.flush()
-	}
-	return err //nolint:wrapcheck // the caller ignores it
-}
-
-// WithAttrs implements slog.Handler.
-func (t together) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return together{Handler: t.Handler.WithAttrs(attrs), w: t.w}
-}
-
-// WithGroup implements slog.Handler.
-func (t together) WithGroup(name string) slog.Handler {
-	return together{Handler: t.Handler.WithGroup(name), w: t.w}
+	return slog.New(slog.NewJSONHandler(f, o))
 }
 
 // quietFor is the minimum interval between logs of the same warning.

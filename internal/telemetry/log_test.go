@@ -3,52 +3,11 @@ package telemetry
 import (
 	"bytes"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// TestRequestLines_Together: they are written within flushAfter, in the order of the log, and
-// at once if they are many, at another line, and at the end.
-func TestRequestLines_Together(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "log")
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		log, flush := NewLogger(f, "auto", slog.LevelInfo)
-		want := 0
-		check := func(when string) {
-			t.Helper()
-			b, err := os.ReadFile(path)
-			if got := strings.Count(string(b), "\n"); err != nil || got != want {
-				t.Errorf("%s the log has %d lines, %v; want %d", when, got, err, want)
-			}
-		}
-		log.Info(requestLine)
-		check("at once")
-		time.Sleep(flushAfter + 1)
-		want = 1
-		check("after a moment")
-		log.Info(requestLine)
-		log.Info("other")
-		want = 3
-		check("after another line")
-		long := strings.Repeat("x", flushBytes)
-		log.Info(requestLine, "long", long)
-		want = 4
-		check("after many bytes")
-		log.With("a", 1).WithGroup("g").Info(requestLine)
-		flush()
-		want = 5
-		check("at the end")
-	})
-}
 
 // TestWarningsAreLoggedOnceAMinute, and counted; other levels always.
 func TestWarningsAreLoggedOnceAMinute(t *testing.T) {

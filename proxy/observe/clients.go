@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/graphiti-proxy/graphiti-proxy/inject"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
@@ -45,9 +43,6 @@ const (
 	// maxSeen is the maximum number of client versions that are counted.
 	maxSeen = 128
 
-	// maxAgent is the maximum length of a User-Agent that names holds.
-	maxAgent = 256
-
 	// maxName is the maximum length of a client's name for itself, and of its version.
 	maxName = 32
 )
@@ -58,12 +53,7 @@ type clients struct {
 	seen map[string]map[string]*ClientSigns
 	n    int
 	said map[*ClientSigns]bool // clients with requests that contain a person's words
-
-	names atomic.Pointer[map[agent]client] // of recent User-Agents; a map in it does not change
 }
-
-// agent is a client by its name in package dialect, and its User-Agent.
-type agent struct{ program, agent string }
 
 // client is a client's name and version, see called.
 type client struct {
@@ -72,36 +62,13 @@ type client struct {
 }
 
 // named returns a client's name and version.
-func (c *clients) named(p dialect.Program, sent []byte) client {
-	if known := c.names.Load(); known != nil {
-		if of, ok := (*known)[agent{p.Name, string(sent)}]; ok {
-			return of
-		}
-	}
+func named(p dialect.Program, sent []byte) client {
 	name, version := called(p, sent)
 	of := client{name, string(version), name}
 	if likeKey(name) {
 		of.shown = hidden
 	}
-	if len(sent) <= maxAgent {
-		c.learn(agent{p.Name, string(sent)}, of)
-	}
 	return of
-}
-
-// learn adds a client to names, unless there are enough.
-func (c *clients) learn(a agent, of client) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	next := make(map[agent]client)
-	if known := c.names.Load(); known != nil {
-		if len(*known) >= maxSeen {
-			return
-		}
-		maps.Copy(next, *known)
-	}
-	next[a] = of
-	c.names.Store(&next)
 }
 
 // of returns the counts of a version of a client; beyond maxSeen, the shared counts of
@@ -185,7 +152,7 @@ type Ask struct {
 // without a place, because that may be a client's own request, such as for a title, and
 // match no rule.
 func (o *Observer) Asked(a Ask) {
-	client := o.clients.named(a.Program, a.Agent)
+	client := named(a.Program, a.Agent)
 	o.clients.mu.Lock()
 	defer o.clients.mu.Unlock()
 	one := o.clients.of(client.name, client.version)

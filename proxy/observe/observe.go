@@ -94,7 +94,7 @@ func (r *Request) Unread() {
 type Answered struct {
 	o       *Observer
 	span    trace.Span // of the upstream; nil if tracing is off
-	passing *passing   // belongs to the request only while it has the same id
+	passing *passing   // nil if the request is not recorded
 	id      uint64
 }
 
@@ -102,7 +102,7 @@ type Answered struct {
 func (a Answered) Report(of *dialect.Answer) {
 	u := of.Usage
 	a.o.used(u)
-	a.o.passed.used(a.passing, a.id, u)
+	a.o.passed.used(a.passing, u)
 	if a.span != nil {
 		endRead(a.span, u)
 	}
@@ -113,7 +113,7 @@ func (a Answered) Settled(f graphiti.Fate) {
 	if a.o == nil {
 		return
 	}
-	a.o.passed.settled(a.passing, a.id, f)
+	a.o.passed.settled(a.passing, f)
 	if a.o.logged() {
 		r := Request{o: a.o, id: a.id}
 		a.o.log.LogAttrs(context.Background(), slog.LevelInfo, "message settled", append(fateOf(f), slog.String("id", string(r.AppendID(nil))))...)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -55,11 +54,8 @@ type Search struct {
 	Failed string // timeout or error
 }
 
-// passed records the newest requests, and reuses the records of older ones. It is safe
-// for concurrent use.
+// passed records the newest requests. It is safe for concurrent use.
 type passed struct {
-	spare sync.Pool // of *passing
-
 	mu   sync.Mutex // guards ring, its elements, and last
 	ring [maxPassed]*passing
 	last int // the number of the newest
@@ -68,13 +64,12 @@ type passed struct {
 // passing is the record of a request. Until it is added to the ring, it belongs to the
 // goroutine that serves the request.
 type passing struct {
-	id atomic.Uint64 // of the request; 0 if there is none
+	id uint64 // of the request
 
 	began           time.Time
 	client, api     string
 	version         string
-	model           []byte
-	path            []byte
+	model, path     string
 	status, blocks  int
 	stream          bool
 	outcome         inject.Outcome
@@ -91,7 +86,7 @@ type passing struct {
 // NotePassed turns on the record of the newest requests, for Passed. It must be called
 // before the first request.
 func (o *Observer) NotePassed() {
-	o.passed = &passed{spare: sync.Pool{New: func() any { return new(passing) }}}
+	o.passed = new(passed)
 }
 
 // begin returns the record of a new request; nil if requests are not recorded.
@@ -99,61 +94,35 @@ func (l *passed) begin(id uint64, began time.Time) *passing {
 	if l == nil {
 		return nil
 	}
-	p := l.spare.Get().(*passing) //nolint:forcetypeassert // the pool's only type
-	p.id.Store(id)
-	p.began = began
-	return p
+	return &passing{id: id, began: began}
 }
 
 // add adds a request that has ended to the ring.
 func (l *passed) add(p *passing) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.last++
-	at := &l.ring[l.last%maxPassed]
-	old := *at
-	*at = p
-	if old != nil {
-		old.reset()
-	}
-	l.mu.Unlock()
-	if old != nil {
-		l.spare.Put(old)
-	}
-}
-
-// reset clears a record for reuse. It sets the id to 0, so that a late call of used has no
-// effect. The caller holds passed.mu.
-func (p *passing) reset() {
-	p.id.Store(0)
-	p.began, p.ready = time.Time{}, time.Time{}
-	p.client, p.version, p.api, p.turn = "", "", "", ""
-	p.model, p.path, p.searches = p.model[:0], p.path[:0], p.searches[:0]
-	p.status, p.blocks, p.stream, p.outcome, p.who = 0, 0, false, inject.Outcome{}, graphiti.Who{}
-	p.upstream, p.total, p.input, p.cached, p.fate = 0, 0, 0, 0, graphiti.Fate{}
+	l.ring[l.last%maxPassed] = p
 }
 
 // used records a request's tokens, as the provider reported them.
-func (l *passed) used(p *passing, id uint64, u dialect.Usage) {
+func (l *passed) used(p *passing, u dialect.Usage) {
 	if p == nil || u.Input <= 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.id.Load() == id {
-		p.input, p.cached = u.Input, u.Cached
-	}
+	p.input, p.cached = u.Input, u.Cached
 }
 
 // settled records the new fate of a request's message.
-func (l *passed) settled(p *passing, id uint64, f graphiti.Fate) {
+func (l *passed) settled(p *passing, f graphiti.Fate) {
 	if p == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.id.Load() == id {
-		p.fate = f
-	}
+	p.fate = f
 }
 
 // Deed contains the caller, the API and the blocks of a request.
@@ -173,14 +142,14 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 	if p == nil {
 		return
 	}
-	r.o.passed.settled(p, r.id, d.Fate)
+	r.o.passed.settled(p, d.Fate)
 	p.ready = time.Now()
-	p.named(r.o, d.Program, h)
+	p.named(d.Program, h)
 	p.outcome = plan.Outcome
 	if p.api = d.API; p.api == "" {
 		return
 	}
-	p.model = appendModel(p.model[:0], d.Model)
+	p.model = modelName(d.Model)
 	p.blocks, p.turn, p.who = d.Blocks, plan.Turn, d.Who
 	for i := range plan.Searched {
 		l := &plan.Searched[i]
@@ -193,24 +162,24 @@ func (r *Request) Did(h *fasthttp.RequestHeader, d Deed, plan *inject.Plan) {
 }
 
 // named records the client's name and version.
-func (p *passing) named(o *Observer, of dialect.Program, h *fasthttp.RequestHeader) {
+func (p *passing) named(of dialect.Program, h *fasthttp.RequestHeader) {
 	agent := h.UserAgent()
 	if of.Name == "" {
 		product, _, _ := bytes.Cut(agent, []byte{'/'})
 		of.Name = dialect.Named(string(product))
 	}
-	client := o.clients.named(of, agent)
+	client := named(of, agent)
 	p.client, p.version = client.shown, client.version
 }
 
-// appendModel appends a model's name, or hidden if the name must not be displayed.
-func appendModel(dst, raw []byte) []byte {
+// modelName returns a model's name, or hidden if the name must not be displayed.
+func modelName(raw []byte) string {
 	name := bytes.Trim(raw, `"`)
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '<' }
 	if len(name) > maxModel || bytes.ContainsFunc(name, odd) || likeKey(string(name)) {
-		return append(dst, hidden...)
+		return hidden
 	}
-	return append(dst, name...)
+	return string(name)
 }
 
 // Headed notes that the head of the answer has arrived.
@@ -241,7 +210,7 @@ func (r *Request) headOf(h *fasthttp.RequestHeader) (path string) {
 	if p != nil {
 		p.at(path)
 		if p.client == "" {
-			p.named(r.o, dialect.Program{}, h)
+			p.named(dialect.Program{}, h)
 		}
 	}
 	return path
@@ -251,7 +220,7 @@ func (p *passing) at(path string) {
 	if len(path) > maxPath {
 		path = path[:maxPath-len("…")] + "…"
 	}
-	p.path = append(p.path[:0], path...)
+	p.path = path
 }
 
 // Passed returns up to limit of the newest requests after the one with number after,
@@ -277,10 +246,10 @@ func (o *Observer) Passed(after, limit int, owner string) (list []Passed) {
 }
 
 func (p *passing) shown(o *Observer, number int) Passed {
-	r := Request{o: o, id: p.id.Load()}
+	r := Request{o: o, id: p.id}
 	return Passed{
 		Number: number, ID: string(r.AppendID(nil)), Began: p.began,
-		Client: p.client, Version: p.version, Model: string(p.model), API: p.api, Path: string(p.path), Status: p.status, Stream: p.stream,
+		Client: p.client, Version: p.version, Model: p.model, API: p.api, Path: p.path, Status: p.status, Stream: p.stream,
 		Outcome: p.outcome, Fate: p.fate, Blocks: p.blocks, Upstream: p.upstream, Total: p.total, Searches: slices.Clone(p.searches),
 		Input: p.input, Cached: p.cached, Session: p.who.Session, Turn: p.turn, Person: personOf(&p.who),
 	}

@@ -135,7 +135,7 @@ func TestPassedRequestsAreBounded(t *testing.T) {
 }
 
 // TestTokensOfAPassedRequest checks that the usage of an answer is recorded before and
-// after its request ends, and dropped if another request has reused the record.
+// after its request ends, and not for another request.
 func TestTokensOfAPassedRequest(t *testing.T) {
 	o := noting(t)
 	h := headOf("codex/1", "/v1/chat/completions")
@@ -153,7 +153,7 @@ func TestTokensOfAPassedRequest(t *testing.T) {
 	if len(list) != 2 || list[0].Input != 100 || list[0].Cached != 60 || !list[0].Stream || list[1].Input != 100 {
 		t.Errorf("%+v", list)
 	}
-	for range 2 * maxPassed { // their records are reused
+	for range 2 * maxPassed { // later requests displace them
 		pass(o, ann)
 	}
 	after.Report(&usage)

@@ -18,27 +18,17 @@ var keyPrefixes = []string{"sk-", "sk_", "pk-", "pk_", "rk_", "AIza", "ya29.", "
 func loggedPath(target []byte) string {
 	path, _, _ := bytes.Cut(wire.OriginForm(target), []byte{'?'})
 	path, _, _ = bytes.Cut(path, []byte{'#'})
-	text := string(path)
-	for s := range strings.SplitSeq(text, "/") {
-		if !hides(s) {
-			continue
+	segments := strings.Split(string(path), "/")
+	for i, s := range segments {
+		if hides(s) {
+			segments[i] = hidden
 		}
-		segments := strings.Split(text, "/")
-		for i, s := range segments {
-			if hides(s) {
-				segments[i] = hidden
-			}
-		}
-		return strings.Join(segments, "/")
 	}
-	return text
+	return strings.Join(segments, "/")
 }
 
 // hides reports whether a segment of a path may be or contain a key.
 func hides(segment string) bool {
-	if isWord(segment) { // as most are, and the rest takes a microsecond
-		return false
-	}
 	if plain, err := url.PathUnescape(segment); err == nil {
 		segment = plain
 	}
@@ -64,22 +54,6 @@ func likeKey(s string) bool {
 		}
 	}
 	return false
-}
-
-// isWord reports whether a segment is too short and plain for a key.
-func isWord(s string) bool {
-	const shortestKey = 9 // a prefix and six characters
-	digits := false
-	for i := range len(s) {
-		switch classOf(s[i]) {
-		case 'a':
-		case '0':
-			digits = true
-		default:
-			return false
-		}
-	}
-	return len(s) < shortestKey || !digits && len(s) < longRun
 }
 
 // longRun is a number of letters and digits in a row that no word has.
