@@ -67,7 +67,8 @@ func begins(s string) bool {
 	said, everywhere := saidIn(s), false
 	for size := 2; size <= min(maxPlace, len(said)-1); size++ {
 		place := " " + bareOf(strings.Join(said[:size], " ")) + " "
-		if everywhere = marksOf(place).everywhere; strings.HasSuffix(said[size-1], ",") && (namesProject(place) || everywhere) {
+		next, _ := markAt(said, size)
+		if everywhere = marksOf(place).everywhere; (strings.HasSuffix(said[size-1], ",") || next.lasting && !instructing.has(said[0])) && (namesProject(place) || everywhere) {
 			said = said[size:]
 			break
 		}
@@ -90,7 +91,7 @@ func begins(s string) bool {
 	case size == 0 && !instructing.has(said[0]):
 		return false
 	}
-	if last := len(said) - 1; strings.HasSuffix(said[last-1], ",") && marks[bareOf(said[last])].lasting { // "use pnpm, always"
+	if endsLasting(said) {
 		return true
 	}
 	for n, left := max(1, size), maxBetween; n < len(said)-1 && left >= 0; n, left = n+1, left-1 {
@@ -101,11 +102,27 @@ func begins(s string) bool {
 			n, left = n+len(place)-1, left+1
 			continue
 		}
-		if w := said[n]; isFunction(w) && !isPlease(w) || strings.ContainsAny(w, ",.!") {
+		if w := said[n]; isFunction(w) && !isPlease(w) && !isSelf(w) || strings.ContainsAny(w, ",.!") {
 			return false
 		}
 	}
 	return false
+}
+
+// endsLasting reports whether a sentence ends with a lasting mark of several words or behind a comma:
+// "use pnpm from now on", "use pnpm, always". "As always" asks for the current task.
+func endsLasting(said []string) bool {
+	for n := 1; n < len(said); n++ {
+		if m, size := markAt(said, n); m.lasting && n+size == len(said) && (size > 1 || strings.HasSuffix(said[n-1], ",")) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSelf reports whether a word refers to the author in any language.
+func isSelf(w string) bool {
+	return slices.ContainsFunc(tongues, func(l tongue) bool { return slices.Contains(strings.Fields(l.Self), w) })
 }
 
 // isAbout reports whether a sentence that begins as a rule says something about it: "…, says Eve", "…
