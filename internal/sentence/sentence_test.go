@@ -107,6 +107,23 @@ func TestEncode_AnyText(t *testing.T) {
 	}
 }
 
+// TestTable_LastRows checks that the rows of the last blocks are decoded beside those of others.
+func TestTable_LastRows(t *testing.T) {
+	m := model(t)
+	all := len(m.table.classes)
+	var alone, beside [width]float32
+	for row := all - 4*blockRows; row < all; row++ {
+		m.table.rows([]int{row}, alone[:], width)
+		for late := range blockRows {
+			out := make([]float32, 2*width)
+			m.table.rows([]int{late, row}, out, width)
+			if beside = [width]float32(out[width:]); beside != alone {
+				t.Fatalf("row %d of %d differs beside row %d", row, all, late)
+			}
+		}
+	}
+}
+
 // TestEncode_Kept: the vector of a text is the same with kept pieces, with new ones, and when
 // other texts have replaced some.
 func TestEncode_Kept(t *testing.T) {

@@ -1,6 +1,7 @@
 package sentence
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math/bits"
@@ -12,6 +13,7 @@ const (
 	blockRows = 8  // rows of the table that are coded together
 	codeBits  = 12 // of a symbol's frequency
 	codeLow   = 1 << 23
+	mostCode  = 4 + 3*blockRows*width // bytes that decoding reads of a block
 )
 
 // table has a vector for each piece. A row is coded (rANS) with the values and frequencies
@@ -75,6 +77,9 @@ type stream struct {
 func (t *table) stream(row int) stream {
 	block := row / blockRows
 	code := bytesOf(t.blocks[uint32At(t.starts, block):])
+	if len(code) < mostCode { // the last blocks: others may be decoded for longer, and a step reads ahead
+		code = append(bytes.Clone(code), make([]byte, mostCode)...)
+	}
 	s := stream{next: block * blockRows, code: code[4:], state: binary.BigEndian.Uint32(code)}
 	return s
 }
