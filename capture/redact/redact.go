@@ -64,8 +64,6 @@ func (r *Redactor) RedactBy(text string, by time.Time) (_ string, n int, ok bool
 	list := s.urls(nil)
 	list = s.privateKeys(list)
 	list = append(list, own...)
-	list = s.dotted(list)
-	list = s.headers(list)
 	list = s.settings(list)
 	if late() {
 		return "", 0, false

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"encoding/base64"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -736,58 +735,6 @@ func (s *scan) endsLine(at int) bool {
 	}
 	at = s.blanks(at)
 	return at == len(s.text) || strings.IndexByte("\n\r#}", s.text[at]) >= 0 || s.text[at] == '\\'
-}
-
-// headers finds the credentials in the headers of requests: of basic authentication and
-// cookies.
-func (s *scan) headers(list []found) []found {
-	for at := range s.places("basic") {
-		from := s.blanks(at + len("basic"))
-		end := s.tokenEnd(from, "+/=")
-		if s.begins(at) && from > at+len("basic") && end-from >= 6 && isBasic(s.text[from:end]) {
-			list = append(list, found{from, end, "basic-auth"})
-		}
-	}
-	for at := range s.places("cookie") {
-		list = s.cookies(at+len("cookie"), list)
-	}
-	return list
-}
-
-// isBasic reports whether a text is a user's name and password in base64.
-func isBasic(v string) bool {
-	b, err := base64.StdEncoding.DecodeString(v)
-	if err != nil {
-		if b, err = base64.RawStdEncoding.DecodeString(v); err != nil {
-			return false
-		}
-	}
-	user, pass, ok := strings.Cut(string(b), ":")
-	return ok && (user != "" || pass != "") && utf8.Valid(b) && strings.IndexFunc(string(b), func(r rune) bool { return r < ' ' }) < 0
-}
-
-// cookies finds random values in the list of cookies at a place.
-func (s *scan) cookies(at int, list []found) []found {
-	at, _ = s.quoteEnd(at)
-	if at = s.blanks(at); at >= len(s.text) || s.text[at] != ':' {
-		return list
-	}
-	end := at
-	for end < len(s.text) && end-at < maxValue && s.text[end] != '\n' {
-		end++
-	}
-	for at < end {
-		i := strings.IndexByte(s.text[at:end], '=')
-		if i < 0 {
-			return list
-		}
-		from := at + i + 1
-		at = s.tokenEnd(from, "._~+/%")
-		if at-from >= 16 && generated(s.text[from:at]) {
-			list = append(list, found{from, s.rest(from, at), "cookie"})
-		}
-	}
-	return list
 }
 
 // begins reports whether a word can begin at a place.

@@ -26,20 +26,31 @@ func (s *scan) tokens(list []found) []found {
 			continue
 		}
 		from := at
-		for at < len(s.text) && isName(s.text[at]) {
+		for at < len(s.text) && (isName(s.text[at]) || s.text[at] == '.' && at+1 < len(s.text) && isName(s.text[at+1])) {
 			at++
 		}
-		if at-from > leastRandom && s.begins(from) && isPrefixed(start(s.text[from:at])) {
+		if v := start(s.text[from:at]); at-from > leastRandom && s.begins(from) && (isPrefixed(v) || isDotted(v)) {
 			list = append(list, found{from, at, "api-key"})
 		}
 	}
 	return list
 }
 
+// isDotted reports whether a text has two random parts around dots, or one behind "s." of Vault.
+func isDotted(v string) bool {
+	parts, random := strings.Split(v, "."), 0
+	for _, p := range parts {
+		if len(p) >= leastRandom && isRandom(p, 0) {
+			random++
+		}
+	}
+	return len(parts) <= 3 && (random > 1 || random == 1 && len(parts) == 2 && parts[0] == "s")
+}
+
 // isPrefixed reports whether a text has a prefix, a sign and a random part.
 func isPrefixed(v string) bool {
 	sign := strings.IndexAny(v, "-_")
-	if sign < 1 || sign > maxPrefix || !isLetter(v[0]) || identifiers[strings.ToLower(v[:sign])] || isPlaceholder(v) || describes(v) {
+	if sign < 1 || strings.Contains(v, ".") || sign > maxPrefix || !isLetter(v[0]) || identifiers[strings.ToLower(v[:sign])] || isPlaceholder(v) || describes(v) {
 		return false
 	}
 	for from := sign + 1; from < len(v) && from <= maxHead; {
