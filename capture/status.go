@@ -23,7 +23,7 @@ type QueueStatus struct {
 	Redacted  int        `json:"redacted"`        // redacted credentials, since the start
 	Shortened int        `json:"shortened"`       // texts shortened in the middle, since the start
 	LeftOut   int        `json:"left_out"`        // turns of histories that exceeded the bounds, since the start
-	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Workers.Dropped), since the start
+	GivenUp   int        `json:"answers_dropped"` // answers that were not parsed (response.Readers.Dropped), since the start
 	NotKept   int        `json:"not_kept"`        // turns lost because data_dir was unusable, since the start
 	InMemory  int        `json:"in_memory"`       // turns waiting in RAM for data_dir; they end with the process
 	Bytes     int        `json:"bytes"`

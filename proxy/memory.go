@@ -164,7 +164,7 @@ type Services struct {
 	Generations Generations
 	Figures     Statistics
 	Providers   Providers // nil if no model of the caller's provider distils facts
-	Responses   *response.Workers
+	Responses   *response.Readers
 	Pending     *PendingTurns // the turns that have not ended
 }
 

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -112,7 +111,7 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 		{"compressed, no memory", Meta{Encoding: "gzip"}, string(encoded(t, "gzip", body)), 512 << 10, false},
 	} {
 		b := budget.New(tc.budget)
-		w := Start(slog.New(slog.DiscardHandler), b)
+		w := New(slog.New(slog.DiscardHandler), b)
 		told := make(chan dialect.Answer, 1)
 		tee := w.Read(chat.Dialect{}.NewReader(""), tc.meta, func(a dialect.Answer, _ bool) { told <- a })
 		for part := tc.body; len(part) > 0; part = part[min(len(part), 4<<10):] {
@@ -136,36 +135,29 @@ func TestAnswersAreBoundedTogether(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsGivenBack checks that a given-up answer releases its memory at once. It
-// cannot wait for the next answer, because a full budget admits none.
+// TestGivenUpIsGivenBack checks that an answer is dropped when the budget is full, and releases
+// its memory at once.
 func TestGivenUpIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := budget.New(300 << 10)
-		w := Start(slog.New(slog.DiscardHandler), b)
-		defer w.Close()
-		tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) {})
-		held := func() int { return b.Used() - tee.share.Held() }
-		for held() < 64<<10 {
-			tee.Write(make([]byte, segment))
-			synctest.Wait()
-		}
-		others := b.Share()
-		if !others.Grow(300<<10 - b.Used()) {
-			t.Fatal("there is more taken than there is")
-		}
-		tee.Write(make([]byte, segment+1)) // more than the queued segments release
-		others.Release()
-		synctest.Wait()
-		if b.Used() != 0 {
-			t.Errorf("%d bytes stay taken", b.Used())
-		}
-	})
+	b := budget.New(300 << 10)
+	w := New(slog.New(slog.DiscardHandler), b)
+	defer w.Close()
+	tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { t.Error("a dropped answer was reported") })
+	tee.Write(bytes.Repeat([]byte("{"), 64<<10))
+	others := b.Share()
+	if b.Used() < 64<<10 || !others.Grow(220<<10-b.Used()) {
+		t.Fatalf("%d bytes are taken", b.Used())
+	}
+	tee.Write(bytes.Repeat([]byte("{"), 128<<10))
+	others.Release()
+	if tee.Close(true); b.Used() != 0 || w.Dropped() != 1 {
+		t.Errorf("%d bytes stay taken, %d answers were dropped; want 0, 1", b.Used(), w.Dropped())
+	}
 }
 
 // TestTeeIsClosedTwice checks that only the first Close counts.
 func TestTeeIsClosedTwice(t *testing.T) {
 	b := budget.New(1 << 20)
-	w := Start(slog.New(slog.DiscardHandler), b)
+	w := New(slog.New(slog.DiscardHandler), b)
 	told := make(chan bool, 2)
 	tee := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(_ dialect.Answer, clean bool) { told <- clean })
 	tee.Write([]byte(`{}`))

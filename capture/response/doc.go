@@ -1,6 +1,6 @@
-// Package response owns the parsing of answers during their relay: a tee takes a bounded copy,
-// workers decode it and pass it to the reader of its dialect, and a queue reports answers
-// in order.
+// Package response owns the parsing of answers during their relay: a tee passes the events of a
+// stream to the reader of its dialect, or keeps a bounded copy of another body, and a queue
+// decodes and reports answers in order.
 //
 // It must not know the purpose of an answer, and never blocks the relay. Of the module's
 // packages it imports only internal/budget and internal/dialect.

@@ -30,7 +30,7 @@ func TestAwait(t *testing.T) {
 		{"unknown, one unreported", false, one, never, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := Start(slog.New(slog.DiscardHandler), nil)
+			w := New(slog.New(slog.DiscardHandler), nil)
 			defer w.Close()
 			tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Of: one}, func(dialect.Answer, bool) { time.Sleep(time.Millisecond) })
 			dropped := w.Read(chat.Dialect{}.NewReader(""), Meta{Of: one}, func(dialect.Answer, bool) {})
@@ -51,10 +51,30 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// TestReports_Full checks that an answer beyond maxReports, or after Close, is dropped without a wait.
+func TestReports_Full(t *testing.T) {
+	w := New(slog.New(slog.DiscardHandler), nil)
+	held := make(chan struct{})
+	end := func() {
+		w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { <-held }).Close(true)
+	}
+	for range maxReports + 1 {
+		end()
+	}
+	if w.Dropped() != 1 {
+		t.Errorf("%d answers were dropped, want 1", w.Dropped())
+	}
+	close(held)
+	w.Close()
+	if end(); w.Dropped() != 2 {
+		t.Errorf("after Close, %d answers were dropped, want 2", w.Dropped())
+	}
+}
+
 // TestAConversationThatWaitsHoldsUpNoOther checks that a blocked report of one conversation
 // does not delay those of a hundred others, and that its own reports then run in order.
 func TestAConversationThatWaitsHoldsUpNoOther(t *testing.T) {
-	w := Start(slog.New(slog.DiscardHandler), nil)
+	w := New(slog.New(slog.DiscardHandler), nil)
 	held, others := make(chan struct{}), make(chan struct{})
 	var first []int
 	for i := range 3 {

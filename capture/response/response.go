@@ -15,20 +15,11 @@ import (
 )
 
 const (
-	// segment is the size of the buffers for small pieces of a stream. It is small, because
-	// each open stream holds one. Larger pieces go into wide buffers.
-	segment = 2 << 10
-	wide    = 64 << 10
-
 	// maxHeld is the size limit of an answer that must be read whole: an unstreamed or
 	// compressed one.
 	maxHeld = 8 << 20
 
-	workers    = 4    // each answer stays with one worker
-	queueDepth = 4096 // segments waiting for a worker, 8 MiB of streams
-
-	// maxReports is the most parsed answers waiting for their report. Beyond it, the
-	// workers wait.
+	// maxReports is the most answers waiting for their report. Beyond it, answers are dropped.
 	maxReports = 2048
 )
 
@@ -40,72 +31,13 @@ type Meta struct {
 	Of       dialect.Fingerprint // the caller or the conversation whose requests may refer to the answer; see Await
 }
 
-// Workers parses copies of answers in the background. It is safe for concurrent use.
-type Workers struct {
+// Readers parses copies of answers. It is safe for concurrent use.
+type Readers struct {
 	log     *slog.Logger
-	workers [workers]*workerInput
 	reports reports
-	next    atomic.Uint64
 	dropped atomic.Int64
 	open    unreported
-	narrow  sync.Pool // buffers of a segment
-	wide    sync.Pool
 	budget  *budget.Budget
-	stop    chan struct{}
-	wg      sync.WaitGroup
-}
-
-// workerInput is the input of one worker.
-type workerInput struct {
-	pieces chan chunk
-	wake   chan struct{} // signals that gone is not empty
-
-	mu   sync.Mutex    // protects gone
-	gone []*transcript // dropped answers, which get no more pieces
-}
-
-// giveUp makes the worker release an answer. It does not send a piece, because none may fit
-// into RAM, and does not block.
-func (k *workerInput) giveUp(a *transcript) {
-	k.mu.Lock()
-	k.gone = append(k.gone, a)
-	k.mu.Unlock()
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (k *workerInput) reap() {
-	k.mu.Lock()
-	gone := k.gone
-	k.gone = nil
-	k.mu.Unlock()
-	for _, a := range gone {
-		a.lose()
-	}
-}
-
-// chunk is a unit of work from a Tee.
-type chunk struct {
-	answer *transcript
-	bytes  *[]byte
-	share  budget.Share // of the bytes
-	end    bool
-	clean  bool
-}
-
-// transcript is the worker's state of an answer.
-type transcript struct {
-	reader dialect.Reader
-	meta   Meta
-	form   form
-	sse    dialect.EventReader
-	share  budget.Share // for held, and for the incomplete event
-	held   []byte
-	lost   bool
-	done   func(dialect.Answer, bool)
-	settle func() // ends the wait for the answer; later calls have no effect
 }
 
 // form is the format of an answer, detected from its bytes, because the Content-Type of
@@ -134,20 +66,12 @@ func formOf(b []byte) (form, []byte) {
 	return formEvents, b
 }
 
-// Start starts the workers; Close ends them. Their memory counts toward b, which may be
-// nil.
-func Start(log *slog.Logger, b *budget.Budget) *Workers {
-	w := &Workers{log: log, budget: b, stop: make(chan struct{})}
-	w.narrow.New = func() any { b := make([]byte, 0, segment); return &b }
-	w.wide.New = func() any { b := make([]byte, 0, wide); return &b }
-	for i := range w.workers {
-		w.workers[i] = &workerInput{pieces: make(chan chunk, queueDepth), wake: make(chan struct{}, 1)}
-		// Ends when Close closes stop.
-		w.wg.Go(func() { w.work(w.workers[i]) })
+// New returns Readers. Their memory counts toward b, which may be nil.
+func New(log *slog.Logger, b *budget.Budget) *Readers {
+	return &Readers{
+		log: log, budget: b, open: unreported{of: make(map[dialect.Fingerprint]*inFlight)},
+		reports: reports{log: log, slots: make(chan struct{}, maxReports), waiting: make(map[uint64][]func())},
 	}
-	w.open.of = make(map[dialect.Fingerprint]*inFlight)
-	w.reports = reports{log: log, slots: make(chan struct{}, maxReports), waiting: make(map[uint64][]func())}
-	return w
 }
 
 // reports calls done for parsed answers: in order within a conversation, and in parallel
@@ -157,23 +81,40 @@ type reports struct {
 	slots chan struct{} // one token per waiting answer
 	wg    sync.WaitGroup
 
-	mu      sync.Mutex          // protects waiting
+	mu      sync.Mutex          // protects the fields below
 	waiting map[uint64][]func() // by order, after the report in progress
+	closed  bool
 }
 
-// add queues the report of an answer. It blocks while maxReports are waiting.
-func (r *reports) add(order uint64, done func()) {
-	r.slots <- struct{}{}
+// add queues the report of an answer. It returns false if maxReports are waiting, or after close.
+func (r *reports) add(order uint64, done func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	select {
+	case r.slots <- struct{}{}:
+	default:
+		return false
+	}
 	list, busy := r.waiting[order]
 	if busy {
 		r.waiting[order] = append(list, done)
-		return
+		return true
 	}
 	r.waiting[order] = nil
 	// Ends when no answer of the conversation waits.
 	r.wg.Go(func() { r.run(order, done) })
+	return true
+}
+
+// close waits for all reports.
+func (r *reports) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.wg.Wait()
 }
 
 func (r *reports) run(order uint64, done func()) {
@@ -253,7 +194,7 @@ func (u *unreported) change(of dialect.Fingerprint) <-chan struct{} {
 
 // Await waits until known returns true, all answers of a caller or a conversation are
 // reported, or ctx ends. A client that has read an answer may refer to it before its report.
-func (w *Workers) Await(ctx context.Context, of dialect.Fingerprint, known func() bool) {
+func (w *Readers) Await(ctx context.Context, of dialect.Fingerprint, known func() bool) {
 	if w == nil {
 		return
 	}
@@ -270,253 +211,157 @@ func (w *Workers) Await(ctx context.Context, of dialect.Fingerprint, known func(
 	}
 }
 
-// Close waits until all received pieces are parsed and reported. Later pieces are lost.
-func (w *Workers) Close() {
-	close(w.stop)
-	w.wg.Wait()
-	w.reports.wg.Wait()
-}
+// Close waits until all ended answers are reported. Later answers are dropped.
+func (w *Readers) Close() { w.reports.close() }
 
-// drop counts a dropped answer.
-func (w *Workers) drop(a *transcript) {
-	w.dropped.Add(1)
-	a.settle()
-	if a.meta.Lost != nil {
-		a.meta.Lost()
-	}
-}
-
-// Dropped returns the number of dropped answers: the workers were too slow, the answer was
-// too large, or its reader panicked.
-func (w *Workers) Dropped() int64 { return w.dropped.Load() }
+// Dropped returns the number of dropped answers: there were too many, the answer was too
+// large, or its reader panicked.
+func (w *Readers) Dropped() int64 { return w.dropped.Load() }
 
 // Read returns a Tee for an answer, or nil if its encoding is not supported. done is called
-// in another goroutine at the end of the answer, and may block; clean reports whether the
+// in another goroutine after the end of the answer, and may block; clean reports whether the
 // end is complete. done is not called for a dropped answer.
-func (w *Workers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
+func (w *Readers) Read(r dialect.Reader, m Meta, done func(a dialect.Answer, clean bool)) *Tee {
 	if !decodes(m.Encoding) {
 		return nil
 	}
 	if m.Encoding == "identity" {
 		m.Encoding = ""
 	}
-	a := &transcript{reader: r, meta: m, done: done, share: w.budget.Share()}
-	a.sse.Emit = a.reader.Event
+	t := &Tee{w: w, reader: r, meta: m, done: done, share: w.budget.Share()}
+	t.sse.Emit = r.Event
 	w.open.begin(m.Of)
-	a.settle = sync.OnceFunc(func() { w.open.end(m.Of) })
-	n := m.Order // one worker for a conversation, as several could change the order
-	if n == 0 {
-		n = w.next.Add(1)
-	}
-	return &Tee{w: w, share: w.budget.Share(), worker: w.workers[n%workers], answer: a}
+	t.settle = sync.OnceFunc(func() { w.open.end(m.Of) })
+	return t
 }
 
-// Tee copies the body of one answer. It must be used by one goroutine. It never blocks or
-// fails; a nil Tee discards everything.
+// Tee parses a copy of the body of one answer. One goroutine uses it until Close. It never
+// blocks or fails; a nil Tee discards everything.
 type Tee struct {
-	w      *Workers
-	worker *workerInput
-	answer *transcript
-	buf    *[]byte
-	share  budget.Share // of buf
-	lost   bool
+	w      *Readers
+	reader dialect.Reader
+	meta   Meta
+	form   form
+	sse    dialect.EventReader
+	held   []byte
+	share  budget.Share // of held, and of the incomplete event
+	ended  bool         // dropped, or closed
+	done   func(dialect.Answer, bool)
+	settle func() // ends the wait for the answer; later calls have no effect
 }
 
-// Write copies a piece of the body.
+// Write parses a piece of a stream, and copies one of any other body.
 func (t *Tee) Write(p []byte) {
-	if t == nil || t.lost {
+	if t == nil || t.ended {
 		return
 	}
-	if t.buf != nil && len(*t.buf)+len(p) > cap(*t.buf) {
-		if t.hand(chunk{answer: t.answer, bytes: t.buf}); t.lost {
-			return
-		}
+	defer t.contain()
+	if t.meta.Encoding == "" && t.form == formUnknown {
+		t.form, p = formOf(p)
 	}
-	if t.buf == nil {
-		t.buf = t.w.buffer(len(p))
+	switch {
+	case t.form == formEvents:
+		t.sse.Feed(p)
+	case len(t.held)+len(p) > maxHeld:
+		t.lose()
+		return
+	default:
+		t.held = append(t.held, p...)
 	}
-	*t.buf = append(*t.buf, p...)
-	if more := cap(*t.buf) - t.share.Held(); more > 0 && !t.share.Grow(more) {
+	if !t.share.Resize(t.share.Held(), cap(t.held)+t.sse.Size()) {
 		t.lose()
 	}
 }
 
-// buffer returns a buffer for n bytes or more.
-func (w *Workers) buffer(n int) *[]byte {
-	if n > segment {
-		return w.wide.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
-	}
-	return w.narrow.Get().(*[]byte) //nolint:forcetypeassert // the pool's only type
-}
-
-func (w *Workers) keep(b *[]byte) {
-	*b = (*b)[:0]
-	switch cap(*b) {
-	case segment:
-		w.narrow.Put(b)
-	case wide:
-		w.wide.Put(b)
+// contain drops the answer after a panic of its reader.
+func (t *Tee) contain() {
+	if r := recover(); r != nil {
+		t.w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
+		t.lose()
 	}
 }
 
 // lose drops the answer.
 func (t *Tee) lose() {
-	t.buf, t.lost = nil, true
+	t.ended, t.held, t.sse = true, nil, dialect.EventReader{}
 	t.share.Release()
-	t.w.drop(t.answer)
-	t.worker.giveUp(t.answer)
+	t.w.dropped.Add(1)
+	t.settle()
+	if t.meta.Lost != nil {
+		t.meta.Lost()
+	}
 }
 
 // Close ends the body and reports whether its end is complete. Further calls have no
 // effect.
 func (t *Tee) Close(clean bool) {
-	if t == nil || t.lost {
+	if t == nil || t.ended {
 		return
 	}
-	t.hand(chunk{answer: t.answer, bytes: t.buf, end: true, clean: clean})
-	t.lost = true
-}
-
-func (t *Tee) hand(p chunk) {
-	p.share, t.buf = t.share, nil
-	select {
-	case t.worker.pieces <- p:
-		t.share = t.w.budget.Share()
-	default:
+	t.ended = true
+	if !t.w.reports.add(t.meta.Order, func() { t.report(clean) }) {
 		t.lose()
 	}
 }
 
-func (w *Workers) work(k *workerInput) {
-	for {
-		select {
-		case p := <-k.pieces:
-			w.takeAndKeep(p)
-		case <-k.wake:
-		case <-w.stop:
-			select {
-			case p := <-k.pieces: // parse the received pieces
-				w.takeAndKeep(p)
-			default:
-				k.reap()
-				return
-			}
-		}
-		k.reap()
-	}
-}
-
-// takeAndKeep parses a piece and recycles its buffer.
-func (w *Workers) takeAndKeep(p chunk) {
-	w.take(p)
-	p.share.Release()
-	if p.end {
-		p.answer.share.Release()
-	}
-	if p.bytes != nil {
-		w.keep(p.bytes)
-	}
-}
-
-// take parses a piece. A panic loses only this answer.
-func (w *Workers) take(p chunk) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.answer.lost = true
-			w.drop(p.answer)
-			w.log.Error("reading an answer panicked", "error", fmt.Sprint(r))
-		}
-	}()
-	a := p.answer
-	if a.lost {
-		a.lose()
+// report parses the rest of the answer, and reports it.
+func (t *Tee) report(clean bool) {
+	a, ok := t.finish()
+	if !ok {
 		return
 	}
-	if p.bytes != nil {
-		a.take(*p.bytes)
-	}
-	if p.end && !a.lost {
-		a.finish()
-	}
-	if p.end && !a.lost {
-		done, settle, read, clean := a.done, a.settle, a.reader.Answer(), p.clean
-		w.reports.add(a.meta.Order, func() { defer settle(); done(read, clean) })
-	}
-	if a.lost {
-		a.lose()
-		w.drop(a)
-	}
+	t.held = nil
+	t.share.Release()
+	defer t.settle()
+	t.done(a, clean)
 }
 
-// lose releases the memory of a dropped answer.
-func (a *transcript) lose() {
-	a.lost, a.held, a.sse = true, nil, dialect.EventReader{}
-	a.share.Release()
-}
-
-// pays reports whether the budget covers the answer's memory.
-func (a *transcript) pays() bool {
-	return a.share.Resize(a.share.Held(), cap(a.held)+a.sse.Size())
-}
-
-func (a *transcript) take(b []byte) {
-	if a.meta.Encoding == "" && a.form == formUnknown {
-		a.form, b = formOf(b)
-	}
-	if a.form == formEvents {
-		a.sse.Feed(b)
-		a.lost = !a.pays()
-		return
-	}
-	if len(a.held)+len(b) > maxHeld {
-		a.lost = true
-		return
-	}
-	a.held = append(a.held, b...)
-	a.lost = !a.pays()
-}
-
-// finish parses an answer that must be read whole.
-func (a *transcript) finish() {
+// finish parses what must be read whole. ok is false if the answer was dropped.
+func (t *Tee) finish() (a dialect.Answer, ok bool) {
+	defer t.contain()
 	switch {
-	case a.meta.Encoding != "":
-		a.decode()
-	case a.form == formEvents:
-		a.sse.End()
-	case a.form == formWhole:
-		a.reader.Body(a.held)
+	case t.meta.Encoding != "":
+		if !t.decode() {
+			t.lose()
+			return a, false
+		}
+	case t.form == formEvents:
+		t.sse.End()
+	case t.form == formWhole:
+		t.reader.Body(t.held)
 	}
+	return t.reader.Answer(), true
 }
 
-// decode parses a compressed answer.
-func (a *transcript) decode() {
-	window := windowOf(a.meta.Encoding, a.held)
-	if !a.share.Grow(window) {
-		a.lost = true
-		return
+// decode parses a compressed answer. It returns false without memory for it.
+func (t *Tee) decode() bool {
+	window := windowOf(t.meta.Encoding, t.held)
+	if !t.share.Grow(window) {
+		return false
 	}
-	r, err := decode(a.meta.Encoding, bytes.NewReader(a.held))
+	r, err := decode(t.meta.Encoding, bytes.NewReader(t.held))
 	if err != nil {
-		return // without an end, the reader makes no turn
+		return true // without an end, the reader makes no turn
 	}
 	plain := bufio.NewReader(r)
-	for a.form == formUnknown {
+	for t.form == formUnknown {
 		first, err := plain.Peek(1)
 		if err != nil {
-			return
+			return true
 		}
-		if a.form, _ = formOf(first); a.form == formUnknown {
+		if t.form, _ = formOf(first); t.form == formUnknown {
 			_, _ = plain.Discard(1) // cannot fail after Peek
 		}
 	}
-	if a.form == formEvents {
+	if t.form == formEvents {
 		// A truncated stream counts as far as it can be decoded.
-		_, _ = io.Copy(feedWriter(a.sse.Feed), plain)
-		a.sse.End()
-		return
+		_, _ = io.Copy(feedWriter(t.sse.Feed), plain)
+		t.sse.End()
+		return true
 	}
-	a.share.Shrink(a.share.Held() - window) // Decode accounts for its own
-	if body, err := Decode(a.meta.Encoding, a.held, Decoding{Max: maxDecoded, Share: &a.share}); err == nil {
-		a.reader.Body(dialect.WithoutMark(body))
+	t.share.Shrink(t.share.Held() - window) // Decode accounts for its own
+	if body, err := Decode(t.meta.Encoding, t.held, Decoding{Max: maxDecoded, Share: &t.share}); err == nil {
+		t.reader.Body(dialect.WithoutMark(body))
 	}
+	return true
 }

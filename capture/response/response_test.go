@@ -67,7 +67,7 @@ func TestWatchedAnswers(t *testing.T) {
 			if streamed {
 				body = first + hello + finish + done
 			}
-			w := Start(slog.New(slog.DiscardHandler), nil)
+			w := New(slog.New(slog.DiscardHandler), nil)
 			var got dialect.Answer
 			var clean bool
 			name := strings.TrimPrefix(encoding, "raw ")
@@ -85,7 +85,7 @@ func TestWatchedAnswers(t *testing.T) {
 }
 
 func TestWatcherSurvivesWhatItReads(t *testing.T) {
-	w := Start(slog.New(slog.DiscardHandler), nil)
+	w := New(slog.New(slog.DiscardHandler), nil)
 	if tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: "compress"}, nil); tee != nil {
 		t.Error("an unknown encoding is answer")
 	}
@@ -103,8 +103,8 @@ func TestWatcherSurvivesWhatItReads(t *testing.T) {
 	broken.Write([]byte("no gzip"))
 	broken.Close(false)
 	large := w.Read(chat.Dialect{}.NewReader(""), Meta{}, func(dialect.Answer, bool) { t.Error("a body that was too large was read") })
-	for range maxHeld/segment + 1 {
-		large.Write(bytes.Repeat([]byte("{"), segment))
+	for range maxHeld>>16 + 1 {
+		large.Write(bytes.Repeat([]byte("{"), 1<<16))
 	}
 	large.Close(true)
 	panicking := w.Read(panics{}, Meta{}, func(dialect.Answer, bool) { t.Error("an answer that broke its reader was reported") })
@@ -123,9 +123,9 @@ func (panics) Event(_, _ []byte)          {}
 func (panics) Body([]byte)                { panic("boom") }
 func (panics) Answer() (_ dialect.Answer) { return }
 
-// BenchmarkTee measures the copy of a stream of 1,000 chunks.
+// BenchmarkTee measures the reading of a stream of 1,000 chunks.
 func BenchmarkTee(b *testing.B) {
-	w := Start(slog.New(slog.DiscardHandler), nil)
+	w := New(slog.New(slog.DiscardHandler), nil)
 	defer w.Close()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -165,7 +165,7 @@ func TestForm(t *testing.T) {
 		{"nothing", "", dialect.EndUnknown},
 	} {
 		for _, encoding := range []string{"", "gzip"} {
-			w := Start(slog.New(slog.DiscardHandler), nil)
+			w := New(slog.New(slog.DiscardHandler), nil)
 			var got dialect.Answer
 			tee := w.Read(chat.Dialect{}.NewReader(""), Meta{Encoding: encoding}, func(a dialect.Answer, _ bool) { got = a })
 			for _, b := range encode(t, encoding, tc.body) {

@@ -132,7 +132,7 @@ func (o *opener) openParts() (*remembering, error) {
 	}
 	r.pending = proxy.NewPendingTurns(cfg.Ingest.IdleFlush, r.pipeline.Add, o.quiet)
 	o.stop.OnClose("open turns", closes(r.pending.Close))
-	r.responses = response.Start(o.quiet, o.budget)
+	r.responses = response.New(o.quiet, o.budget)
 	r.planner = inject.New(inject.Services{
 		Search:    state.Ended.Search(r.backend.Memory),
 		Recent:    state.Ended.Recent(r.pipeline),

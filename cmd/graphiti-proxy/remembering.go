@@ -43,7 +43,7 @@ type remembering struct {
 	prober    *health.Prober
 	suspect   atomic.Bool // for the prober: a call to the memory failed
 	pending   *proxy.PendingTurns
-	responses *response.Workers
+	responses *response.Readers
 
 	stop *stopStack
 }
