@@ -112,7 +112,7 @@ func (s *decider) steps(r *request, d *decision) (no *refusal) {
 	if d.parsed, no = s.parse(r, d.until); no != nil {
 		return no
 	}
-	ctx, cancel := withDeadline(s.base, d.until)
+	ctx, cancel := context.WithDeadline(s.base, d.until)
 	defer cancel()
 	if d.caller, no = s.caller(ctx, r.memory, d.parsed.claims, r.route.named); no != nil {
 		return no

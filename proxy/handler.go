@@ -9,7 +9,6 @@ import (
 	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/budget"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
-	"github.com/graphiti-proxy/graphiti-proxy/internal/memo"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/identity"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/observe"
 	"github.com/graphiti-proxy/graphiti-proxy/proxy/wire"
@@ -252,13 +251,18 @@ func (c *call) freeBody(d *decision, held int) {
 	c.share.Shrink(c.x.FreeBody() + c.buffers.conv.Size() + held)
 }
 
+// smallConversation limits the buffers that a call retains during its stream, in bytes.
+const smallConversation = 64 << 10
+
 // dropConversation removes the parsed body from the call. It keeps small buffers for
 // reuse.
 func (c *call) dropConversation() {
 	c.buffers.conv.Reset() // it refers to the body
 	c.buffers.known.Reset()
-	memo.TakeBack(&c.buffers.conv)
-	if cap(c.buffers.chain) > memo.Small/16 {
+	if c.buffers.conv.Size() > smallConversation {
+		c.buffers.conv = dialect.Conversation{}
+	}
+	if cap(c.buffers.chain) > smallConversation/16 {
 		c.buffers.chain = nil
 	}
 }

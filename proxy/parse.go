@@ -95,7 +95,6 @@ func (s *decider) parse(r *request, until time.Time) (p parsed, no *refusal) {
 		}
 		p.decoded = true
 	}
-	memo.Lend(p.conv, len(p.text))
 	p.conv.Limit(dialect.Limits{Messages: r.limits.Messages, Until: until, Room: r.share})
 	p.claims = r.buffers.claims.ReadHead(r.head)
 	p.dialect = r.route.dialect

@@ -139,7 +139,7 @@ func (s *decider) awaitAnswer(ctx context.Context, r *request, c *dialect.Conver
 		return
 	}
 	until, _ := ctx.Deadline()
-	half, cancel := withDeadline(ctx, time.Now().Add(time.Until(until)/2))
+	half, cancel := context.WithTimeout(ctx, time.Until(until)/2)
 	defer cancel()
 	r.memory.Responses.Await(half, of, known)
 }

@@ -1,9 +1,9 @@
 // Package memo caches results for active conversations, because clients send the entire
 // history with each request.
 //
-// It owns the cache's keys, the bytes per owner and kind, the checkpoints for the
-// beginnings of bodies, and reusable buffers for long bodies. It must not know callers
-// or the meaning of the values. It may import dialect.
+// It owns the cache's keys, the bytes per owner and kind, and the checkpoints for the
+// beginnings of bodies. It must not know callers or the meaning of the values. It may import
+// dialect.
 package memo
 
 import (
