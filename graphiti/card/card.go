@@ -100,11 +100,10 @@ const (
 	KindForget = "forget"
 )
 
-// lists returns the names of a group's three lists of lines: decided by the person, applied in
-// their place, and pending. Each list has a bound of its own, so a pending line never evicts an
-// applied one.
+// lists returns the names of a group's lists of lines: confirmed, applied in their place, pending,
+// and past. Each list has a bound of its own, so a line never evicts another one that applies.
 func lists(group string) []string {
-	return []string{"card:" + group, "said:" + group, "waits:" + group}
+	return []string{"card:" + group, "said:" + group, "waits:" + group, "past:" + group}
 }
 
 func (l *Line) list() string {
@@ -113,26 +112,25 @@ func (l *Line) list() string {
 		return "said:" + l.Group
 	case l.State == Pending:
 		return "waits:" + l.Group
+	case l.State == Confirmed:
+		return "card:" + l.Group
 	}
-	return "card:" + l.Group
+	return "past:" + l.Group
 }
 
-// MaxWaiting is the most lines of a group that wait without effect. A list has room for more
-// entries, so a full list evicts none.
-const MaxWaiting = 48
+// MaxLines is the most lines of a list, except of the past ones. A list has room for more entries, so
+// a full list evicts none.
+const MaxLines = 48
 
-// IsFull reports whether a line would wait without effect in a group that has no room for it.
+// IsFull reports whether the list of a line has no room for it.
 func IsFull(lines []Line, l *Line) bool {
-	if l.State != Pending || l.Applies {
-		return false
-	}
 	n := 0
 	for i := range lines {
-		if lines[i].list() == l.list() {
+		if lines[i].list() == l.list() && (lines[i].ID != l.ID || l.ID == "") {
 			n++
 		}
 	}
-	return n >= MaxWaiting
+	return n >= MaxLines && !strings.HasPrefix(l.list(), "past:")
 }
 
 // keepFor bounds how long a turn waits for the lists.

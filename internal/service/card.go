@@ -292,11 +292,12 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 	}
 	lines = withoutCopies(lines)
 	type change struct {
-		l  *card.Line
-		do func(context.Context, *card.Line, string) error
+		l       *card.Line
+		do      func(context.Context, *card.Line, string) error
+		accepts bool
 	}
 	var changes []change
-	for _, c := range []struct {
+	for n, c := range []struct {
 		ids []string
 		do  func(context.Context, *card.Line, string) error
 	}{{in.Accept, sv.acceptLine}, {in.Reject, sv.setLine(card.Rejected)}, {in.End, sv.setLine(card.Ended)}, {in.Undo, sv.undoLine}} {
@@ -307,12 +308,15 @@ func (sv *Service) Settle(ctx context.Context, in *SettleRequest) (done Settled,
 			}
 			for _, l := range named {
 				if !slices.ContainsFunc(changes, func(o change) bool { return o.l == l }) {
-					changes = append(changes, change{l, c.do})
+					changes = append(changes, change{l, c.do, n == 0})
 				}
 			}
 		}
 	}
 	for _, c := range changes {
+		if c.accepts && card.IsFull(lines, &card.Line{Group: c.l.Group, ID: c.l.ID, State: card.Confirmed}) {
+			return done, invalid(fmt.Sprintf("accept: the card has %d lines; take one off first, with graphiti-proxy memory forget --card", card.MaxLines))
+		}
 		if err := c.do(ctx, c.l, in.Text); err != nil {
 			return done, err
 		}

@@ -319,6 +319,46 @@ func TestHear_RoutineRule(t *testing.T) {
 	}
 }
 
+// TestStanding_Full checks that a full list of lines says so, and evicts none: of lines that apply in
+// their place, of those that wait, and of confirmed ones. Past lines do not count.
+func TestStanding_Full(t *testing.T) {
+	t.Parallel()
+	m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+	who, in := ownerIn(widgets, "s"), service.Selector{Workspace: widgets}
+	name := func(i int) string { return string(rune('a'+i%26)) + string(rune('a'+i/26)) }
+	rule := func(i int) string { return fmt.Sprintf("In this repo, never call %salpha from %sbeta.", name(i), name(i)) }
+	waiting := func(i int) string { return fmt.Sprintf("Eve said always put %sgamma under %sdelta in this repo.", name(i), name(i)) }
+	states := func() map[card.LineState]int {
+		got := make(map[card.LineState]int)
+		for _, l := range run(t, m, service.Pending, service.PendingRequest{All: true, Selector: in}).Lines {
+			got[card.LineState(l.State)]++
+		}
+		return got
+	}
+	for i := range card.MaxLines {
+		m.Hear(t, who, rule(i))
+		m.Hear(t, who, waiting(i))
+	}
+	for _, text := range []string{rule(card.MaxLines), waiting(card.MaxLines)} {
+		if h := m.Hear(t, who, text); h.Full != 1 || h.Promoted != 0 || h.Pending != 0 {
+			t.Errorf("%s: heard %+v, want a full list", text, h)
+		}
+	}
+	if got := states(); got[card.Local] != card.MaxLines || got[card.Pending] != card.MaxLines {
+		t.Fatalf("got %v, want two full lists", got)
+	}
+	run(t, m, service.Settle, service.SettleRequest{Selector: in, Accept: []string{"all"}})
+	m.Hear(t, who, waiting(card.MaxLines))
+	one := run(t, m, service.Pending, service.PendingRequest{Selector: in}).Lines[0].ID
+	if _, err := m.Memory.Settle(t.Context(), &service.SettleRequest{Selector: in, Accept: []string{one}}); err == nil || !strings.Contains(err.Error(), "take one off") {
+		t.Errorf("accepting a line of a full card: %v, want an error with the remedy", err)
+	}
+	run(t, m, service.Settle, service.SettleRequest{Selector: in, Reject: []string{one}})
+	if got := states(); got[card.Confirmed] != card.MaxLines || got[card.Local] != card.MaxLines {
+		t.Errorf("got %v, want no line evicted", got)
+	}
+}
+
 // TestForgetThat checks that "Forget that ..." in a chat ends the matching statements of
 // the project. They stay in the memory, marked as ended, and can be restored.
 func TestForgetThat(t *testing.T) {

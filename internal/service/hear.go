@@ -108,20 +108,17 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	if err := s.doubtRepeated(ctx, &l, known, groups); err != nil {
 		return err
 	}
+	l.SetID()
+	at := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
+	// A fact without a state is found by a match of its turn.
+	keeps := l.State != "" && (at < 0 || known[at].State != card.Confirmed && (l.Applies || known[at].State == card.Pending || known[at].State == card.Superseded))
+	if keeps && s.reportFull(known, &l, h) {
+		return nil
+	}
 	if l.Applies || s.alone && l.Kind == card.KindFact {
 		h.Promoted++
 	}
-	if l.State == "" { // a fact: the turn itself is found by a match
-		return nil
-	}
-	l.SetID()
-	before := slices.IndexFunc(known, func(k card.Line) bool { return k.ID == l.ID && k.Group == l.Group })
-	switch {
-	case before < 0:
-	case known[before].State == card.Confirmed, !l.Applies && known[before].State != card.Pending && known[before].State != card.Superseded:
-		return nil // the person has decided
-	}
-	if before < 0 && s.reportFull(known, &l, h) {
+	if !keeps { // or the person has decided
 		return nil
 	}
 	if l.State == card.Pending {
@@ -130,11 +127,11 @@ func (s *hearing) hear(ctx context.Context, one card.Statement, h *inject.Heard)
 	return s.sv.cards().Put(ctx, l, s.Generation, groups...)
 }
 
-// reportFull counts and logs a line without room in the list of pending lines.
+// reportFull counts and logs a line without room in its list.
 func (s *hearing) reportFull(known []card.Line, l *card.Line, h *inject.Heard) (full bool) {
 	if full = card.IsFull(known, l); full {
 		h.Full++
-		s.sv.o.Log.Warn("too many standing lines wait, another one was not stored", "most", card.MaxWaiting, "to_do", "graphiti-proxy memory pending")
+		s.sv.o.Log.Warn("too many standing lines, another one was not stored", "state", l.State, "most", card.MaxLines, "to_do", "graphiti-proxy memory pending")
 	}
 	return full
 }
