@@ -234,3 +234,28 @@ func TestAnswersThatTheProviderHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestInChat checks that a request may be one of a person's chat if a known chat sends it, or if it
+// offers tools or has no prompt. A data format or a prefilled answer is a program's.
+func TestInChat(t *testing.T) {
+	const prompt = `{"role":"system","content":"Summarize the e-mail."},`
+	for name, tc := range map[string]struct {
+		body        string
+		known, want bool
+	}{
+		"a known chat":               {`{"messages":[` + prompt + `{"role":"user","content":"x"}]}`, true, true},
+		"a program with a prompt":    {`{"messages":[` + prompt + `{"role":"user","content":"x"}]}`, false, false},
+		"a program without a prompt": {`{"messages":[{"role":"user","content":"x"}]}`, false, true},
+		"a program with tools":       {`{"messages":[` + prompt + `{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, false, true},
+		"a data format":              {`{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}`, true, false},
+		"a prefilled answer":         {`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"{"}]}`, true, false},
+	} {
+		var c dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(tc.body), &c) {
+			t.Fatalf("%s: not parsed", name)
+		}
+		if got := c.InChat(tc.known); got != tc.want {
+			t.Errorf("%s: InChat(%v) = %v, want %v", name, tc.known, got, tc.want)
+		}
+	}
+}

@@ -253,6 +253,45 @@ func TestClaims_TitleOfAFork(t *testing.T) {
 	}
 }
 
+// TestClaims_Application checks that the program, its credential and, outside of a chat, the system
+// prompt together name an application, and that versions do not.
+func TestClaims_Application(t *testing.T) {
+	const script, window = "OpenAI/Python 1.109.1", "OpenWebUI/0.9"
+	application := func(agent, key, prompt string) string {
+		var h fasthttp.RequestHeader
+		h.Set("User-Agent", agent)
+		h.Set("Authorization", "Bearer "+key)
+		if agent == window {
+			h.Set(openWebUIChat, "1")
+		}
+		var conv dialect.Conversation
+		if !(chat.Dialect{}).Parse([]byte(`{"messages":[{"role":"system","content":"`+prompt+`"},{"role":"user","content":"x"}]}`), &conv) {
+			t.Fatal("not parsed")
+		}
+		hash, _ := claimsIn(&h, &conv).Application()
+		return hash
+	}
+	mail := application(script, "k", "Summarize the e-mail.")
+	for name, tc := range map[string]struct {
+		got  string
+		same bool
+	}{
+		"the same":           {application(script, "k", "Summarize the e-mail."), true},
+		"another version":    {application("OpenAI/Python 2.0.3", "k", "Summarize the e-mail."), true},
+		"another prompt":     {application(script, "k", "Translate."), false},
+		"another credential": {application(script, "l", "Summarize the e-mail."), false},
+		"another library":    {application("OpenAI/JS 5.1.0", "k", "Summarize the e-mail."), false},
+		"a chat":             {application(window, "k", "Summarize the e-mail."), false},
+	} {
+		if (tc.got == mail) != tc.same {
+			t.Errorf("%s: the same application is %v, want %v", name, !tc.same, tc.same)
+		}
+	}
+	if application(window, "k", "You help.") != application(window, "k", "You are a pirate.") {
+		t.Error("a chat with another prompt is another application, want the same")
+	}
+}
+
 // identityNotes is the end of docs/identity.md.
 const identityNotes = `
 ## Contradictions
