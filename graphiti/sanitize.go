@@ -119,7 +119,7 @@ func known(text string) string {
 }
 
 // Truncate truncates s to at most n bytes, between two characters.
-func Truncate(s string, n int) string {
+func Truncate[T string | []byte](s T, n int) T {
 	if len(s) <= n {
 		return s
 	}
@@ -127,6 +127,11 @@ func Truncate(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// OneLine returns the start of a text as one line of at most n characters.
+func OneLine(s string, n int) string {
+	return Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), 8*n)], "")), " "), gap, n)
 }
 
 // LinesOmitted replaces lines of a stored text that resemble the lines before them.

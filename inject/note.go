@@ -2,8 +2,8 @@ package inject
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/dialect"
 )
 
@@ -28,15 +28,4 @@ func latestOf(list []string, s string, most int) []string {
 }
 
 // noteLine returns a text as one line of limited length.
-func noteLine(s string) string {
-	var line []byte
-	for word := range strings.FieldsSeq(s) {
-		if len(line) > 0 {
-			line = append(line, ' ')
-		}
-		if line = append(line, word...); len(line) > noteLength {
-			return strings.ToValidUTF8(string(line[:noteLength]), "") + "…"
-		}
-	}
-	return string(line)
-}
+func noteLine(s string) string { return graphiti.OneLine(s, noteLength) }

@@ -272,7 +272,7 @@ func (t *turn) read(who graphiti.Who) (apart bool) {
 	if t.c.Last >= 0 {
 		said, _ = t.said()
 	}
-	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(cut(said, maxQuery))))
+	t.owner, t.reads = who.Owner(), t.o.Reads(who, words.Personal(string(graphiti.Truncate(said, maxQuery))))
 	person, apart := t.o.Person(who)
 	if apart = apart && !slices.Contains(t.reads, person); apart {
 		t.reads = append(t.reads, person)
@@ -417,7 +417,7 @@ func (m *Planner) Choose(text string, found []Scoped) (all []Candidate, least fl
 func chooserOf(t *turn) *chooser {
 	visible := statementsIn(t.blocks())
 	for _, at := range t.at[:max(0, len(t.at)-1)] {
-		visible.add(string(cut(t.c.Text(at), maxChars)))
+		visible.add(string(graphiti.Truncate(t.c.Text(at), maxChars)))
 	}
 	return &chooser{
 		now: t.o.Now(), staleAfter: t.o.StaleAfter, ownTurns: t.episodes(), history: t.c, visible: visible, written: sync.OnceValue(func() func(string) bool { return written(t.c) }),

@@ -28,7 +28,7 @@ var window = [...]int{maxQuery / 4, maxQuery / 12}
 // not receive pasted credentials. ok is false if redaction takes too long.
 func (m *Planner) question(query string, by time.Time) (_ string, ok bool) {
 	query, ok = m.opts().Redact(query, by)
-	return string(cut([]byte(query), maxQuery)), ok
+	return string(graphiti.Truncate([]byte(query), maxQuery)), ok
 }
 
 // query returns the search query for the words of the newest turn: as one paragraph, and,
@@ -163,11 +163,11 @@ func reduced(text []byte) []byte {
 			keep(cutWord(trimmed, lineLength))
 			first = false
 		case fence != nil:
-			if errors < keptErrors && tellsError(cut(trimmed, maxQuery)) {
+			if errors < keptErrors && tellsError(graphiti.Truncate(trimmed, maxQuery)) {
 				keep(cutWord(trimmed, lineLength))
 				errors++
 			}
-		case logLine.Match(cut(line, maxQuery)):
+		case logLine.Match(graphiti.Truncate(line, maxQuery)):
 			log = append(log, cutWord(trimmed, lineLength))
 		default:
 			flush()
@@ -206,7 +206,7 @@ func cutWord(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
 	}
-	text = cut(text, n)
+	text = graphiti.Truncate(text, n)
 	for i := len(text); i > max(0, len(text)-maxWord); i-- {
 		if !inWord(text[i-1]) {
 			return text[:i]
@@ -216,14 +216,3 @@ func cutWord(text []byte, n int) []byte {
 }
 
 func inWord(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
-
-// cut truncates text to at most n bytes, between two characters.
-func cut(text []byte, n int) []byte {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}

@@ -209,7 +209,7 @@ func (m *Planner) experience(t *turn, who graphiti.Who) (lines []string) {
 	defer cancel()
 	k := m.read(ctx, group.Group, t.mode.Generation)
 	text, _ := t.said()
-	said := string(cut(text, maxQuery))
+	said := string(graphiti.Truncate(text, maxQuery))
 	asked := askedAbout(said)
 	var keys []string
 	if len(k.cures) > 0 {

@@ -244,13 +244,4 @@ func (sv *Service) readBeginnings(ctx context.Context, all []*counted) error {
 }
 
 // beginning returns the start of a text in one line.
-func beginning(text string) string { return cutTo(text, maxBegins) }
-
-// cutTo returns the start of a text in one line, with at most a number of characters.
-func cutTo(text string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 8*most)], "")), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
-}
+func beginning(text string) string { return graphiti.OneLine(text, maxBegins) }

@@ -63,7 +63,7 @@ func (sv *Service) Entities(ctx context.Context, in *EntitiesRequest) (out Named
 		out.Groups = append(out.Groups, t.Group)
 		list, ok, err := sv.o.Memory.Entities(ctx, t.Group, query, in.Limit)
 		for _, e := range list {
-			out.Entities = append(out.Entities, Entity{ID: e.UUID, Name: cutTo(e.Name, maxBegins), Summary: cutTo(e.Summary, maxSummary)})
+			out.Entities = append(out.Entities, Entity{ID: e.UUID, Name: graphiti.OneLine(e.Name, maxBegins), Summary: graphiti.OneLine(e.Summary, maxSummary)})
 		}
 		if err == nil && !ok {
 			var found []graphiti.Fact
@@ -87,7 +87,7 @@ func (n *Named) count(found []graphiti.Fact, asked []string) {
 			at := slices.IndexFunc(n.Entities, func(e Entity) bool { return e.ID == id })
 			if at < 0 {
 				at = len(n.Entities)
-				n.Entities = append(n.Entities, Entity{ID: id, Name: name, Summary: cutTo(found[i].Text, maxSummary)})
+				n.Entities = append(n.Entities, Entity{ID: id, Name: name, Summary: graphiti.OneLine(found[i].Text, maxSummary)})
 			}
 			n.Entities[at].Count++
 		}
@@ -114,7 +114,7 @@ func namesIn(text string, asked []string) (names []string) {
 		for !ends(i) && !ends(to) && !strings.HasSuffix(list[to-1], ".") {
 			to++
 		}
-		if name := cutTo(strings.Trim(strings.Join(list[from:to], " "), "./-"), maxBegins); !slices.Contains(names, name) {
+		if name := graphiti.OneLine(strings.Trim(strings.Join(list[from:to], " "), "./-"), maxBegins); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

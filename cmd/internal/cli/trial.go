@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/graphiti-proxy/graphiti-proxy/graphiti"
 	"github.com/graphiti-proxy/graphiti-proxy/internal/terminal"
 )
 
@@ -150,7 +151,7 @@ func (p *provider) ask(ctx context.Context, o *TrialOptions, key string, r *Tria
 	if err != nil {
 		return err
 	}
-	if r.Answer = shown(gjson.GetBytes(body, p.said).String()); r.Answer == "" {
+	if r.Answer = graphiti.OneLine(gjson.GetBytes(body, p.said).String(), maxShown); r.Answer == "" {
 		return errors.New("the answer holds no text")
 	}
 	return nil
@@ -212,7 +213,7 @@ func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, 
 	if resp.StatusCode/100 == 2 {
 		return answer, nil
 	}
-	why := shown(gjson.GetBytes(answer, "error.message").String())
+	why := graphiti.OneLine(gjson.GetBytes(answer, "error.message").String(), maxShown)
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		why = cmp.Or(why, "no reason given") + "; the provider refuses the key in " + strings.Join(p.keys, " or ")
@@ -220,15 +221,6 @@ func (p *provider) send(ctx context.Context, o *TrialOptions, key, path string, 
 		why = cmp.Or(why, "not found") + "; look at upstream." + p.name + ", which stands before " + path
 	}
 	return nil, fmt.Errorf("%d for %s %s: %s", resp.StatusCode, method, path, cmp.Or(why, "no reason given"))
-}
-
-// shown returns a text in one line of at most maxShown characters.
-func shown(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > maxShown {
-		return string(r[:maxShown-1]) + "…"
-	}
-	return s
 }
 
 // PrintTrial prints results for people.
