@@ -9,15 +9,14 @@ import (
 
 // kind describes the records of one view.
 type kind struct {
-	name     string
-	life     time.Duration // lifetime after the last write, or 0 for the ttl of the state
-	most     int           // most records in a list, which holds the newest, or 0 for no limit
-	long     bool          // values may be as long as a message; others are a line
-	hashed   bool          // keys are hashes, in hex in Redis
-	filtered bool          // keys have 16 bytes and lookups mostly miss, so the file store has a filter
-	listed   bool          // list returns the records; Redis needs an index for it
-	inRAM    bool          // the file store holds recent records in RAM
-	event    string        // prefix of the event that publishes a write to other replicas, or ""
+	name   string
+	life   time.Duration // lifetime after the last write, or 0 for the ttl of the state
+	most   int           // most records in a list, which holds the newest, or 0 for no limit
+	long   bool          // values may be as long as a message; others are a line
+	hashed bool          // keys are hashes, in hex in Redis
+	listed bool          // list returns the records; Redis needs an index for it
+	inRAM  bool          // the file store holds recent records in RAM
+	event  string        // prefix of the event that publishes a write to other replicas, or ""
 
 	// rest returns the remainder of a value after one of its scopes is forgotten, and
 	// whether to count the record. A nil rest removes and counts all records.
@@ -32,7 +31,7 @@ const floorsFor = 90 * 24 * time.Hour
 
 // The kinds of records. A key in Redis begins with the name of its kind.
 var (
-	decisionKind   = &kind{name: "block", long: true, hashed: true, filtered: true, event: eventDecision, rest: emptied}
+	decisionKind   = &kind{name: "block", long: true, hashed: true, event: eventDecision, rest: emptied}
 	linkKind       = &kind{name: "link", hashed: true, event: eventLink}                        // session by fingerprint of a conversation's beginning
 	pendingKind    = &kind{name: "pending", life: pendingFor, hashed: true}                     // session of a conversation without an answer
 	snapshotKind   = &kind{name: "snapshot", long: true, inRAM: true}                           // a session's short-term memory

@@ -63,13 +63,11 @@ func schema() string {
 type file struct {
 	db         *sqlite.DB
 	ttl        time.Duration
-	holds      keyFilter
 	newest     int64 // upper bound of all generations of scopes; only writes use it
 	unwritten  unwritten
 	recent     *byteLRU[string, []byte] // committed records of kinds inRAM, by kind and key
 	stop, done chan struct{}
 	cancel     context.CancelFunc
-	reading    sync.WaitGroup
 }
 
 func openFile(path string, ttl time.Duration) (*file, error) {
@@ -85,19 +83,12 @@ func openFile(path string, ttl time.Duration) (*file, error) {
 	f := &file{db: db, ttl: ttl, stop: make(chan struct{}), done: make(chan struct{}), cancel: cancel, unwritten: unwritten{n: make(map[string]int)},
 		recent: newByteLRU[string, []byte](recentBytes)}
 	err = db.QueryRow(ctx, "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM "+floorKind.name, nil, &f.newest)
-	for i := 0; err == nil && i < len(kinds); i++ {
-		err = f.each(ctx, "SELECT DISTINCT list, '', '' FROM "+kinds[i].name+" WHERE list > ''", nil, func(list string, _, _ []byte) error {
-			f.holds.Add(listKey(kinds[i].name, list))
-			return nil
-		})
-	}
 	if err != nil {
 		cancel()
 		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
 	}
-	// Both end in close.
+	// Ends in close.
 	go f.sweepLoop(ctx)
-	f.reading.Go(func() { f.holds.Read(ctx, db) })
 	return f, nil
 }
 
@@ -105,7 +96,6 @@ func (f *file) close() error {
 	f.cancel()
 	close(f.stop)
 	<-f.done
-	f.reading.Wait()
 	return f.db.Close()
 }
 
@@ -168,9 +158,7 @@ func (f *file) get(ctx context.Context, k *kind, keys [][]byte, found func(int, 
 				continue
 			}
 		}
-		if !k.filtered || f.holds.May([16]byte(key)) {
-			args = append(args, key)
-		}
+		args = append(args, key)
 	}
 	if len(args) == 0 {
 		return nil
@@ -196,14 +184,12 @@ func (f *file) each(ctx context.Context, query string, args []any, do func(list 
 }
 
 func (f *file) list(ctx context.Context, k *kind, lists []string, do func(string, []byte, []byte) error) error {
-	var args []any
-	for _, list := range lists {
-		if list == "" || f.holds.May(listKey(k.name, list)) {
-			args = append(args, list)
-		}
-	}
-	if len(args) == 0 {
+	if len(lists) == 0 {
 		return nil
+	}
+	args := make([]any, len(lists))
+	for i, list := range lists {
+		args[i] = list
 	}
 	return f.each(ctx, "SELECT list, key, value FROM "+k.name+" WHERE list IN (?"+strings.Repeat(",?", len(args)-1)+") ORDER BY list, born, key", args, do)
 }
@@ -219,9 +205,6 @@ func (f *file) scoped(ctx context.Context, k *kind, scopes []string, do func(key
 }
 
 func (f *file) keep(ctx context.Context, r *record) ([]byte, error) {
-	if r.kind.filtered {
-		f.holds.Add([16]byte(r.key))
-	}
 	var kept []byte
 	err := f.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
@@ -311,9 +294,6 @@ func (f *file) put(tx *sqlite.Tx, r *record) (value []byte, err error) {
 		defer func() { tx.Committed(func() { f.remember(r, value) }) }()
 	}
 	table, key := r.kind.name, any(r.key)
-	if r.list != "" {
-		f.holds.Add(listKey(table, r.list))
-	}
 	if r.value == nil {
 		var was any // NULL matches every value
 		if r.was != nil {
