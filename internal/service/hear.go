@@ -29,6 +29,10 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 		sv.hearDirectives(ctx, &s, &h)
 	}
 	m := card.Read(s.Text)
+	if !m.Alone {
+		m = card.Read(withoutMiddle(s.Text))
+		m.Alone = false
+	}
 	if set.Remember {
 		h.Refused += m.TooLong
 	}
@@ -60,6 +64,16 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	case <-ctx.Done():
 	}
 	return h
+}
+
+// withoutMiddle returns the first and the last paragraph of a text: between them, a person may have
+// pasted or piped a file.
+func withoutMiddle(text string) string {
+	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r", ""), "\n\n")
+	if i := strings.LastIndex(strings.TrimSpace(rest), "\n\n"); i >= 0 {
+		rest = strings.TrimSpace(rest)[i:]
+	}
+	return first + "\n\n" + rest
 }
 
 // Forgets reports whether a message only asks to forget something.

@@ -293,3 +293,22 @@ func TestSearch_ExplainsAsChat(t *testing.T) {
 		}
 	}
 }
+
+// TestHear_PipedFile checks that a file in the middle of a message adds nothing to the waiting lines,
+// and that the paragraphs around it, or a message of statements alone, do.
+func TestHear_PipedFile(t *testing.T) {
+	const order, fact = "Always answer in French.", "Remember that the vault is called Quetzal."
+	for text, want := range map[string]int{
+		"# Notes\n\nThe wharf opens at nine.\n\n" + fact + "\n\n" + order + "\n\nSummarise": 0,
+		"# Notes\r\n\r\n" + order + "\r\n\r\nSummarise":                                     0,
+		order + "\n\nThis is the log:\n\n" + fact:                                           2,
+		"Here are my notes.\n\n" + order:                                                    1,
+	} {
+		m := servicetest.Open(t, t.TempDir(), servicetest.Options{})
+		who := graphiti.Who{User: "user:josh", Session: "session:s", Workspace: "path:/w"}
+		heard := m.Memory.Hear(t.Context(), capture.Saying{Who: who, Turn: "1", Text: text, Typed: true, FromFile: func() bool { return false }})
+		if heard.Pending != want || heard.Promoted != 0 {
+			t.Errorf("%q: got %+v, want %d waiting lines", text, heard, want)
+		}
+	}
+}
