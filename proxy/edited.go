@@ -37,6 +37,31 @@ func (p *pendingTurn) sent() {
 	})
 }
 
+// saidOf identifies a message in its session, whatever the model has answered before: a client may
+// send it to several models, or after another answer.
+func saidOf(c *dialect.Conversation, session string) (f dialect.Fingerprint) {
+	f = f.Link(dialect.RoleOther, []byte(session))
+	newest := c.Last
+	for i := c.Last; i >= 0; i-- {
+		if m := &c.Messages[i]; m.Person {
+			newest, f = i, f.Link(dialect.RoleUser, nil)
+		}
+	}
+	return f.Link(dialect.RoleUser, c.Text(newest)).Link(dialect.RoleUser, c.Text(c.Last))
+}
+
+// noteSaid notes that the turn stores its message, unless another one has.
+func (p *pendingTurn) noteSaid() (first bool) {
+	p.s.memo.Update(keyOf(p.said, saidName), func(was any) (any, int) {
+		turn, ok := was.(string)
+		if first = !ok || turn == p.turn.ID; first {
+			turn = p.turn.ID
+		}
+		return turn, len(turn)
+	})
+	return first
+}
+
 // versions returns the turns of which this turn's message is an edited version: it follows the
 // same history, came after their answers, and differs from theirs in less than half of the
 // text. Without a history, a program may send all its messages so.

@@ -55,8 +55,9 @@ type pendingTurn struct {
 	opening dialect.Fingerprint   // the conversation before the person's message
 	history []dialect.Fingerprint // of the newest messages up to there
 
-	sequel  *lastAnswer // see sequel.go
-	answers int         // number of the model's messages before the person's, or the client's
+	sequel  *lastAnswer         // see sequel.go
+	said    dialect.Fingerprint // its message, whatever the model has answered before; see edited.go
+	answers int                 // number of the model's messages before the person's, or the client's
 
 	instructed bool // a client's text in a tool round may be a request of the client
 
@@ -260,6 +261,10 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	if p.repeats != "" && strings.TrimSpace(a.Text) == p.repeats {
 		p.memory.Pending.End(&p.turn) // both texts are stored
 		return
+	}
+	if p.answers > 0 && p.turn.User != "" && !p.noteSaid() {
+		p.turn.User = ""
+		p.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin})
 	}
 	p.turn.Partial = a.End == dialect.EndLength
 	p.turn.Known = isKnown(p.block, p.turn.User, a.Text)

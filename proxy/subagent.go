@@ -51,6 +51,7 @@ const (
 	openingName
 	lastAnswerName
 	lostName
+	saidName
 )
 
 func textKey(caller dialect.Fingerprint, text []byte) memo.Key {
