@@ -13,6 +13,11 @@ type Saying struct {
 	// have typed all of it.
 	Typed bool
 
+	// Amid reports whether the message came alone behind results of tools, as people type while
+	// the model works. It may end a statement, but adds no standing text: some clients put files
+	// there.
+	Amid bool
+
 	// Opens is true if the message opens its conversation, or may open it.
 	Opens bool
 

@@ -52,6 +52,9 @@ func saidOf(c *dialect.Conversation, session string) (f dialect.Fingerprint) {
 
 // noteSaid notes that the turn stores its message, unless another one has.
 func (p *pendingTurn) noteSaid() (first bool) {
+	if p.said == (dialect.Fingerprint{}) {
+		return true
+	}
 	p.s.memo.Update(keyOf(p.said, saidName), func(was any) (any, int) {
 		turn, ok := was.(string)
 		if first = !ok || turn == p.turn.ID; first {

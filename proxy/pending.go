@@ -56,7 +56,8 @@ type pendingTurn struct {
 	history []dialect.Fingerprint // of the newest messages up to there
 
 	sequel  *lastAnswer         // see sequel.go
-	said    dialect.Fingerprint // its message, whatever the model has answered before; see edited.go
+	said    dialect.Fingerprint // its message, whatever the model has answered before; zero without answers; see edited.go
+	stopped bool                // the person's message before it has no answer
 	answers int                 // number of the model's messages before the person's, or the client's
 
 	instructed bool // a client's text in a tool round may be a request of the client
@@ -108,6 +109,7 @@ func (p *pendingTurn) answered(a dialect.Answer, clean bool) {
 		p.goesOn(a.ID)
 		if p.kept() && p.turn.Kind == "" {
 			wire.Contain(p.s.log, "noting an open turn", p.noteOpen)
+			wire.Contain(p.s.log, "keeping a statement", p.keepStatement)
 			open.Hold(p.turn)
 		}
 	default:
@@ -262,7 +264,7 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 		p.memory.Pending.End(&p.turn) // both texts are stored
 		return
 	}
-	if p.answers > 0 && p.turn.User != "" && !p.noteSaid() {
+	if p.turn.User != "" && !p.noteSaid() {
 		p.turn.User = ""
 		p.settle(graphiti.Fate{Name: graphiti.FateAbout, Reason: graphiti.AboutTwin})
 	}
@@ -277,6 +279,21 @@ func (p *pendingTurn) keep(a dialect.Answer) {
 	}
 	p.s.log.Warn("store turn failed", "error", err)
 	p.lost(graphiti.LostStore)
+}
+
+// keepStatement stores what the person states before the turn ends, if they stopped the turn
+// before: they may stop this one as well.
+func (p *pendingTurn) keepStatement() {
+	if !p.stopped || p.fate.Name != graphiti.FateOpen || p.doubt || !words.States(p.turn.User) {
+		return
+	}
+	t := p.turn
+	t.Assistant, t.Open = "", true
+	if err := p.memory.Turns.Add(context.Background(), t); err != nil {
+		p.s.log.Warn("store a message failed", "error", err)
+		return
+	}
+	p.settle(graphiti.Fate{Name: graphiti.FateStored})
 }
 
 // add stores the turn, or holds it if it may be no turn.

@@ -104,7 +104,7 @@ func (p *pendingTurn) noteAnswer(said, answered string) {
 func (p *pendingTurn) reopened(said string) *pendingTurn {
 	open := p.apart()
 	sum := graphiti.Digest("reopened", p.turn.ID)
-	open.turn.ID, open.turn.User, open.turn.Assistant = hex.EncodeToString(sum[:16]), said, ""
+	open.turn.ID, open.turn.User, open.turn.Assistant, open.said = hex.EncodeToString(sum[:16]), said, "", dialect.Fingerprint{}
 	return &open
 }
 

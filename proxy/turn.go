@@ -163,7 +163,9 @@ func (s *Server) newPending(c *call, d *decision) (p *pendingTurn, held int) {
 		return p, 0
 	}
 	p.turn.User = string(conv.Text(conv.Last))
-	p.said = saidOf(conv, d.session.own)
+	if p.stopped = conv.Last > 0 && conv.Messages[conv.Last-1].Person; p.answers > 0 {
+		p.said = saidOf(conv, d.session.own)
+	}
 	p.turn.Asked = p.held != (dialect.Fingerprint{}) || asked(conv, conv.Last)
 	if d.session.summary {
 		p.turn.User = ""

@@ -39,6 +39,12 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
+// IsAmid reports whether message i stands alone behind results of tools, and holds only words.
+func (c *Conversation) IsAmid(i int) bool {
+	m := &c.Messages[i]
+	return i > 0 && m.Person && !m.Mixed && !m.Results && m.name == 0 && c.holdsOnlyWords(m) && c.Messages[i-1].Results
+}
+
 // InChat reports whether the request may be one of a person's chat: a program without a chat
 // gives its task in a prompt, and the text to work on as the message, or it begins or forms
 // the answer.

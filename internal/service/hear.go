@@ -39,7 +39,10 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	if len(m.Statements) == 0 {
 		return h
 	}
-	said := hearing{sv: sv, Saying: s, alone: m.Alone && s.Typed && !s.FromFile()}
+	said := hearing{sv: sv, Saying: s}
+	if m.Alone && (s.Typed || s.Amid) && !s.FromFile() {
+		said.alone, said.ends = s.Typed, true
+	}
 	if s.Opens {
 		sum := graphiti.Digest("message", strings.Join(strings.Fields(s.Text), " "))
 		said.message = hex.EncodeToString(sum[:8])
@@ -48,7 +51,7 @@ func (sv *Service) Hear(ctx context.Context, s capture.Saying) (h inject.Heard) 
 	if !said.alone {
 		statements = statements[:min(len(statements), maxQuoted)]
 	}
-	h.Forgets = said.alone && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
+	h.Forgets = said.ends && slices.ContainsFunc(statements, func(one card.Statement) bool { return one.Act == card.Forget })
 	// To forget something, all of a memory is read. Work that takes longer than the request
 	// may wait continues without being counted. It ends with Close.
 	counted := make(chan inject.Heard, 1)
@@ -90,6 +93,7 @@ type hearing struct {
 	capture.Saying
 	sv      *Service
 	alone   bool   // the message consists of statements
+	ends    bool   // it may end what it matches
 	message string // its hash if it opens its conversation
 }
 
@@ -271,7 +275,7 @@ func (s *hearing) end(ctx context.Context, one *card.Statement, h *inject.Heard)
 		return err
 	}
 	count := m.count()
-	ends := s.alone && count > 0 && count <= maxEnds && !one.Vague && card.ContentWords(one.Text) >= minEnds
+	ends := s.ends && count > 0 && count <= maxEnds && !one.Vague && card.ContentWords(one.Text) >= minEnds
 	if ends {
 		for i := range m.lines {
 			if err := s.sv.endLine(ctx, &m.lines[i], s.Generation, groups...); err != nil {
