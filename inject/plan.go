@@ -31,7 +31,7 @@ type Mode struct {
 	// contradicts that.
 	Beside dialect.Kind
 
-	// Unseen is true if a program goes on with the newest turn, whose earlier requests were not
+	// Unseen is true if a program continues the newest turn, whose earlier requests were not
 	// seen here.
 	Unseen bool
 

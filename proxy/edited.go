@@ -37,7 +37,7 @@ func (p *pendingTurn) sent() {
 	})
 }
 
-// saidOf identifies a message in its session, whatever the model has answered before: a client may
+// saidOf identifies a message in its session. Answers before it do not count: a client may
 // send it to several models, or after another answer.
 func saidOf(c *dialect.Conversation, session string) (f dialect.Fingerprint) {
 	f = f.Link(dialect.RoleOther, []byte(session))

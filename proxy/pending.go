@@ -56,8 +56,8 @@ type pendingTurn struct {
 	history []dialect.Fingerprint // of the newest messages up to there
 
 	sequel  *lastAnswer         // see sequel.go
-	said    dialect.Fingerprint // its message, whatever the model has answered before; zero without answers; see edited.go
-	stopped bool                // the person's message before it has no answer
+	said    dialect.Fingerprint // its message without the answers before; zero without any; see edited.go
+	stopped bool                // the message before it has no answer
 	answers int                 // number of the model's messages before the person's, or the client's
 
 	instructed bool // a client's text in a tool round may be a request of the client

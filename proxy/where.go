@@ -61,7 +61,7 @@ type foundSession struct {
 	guess    bool         // the kind was inferred from the session's other turns
 	chore    bool         // the request differs from the session's turns
 	doubt    bool         // the request may be about another turn
-	unseen   bool         // a program goes on with a turn whose earlier requests were not seen here
+	unseen   bool         // a program continues a turn whose earlier requests were not seen
 	atOnce   bool         // a program may have written the newest message, right after an answer
 	agent    bool         // the request is from a subagent
 	sequel   *lastAnswer  // the summary that replaces the history in the request; nil if none is known

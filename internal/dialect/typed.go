@@ -39,7 +39,7 @@ func (c *Conversation) Typed(i int) bool {
 	return true
 }
 
-// IsAmid reports whether message i stands alone behind results of tools, and holds only words.
+// IsAmid reports whether message i follows results of tools alone, and holds only words.
 func (c *Conversation) IsAmid(i int) bool {
 	m := &c.Messages[i]
 	return i > 0 && m.Person && !m.Mixed && !m.Results && m.name == 0 && c.holdsOnlyWords(m) && c.Messages[i-1].Results
